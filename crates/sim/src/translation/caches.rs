@@ -6,7 +6,7 @@ use super::access::ADDRESS_BITS;
 use super::keep::{Kept, keep};
 use super::random::{golden, mixed};
 use super::sets::{Sets, with_sets};
-use super::touch::Touch;
+use super::touch::{Touch, TouchSets};
 use crate::ways::Replacement;
 
 /// One cache, of 64-byte lines.
@@ -156,6 +156,7 @@ fn count(reads: &[Read], has_data: bool) -> (u64, u64) {
 /// slice, and a hash chooses the slice.
 #[inline(always)]
 fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Kept<Read>) {
+    let mut sets = sets.lend();
     if cache.sets.is_power_of_two() {
         let mask = u64::from(cache.sets - 1);
         keep(reads, missed, |read| {

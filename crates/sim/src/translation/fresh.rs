@@ -17,8 +17,6 @@ const LANES: usize = 8;
 pub(super) struct Fresh {
     /// The page and side of the access before, where a repetition is a hit that changes nothing.
     last: u64,
-    /// The word before the block, then the block.
-    words: Vec<u64>,
     items: Vec<u64>,
     regions: Vec<u64>,
     count: usize,
@@ -30,7 +28,6 @@ impl Default for Fresh {
     fn default() -> Self {
         Self {
             last: NO_PAGE,
-            words: Vec::new(),
             items: Vec::new(),
             regions: Vec::new(),
             count: 0,
@@ -48,12 +45,7 @@ impl Fresh {
     /// Finds accesses whose page or side is not that of the access before; of sides that have no bit in `left_out`, all. Pages have `shift` bits.
     pub(super) fn find(&mut self, accesses: &[Access], shift: u32, left_out: u8) {
         self.make_room(accesses.len());
-        self.words[0] = self.last;
-        for (word, access) in self.words[1..].iter_mut().zip(accesses) {
-            *word = access.word();
-        }
-        dispatch!(fearless_simd::Level::new(), simd => self.compare(simd, accesses.len(), shift, left_out));
-        self.last = self.words[accesses.len()];
+        dispatch!(fearless_simd::Level::new(), simd => self.compare(simd, accesses, shift, left_out));
     }
 
     /// The same if `look` says of an access its page without `shift` bits, its class, and of which sides repetitions are left out there.
@@ -88,35 +80,51 @@ impl Fresh {
         if self.items.len() < room {
             self.items.resize(room, 0);
             self.regions.resize(room, 0);
-            self.words.resize(room + 1, 0);
         }
     }
 
     #[inline(always)]
-    fn compare<S: Simd>(&mut self, simd: S, accesses: usize, shift: u32, left_out: u8) {
+    fn compare<S: Simd>(&mut self, simd: S, accesses: &[Access], shift: u32, left_out: u8) {
         let (address, low) = ((1 << ADDRESS_BITS) - 1, (1 << LOW) - 1);
         let mut places = u64x8::from_fn(simd, |lane| lane as u64) << PLACE;
         let (mut count, mut seen) = (0, u64x8::splat(simd, 0));
-        for from in (0..accesses).step_by(LANES) {
-            let before = u64x8::from_slice(simd, &self.words[from..from + LANES]) >> shift;
-            let words = u64x8::from_slice(simd, &self.words[from + 1..from + 1 + LANES]);
+        let mut last = u64x8::splat(simd, self.last);
+        for accesses in accesses.chunks(LANES) {
+            let words = u64x8::simd_from(simd, words(accesses));
+            let before = last.slide::<{ LANES - 1 }>(words) >> shift;
+            last = words;
             let (pages, sides) = (words >> shift, words >> SIDE);
-            let valid = (1 << (accesses - from).min(LANES)) - 1;
+            let valid = (1 << accesses.len()) - 1;
             let never = (u64x8::splat(simd, u64::from(!left_out)) >> sides) & 1;
-            let changed = pages.simd_ne(before).to_bitmask() | never.simd_ne(0).to_bitmask();
-            let fresh = mask64x8::from_bitmask(simd, changed & valid);
-            let items = (pages & low) | (sides << SIDE_OF_ITEM) | places;
+            let changed = (pages.simd_ne(before).to_bitmask() | never.simd_ne(0).to_bitmask()) & valid;
+            let places_here = places;
+            places += (LANES as u64) << PLACE;
+            // As most often in a stream.
+            if changed == 0 {
+                continue;
+            }
+            let fresh = mask64x8::from_bitmask(simd, changed);
+            let items = (pages & low) | (sides << SIDE_OF_ITEM) | places_here;
             let regions = (words & address) >> (shift + LOW);
             items.compress(fresh).store_slice(&mut self.items[count..count + LANES]);
             regions
                 .compress(fresh)
                 .store_slice(&mut self.regions[count..count + LANES]);
             seen |= fresh.select(u64x8::splat(simd, 1) << sides, u64x8::splat(simd, 0));
-            count += (changed & valid).count_ones() as usize;
-            places += (LANES as u64) << PLACE;
+            count += changed.count_ones() as usize;
         }
+        self.last = accesses.last().map_or(self.last, |access| access.word());
         self.count = count;
         self.seen = seen.to_array().into_iter().fold(0, |seen, bits| seen | bits as u32);
+    }
+}
+
+/// At most so many words as there are lanes.
+#[inline(always)]
+fn words(accesses: &[Access]) -> [u64; LANES] {
+    match <&[Access; LANES]>::try_from(accesses) {
+        Ok(all) => all.map(Access::word),
+        Err(_) => std::array::from_fn(|lane| accesses.get(lane).map_or(0, |access| access.word())),
     }
 }
 
@@ -136,9 +144,7 @@ mod tests {
     fn found<S: Simd>(simd: S, accesses: &[Access], left_out: u8) -> (Vec<u64>, Vec<u64>, u32) {
         let mut fresh = Fresh::default();
         fresh.make_room(accesses.len());
-        fresh.words[0] = fresh.last;
-        (0..accesses.len()).for_each(|place| fresh.words[place + 1] = accesses[place].word());
-        simd.vectorize(|| fresh.compare(simd, accesses.len(), 12, left_out));
+        simd.vectorize(|| fresh.compare(simd, accesses, 12, left_out));
         let count = fresh.count;
         (
             fresh.items[..count].to_vec(),

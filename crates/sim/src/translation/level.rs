@@ -9,7 +9,7 @@ use super::keep::{Kept, keep};
 use super::layout::{Backing, shift};
 use super::names::Names;
 use super::sets::{Sets, with_sets};
-use super::touch::Touch;
+use super::touch::{Touch, TouchSets};
 use crate::ways::Replacement;
 
 /// Pages of one size in an array.
@@ -200,6 +200,7 @@ fn set_of(held: Held, page: u64) -> usize {
 /// All items in one array.
 #[inline(always)]
 fn all<S: Simd>(simd: S, sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Kept<Item>) {
+    let mut sets = sets.lend();
     // Names keep the low 16 bits of page numbers, which is all that linear sets need.
     if held.hash == Hash::Linear && held.sets.is_power_of_two() {
         let (first, mask) = (held.first as usize, held.sets as usize - 1);

@@ -41,6 +41,7 @@ pub mod sweep;
 mod touch;
 pub mod trace;
 mod unknown;
+mod uses;
 mod values;
 #[cfg(test)]
 mod vcpus_tests;

@@ -38,7 +38,7 @@ impl Walk {
     /// For a page with that many address bits.
     #[inline]
     pub(super) fn new(address: u64, bits: u32) -> Self {
-        let leaf = 1 + (bits.saturating_sub(BASE) / INDEX) as u8;
+        let leaf = leaf(bits);
         Self { address, leaf }
     }
 
@@ -67,6 +67,11 @@ impl Walk {
     }
 }
 
+/// The level of the entries that map pages with that many address bits.
+pub(super) fn leaf(bits: u32) -> u8 {
+    1 + (bits.saturating_sub(BASE) / INDEX) as u8
+}
+
 /// A page table of a shape, with caches of its upper levels. Tables are laid out in address order, as at start-up.
 #[derive(Clone, Debug)]
 pub(super) struct Radix {
@@ -86,8 +91,6 @@ struct UpperCache {
     /// The level of the tables that its entries lead to.
     level: u8,
     tags: Sets,
-    /// The tag that was used last, which stays so if it is used again.
-    latest: Option<u32>,
 }
 
 impl Radix {
@@ -98,7 +101,6 @@ impl Radix {
         let upper = upper.map(|(level, &entries)| UpperCache {
             level,
             tags: tags(entries),
-            latest: None,
         });
         Self {
             levels,
@@ -123,21 +125,28 @@ impl Radix {
     pub(super) fn first_levels(&mut self, walks: &[Walk], first: &mut Vec<u8>) -> u64 {
         first.clear();
         first.resize(walks.len(), self.levels);
-        let (levels, has_lowest, upper) = (self.levels, self.has_lowest, &mut self.upper);
-        dispatch!(fearless_simd::Level::new(), simd => with_sets!(&mut self.lowest, sets => sets.with_set(0, #[inline(always)] |lowest| {
-            let (mut references, mut latest) = (0, None);
-            for (walk, first) in walks.iter().zip(first) {
-                let is_known = has_lowest && walk.leaf == 1 && {
-                    let key = walk.key(1);
-                    // What was used last stays so.
-                    let is_known = latest == Some(key) || lowest.touch(simd, key.wrapping_add(1));
-                    latest = Some(key);
-                    is_known
-                };
-                *first = if is_known { 1 } else { upper.first_level(simd, *walk).unwrap_or(levels) };
-                references += walk.reads(*first);
-            }
-            references
+        self.lend(FirstLevels { walks, first })
+    }
+
+    /// Lends the caches for many walks.
+    #[inline(always)]
+    pub(super) fn lend<B: Borrows>(&mut self, borrower: B) -> B::Result {
+        let Self {
+            levels,
+            lowest,
+            has_lowest,
+            upper,
+        } = self;
+        dispatch!(fearless_simd::Level::new(), simd => with_sets!(lowest, sets => sets.with_set(0, #[inline(always)] |lowest| {
+            let caches = Lent {
+                levels: *levels,
+                lowest,
+                lowest_latest: if *has_lowest { NO_KEY } else { NO_CACHE },
+                upper_latest: NO_KEY,
+                upper_level: upper.0.first().map_or(0, |cache| cache.level),
+                upper,
+            };
+            borrower.run(simd, caches)
         })))
     }
 
@@ -146,8 +155,80 @@ impl Radix {
         self.lowest.drop_if(|_| true);
         for cache in &mut self.upper.0 {
             cache.tags.drop_if(|_| true);
-            cache.latest = None;
         }
+    }
+}
+
+/// No walk has this key.
+const NO_KEY: u64 = u64::MAX;
+/// There is no lowest cache.
+const NO_CACHE: u64 = u64::MAX - 1;
+
+/// Who makes walks with the caches of a table, whichever form these have.
+pub(super) trait Borrows {
+    /// What it has in the end.
+    type Result;
+
+    /// Makes the walks.
+    fn run<S: Simd, T: TouchSet>(self, simd: S, caches: Lent<T>) -> Self::Result;
+}
+
+/// The caches of a table while they are lent. What was used last in one stays so if it is used again, and is compared first.
+pub(super) struct Lent<'a, T> {
+    levels: u8,
+    lowest: &'a mut T,
+    lowest_latest: u64,
+    /// Of the lowest of the caches above.
+    upper_latest: u64,
+    upper_level: u8,
+    upper: &'a mut Upper,
+}
+
+impl<T: TouchSet> Lent<'_, T> {
+    /// The level with which the next walk begins.
+    #[inline(always)]
+    pub(super) fn first_level<S: Simd>(&mut self, simd: S, walk: Walk) -> u8 {
+        if self.lowest_latest != NO_CACHE && walk.leaf == 1 {
+            let key = u64::from(walk.key(1));
+            if self.lowest_latest == key || self.lowest.touch(simd, (key as u32).wrapping_add(1)) {
+                self.lowest_latest = key;
+                return 1;
+            }
+            self.lowest_latest = key;
+        }
+        self.upper_level(simd, walk)
+    }
+
+    #[inline(always)]
+    fn upper_level<S: Simd>(&mut self, simd: S, walk: Walk) -> u8 {
+        if walk.leaf <= self.upper_level {
+            let key = u64::from(walk.key(self.upper_level));
+            if self.upper_latest == key {
+                return self.upper_level;
+            }
+            self.upper_latest = key;
+        }
+        self.upper.first_level(simd, walk).unwrap_or(self.levels)
+    }
+}
+
+/// Walks, and where the levels go that they begin with.
+struct FirstLevels<'a> {
+    walks: &'a [Walk],
+    first: &'a mut [u8],
+}
+
+impl Borrows for FirstLevels<'_> {
+    type Result = u64;
+
+    #[inline(always)]
+    fn run<S: Simd, T: TouchSet>(self, simd: S, mut caches: Lent<T>) -> u64 {
+        let mut references = 0;
+        for (&walk, first) in self.walks.iter().zip(self.first) {
+            *first = caches.first_level(simd, walk);
+            references += walk.reads(*first);
+        }
+        references
     }
 }
 
@@ -157,9 +238,7 @@ impl Upper {
     fn first_level<S: Simd>(&mut self, simd: S, walk: Walk) -> Option<u8> {
         for cache in &mut self.0 {
             let key = walk.key(cache.level);
-            if walk.leaf <= cache.level
-                && (cache.latest.replace(key) == Some(key) || cache.tags.touch(simd, 0, key.wrapping_add(1)))
-            {
+            if walk.leaf <= cache.level && cache.tags.touch(simd, 0, key.wrapping_add(1)) {
                 return Some(cache.level);
             }
         }

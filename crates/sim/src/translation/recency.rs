@@ -4,7 +4,7 @@
 
 use fearless_simd::{Simd, mask32x4, mask32x8, mask32x16, prelude::*, u32x4, u32x8, u32x16};
 
-use super::touch::{Touch, TouchSet};
+use super::touch::{Touch, TouchSet, TouchSets};
 
 /// One set. The tag 0 stands for an empty place.
 pub(super) trait Order: Copy {
@@ -43,6 +43,12 @@ fn up_to_first(places: u32) -> u32 {
     places ^ places.wrapping_sub(1)
 }
 
+/// Are vectors of 16 tags those of the machine?
+#[inline(always)]
+fn has_wide<S: Simd>(_: S) -> bool {
+    <S::u32s as SimdBase<S>>::LEN == 16
+}
+
 macro_rules! order {
     ($name:ident, $tags:literal, $align:literal, $vector:ident, $mask:ident) => {
         #[doc = concat!("A set of at most ", stringify!($tags), " ways in one vector.")]
@@ -57,6 +63,13 @@ macro_rules! order {
             fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool {
                 let (old, tag) = ($vector::load_array_ref(simd, &self.0), $vector::splat(simd, tag));
                 let all = $vector::load_array_ref(simd, &ways.all.0);
+                if has_wide(simd) {
+                    // Where a tag can be taken out in one step, that is faster than to find its place.
+                    let others = old.compress(old.simd_ne(tag));
+                    let pushed = tag.slide::<{ $tags - 1 }>(others);
+                    (pushed & all).store_array(&mut self.0);
+                    return old.simd_eq(tag).any_true();
+                }
                 let held = old.simd_eq(tag).to_bitmask() as u32;
                 // What is not held goes in front of all ways, as if it had been in the last one: no branch on the outcome.
                 let steps_back = $mask::from_bitmask(simd, up_to_first(held | ways.last).into());
@@ -91,19 +104,13 @@ pub(super) struct Rows<const N: usize>([[u32; 16]; N]);
 impl<const N: usize> Order for Rows<N> {
     const EMPTY: Self = Self([[0; 16]; N]);
 
-    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was. So has a tag in the first
-    /// of many rows, where most of what is held is.
+    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was.
     #[inline(always)]
     fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool {
         let tag = u32x16::splat(simd, tag);
         let old = self.0.each_ref().map(|row| u32x16::load_array_ref(simd, row));
         let all = ways.all.0.each_ref().map(|row| u32x16::load_array_ref(simd, row));
         let held = old[0].simd_eq(tag);
-        if N > 2 && held.any_true() {
-            let stays = old[0] & all[0];
-            stepped_back(simd, held, tag.slide::<15>(old[0]), stays).store_array(&mut self.0[0]);
-            return true;
-        }
         let held = old.iter().fold(held, |held, row| held | row.simd_eq(tag));
         let is_held = held.any_true();
         let mut before = tag;
@@ -135,21 +142,25 @@ pub(super) struct Recency<O> {
     sets: Vec<O>,
 }
 
+/// The same while they are lent.
+#[derive(Debug)]
+pub(super) struct LentSets<'a, O> {
+    ways: Places<O>,
+    sets: &'a mut [O],
+}
+
+impl<O: Order> TouchSets for LentSets<'_, O> {
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        self.sets[set].touch(simd, &self.ways, tag)
+    }
+}
+
 /// One set, with what it needs to know of its ways.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ordered<O> {
     ways: Places<O>,
     order: O,
-}
-
-impl<O: Order> Ordered<O> {
-    /// An empty set.
-    pub(super) fn new(ways: u32) -> Self {
-        Self {
-            ways: Places::new(ways),
-            order: O::EMPTY,
-        }
-    }
 }
 
 impl<O: Order> TouchSet for Ordered<O> {
@@ -161,10 +172,17 @@ impl<O: Order> TouchSet for Ordered<O> {
 
 impl<O: Order> Touch for Recency<O> {
     type Set = Ordered<O>;
+    type Lent<'a>
+        = LentSets<'a, O>
+    where
+        O: 'a;
 
     #[inline(always)]
-    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
-        self.sets[set].touch(simd, &self.ways, tag)
+    fn lend(&mut self) -> LentSets<'_, O> {
+        LentSets {
+            ways: self.ways,
+            sets: &mut self.sets,
+        }
     }
 
     /// The set stays in registers until then.

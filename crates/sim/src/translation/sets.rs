@@ -4,7 +4,7 @@ use fearless_simd::Simd;
 
 use super::recency::{Eight, Four, Recency, Rows, Sixteen};
 use super::recent::{self, Recent};
-use super::touch::Touch;
+use super::touch::{Touch, TouchSets};
 use crate::ways::{Replacement, Ways};
 
 /// The forms: LRU in vectors by the number of tags, LRU of many ways, and all others.
@@ -52,7 +52,7 @@ impl Sets {
     /// Looks a tag up in a set and brings it in if it is not there; was it?
     #[inline(always)]
     pub(super) fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
-        with_sets!(self, sets => sets.touch(simd, set, tag))
+        with_sets!(self, sets => sets.lend().touch(simd, set, tag))
     }
 
     /// Drops the tags that are to go.
@@ -75,7 +75,6 @@ mod tests {
     use fearless_simd::{Level, dispatch};
 
     use super::Sets;
-    use crate::translation::recency::{Ordered, Rows};
     use crate::translation::touch::TouchSet;
     use crate::ways::{Replacement, Ways};
 
@@ -123,14 +122,6 @@ mod tests {
     fn vectors_of_every_width_hold_the_same() {
         for ways in [1, 4, 7, 12, 16, 20, 32] {
             assert_same(ways, || First(Sets::new(1, ways, Replacement::Lru)));
-        }
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn eight_rows_hold_what_a_list_holds() {
-        for ways in [1, 5, 16, 17, 33, 64, 100, 127, 128] {
-            assert_same(ways, || Ordered::<Rows<8>>::new(ways));
         }
     }
 

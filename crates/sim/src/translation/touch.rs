@@ -9,11 +9,29 @@ pub(super) trait Touch {
     /// One of the sets.
     type Set: TouchSet;
 
-    /// Looks a tag up in a set and brings it in if it is not there; was it?
-    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool;
+    /// All of them, as a value.
+    type Lent<'a>: TouchSets
+    where
+        Self: 'a;
+
+    /// Lends all sets for many lookups; what they share then stays in registers.
+    fn lend(&mut self) -> Self::Lent<'_>;
 
     /// Lends one set for many lookups.
     fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut Self::Set) -> R) -> R;
+}
+
+/// What all sets can do.
+pub(super) trait TouchSets {
+    /// Looks a tag up in a set and brings it in if it is not there; was it?
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool;
+}
+
+impl<T: TouchSet> TouchSets for &mut [T] {
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        self[set].touch(simd, tag)
+    }
 }
 
 /// The same of one set.
@@ -30,10 +48,14 @@ impl<T: Copy + PartialEq> TouchSet<T> for Ways<T> {
 
 impl<T: TouchSet> Touch for Vec<T> {
     type Set = T;
+    type Lent<'a>
+        = &'a mut [T]
+    where
+        T: 'a;
 
     #[inline(always)]
-    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
-        self[set].touch(simd, tag)
+    fn lend(&mut self) -> &mut [T] {
+        self
     }
 
     /// As a value of its own, so that what of it fits stays in registers until then.

@@ -128,7 +128,7 @@ impl Walker {
         self.counts.walks += part.misses.len() as u64;
     }
 
-    /// The walks of the host's table for those of the guest's, and what both read, if that goes through the caches.
+    /// The walks of the host's table for those of the guest's, and what both read.
     fn nest(&mut self, part: Block, rest: &mut Rest) {
         let Stage { walks, first, reads } = &mut self.stage;
         let data = self.with_data.then_some(rest);
@@ -138,10 +138,7 @@ impl Walker {
             first,
             data,
         };
-        self.counts.host_references += self.nested.translate(walks);
-        if self.caches.is_some() {
-            self.nested.list(reads);
-        }
+        self.counts.host_references += self.nested.list(walks, reads);
     }
 
     /// Lists what the walks read, and the data between them where it goes through the caches.

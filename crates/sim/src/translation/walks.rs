@@ -70,15 +70,14 @@ impl Reads<'_> {
         addresses.for_each(|address| self.push(Read::data(address)));
     }
 
-    /// So many others; most often two at most, as in [`Self::entries`], and so [`Self::SLACK`] more must stand behind them.
+    /// The same as [`Self::entries`], with branches: where the level has just been found by others that decide the same.
     #[inline(always)]
-    pub(super) fn copy(&mut self, reads: &[Read], count: usize) {
-        let room = &mut self.room[self.count..];
-        (room[0], room[1]) = (reads[0], reads[1]);
-        if count > 2 {
-            room[2..count].copy_from_slice(&reads[2..count]);
+    pub(super) fn known_entries(&mut self, tables: u64, walk: Walk, first: u8) {
+        if first == walk.leaf {
+            self.push(Read::entry(tables + walk.offset(first)));
+        } else {
+            self.entries(tables, walk, first);
         }
-        self.count += count;
     }
 
     /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
