@@ -1,11 +1,16 @@
 //! Running programs and goals: the goal that a running program stands for, and the running programs that a goal is for.
 
+mod alone;
+
 use anyhow::{Context, anyhow, bail};
 use host::programs::{self, Target};
 use host::{Snapshot, Source};
 use model::Bytes;
 use model::setup::Program;
 use plan::goal::{Goal, Want};
+use sim::size::database::Innodb;
+
+use alone::Alone;
 
 /// In the order of [`Kind`]: the ways to start such a goal, the first of which finds its programs, and the goal without a
 /// running program.
@@ -128,9 +133,10 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
         Kind::Mysql => {
             let file = my_cnf(source, target);
             must_be_of_the_host(source, target, kind, file.as_deref())?;
-            format!("mysql:{}", file.ok_or_else(|| none("the configuration file"))?)
+            let file = file.ok_or_else(|| none("the configuration file"))?;
+            format!("mysql:{file}{}", buffer_pool(target))
         }
-        Kind::Vm => vm(target)?,
+        Kind::Vm => vm(source, target)?,
     };
     // A scope or a slice cannot be restarted: a service can.
     Ok(match (unit(target), kind) {
@@ -151,9 +157,9 @@ fn must_be_of_the_host(source: &Source, target: &Target, kind: Kind, file: Optio
     };
     bail!(
         "process {} runs in a container, which has a configuration file of its own: plan the pages alone \
-         (--for {}), set `{setting}` in the container, and restart it",
+         ({}), set `{setting}` in the container, and restart it",
         target.main.pid(),
-        pages_alone(target)
+        Alone::of_server(source, target, file)
     )
 }
 
@@ -175,22 +181,30 @@ fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
     is_container || file.is_some_and(is_other)
 }
 
-/// The pages of a server's shared memory, as a goal; their count is known of PostgreSQL alone.
-fn pages_alone(target: &Target) -> String {
-    let is_postgres = target.main.kind.known() == Some(&Some(programs::Kind::Postgres));
-    let segment = target.shared.first().filter(|_| is_postgres);
-    let count = segment.map(|segment| segment.pages(Bytes::mib(2)).to_string());
-    format!("pool:2M={}", count.as_deref().unwrap_or("COUNT"))
-}
-
-/// The goal that a plan takes instead of a server whose configuration file it must not change.
+/// The goal that a plan takes instead of a server whose configuration file it must not change, where the number of its pages
+/// is known.
 pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
     let file = match target.main.kind.known()? {
         Some(programs::Kind::Postgres) => target.configuration(),
         Some(programs::Kind::Mysql) => my_cnf(source, target),
         _ => return None,
     };
-    has_own_file(source, target, file.as_deref()).then(|| pages_alone(target))
+    let is_own = has_own_file(source, target, file.as_deref());
+    is_own
+        .then(|| Alone::of_server(source, target, file.as_deref()))?
+        .goal()
+}
+
+/// The size that the command line gives the buffer pool, which the file does not know.
+fn buffer_pool(target: &Target) -> String {
+    let arguments = target.main.arguments.known().map_or(&[][..], Vec::as_slice);
+    match Innodb::is_pool_among(arguments) {
+        true => {
+            let settings = Innodb::parse("").with_options(arguments);
+            format!(",buffer-pool={}", settings.pool.exact())
+        }
+        false => String::new(),
+    }
 }
 
 fn jvm(target: &Target) -> Option<String> {
@@ -206,15 +220,20 @@ fn jvm(target: &Target) -> Option<String> {
     Some(goal)
 }
 
+/// As the server sees it; a capture holds the host's files alone.
 fn my_cnf(source: &Source, target: &Target) -> Option<String> {
-    let arguments = target.main.arguments.known()?;
-    let mut named = arguments.iter();
-    let named = named.find_map(|argument| argument.strip_prefix("--defaults-file="));
-    let is_there = |file: &&str| source.text(file).known().is_some();
+    let named = target.main.argument("--defaults-file=");
+    target.main.arguments.known()?;
+    let own = |file: &str| target.main.file(&format!("root{file}"));
+    let is_there = |file: &&str| {
+        [own(file), (*file).to_owned()]
+            .iter()
+            .any(|file| source.text(file).known().is_some())
+    };
     named.or_else(|| MY_CNF.into_iter().find(is_there)).map(str::to_owned)
 }
 
-fn vm(target: &Target) -> anyhow::Result<String> {
+fn vm(source: &Source, target: &Target) -> anyhow::Result<String> {
     let pid = target.main.pid();
     let vm = target.vm.as_ref();
     let vm = vm.with_context(|| format!("process {pid} runs no virtual machine"))?;
@@ -224,7 +243,8 @@ fn vm(target: &Target) -> anyhow::Result<String> {
         "qemu" => "qemu",
         other => bail!(
             "process {pid} is a virtual machine of `{other}`, whose options are not known here: write --for \
-             vm:SIZE,hypervisor=NAME (libvirt, qemu, cloud-hypervisor or esx), or --for pool:1G=COUNT for its pages alone"
+             vm:SIZE,hypervisor=NAME (libvirt, qemu, cloud-hypervisor or esx), or plan its pages alone ({})",
+            Alone::of_vm(source, vm)
         ),
     };
     let memory = vm.configured.known().map(|configured| configured.total());

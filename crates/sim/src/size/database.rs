@@ -10,6 +10,7 @@ const ORACLE_EXTRA: u64 = 4;
 /// Bytes of bookkeeping that InnoDB keeps with each of its pages: a chunk of 128 MiB asks for 137,428,992 bytes.
 const INNODB_BLOCK: u64 = 392;
 const INNODB_PAGE: u64 = 16 << 10;
+const POOL: &str = "innodb_buffer_pool_size";
 
 /// `size oracle`.
 ///
@@ -66,29 +67,61 @@ impl Innodb {
     /// not there, which the server would refuse at its start.
     pub fn parse(text: &str) -> Self {
         let mut settings = Self::new(Bytes::mib(128));
-        let mut is_ours = false;
-        for line in text.lines().map(str::trim) {
-            if line.starts_with('[') {
-                is_ours = matches!(line, "[mysqld]" | "[server]" | "[mariadb]");
-            } else if let Some((name, value)) = line.split_once('=').filter(|_| is_ours) {
-                settings.take(
-                    &name.trim().replace('-', "_"),
-                    value.split('#').next().unwrap_or_default().trim(),
-                );
-            }
-        }
+        pairs(text).for_each(|(name, value)| settings.take(&name, value));
         settings
+    }
+
+    /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
+    #[must_use]
+    pub fn with_options(mut self, arguments: &[String]) -> Self {
+        options(arguments).for_each(|(name, value)| self.take(&name, value));
+        self
+    }
+
+    /// Does the `[mysqld]` part of my.cnf give the buffer pool a size?
+    pub fn is_pool_in(text: &str) -> bool {
+        pairs(text).any(|(name, _)| name == POOL)
+    }
+
+    /// Does the command line?
+    pub fn is_pool_among(arguments: &[String]) -> bool {
+        options(arguments).any(|(name, _)| name == POOL)
     }
 
     fn take(&mut self, name: &str, value: &str) {
         let size = || value.parse().map(Bytes).ok().or_else(|| value.parse().ok());
         match name {
-            "innodb_buffer_pool_size" => self.pool = size().unwrap_or(self.pool),
+            POOL => self.pool = size().unwrap_or(self.pool),
             "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
             "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
             _ => {}
         }
     }
+}
+
+/// What the server's groups of my.cnf set.
+fn pairs(text: &str) -> impl Iterator<Item = (String, &str)> {
+    let mut is_ours = false;
+    text.lines().map(str::trim).filter_map(move |line| {
+        if line.starts_with('[') {
+            is_ours = matches!(line, "[mysqld]" | "[server]" | "[mariadb]");
+        }
+        let (name, value) = line.split_once('=').filter(|_| is_ours)?;
+        Some((written(name), value.split('#').next().unwrap_or_default().trim()))
+    })
+}
+
+/// What options of the form `--name=value` set.
+fn options(arguments: &[String]) -> impl Iterator<Item = (String, &str)> {
+    let pairs = arguments
+        .iter()
+        .filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
+    pairs.map(|(name, value)| (written(name), value))
+}
+
+/// Dashes and underscores are the same in a name.
+fn written(name: &str) -> String {
+    name.trim().replace('-', "_")
 }
 
 /// `size innodb`: each chunk of the buffer pool with its bookkeeping is a mapping of its own.
@@ -225,5 +258,21 @@ mod tests {
         let sizing = redis(Bytes::gib(8), Bytes::gib(1), Bytes::kib(4), Bytes::mib(2)).expect("a size");
         assert_eq!(sizing.whole("written_large"), Some(Bytes::gib(8).0));
         assert_eq!(sizing.whole("written_base"), Some(Bytes::gib(1).0));
+    }
+
+    #[test]
+    fn options_of_the_command_line_win_over_the_file() {
+        let arguments = [
+            "mysqld",
+            "--innodb_buffer_pool_size=2G",
+            "--innodb-buffer-pool-instances=2",
+        ];
+        let arguments = arguments.map(str::to_owned);
+        let text = "[mysqld]\ninnodb-buffer-pool-size = 8G\n";
+        let settings = Innodb::parse(text).with_options(&arguments);
+        assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
+        assert!(Innodb::is_pool_in(text) && Innodb::is_pool_among(&arguments));
+        let elsewhere = "[client]\ninnodb_buffer_pool_size=1G\n[mysqld]\n!includedir /etc/mysql/conf.d\n";
+        assert!(!Innodb::is_pool_in(elsewhere) && !Innodb::is_pool_among(&arguments[..1]));
     }
 }
