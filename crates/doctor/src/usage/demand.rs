@@ -1,13 +1,15 @@
 //! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
 use host::Evidence;
+use host::processes::Reason;
 use host::programs::{Jvm, Kind, Setting, Target};
 use model::{Reading, Unread};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why};
+use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why, zgc};
 
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// Every setting that decides, as far as it could be read.
 pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
@@ -32,6 +34,10 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
     asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
+    if zgc::view(target).is_some() {
+        let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
+        asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
+    }
     if target.main.pages.thp_enabled.known() == Some(&false) {
         asked.push(Asked::set("PR_SET_THP_DISABLE", "1", target.main.file("status")));
     }
@@ -191,7 +197,24 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
             };
             plan().into_iter().chain([set, restart(), Step::Explain]).collect()
         }
+        Some(Why::Thp {
+            part: PartKind::JavaHeap,
+            reason,
+            ..
+        }) => heap(*reason, restart()).unwrap_or_else(|| vec![compare()]),
         _ => vec![compare()],
+    }
+}
+
+/// The steps that bring a heap of ZGC to transparent huge pages, where the policy or the start stood in their way.
+fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
+    let policy = || Step::Plan {
+        goal: "thp:shmem_enabled=advise".to_owned(),
+    };
+    match reason {
+        Reason::SharedNever => Some(vec![policy(), restart, Step::Explain]),
+        Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
+        _ => None,
     }
 }
 

@@ -198,13 +198,21 @@ fn whole_hugetlb(areas: &[&Area]) -> Option<HugetlbPages> {
     Some(pages)
 }
 
-/// Why private memory is on base pages, the most bytes first.
+/// Why private memory is on base pages, the most bytes first; in front of it why ZGC's heap is, which is shared memory.
 pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
+    let areas = target.main.areas().unwrap_or_default().iter();
+    let private: Vec<&Area> = areas.filter(|area| is_private(area)).collect();
+    let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
+    let heap = reasons(PartKind::JavaHeap, &zgc::view(target).unwrap_or_default());
+    let private = reasons(PartKind::PrivateMemory, &private);
+    heap.into_iter().chain(private).collect()
+}
+
+fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
     let all: u64 = parts.iter().filter_map(Part::huge_and_all).map(|(_, all)| all).sum();
     let mut sums = BTreeMap::new();
-    let areas = target.main.areas().unwrap_or_default().iter();
-    let counted = areas.filter(|area| is_private(area) && area.counted.is_some());
-    for pages in counted.map(Area::to_pages) {
+    let counted = areas.iter().filter(|area| area.counted.is_some());
+    for pages in counted.map(|area| area.to_pages()) {
         if let Some(reason) = why_base(&pages, &target.main.pages, thp) {
             *sums.entry(reason).or_insert(0) += pages.backing.of(PageKind::Base).0;
         }
@@ -215,6 +223,7 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
         .collect();
     reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let why = |(reason, bytes)| Why::Thp {
+        part,
         reason,
         bytes: Bytes(bytes),
     };

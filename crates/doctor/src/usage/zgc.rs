@@ -50,7 +50,7 @@ pub(super) fn heap(target: &Target, default_page: Option<Bytes>) -> Part {
 }
 
 /// The mappings of the view that has most pages: each view maps the whole heap, and has the pages that were used through it.
-fn view(target: &Target) -> Option<Vec<&Area>> {
+pub(super) fn view(target: &Target) -> Option<Vec<&Area>> {
     let mut views: BTreeMap<u32, Vec<&Area>> = BTreeMap::new();
     for area in target.main.areas().ok()?.iter().filter(|area| is_heap(area)) {
         let highest_bit = area.range.start.checked_ilog2().unwrap_or(0);

@@ -231,7 +231,7 @@ fn reason(why: &Why) -> String {
             "the {} pool has {spare} spare pages of {} needed now; such memory is taken at the start only: restart it",
             needs.page, needs.pages
         ),
-        Why::Thp { reason, bytes } => format!("{bytes} of private memory: {reason}"),
+        Why::Thp { part, reason, bytes } => format!("{bytes} of {}: {reason}", title(*part)),
     }
 }
 
