@@ -224,6 +224,11 @@ pub enum Why {
         /// Pages that it could get.
         spare: u64,
     },
+    /// Its heap is a file (`-XX:AllocateHeapAt`), whose file system decides.
+    HeapFile {
+        /// Where the file is.
+        directory: String,
+    },
     /// Why transparent huge pages do not back a part.
     Thp {
         /// Which part; private memory where it is not said.
@@ -247,6 +252,13 @@ pub enum Step {
     },
     /// Set this in the program's own configuration.
     Set {
+        /// The line or option.
+        setting: String,
+        /// Where.
+        place: String,
+    },
+    /// Leave this out of the program's own configuration.
+    LeaveOut {
         /// The line or option.
         setting: String,
         /// Where.
