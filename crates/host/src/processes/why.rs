@@ -55,6 +55,26 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them, in their order.
+    pub const ALL: [Self; 16] = [
+        Self::PolicyUnread,
+        Self::Special,
+        Self::OfFile,
+        Self::SharedNever,
+        Self::SharedNotAdvised,
+        Self::HeapNotAdvised,
+        Self::OfTmpfs,
+        Self::AdvisedAgainst,
+        Self::SwitchedOff,
+        Self::PolicyNever,
+        Self::NotAdvised,
+        Self::TooSmall,
+        Self::Ends,
+        Self::FlagsUnread,
+        Self::NotEligible,
+        Self::NotGiven,
+    ];
+
     /// Could larger pages back the memory with other settings?
     pub fn can_change(self) -> bool {
         !matches!(
