@@ -275,6 +275,15 @@ fn a_plan_takes_the_buffer_pool_that_a_running_mysql_was_started_with() {
     let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.out.contains("buffer pool of 256M: 132"), "{}", run.out);
+    // MariaDB has caches beside it that take pages first.
+    fs::write(&file, "[mysqld]\nkey_buffer_size = 1M\n[mariadb]\n").expect("a file");
+    let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+    assert!(
+        run.out.contains("key_buffer 1, aria_cache 64, log_buffers 16"),
+        "{}{}",
+        run.out,
+        run.err
+    );
 }
 
 /// A mount that is taken away again.

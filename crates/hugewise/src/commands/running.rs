@@ -7,7 +7,7 @@ use host::programs::{self, Target};
 use host::{Snapshot, Source};
 use model::Bytes;
 use model::setup::Program;
-use plan::goal::{Goal, Want};
+use plan::goal::{DatabaseGoal, Goal, Want};
 use sim::size::database::Innodb;
 
 use alone::Alone;
@@ -102,6 +102,18 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         Want::Placement(goal) => found(&goal.service, &|target| unit(target).as_ref() == Some(&goal.service)),
         Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) | Want::Windows(_) => Vec::new(),
     }
+}
+
+/// Is the server of a goal MariaDB? By its names, by its file's groups, or by the program that runs with that file.
+pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal, text: &str) -> bool {
+    let is_named = |name: &str| name.contains("mariadb");
+    let has_group = || text.lines().any(|line| line.trim_start().starts_with("[mariadb"));
+    let runs = || {
+        targets(source, &Want::Innodb(goal.clone()))
+            .iter()
+            .any(alone::runs_mariadb)
+    };
+    is_named(&goal.file) || goal.service.as_deref().is_some_and(is_named) || has_group() || runs()
 }
 
 fn unit(target: &Target) -> Option<String> {

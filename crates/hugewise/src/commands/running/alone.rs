@@ -86,17 +86,27 @@ impl fmt::Display for Alone {
     }
 }
 
+/// By the name of the program, which is `mysqld` up to 10.4.
+pub(super) fn runs_mariadb(target: &Target) -> bool {
+    target.main.pages.name.starts_with("mariadb")
+}
+
 fn innodb(source: &Source, target: &Target, file: Option<&str>) -> Alone {
+    let is_mariadb = runs_mariadb(target);
     let sizing = settings(source, target, file).and_then(|settings| {
+        let settings = if is_mariadb { settings.of_mariadb() } else { settings };
         let sizing = database::innodb(&settings, PAGE).ok()?;
         Some((settings.pool, sizing.whole("pages")?))
     });
     match sizing {
         Some((pool, pages)) => Alone::beside_those_in_use(source, pages, &format!("a buffer pool of {pool}")),
-        None => Alone::not_known(
-            "the number of pages that `hugewise size innodb --buffer-pool SIZE` prints, plus those in use, and SIZE what \
-             `SELECT @@innodb_buffer_pool_size` returns in the container",
-        ),
+        None => {
+            let option = if is_mariadb { "--mariadb " } else { "" };
+            Alone::not_known(&format!(
+                "the number of pages that `hugewise size innodb {option}--buffer-pool SIZE` prints, plus those in use, and \
+                 SIZE what `SELECT @@innodb_buffer_pool_size` returns in the container"
+            ))
+        }
     }
 }
 
