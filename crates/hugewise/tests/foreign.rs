@@ -275,6 +275,15 @@ fn a_plan_takes_the_buffer_pool_that_a_running_mysql_was_started_with() {
     let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.out.contains("buffer pool of 256M: 132"), "{}", run.out);
+    let goal = format!("mysql:pid={},user=root,service=own.service", server.0.id());
+    let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+    assert!(
+        run.out.contains("own.service"),
+        "what is typed wins: {}{}",
+        run.out,
+        run.err
+    );
+    let goal = format!("mysql:pid={},user=root", server.0.id());
     // MariaDB has caches beside it that take pages first.
     fs::write(&file, "[mysqld]\nkey_buffer_size = 1M\n[mariadb]\n").expect("a file");
     let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));

@@ -48,10 +48,19 @@ pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
         }
         _ => return Ok(typed.to_owned()),
     };
-    Ok(match more {
-        "" => goal,
-        more => format!("{goal},{more}"),
-    })
+    Ok(with_own(&goal, more))
+}
+
+/// What was typed behind the program wins over what was read from it.
+fn with_own(goal: &str, more: &str) -> String {
+    let (kind, read) = goal.split_once(':').unwrap_or((goal, ""));
+    let key = |part: &str| part.split_once('=').map(|(key, _)| key.to_owned());
+    let own: Vec<String> = more.split(',').filter_map(key).collect();
+    let read = read
+        .split(',')
+        .filter(|part| key(part).is_none_or(|key| !own.contains(&key)));
+    let typed = more.split(',').filter(|part| !part.is_empty());
+    format!("{kind}:{}", read.chain(typed).collect::<Vec<_>>().join(","))
 }
 
 /// The one program that the word means.
@@ -300,5 +309,22 @@ impl Kind {
     /// The goal without a running program.
     fn written(self) -> &'static str {
         KINDS[self as usize].2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_own;
+
+    #[test]
+    fn what_is_typed_wins_over_what_is_read() {
+        let read = "jvm:heap=320M,collector=zgc,jdk=17";
+        assert_eq!(with_own(read, ""), read);
+        assert_eq!(
+            with_own(read, "heap=4G,user=app"),
+            "jvm:collector=zgc,jdk=17,heap=4G,user=app"
+        );
+        let server = with_own("mysql:/etc/my.cnf,service=none", "service=mysqld.service");
+        assert_eq!(server, "mysql:/etc/my.cnf,service=mysqld.service");
     }
 }
