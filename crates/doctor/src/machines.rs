@@ -2,8 +2,6 @@
 
 mod processes;
 
-use std::fmt::Write as _;
-
 use host::{Evidence, Source, Tree};
 use model::Bytes;
 use model::findings::{Finding, Severity};
@@ -51,6 +49,15 @@ fn init(tree: Tree) -> Tree {
     process(1, "systemd").cgroup("/init.scope").on(tree)
 }
 
+/// The usual lines, some of them with other values.
+fn lines_with(usual: &[(&str, u64)], own: &[(&str, u64)], line: fn(&str, u64) -> String) -> String {
+    let value = |name: &str| own.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+    let lines = usual
+        .iter()
+        .map(|(name, usual)| line(name, value(name).unwrap_or(*usual)));
+    lines.collect()
+}
+
 /// With these lines of meminfo, in KiB, in place of the usual ones.
 pub(super) fn meminfo(tree: Tree, lines: &[(&str, u64)]) -> Tree {
     let usual = [
@@ -63,16 +70,7 @@ pub(super) fn meminfo(tree: Tree, lines: &[(&str, u64)]) -> Tree {
         ("ShmemHugePages", 0),
         ("Hugepagesize", 2048),
     ];
-    let value = |name: &str, usual: u64| {
-        lines
-            .iter()
-            .find(|(own, _)| *own == name)
-            .map_or(usual, |(_, own)| *own)
-    };
-    let text = usual.iter().fold(String::new(), |mut text, (name, usual)| {
-        writeln!(text, "{name}: {} kB", value(name, *usual)).expect("a String");
-        text
-    });
+    let text = lines_with(&usual, lines, |name, value| format!("{name}: {value} kB\n"));
     tree.file("/proc/meminfo", text)
 }
 
@@ -93,16 +91,7 @@ pub(super) fn vmstat(tree: Tree, lines: &[(&str, u64)]) -> Tree {
         ("nr_file_pmdmapped", 0),
         ("nr_shmem_pmdmapped", 0),
     ];
-    let value = |name: &str, usual: u64| {
-        lines
-            .iter()
-            .find(|(own, _)| *own == name)
-            .map_or(usual, |(_, own)| *own)
-    };
-    let text = usual.iter().fold(String::new(), |mut text, (name, usual)| {
-        writeln!(text, "{name} {}", value(name, *usual)).expect("a String");
-        text
-    });
+    let text = lines_with(&usual, lines, |name, value| format!("{name} {value}\n"));
     tree.file("/proc/vmstat", text)
 }
 

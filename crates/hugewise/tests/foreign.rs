@@ -64,6 +64,20 @@ impl Stage {
         Server(child)
     }
 
+    /// A server in a mount namespace of its own, whose `/etc` holds `my.cnf` alone; `None` where nothing can be mounted.
+    fn contains(&self, name: &str, file: &str, option: &str) -> Option<Server> {
+        let program = self.temp.path().join(name);
+        fs::copy("/bin/sh", &program).expect("a copy");
+        let file_there = self.temp.path().join("my.cnf");
+        fs::write(&file_there, file).expect("a file");
+        let script = format!(
+            "mount -t tmpfs none /etc && cp {0} /etc/my.cnf && exec {1} -c 'echo up; read nothing' {name} {option}",
+            file_there.display(),
+            program.display()
+        );
+        Server::contained(&script)
+    }
+
     /// The capture that is taken beside such a server: what it says of the server's file.
     fn captured(&self, server: &Server, data: &Path) -> String {
         let file = self.temp.path().join("capture.tree");
@@ -83,6 +97,20 @@ impl Stage {
 }
 
 struct Server(Child);
+
+impl Server {
+    /// Started by a script in a mount namespace of its own; `None` where nothing can be mounted.
+    fn contained(script: &str) -> Option<Self> {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "/bin/sh", "-c", script]);
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut server = Self(started.expect("unshare starts"));
+        let mut line = String::new();
+        let out = server.0.stdout.take().expect("its output");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        (line == "up\n").then_some(server)
+    }
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -185,20 +213,86 @@ fn a_plan_does_not_take_the_host_s_file_for_that_of_a_server_in_a_container() {
         data.display(),
         stage.program.display()
     );
-    let mut command = Command::new("unshare");
-    command.args(["-m", "/bin/sh", "-c", &script]);
-    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut server = Server(started.expect("unshare starts"));
-    let mut line = String::new();
-    let out = server.0.stdout.take().expect("its output");
-    BufReader::new(out).read_line(&mut line).expect("a line");
-    if line != "up\n" {
+    let Some(server) = Server::contained(&script) else {
         return skipped("nothing can be mounted here");
-    }
+    };
     let goal = format!("postgres:pid={}", server.0.id());
     let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
     let is_named = run.err.contains("runs in a container") && run.err.contains("--for pool:2M=");
     assert!(run.code == Some(2) && is_named, "{}{}", run.out, run.err);
+}
+
+/// The size stands on the command line or in the container's file; else the message says where the server has it.
+#[test]
+fn the_pages_of_a_mysql_in_a_container_are_calculated_from_what_it_was_started_with() {
+    let Some(stage) = Stage::set() else { return };
+    let file = "[mysqld]\ninnodb_buffer_pool_size = 512M\n";
+    for (file, option, pages) in [
+        (file, "", Some("for a buffer pool of 512M")),
+        (
+            file,
+            "--innodb-buffer-pool-size=256M",
+            Some("for a buffer pool of 256M"),
+        ),
+        ("[mysqld]\n", "", Some("for a buffer pool of 128M")),
+        ("[mysqld]\n!includedir /etc/mysql/conf.d/\n", "", None),
+    ] {
+        let Some(server) = stage.contains("mysqld", file, option) else {
+            return skipped("nothing can be mounted here");
+        };
+        let goal = format!("mysql:pid={}", server.0.id());
+        let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+        assert!(
+            run.code == Some(2) && run.err.contains("runs in a container"),
+            "{}",
+            run.err
+        );
+        let Some(pages) = pages else {
+            let says_how = run.err.contains("PAGES is the number") && run.err.contains("@@innodb_buffer_pool_size");
+            assert!(says_how, "{}", run.err);
+            continue;
+        };
+        let goal = run.err.split("--for ").find(|part| part.starts_with("pool:2M="));
+        let goal = goal.expect("a goal").split(',').next().expect("it");
+        assert!(run.err.contains(pages), "{option}: {}", run.err);
+        let planned = told(hugewise(&["plan", "--for", goal]).output().expect("starts"));
+        assert_eq!(planned.code, Some(0), "{goal}: {}", planned.err);
+    }
+}
+
+#[test]
+fn a_plan_takes_the_buffer_pool_that_a_running_mysql_was_started_with() {
+    // A plan names no file in a hidden directory.
+    let temp = tempfile::Builder::new().prefix("mysql").tempdir().expect("a directory");
+    let [program, file] = ["mysqld", "my.cnf"].map(|name| temp.path().join(name));
+    fs::copy("/bin/sh", &program).expect("a copy");
+    fs::write(&file, "[mysqld]\n").expect("a file");
+    let mut command = Command::new(&program);
+    command.args(["-c", "read nothing", "mysqld", "--innodb-buffer-pool-size=256M"]);
+    command.arg(format!("--defaults-file={}", file.display()));
+    let server = Server(command.stdin(Stdio::piped()).spawn().expect("it starts"));
+    let goal = format!("mysql:pid={},user=root", server.0.id());
+    let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.contains("buffer pool of 256M: 132"), "{}", run.out);
+    let goal = format!("mysql:pid={},user=root,service=own.service", server.0.id());
+    let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+    assert!(
+        run.out.contains("own.service"),
+        "what is typed wins: {}{}",
+        run.out,
+        run.err
+    );
+    let goal = format!("mysql:pid={},user=root", server.0.id());
+    // MariaDB has caches beside it that take pages first.
+    fs::write(&file, "[mysqld]\nkey_buffer_size = 1M\n[mariadb]\n").expect("a file");
+    let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+    assert!(
+        run.out.contains("key_buffer 1, aria_cache 64, log_buffers 16"),
+        "{}{}",
+        run.out,
+        run.err
+    );
 }
 
 /// A mount that is taken away again.

@@ -136,48 +136,33 @@ fn is_report(path: &Path) -> bool {
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
+/// The command on a captured machine, with the first of its files as the last argument.
+fn assert_survives_kills(words: &[&str], files: &[&'static str], is_whole: fn(&Path) -> bool) {
+    let folder = folder();
+    let (machine, file) = (machine(), folder.path().join(files[0]));
+    let words = [&["--root", text(&machine)], words, &[text(&file)]].concat();
+    let writer = Writer {
+        folder: folder.path(),
+        words: words.into_iter().map(str::to_owned).collect(),
+        files: files.to_vec(),
+        is_whole,
+    };
+    writer.assert_survives_kills();
 }
 
 #[test]
 fn an_output_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
-    let folder = folder();
-    let (machine, file) = (machine(), folder.path().join("out.json"));
-    let options = ["--root", text(&machine), "--json", "--output", text(&file)];
-    Writer {
-        folder: folder.path(),
-        words: words(&[&options[..], &["ps"]].concat()),
-        files: vec!["out.json"],
-        is_whole: is_json,
-    }
-    .assert_survives_kills();
+    assert_survives_kills(&["ps", "--json", "--output"], &["out.json"], is_json);
 }
 
 #[test]
 fn a_snapshot_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
-    let folder = folder();
-    let (machine, file) = (machine(), folder.path().join("m.tree"));
-    Writer {
-        folder: folder.path(),
-        words: words(&["--root", text(&machine), "--yes", "snapshot", text(&file)]),
-        files: vec!["m.tree"],
-        is_whole: is_tree,
-    }
-    .assert_survives_kills();
+    assert_survives_kills(&["--yes", "snapshot"], &["m.tree"], is_tree);
 }
 
 #[test]
 fn the_files_of_a_checkup_killed_while_they_are_written_are_old_or_new() {
-    let folder = folder();
-    let (machine, file) = (machine(), folder.path().join("report.html"));
-    Writer {
-        folder: folder.path(),
-        words: words(&["--root", text(&machine), "checkup", "--report", text(&file)]),
-        files: vec!["report.html", "result.json"],
-        is_whole: is_report,
-    }
-    .assert_survives_kills();
+    assert_survives_kills(&["checkup", "--report"], &["report.html", "result.json"], is_report);
 }
 
 #[test]
@@ -192,20 +177,20 @@ fn a_snapshot_is_for_its_owner_alone_also_where_it_replaces_one_that_was_not() {
     assert_eq!(mode(), 0o600);
 }
 
-/// The program where no file may be longer than 4 KiB, which fails as a full disk does. (The signal is ignored, as it
-/// ends the program otherwise; a kill is another test.)
-fn on_a_full_disk(words: &[&str]) -> common::Run {
+/// The program under a shell that arranges something first.
+fn under_shell(script: &str, words: &[&str]) -> common::Run {
     let mut command = Command::new("sh");
     command
-        .args([
-            "-c",
-            "trap '' XFSZ; ulimit -f 8; exec \"$@\"",
-            "sh",
-            env!("CARGO_BIN_EXE_hugewise"),
-        ])
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_hugewise")])
         .args(words)
         .env("HUGEWISE_STATE_DIR", "/nonexistent/hugewise-test");
     told(command.output().expect("runs"))
+}
+
+/// The program where no file may be longer than 4 KiB, which fails as a full disk does. (The signal is ignored, as it
+/// ends the program otherwise; a kill is another test.)
+fn on_a_full_disk(words: &[&str]) -> common::Run {
+    under_shell("trap '' XFSZ; ulimit -f 8; exec \"$@\"", words)
 }
 
 #[test]
@@ -275,17 +260,7 @@ fn devices_are_written_straight_and_a_full_one_is_an_error() {
 
 /// The program under a shell that arranges its standard output.
 fn with_stdout(arranged: &str, words: &[&str]) -> common::Run {
-    let mut command = Command::new("sh");
-    command
-        .args([
-            "-c",
-            &format!("exec \"$@\" {arranged}"),
-            "sh",
-            env!("CARGO_BIN_EXE_hugewise"),
-        ])
-        .args(words)
-        .env("HUGEWISE_STATE_DIR", "/nonexistent/hugewise-test");
-    told(command.output().expect("runs"))
+    under_shell(&format!("exec \"$@\" {arranged}"), words)
 }
 
 #[test]

@@ -110,6 +110,28 @@ fn what_could_be_large_is_told_with_its_reason_if_asked_for() {
     );
 }
 
+/// One process always has its reasons and its nodes, and asking for them is no error.
+#[test]
+fn what_one_process_has_anyway_may_be_asked_for() {
+    let root = machine("cgroup-v2");
+    let run = |more: &[&str]| done(&[&["--root", &root, "ps", "2377"], more].concat()).out;
+    let plain = run(&[]);
+    assert_eq!((run(&["--why"]), run(&["--numa"])), (plain.clone(), plain.clone()));
+    assert!(plain.contains("could be huge"), "{plain}");
+}
+
+/// The table of reasons is where a reader looks up what the column says.
+#[test]
+fn every_reason_for_base_pages_is_in_the_guide() {
+    use host::processes::Reason;
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/processes.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    for reason in Reason::ALL {
+        let row = format!("| {} |", reason.short());
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
 #[test]
 fn pool_pages_that_no_process_maps_are_listed_with_their_owner() {
     let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";

@@ -30,7 +30,7 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    let is_zgc = |jvm: &Jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z);
+    let is_zgc = |jvm: &Jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z) && jvm.heap_at.is_none();
     each_jvm(evidence, is_zgc, |program, _| {
         if !matches!(shmem.as_str(), "never" | "deny") {
             return Ok(None);

@@ -130,6 +130,12 @@ pub enum PartKind {
     PrivateMemory,
 }
 
+impl PartKind {
+    fn private() -> Self {
+        Self::PrivateMemory
+    }
+}
+
 /// Pages of a hugetlb mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HugetlbPages {
@@ -218,8 +224,16 @@ pub enum Why {
         /// Pages that it could get.
         spare: u64,
     },
-    /// Why transparent huge pages do not back private memory.
+    /// Its heap is a file (`-XX:AllocateHeapAt`), whose file system decides.
+    HeapFile {
+        /// Where the file is.
+        directory: String,
+    },
+    /// Why transparent huge pages do not back a part.
     Thp {
+        /// Which part; private memory where it is not said.
+        #[serde(default = "PartKind::private")]
+        part: PartKind,
         /// The kernel's reason.
         reason: Reason,
         /// Bytes on base pages for it.
@@ -238,6 +252,13 @@ pub enum Step {
     },
     /// Set this in the program's own configuration.
     Set {
+        /// The line or option.
+        setting: String,
+        /// Where.
+        place: String,
+    },
+    /// Leave this out of the program's own configuration.
+    LeaveOut {
         /// The line or option.
         setting: String,
         /// Where.

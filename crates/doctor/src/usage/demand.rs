@@ -1,13 +1,16 @@
 //! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
 use host::Evidence;
+use host::processes::Reason;
 use host::programs::{Jvm, Kind, Setting, Target};
 use model::{Reading, Unread};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why};
+use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why, heap_file};
 
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const HEAP_AT: &str = "-XX:AllocateHeapAt";
+const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// Every setting that decides, as far as it could be read.
 pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
@@ -32,6 +35,10 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
     asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
+    if heap_file::view(target).is_some() && heap_at(target).is_none() {
+        let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
+        asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
+    }
     if target.main.pages.thp_enabled.known() == Some(&false) {
         asked.push(Asked::set("PR_SET_THP_DISABLE", "1", target.main.file("status")));
     }
@@ -89,7 +96,14 @@ fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
     let sizes = [("-XX:LargePageSizeInBytes", jvm.page_size), ("-Xmx", jvm.heap_max)];
     let sizes = sizes.into_iter().filter_map(|(setting, size)| Some((setting, size?)));
     flags.extend(sizes.map(|(setting, size)| Asked::set(setting, size.to_string(), target.main.file("cmdline"))));
+    let directory = heap_at(target).into_iter();
+    flags.extend(directory.map(|directory| Asked::set(HEAP_AT, directory, target.main.file("cmdline"))));
     flags
+}
+
+/// The directory of the file that a Java heap is by `-XX:AllocateHeapAt`.
+fn heap_at(target: &Target) -> Option<&str> {
+    target.main.jvm().ok().flatten()?.heap_at.as_deref()
 }
 
 fn option(target: &Target, setting: &str, words: &[&str]) -> Asked {
@@ -111,6 +125,10 @@ fn option(target: &Target, setting: &str, words: &[&str]) -> Asked {
 
 /// Why the part that matters most is not on hugetlb pages, if it could be.
 pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pools: &[PoolState]) -> Vec<Why> {
+    if let Some(directory) = heap_at(target) {
+        let directory = directory.to_owned();
+        return vec![Why::HeapFile { directory }];
+    }
     let needs = part.and_then(|part| part.needs);
     // A Java heap without a known maximum may still ask.
     if needs.is_none() && !part.is_some_and(|part| part.what == PartKind::JavaHeap) {
@@ -191,7 +209,31 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
             };
             plan().into_iter().chain([set, restart(), Step::Explain]).collect()
         }
+        Some(Why::HeapFile { .. }) => {
+            let option = Step::LeaveOut {
+                setting: HEAP_AT.to_owned(),
+                place: target.main.file("cmdline"),
+            };
+            vec![option, restart(), Step::Explain]
+        }
+        Some(Why::Thp {
+            part: PartKind::JavaHeap,
+            reason,
+            ..
+        }) => heap(*reason, restart()).unwrap_or_else(|| vec![compare()]),
         _ => vec![compare()],
+    }
+}
+
+/// The steps that bring a heap of ZGC to transparent huge pages, where the policy or the start stood in their way.
+fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
+    let policy = || Step::Plan {
+        goal: "thp:shmem_enabled=advise".to_owned(),
+    };
+    match reason {
+        Reason::SharedNever => Some(vec![policy(), restart, Step::Explain]),
+        Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
+        _ => None,
     }
 }
 

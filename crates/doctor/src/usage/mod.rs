@@ -2,11 +2,11 @@
 
 mod account;
 mod demand;
+mod heap_file;
 mod pages;
 mod parts;
 #[cfg(test)]
 mod tests;
-mod zgc;
 
 use host::Evidence;
 use host::programs::Target;

@@ -9,23 +9,24 @@ use model::vms::Vm;
 use model::{Bytes, PageKind};
 
 use super::pages::{backing, needs, of_pool, range, unread};
-use super::{HugetlbPages, Part, PartKind, Why, zgc};
+use super::{HugetlbPages, Part, PartKind, Why, heap_file};
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
 
 /// The part that matters most first.
 pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<Bytes>) -> Vec<Part> {
-    let is_zgc = zgc::is_used(target);
+    let is_file = heap_file::is_used(target);
+    let heap_file = heap_file::name(target);
     let shared: Vec<Part> = target
         .shared
         .iter()
-        .filter(|segment| !(is_zgc && zgc::is_heap(&segment.area)))
+        .filter(|segment| Some(&*segment.area.name) != heap_file)
         .map(|segment| shared_memory(segment, default_page))
         .collect();
     let areas = target.main.areas().unwrap_or_default();
-    let heap = match is_zgc {
-        true => Some(zgc::heap(target, default_page)),
+    let heap = match is_file {
+        true => Some(heap_file::heap(target, default_page)),
         false => heap(target).map(|areas| of_areas(PartKind::JavaHeap, areas, default_page)),
     };
     let heap = heap.map(|part| with_what_lies_beside(part, target));
@@ -107,7 +108,12 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
 
 /// The mappings of a Java heap: adjacent memory without a file, as long as its `-Xmx` or, without one, the longest.
 fn heap(target: &Target) -> Option<&[Area]> {
-    let jvm = target.main.jvm().ok().flatten().filter(|_| !zgc::is_used(target))?;
+    let jvm = target
+        .main
+        .jvm()
+        .ok()
+        .flatten()
+        .filter(|_| !heap_file::is_used(target))?;
     let areas = target.main.areas().ok()?;
     let runs = areas.chunk_by(|one, next| is_heap_like(one) && is_heap_like(next) && one.range.end == next.range.start);
     let runs = runs.filter(|run| run.iter().any(Area::is_private_data) && run.iter().all(is_heap_like));
@@ -198,13 +204,29 @@ fn whole_hugetlb(areas: &[&Area]) -> Option<HugetlbPages> {
     Some(pages)
 }
 
-/// Why private memory is on base pages, the most bytes first.
+/// Why private memory is on base pages, the most bytes first; in front of it why a heap is that is a file.
 pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
+    let areas = target.main.areas().unwrap_or_default().iter();
+    let private: Vec<&Area> = areas.filter(|area| is_private(area)).collect();
+    let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
+    // Of a heap that the JVM was told to keep in a directory, its file system is the reason.
+    let is_own = target
+        .main
+        .jvm()
+        .ok()
+        .flatten()
+        .is_some_and(|jvm| jvm.heap_at.is_none());
+    let heap = heap_file::view(target).filter(|_| is_own).unwrap_or_default();
+    let heap = reasons(PartKind::JavaHeap, &heap);
+    let private = reasons(PartKind::PrivateMemory, &private);
+    heap.into_iter().chain(private).collect()
+}
+
+fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
     let all: u64 = parts.iter().filter_map(Part::huge_and_all).map(|(_, all)| all).sum();
     let mut sums = BTreeMap::new();
-    let areas = target.main.areas().unwrap_or_default().iter();
-    let counted = areas.filter(|area| is_private(area) && area.counted.is_some());
-    for pages in counted.map(Area::to_pages) {
+    let counted = areas.iter().filter(|area| area.counted.is_some());
+    for pages in counted.map(|area| area.to_pages()) {
         if let Some(reason) = why_base(&pages, &target.main.pages, thp) {
             *sums.entry(reason).or_insert(0) += pages.backing.of(PageKind::Base).0;
         }
@@ -215,6 +237,7 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
         .collect();
     reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let why = |(reason, bytes)| Why::Thp {
+        part,
         reason,
         bytes: Bytes(bytes),
     };

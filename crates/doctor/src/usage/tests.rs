@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use host::processes::Reason;
 use host::programs::{Target, TargetError, targets};
 use host::{Evidence, Snapshot, Source};
-use model::{Bytes, Reading};
+use model::{Bytes, Cause, Reading};
 
-use super::{Database, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
+use super::{Asked, Database, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
 use crate::machines::{anonymous, machine, process, shared};
 
 fn source(machine: &str) -> Source {
@@ -132,17 +133,54 @@ fn a_setting_that_could_not_be_read_is_neither_set_nor_unset() {
 
 /// A JVM of 512 MiB at most under ZGC, whose heap has so many mappings of its file, each at an address of its own.
 fn zgc(options: &[&str], views: &[(u64, u64)]) -> Usage {
+    zgc_on(machine(), options, views)
+}
+
+fn zgc_on(machine: host::Tree, options: &[&str], views: &[(u64, u64)]) -> Usage {
     let java = std::iter::once(&"-XX:+UseZGC").chain(options);
     let java = java.fold(process(90, "java"), |java, option| java.arg(option));
-    let heap = |resident: u64| shared(64, "/memfd:java_heap (deleted)").resident(resident);
+    let heap = |resident: u64| {
+        let file = shared(64, "/memfd:java_heap (deleted)");
+        file.resident(resident).not_eligible()
+    };
     let java = views.iter().fold(java, |java, (start, resident)| {
         java.area(heap(*resident).at(*start, 0))
             .area(heap(*resident).at(*start + (1 << 30), 64 << 20))
     });
     // Tables of the collector that end where the next mapping begins: as long a run as any.
     let java = java.area(anonymous(600)).arg("-cp").arg("/opt/app").arg("Main");
-    let source = Source::from_tree("made", java.on(machine()));
+    let source = Source::from_tree("made", java.on(machine));
     all(&source, "90").expect("found").remove(0)
+}
+
+/// What explains a heap of ZGC with THP on base pages, and the steps, where this is the policy of shared memory.
+fn zgc_with_thp(shmem_enabled: &str) -> (Vec<Why>, Vec<Step>) {
+    let policy = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+    let usage = zgc_on(
+        machine().line(policy, shmem_enabled),
+        &["-Xmx512m", "-XX:+UseTransparentHugePages"],
+        &[(1 << 42, 2), (1 << 43, 40), (1 << 44, 3)],
+    );
+    let policy_of_shared_memory = |asked: &Asked| asked.place == policy && asked.value.known().is_some();
+    assert!(usage.asked.iter().any(policy_of_shared_memory), "{:?}", usage.asked);
+    (usage.why, usage.next)
+}
+
+#[test]
+fn the_policy_of_shared_memory_is_why_a_heap_of_zgc_is_on_base_pages() {
+    let heap = |reason| Why::Thp {
+        part: PartKind::JavaHeap,
+        reason,
+        bytes: Bytes::mib(80),
+    };
+    let restart = [Step::Restart { unit: None }, Step::Explain];
+    let (why, next) = zgc_with_thp("always within_size advise [never] deny force");
+    assert_eq!(why[0], heap(Reason::SharedNever));
+    let goal = "thp:shmem_enabled=advise".to_owned();
+    assert_eq!((&next[0], &next[1..]), (&Step::Plan { goal }, &restart[..]));
+    // The policy was another when the JVM started: a plan would change nothing.
+    let (why, next) = zgc_with_thp("always within_size [advise] never deny force");
+    assert_eq!((&why[0], next), (&heap(Reason::HeapNotAdvised), restart.to_vec()));
 }
 
 #[test]
@@ -169,11 +207,57 @@ fn a_heap_of_zgc_without_a_maximum_needs_no_false_number_of_pages() {
 }
 
 #[test]
-fn a_heap_of_zgc_in_a_file_of_another_name_is_not_known() {
+fn a_heap_of_zgc_whose_file_is_nowhere_is_absent_and_not_empty() {
     let usage = zgc(&["-Xmx512m"], &[]);
     assert_eq!(
         (usage.parts[0].what, usage.in_use),
         (PartKind::JavaHeap, InUse::Unknown)
     );
-    assert!(usage.parts[0].backing.unread().is_some(), "{:?}", usage.parts[0]);
+    let why = usage.parts[0].backing.unread().expect("no heap");
+    assert_eq!(why.unread, Cause::Absent);
+}
+
+/// A JVM of 512 MiB with this mapping, of which 96 MiB are there.
+fn with_heap(options: &[&str], file: &str, start: u64) -> Usage {
+    let java = options
+        .iter()
+        .fold(process(90, "java"), |java, option| java.arg(option));
+    let java = java
+        .arg("-Xmx512m")
+        .area(shared(128, file).resident(96).at(start, 0))
+        .area(anonymous(600));
+    let source = Source::from_tree("made", java.arg("Main").on(machine()));
+    all(&source, "90").expect("found").remove(0)
+}
+
+#[test]
+fn a_heap_of_zgc_in_a_file_of_another_name_is_known_by_its_address() {
+    for file in ["/memfd:heap (deleted)", "/dev/shm/#1795 (deleted)"] {
+        let usage = with_heap(&["-XX:+UseZGC"], file, 1 << 42);
+        let [heap, private] = usage.parts.as_slice() else {
+            panic!("the heap once, and what is private: {:?}", usage.parts);
+        };
+        assert_eq!((heap.what, heap.size), (PartKind::JavaHeap, Bytes::mib(128)));
+        assert_eq!((usage.in_use, private.what), (InUse::No, PartKind::PrivateMemory));
+    }
+    let elsewhere = with_heap(&["-XX:+UseZGC"], "/dev/shm/#1795 (deleted)", 0x7f00 << 32);
+    assert_eq!(elsewhere.in_use, InUse::Unknown, "{:?}", elsewhere.parts);
+}
+
+#[test]
+fn a_heap_that_is_kept_in_a_directory_is_found_there_whatever_the_collector() {
+    for collector in ["-XX:+UseG1GC", "-XX:+UseZGC"] {
+        let options = [
+            collector,
+            "-XX:+UseTransparentHugePages",
+            "-XX:AllocateHeapAt=/srv/heap/",
+        ];
+        let usage = with_heap(&options, "/srv/heap/#77 (deleted)", 0xec00_0000);
+        let heap = &usage.parts[0];
+        assert_eq!((heap.what, heap.size), (PartKind::JavaHeap, Bytes::mib(128)));
+        let directory = "/srv/heap/".to_owned();
+        assert_eq!(usage.why[0], Why::HeapFile { directory });
+        assert!(matches!(usage.next[0], Step::LeaveOut { .. }), "{:?}", usage.next);
+        assert!(usage.findings.is_empty(), "{:?}", usage.findings);
+    }
 }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::mapping::{DEV_SHM, is_shmem};
 use crate::snapshot::Thp;
 
+/// How the JVM calls the file of ZGC's heap.
+const ZGC_HEAP: &str = "/memfd:java_heap";
+
 /// Why base pages, in the order in which the kernel would refuse. `Display` is the sentence for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -24,6 +27,9 @@ pub enum Reason {
     SharedNever,
     /// Shared memory, the policy for it is `advise`, and madvise(MADV_HUGEPAGE) was not called on it.
     SharedNotAdvised,
+    /// ZGC's heap under the policy `advise`: the JVM advises it through mappings that it takes away again, so that its flags do
+    /// not show it.
+    HeapNotAdvised,
     /// A file of a tmpfs such as /dev/shm: the mount's option `huge=` decides.
     OfTmpfs,
     /// madvise(MADV_NOHUGEPAGE) was called on it (`nh`).
@@ -49,6 +55,26 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them, in their order.
+    pub const ALL: [Self; 16] = [
+        Self::PolicyUnread,
+        Self::Special,
+        Self::OfFile,
+        Self::SharedNever,
+        Self::SharedNotAdvised,
+        Self::HeapNotAdvised,
+        Self::OfTmpfs,
+        Self::AdvisedAgainst,
+        Self::SwitchedOff,
+        Self::PolicyNever,
+        Self::NotAdvised,
+        Self::TooSmall,
+        Self::Ends,
+        Self::FlagsUnread,
+        Self::NotEligible,
+        Self::NotGiven,
+    ];
+
     /// Could larger pages back the memory with other settings?
     pub fn can_change(self) -> bool {
         !matches!(
@@ -65,6 +91,7 @@ impl Reason {
             Self::OfFile => "file",
             Self::SharedNever => "shmem never",
             Self::SharedNotAdvised => "shmem not advised",
+            Self::HeapNotAdvised => "ZGC heap not advised",
             Self::OfTmpfs => "tmpfs huge=",
             Self::AdvisedAgainst => "nohugepage",
             Self::SwitchedOff => "prctl",
@@ -90,6 +117,10 @@ impl fmt::Display for Reason {
             }
             Self::SharedNotAdvised => {
                 "shared memory without hugetlb pages, and the THP policy for it (shmem_enabled) waits for advice (MADV_HUGEPAGE)"
+            }
+            Self::HeapNotAdvised => {
+                "ZGC's heap, which a JVM with -XX:+UseTransparentHugePages advises only when it allocates the memory: the THP \
+                 policy for it (shmem_enabled) has to be `advise` by then"
             }
             Self::OfTmpfs => "a file of a tmpfs, whose mount option `huge=` decides",
             Self::AdvisedAgainst => "the program advised against huge pages (MADV_NOHUGEPAGE)",
@@ -185,7 +216,12 @@ fn by_shared_policy(mapping: &MappingPages, policy: &str) -> Option<Reason> {
     }
     match policy {
         "never" | "deny" => Some(Reason::SharedNever),
-        "advise" if !mapping.flags.is_empty() && !has(mapping, "hg") => Some(Reason::SharedNotAdvised),
+        "advise" if !mapping.flags.is_empty() && !has(mapping, "hg") => {
+            Some(match mapping.name.starts_with(ZGC_HEAP) {
+                true => Reason::HeapNotAdvised,
+                false => Reason::SharedNotAdvised,
+            })
+        }
         _ => None,
     }
 }

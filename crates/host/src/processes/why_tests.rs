@@ -106,6 +106,9 @@ fn shared_memory_has_a_policy_of_its_own() {
     let memfd = shared("/memfd:x (deleted)", "rd wr sh hg", Some(false));
     assert_eq!(why(&memfd, "never"), Some(Reason::SharedNever));
     assert_eq!(why(&memfd, "advise"), Some(Reason::NotEligible));
+    let heap = |policy| why(&shared("/memfd:java_heap (deleted)", "rd wr sh", Some(false)), policy);
+    assert_eq!(heap("never"), Some(Reason::SharedNever));
+    assert_eq!(heap("advise"), Some(Reason::HeapNotAdvised));
     let file = |eligible| shared("/dev/shm/x", "rd wr sh", eligible);
     assert_eq!(why(&file(Some(false)), "always"), Some(Reason::OfTmpfs));
     assert_eq!(why(&file(Some(true)), "never"), Some(Reason::NotGiven));

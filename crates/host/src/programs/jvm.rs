@@ -41,6 +41,8 @@ pub struct Jvm {
     pub collector: Option<Collector>,
     /// `-XX:ReservedCodeCacheSize=`.
     pub code_cache: Option<Bytes>,
+    /// `-XX:AllocateHeapAt=`: the directory of a file that is the heap.
+    pub heap_at: Option<String>,
 }
 
 /// An empty list of arguments means that it could not be read: a JVM is never started without any.
@@ -99,6 +101,8 @@ impl Jvm {
             self.page_size = size_of(size);
         } else if let Some(size) = option.strip_prefix("-XX:ReservedCodeCacheSize=") {
             self.code_cache = size_of(size);
+        } else if let Some(directory) = option.strip_prefix("-XX:AllocateHeapAt=") {
+            self.heap_at = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
         } else if let Some(size) = option
             .strip_prefix("-Xmx")
             .or_else(|| option.strip_prefix("-XX:MaxHeapSize="))

@@ -1,11 +1,16 @@
 //! Running programs and goals: the goal that a running program stands for, and the running programs that a goal is for.
 
+mod alone;
+
 use anyhow::{Context, anyhow, bail};
 use host::programs::{self, Target};
 use host::{Snapshot, Source};
 use model::Bytes;
 use model::setup::Program;
-use plan::goal::{Goal, Want};
+use plan::goal::{DatabaseGoal, Goal, Want};
+use sim::size::database::Innodb;
+
+use alone::Alone;
 
 /// In the order of [`Kind`]: the ways to start such a goal, the first of which finds its programs, and the goal without a
 /// running program.
@@ -43,10 +48,19 @@ pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
         }
         _ => return Ok(typed.to_owned()),
     };
-    Ok(match more {
-        "" => goal,
-        more => format!("{goal},{more}"),
-    })
+    Ok(with_own(&goal, more))
+}
+
+/// What was typed behind the program wins over what was read from it.
+fn with_own(goal: &str, more: &str) -> String {
+    let (kind, read) = goal.split_once(':').unwrap_or((goal, ""));
+    let key = |part: &str| part.split_once('=').map(|(key, _)| key.to_owned());
+    let own: Vec<String> = more.split(',').filter_map(key).collect();
+    let read = read
+        .split(',')
+        .filter(|part| key(part).is_none_or(|key| !own.contains(&key)));
+    let typed = more.split(',').filter(|part| !part.is_empty());
+    format!("{kind}:{}", read.chain(typed).collect::<Vec<_>>().join(","))
 }
 
 /// The one program that the word means.
@@ -99,6 +113,18 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
     }
 }
 
+/// Is the server of a goal MariaDB? By its names, by its file's groups, or by the program that runs with that file.
+pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal, text: &str) -> bool {
+    let is_named = |name: &str| name.contains("mariadb");
+    let has_group = || text.lines().any(|line| line.trim_start().starts_with("[mariadb"));
+    let runs = || {
+        targets(source, &Want::Innodb(goal.clone()))
+            .iter()
+            .any(alone::runs_mariadb)
+    };
+    is_named(&goal.file) || goal.service.as_deref().is_some_and(is_named) || has_group() || runs()
+}
+
 fn unit(target: &Target) -> Option<String> {
     target.main.cgroup().ok().flatten()?.service.clone()
 }
@@ -128,9 +154,10 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
         Kind::Mysql => {
             let file = my_cnf(source, target);
             must_be_of_the_host(source, target, kind, file.as_deref())?;
-            format!("mysql:{}", file.ok_or_else(|| none("the configuration file"))?)
+            let file = file.ok_or_else(|| none("the configuration file"))?;
+            format!("mysql:{file}{}", buffer_pool(target))
         }
-        Kind::Vm => vm(target)?,
+        Kind::Vm => vm(source, target)?,
     };
     // A scope or a slice cannot be restarted: a service can.
     Ok(match (unit(target), kind) {
@@ -151,9 +178,9 @@ fn must_be_of_the_host(source: &Source, target: &Target, kind: Kind, file: Optio
     };
     bail!(
         "process {} runs in a container, which has a configuration file of its own: plan the pages alone \
-         (--for {}), set `{setting}` in the container, and restart it",
+         ({}), set `{setting}` in the container, and restart it",
         target.main.pid(),
-        pages_alone(target)
+        Alone::of_server(source, target, file)
     )
 }
 
@@ -175,22 +202,30 @@ fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
     is_container || file.is_some_and(is_other)
 }
 
-/// The pages of a server's shared memory, as a goal; their count is known of PostgreSQL alone.
-fn pages_alone(target: &Target) -> String {
-    let is_postgres = target.main.kind.known() == Some(&Some(programs::Kind::Postgres));
-    let segment = target.shared.first().filter(|_| is_postgres);
-    let count = segment.map(|segment| segment.pages(Bytes::mib(2)).to_string());
-    format!("pool:2M={}", count.as_deref().unwrap_or("COUNT"))
-}
-
-/// The goal that a plan takes instead of a server whose configuration file it must not change.
+/// The goal that a plan takes instead of a server whose configuration file it must not change, where the number of its pages
+/// is known.
 pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
     let file = match target.main.kind.known()? {
         Some(programs::Kind::Postgres) => target.configuration(),
         Some(programs::Kind::Mysql) => my_cnf(source, target),
         _ => return None,
     };
-    has_own_file(source, target, file.as_deref()).then(|| pages_alone(target))
+    let is_own = has_own_file(source, target, file.as_deref());
+    is_own
+        .then(|| Alone::of_server(source, target, file.as_deref()))?
+        .goal()
+}
+
+/// The size that the command line gives the buffer pool, which the file does not know.
+fn buffer_pool(target: &Target) -> String {
+    let arguments = target.main.arguments.known().map_or(&[][..], Vec::as_slice);
+    match Innodb::is_pool_among(arguments) {
+        true => {
+            let settings = Innodb::parse("").with_options(arguments);
+            format!(",buffer-pool={}", settings.pool.exact())
+        }
+        false => String::new(),
+    }
 }
 
 fn jvm(target: &Target) -> Option<String> {
@@ -206,15 +241,20 @@ fn jvm(target: &Target) -> Option<String> {
     Some(goal)
 }
 
+/// As the server sees it; a capture holds the host's files alone.
 fn my_cnf(source: &Source, target: &Target) -> Option<String> {
-    let arguments = target.main.arguments.known()?;
-    let mut named = arguments.iter();
-    let named = named.find_map(|argument| argument.strip_prefix("--defaults-file="));
-    let is_there = |file: &&str| source.text(file).known().is_some();
+    let named = target.main.argument("--defaults-file=");
+    target.main.arguments.known()?;
+    let own = |file: &str| target.main.file(&format!("root{file}"));
+    let is_there = |file: &&str| {
+        [own(file), (*file).to_owned()]
+            .iter()
+            .any(|file| source.text(file).known().is_some())
+    };
     named.or_else(|| MY_CNF.into_iter().find(is_there)).map(str::to_owned)
 }
 
-fn vm(target: &Target) -> anyhow::Result<String> {
+fn vm(source: &Source, target: &Target) -> anyhow::Result<String> {
     let pid = target.main.pid();
     let vm = target.vm.as_ref();
     let vm = vm.with_context(|| format!("process {pid} runs no virtual machine"))?;
@@ -224,7 +264,8 @@ fn vm(target: &Target) -> anyhow::Result<String> {
         "qemu" => "qemu",
         other => bail!(
             "process {pid} is a virtual machine of `{other}`, whose options are not known here: write --for \
-             vm:SIZE,hypervisor=NAME (libvirt, qemu, cloud-hypervisor or esx), or --for pool:1G=COUNT for its pages alone"
+             vm:SIZE,hypervisor=NAME (libvirt, qemu, cloud-hypervisor or esx), or plan its pages alone ({})",
+            Alone::of_vm(source, vm)
         ),
     };
     let memory = vm.configured.known().map(|configured| configured.total());
@@ -268,5 +309,22 @@ impl Kind {
     /// The goal without a running program.
     fn written(self) -> &'static str {
         KINDS[self as usize].2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_own;
+
+    #[test]
+    fn what_is_typed_wins_over_what_is_read() {
+        let read = "jvm:heap=320M,collector=zgc,jdk=17";
+        assert_eq!(with_own(read, ""), read);
+        assert_eq!(
+            with_own(read, "heap=4G,user=app"),
+            "jvm:collector=zgc,jdk=17,heap=4G,user=app"
+        );
+        let server = with_own("mysql:/etc/my.cnf,service=none", "service=mysqld.service");
+        assert_eq!(server, "mysql:/etc/my.cnf,service=mysqld.service");
     }
 }

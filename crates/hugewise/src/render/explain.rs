@@ -3,7 +3,7 @@
 use doctor::usage::{
     Asked, Command, Database, HugetlbPages, InUse, Part, PartKind, PoolState, Server, Step, Usage, Why,
 };
-use model::{Backing, PageKind, Reading};
+use model::{Backing, Cause, PageKind, Reading};
 
 use super::layout::behind;
 use super::look::Look;
@@ -124,8 +124,13 @@ fn short(usage: &Usage) -> String {
         InUse::Yes => format!("yes: {what} is backed by {kinds}"),
         InUse::Partly => format!("in part: {what} is backed by {kinds}"),
         InUse::No => format!("no: {what} is backed by {kinds}"),
+        InUse::Unknown if usage.parts.first().is_some_and(is_absent) => format!("unknown: {what} was not found"),
         InUse::Unknown => format!("unknown: {what} could not be read or is not touched yet"),
     }
+}
+
+fn is_absent(part: &Part) -> bool {
+    part.backing.unread().is_some_and(|why| why.unread == Cause::Absent)
 }
 
 fn title(what: PartKind) -> &'static str {
@@ -163,7 +168,10 @@ fn mixed(backing: &Backing) -> String {
 /// `1.0G: hugetlb-2M, 537 pages: 325 touched + 212 reserved`.
 fn in_numbers(part: &Part) -> String {
     if let (None, Some(why)) = (part.hugetlb, part.backing.unread()) {
-        return format!("could not be read: {why}");
+        return match why.unread {
+            Cause::Absent => format!("not found in {}: {}", why.place, why.why),
+            _ => format!("could not be read: {why}"),
+        };
     }
     let size = part.size;
     let body = match (part.hugetlb, &part.backing) {
@@ -231,7 +239,10 @@ fn reason(why: &Why) -> String {
             "the {} pool has {spare} spare pages of {} needed now; such memory is taken at the start only: restart it",
             needs.page, needs.pages
         ),
-        Why::Thp { reason, bytes } => format!("{bytes} of private memory: {reason}"),
+        Why::HeapFile { directory } => format!(
+            "its heap is a file in {directory} (-XX:AllocateHeapAt): the file system decides how far huge pages back it"
+        ),
+        Why::Thp { part, reason, bytes } => format!("{bytes} of {}: {reason}", title(*part)),
     }
 }
 
@@ -321,6 +332,7 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
             vec![format!("set {setting} where {} gets its options", usage.name)]
         }
         Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
+        Step::LeaveOut { setting, .. } => vec![format!("leave out {setting} where {} gets its options", usage.name)],
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
         Step::Explain => vec![format!("hugewise explain {target}")],

@@ -77,6 +77,8 @@ pub struct Series {
     pub tone: Tone,
     /// The median and its 95 % CI of points that stand for themselves; points without it are joined by a line.
     pub level: Option<Estimate>,
+    /// Are its values limits of values that are not known? Then its marks are hollow.
+    pub is_limit: bool,
     /// The points, from left to right.
     pub dots: Vec<Dot>,
 }
@@ -102,8 +104,19 @@ impl Series {
             name: name.to_owned(),
             tone,
             level: None,
+            is_limit: false,
             dots,
         }
+    }
+
+    /// What its marks look like: the tone, and whether they are hollow.
+    pub fn look(&self) -> (Tone, bool) {
+        (self.tone, self.is_limit)
+    }
+
+    /// The sign of its points in a terminal; `?` marks limits in tables, too.
+    pub fn sign(&self) -> char {
+        if self.is_limit { '?' } else { self.tone.mark }
     }
 
     /// The line of a page kind.

@@ -4,6 +4,7 @@ use std::sync::Once;
 
 use epaint_default_fonts::UBUNTU_LIGHT;
 use plotters::drawing::DrawingAreaErrorKind;
+use plotters::element::ComposedElement;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
@@ -34,13 +35,21 @@ pub struct Hit {
     pub tip: String,
 }
 
-/// The mark of a look around a point: looks differ in shape, too.
-pub(super) fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
+/// A mark at a place: what is inside of it, and its outline.
+pub(super) type Mark<C, B> = ComposedElement<C, B, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
+
+/// The mark of a series: looks differ in shape, too, and limits are hollow.
+pub(super) fn mark<C, B: DrawingBackend>(at: C, (tone, is_limit): (Tone, bool), zoom: f64) -> Mark<C, B> {
     let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
-    Polygon::new(
-        tone.corners().iter().map(scaled).collect::<Vec<_>>(),
-        rgb(tone.light).filled(),
-    )
+    let corners: Vec<(i32, i32)> = tone.corners().iter().map(scaled).collect();
+    let color = rgb(tone.light);
+    let (inside, outline) = match is_limit {
+        true => (rgb(PAPER), color.to_rgba()),
+        false => (color, TRANSPARENT),
+    };
+    let closed: Vec<(i32, i32)> = corners.iter().copied().chain(corners.first().copied()).collect();
+    let outline = PathElement::new(closed, outline.stroke_width((1.5 * zoom).round() as u32));
+    EmptyElement::at(at) + Polygon::new(corners, inside.filled()) + outline
 }
 
 pub(super) fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {

@@ -233,6 +233,7 @@ fn curves(latency: &Latency, view: View) -> Figure {
         let measured = Series::of_kind(kind, own.iter().filter_map(|point| dot(point)).collect());
         let bounded = Series {
             name: format!("{kind}, not converged (upper limit)"),
+            is_limit: true,
             ..Series::of_kind(kind, own.iter().filter_map(|point| limit_dot(point)).collect())
         };
         [measured, bounded]

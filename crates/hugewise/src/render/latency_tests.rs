@@ -87,6 +87,8 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
         .iter()
         .find(|series| series.name == "base, not converged (upper limit)");
     assert_eq!(bounded.map(|series| series.dots[0].value), Some(334.6));
+    let hollow: Vec<bool> = figure.series.iter().map(|series| series.is_limit).collect();
+    assert_eq!(hollow, [false, true, false], "{:?}", figure.series);
     assert_eq!(figure.series[0].dots.len(), 16);
     let lines: Vec<usize> = figure.joined(&figure.series[0]).map(<[_]>::len).collect();
     assert_eq!(lines, [16], "only the last one did not converge");

@@ -272,8 +272,8 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
     series: &Series,
     zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
-    let tone = series.tone;
-    let color = rgb(tone.light);
+    let look = series.look();
+    let color = rgb(series.tone.light);
     let stroke = |width: f64| color.stroke_width((width * zoom) as u32);
     let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
     let (bottom, top) = (chart.y_range().start, chart.y_range().end);
@@ -285,12 +285,13 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
     chart.draw_series(intervals)?;
     for dots in figure.joined(series) {
         let line = dots.iter().map(|dot| figure.place(dot.at, dot.value));
-        chart.draw_series(LineSeries::new(line, stroke(2.0)))?;
+        let width = if series.is_limit { 1.0 } else { 2.0 };
+        chart.draw_series(LineSeries::new(line, stroke(width)))?;
     }
     chart
-        .draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))?
+        .draw_series(places.iter().map(|&place| mark(place, look, zoom)))?
         .label(&series.name)
-        .legend(move |(x, y)| EmptyElement::at((x + (8.0 * zoom) as i32, y)) + mark(tone, zoom * 1.3));
+        .legend(move |(x, y)| mark((x + (8.0 * zoom) as i32, y), look, zoom * 1.3));
     let hit = |(place, dot): (&(f64, f64), &Dot)| {
         let (x, y) = chart.backend_coord(place);
         Hit {

@@ -59,6 +59,27 @@ fn every_point_is_hit_inside_the_picture_and_rises_with_its_value() {
 }
 
 #[test]
+fn marks_of_limits_are_hollow_in_the_plot_and_in_the_legend() {
+    let hollow = |svg: &str| {
+        let marks = svg.lines().filter(|line| line.starts_with("<polygon"));
+        marks.filter(|mark| mark.contains("fill=\"#FFFFFF\"")).count()
+    };
+    let whole =
+        |figure: &Figure| String::from_utf8(svg(&[], &[], std::slice::from_ref(figure)).expect("svg")).expect("text");
+    let mut figure = figure();
+    assert_eq!((hollow(&whole(&figure)), figure.series[1].dots.len()), (0, 17));
+    figure.series[1].is_limit = true;
+    assert_eq!(hollow(&whole(&figure)), 17 + 1, "{}", whole(&figure));
+    let drawn = picture(&figure, (800, 400)).expect("drawn");
+    assert_eq!(hollow(&drawn.svg), 17, "without a legend of its own");
+    let outline = |line: &&str| line.starts_with("<polyline") && line.contains("stroke=\"#0066A8\"");
+    let lines = |svg: &str| svg.lines().filter(outline).count();
+    figure.series[1].is_limit = false;
+    let filled = picture(&figure, (800, 400)).expect("drawn");
+    assert_eq!(lines(&drawn.svg), lines(&filled.svg) + 17, "an outline each");
+}
+
+#[test]
 fn files_are_what_they_say_they_are() {
     let figures = [figure(), figure()];
     let bytes = png(&[], &[], &figures).expect("png");

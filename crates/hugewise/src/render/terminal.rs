@@ -97,14 +97,14 @@ fn marks(grid: &mut Grid, inner: Inner, figure: &Figure, series: &Series, [x, y]
     for (across, up) in places.filter(|(across, up)| is_within(*across, x) && is_within(*up, y)) {
         let column = inner.left + cell(across, x, inner.width);
         let row = inner.bottom() - 1 - cell(up, y, inner.height);
-        grid.write([column, row], &series.tone.mark.to_string(), color(series.tone));
+        grid.write([column, row], &series.sign().to_string(), color(series.tone));
     }
 }
 
 fn legend(grid: &mut Grid, figure: &Figure) {
     let mut column = GUTTER.0 + 1;
     for series in &figure.series {
-        let name = format!("{} {}", series.tone.mark, series.name);
+        let name = format!("{} {}", series.sign(), series.name);
         grid.write([column, 0], &name, color(series.tone));
         column += name.len() as u16 + 3;
     }
@@ -166,5 +166,19 @@ mod tests {
             )
             .contains("\u{1b}[38;2;")
         );
+    }
+
+    #[test]
+    fn limits_have_the_sign_of_what_did_not_converge() {
+        let mut figure = figure();
+        figure.series[0].is_limit = true;
+        let look = Look {
+            width: 80,
+            color: false,
+            plot: true,
+        };
+        let text = plot(&figure, look);
+        assert!(text.contains("? base") && !text.contains("o base"), "{text}");
+        assert!(text.matches('?').count() > 10, "{text}");
     }
 }

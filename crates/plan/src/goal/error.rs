@@ -2,8 +2,8 @@
 
 /// Why a goal is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {}{}wanted {wanted}", if .key.is_empty() { String::new() } else { format!("{}: ", .key) },
-    if .text.is_empty() { String::new() } else { format!("`{}` will not do, ", .text) })]
+#[error("{place}: {}expected {wanted}{}", if .key.is_empty() { String::new() } else { format!("{}: ", .key) },
+    if .text.is_empty() { String::new() } else { format!(", got `{}`", .text) })]
 pub struct GoalError {
     place: String,
     key: String,

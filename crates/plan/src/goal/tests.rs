@@ -9,7 +9,7 @@ fn goal(text: &str) -> Goal {
 
 fn refused(text: &str) -> String {
     let error = text.parse::<Goal>().expect_err(text).to_string();
-    assert!(error.starts_with("goal `") && error.contains("wanted "), "{error}");
+    assert!(error.starts_with("goal `") && error.contains("expected "), "{error}");
     error
 }
 

@@ -42,7 +42,7 @@ impl Words {
                 Some((key, value)) => (key.to_owned(), value.to_owned()),
                 // The first word may go without its key: `postgres:FILE`.
                 None if nth == 0 => (String::new(), part.to_owned()),
-                None => return Err(words.fail(part, "", "of the form KEY=VALUE")),
+                None => return Err(words.fail(part, "", "KEY=VALUE")),
             };
             words.put(pair)?;
         }
@@ -63,7 +63,7 @@ impl Words {
                 other => return Err(words.fail(key, other.type_str(), "a text or a whole number")),
             };
             if !value.chars().all(|c| c.is_ascii_graphic() && c != ',') || value.len() > LONGEST {
-                return Err(words.fail(key, &value, "of printable characters without blanks and commas"));
+                return Err(words.fail(key, &value, "printable characters without blanks and commas"));
             }
             match key.as_str() {
                 "for" => words.kind = value,
@@ -75,7 +75,7 @@ impl Words {
 
     fn put(&mut self, (key, value): (String, String)) -> Result<(), GoalError> {
         if self.pairs.iter().any(|(known, _)| *known == key) {
-            return Err(self.fail(&key, &value, "given once only"));
+            return Err(self.fail(&key, &value, "to be given once"));
         }
         self.pairs.push((key, value));
         Ok(())
@@ -152,7 +152,7 @@ impl Words {
     pub(super) fn finish(&self, known: &str) -> Result<(), GoalError> {
         match self.pairs.first() {
             None => Ok(()),
-            Some((key, value)) => Err(self.fail(key, value, format!("known here (write {known})"))),
+            Some((key, _)) => Err(self.fail(key, "", format!("one of {known}"))),
         }
     }
 

@@ -10,6 +10,7 @@ const ORACLE_EXTRA: u64 = 4;
 /// Bytes of bookkeeping that InnoDB keeps with each of its pages: a chunk of 128 MiB asks for 137,428,992 bytes.
 const INNODB_BLOCK: u64 = 392;
 const INNODB_PAGE: u64 = 16 << 10;
+const POOL: &str = "innodb_buffer_pool_size";
 
 /// `size oracle`.
 ///
@@ -50,6 +51,35 @@ pub struct Innodb {
     pub chunk: Bytes,
     /// `innodb_buffer_pool_instances`; without, 8 from 1 GiB on, else 1.
     pub instances: Option<u64>,
+    /// `innodb_log_buffer_size`.
+    pub log_buffer: Bytes,
+    /// What else comes from the pool, where it is set or the server is MariaDB.
+    pub beside: Beside,
+}
+
+/// Memory of the server beside the buffer pool that `large-pages` puts on huge pages, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// `key_buffer_size`, for MyISAM.
+    pub key_buffer: Option<Bytes>,
+    /// `aria_pagecache_buffer_size`, of MariaDB.
+    pub aria: Option<Bytes>,
+    /// `innodb_log_buffer_size`, of which MariaDB takes two.
+    pub log_buffer: Option<Bytes>,
+}
+
+impl Beside {
+    /// Names of steps, with the bytes that each takes at once.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str, u64, Bytes)> {
+        let parts = [
+            ("key_buffer", "key_buffer_size", 1, self.key_buffer),
+            ("aria_cache", "aria_pagecache_buffer_size", 1, self.aria),
+            ("log_buffers", "innodb_log_buffer_size", 2, self.log_buffer),
+        ];
+        parts
+            .into_iter()
+            .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
+    }
 }
 
 impl Innodb {
@@ -59,36 +89,83 @@ impl Innodb {
             pool,
             chunk: Bytes::mib(128),
             instances: None,
+            log_buffer: Bytes::mib(16),
+            beside: Beside::default(),
         }
+    }
+
+    /// With what MariaDB takes beside the buffer pool, at its defaults where nothing else is set (10.11).
+    #[must_use]
+    pub fn of_mariadb(mut self) -> Self {
+        let beside = &mut self.beside;
+        beside.log_buffer = Some(self.log_buffer);
+        beside.key_buffer.get_or_insert(Bytes::mib(128));
+        beside.aria.get_or_insert(Bytes::mib(128));
+        self
     }
 
     /// From the `[mysqld]` part of my.cnf: values are bytes, or have K, M, G or T. What cannot be read is as if it were
     /// not there, which the server would refuse at its start.
     pub fn parse(text: &str) -> Self {
         let mut settings = Self::new(Bytes::mib(128));
-        let mut is_ours = false;
-        for line in text.lines().map(str::trim) {
-            if line.starts_with('[') {
-                is_ours = matches!(line, "[mysqld]" | "[server]" | "[mariadb]");
-            } else if let Some((name, value)) = line.split_once('=').filter(|_| is_ours) {
-                settings.take(
-                    &name.trim().replace('-', "_"),
-                    value.split('#').next().unwrap_or_default().trim(),
-                );
-            }
-        }
+        pairs(text).for_each(|(name, value)| settings.take(&name, value));
         settings
+    }
+
+    /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
+    #[must_use]
+    pub fn with_options(mut self, arguments: &[String]) -> Self {
+        options(arguments).for_each(|(name, value)| self.take(&name, value));
+        self
+    }
+
+    /// Does the `[mysqld]` part of my.cnf give the buffer pool a size?
+    pub fn is_pool_in(text: &str) -> bool {
+        pairs(text).any(|(name, _)| name == POOL)
+    }
+
+    /// Does the command line?
+    pub fn is_pool_among(arguments: &[String]) -> bool {
+        options(arguments).any(|(name, _)| name == POOL)
     }
 
     fn take(&mut self, name: &str, value: &str) {
         let size = || value.parse().map(Bytes).ok().or_else(|| value.parse().ok());
         match name {
-            "innodb_buffer_pool_size" => self.pool = size().unwrap_or(self.pool),
+            POOL => self.pool = size().unwrap_or(self.pool),
             "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
             "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
+            "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
+            "key_buffer_size" => self.beside.key_buffer = size(),
+            "aria_pagecache_buffer_size" => self.beside.aria = size(),
             _ => {}
         }
     }
+}
+
+/// What the server's groups of my.cnf set.
+fn pairs(text: &str) -> impl Iterator<Item = (String, &str)> {
+    let mut is_ours = false;
+    text.lines().map(str::trim).filter_map(move |line| {
+        if line.starts_with('[') {
+            is_ours = matches!(line, "[mysqld]" | "[server]" | "[mariadb]");
+        }
+        let (name, value) = line.split_once('=').filter(|_| is_ours)?;
+        Some((written(name), value.split('#').next().unwrap_or_default().trim()))
+    })
+}
+
+/// What options of the form `--name=value` set.
+fn options(arguments: &[String]) -> impl Iterator<Item = (String, &str)> {
+    let pairs = arguments
+        .iter()
+        .filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
+    pairs.map(|(name, value)| (written(name), value))
+}
+
+/// Dashes and underscores are the same in a name.
+fn written(name: &str) -> String {
+    name.trim().replace('-', "_")
 }
 
 /// `size innodb`: each chunk of the buffer pool with its bookkeeping is a mapping of its own.
@@ -106,7 +183,7 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
     let each = pages_for(with_blocks, page)?;
     let source = "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248";
     let about = format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact());
-    Ok(Sizing::new(about, source)
+    let mut sizing = Sizing::new(about, source)
         .step(
             "buffer_pool",
             format!("{asked} rounded up to {} x {instances}", chunk.exact()),
@@ -120,16 +197,21 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
             with_blocks,
             "B",
         )
-        .rounded_up("chunk_pages", with_blocks, page, each)
-        .step(
-            "pages",
-            format!("{chunks} x {each}"),
-            chunks.saturating_mul(each),
-            "pages",
-        )
+        .rounded_up("chunk_pages", with_blocks, page, each);
+    let mut pages = chunks.saturating_mul(each);
+    let mut sum = format!("{chunks} x {each}");
+    for (name, setting, times, bytes) in settings.beside.parts() {
+        let own = pages_for(bytes, page)?.saturating_mul(times);
+        let how = format!("{times} x {setting} = {}, / {} rounded up", bytes.exact(), page.exact());
+        sizing = sizing.step(name, how, own, "pages");
+        sum += &format!(" + {own}");
+        pages = pages.saturating_add(own);
+    }
+    Ok(sizing
+        .step("pages", sum, pages, "pages")
         .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
         .trap("shmget(SHM_HUGETLB): the mysql user needs the group of vm.hugetlb_shm_group")
-        .trap("key_buffer_size and the query cache come from the pool too where they are large"))
+        .trap("key_buffer_size and the query cache come from the pool too where they are large; MariaDB takes 128M for MyISAM and for Aria each"))
 }
 
 fn check_innodb(chunk: Bytes, instances: u64) -> Result<(), SizeError> {
@@ -200,9 +282,9 @@ mod tests {
         );
         for (chunk, instances) in [(Bytes(0), 8), (Bytes::mib(128), 0)] {
             let settings = Innodb {
-                pool: Bytes::gib(8),
                 chunk,
                 instances: Some(instances),
+                ..Innodb::new(Bytes::gib(8))
             };
             assert!(innodb(&settings, Bytes::mib(2)).is_err());
         }
@@ -225,5 +307,38 @@ mod tests {
         let sizing = redis(Bytes::gib(8), Bytes::gib(1), Bytes::kib(4), Bytes::mib(2)).expect("a size");
         assert_eq!(sizing.whole("written_large"), Some(Bytes::gib(8).0));
         assert_eq!(sizing.whole("written_base"), Some(Bytes::gib(1).0));
+    }
+
+    #[test]
+    fn mariadb_takes_pages_for_its_other_caches_too() {
+        let pages = |settings: &Innodb| {
+            let sizing = innodb(settings, Bytes::mib(2)).expect("a size");
+            sizing.whole("pages")
+        };
+        let plain = Innodb::new(Bytes::mib(128));
+        assert_eq!(
+            (pages(&plain), pages(&plain.of_mariadb())),
+            (Some(66), Some(66 + 64 + 64 + 16))
+        );
+        let text = "[mysqld]\nkey_buffer_size=16K\naria-pagecache-buffer-size = 1M\ninnodb_log_buffer_size=64M\n";
+        let set = Innodb::parse(text);
+        assert_eq!(pages(&set), Some(66 + 1 + 1), "what is set counts for each server");
+        assert_eq!(pages(&set.of_mariadb()), Some(66 + 1 + 1 + 64));
+    }
+
+    #[test]
+    fn options_of_the_command_line_win_over_the_file() {
+        let arguments = [
+            "mysqld",
+            "--innodb_buffer_pool_size=2G",
+            "--innodb-buffer-pool-instances=2",
+        ];
+        let arguments = arguments.map(str::to_owned);
+        let text = "[mysqld]\ninnodb-buffer-pool-size = 8G\n";
+        let settings = Innodb::parse(text).with_options(&arguments);
+        assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
+        assert!(Innodb::is_pool_in(text) && Innodb::is_pool_among(&arguments));
+        let elsewhere = "[client]\ninnodb_buffer_pool_size=1G\n[mysqld]\n!includedir /etc/mysql/conf.d\n";
+        assert!(!Innodb::is_pool_in(elsewhere) && !Innodb::is_pool_among(&arguments[..1]));
     }
 }

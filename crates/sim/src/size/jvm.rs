@@ -29,6 +29,10 @@ pub struct Jvm {
 
 /// Structures that are too small for a page of the heap's size come from the pool of this size.
 const SMALL: Bytes = Bytes::mib(2);
+/// From this size on the code cache has segments.
+const SEGMENTED: Bytes = Bytes::mib(240);
+/// Pages that rounding up three segments takes at most beyond their sum. JDK 25 rounds each of them, JDK 17 does not.
+const SEGMENTS_EXTRA: u64 = 2;
 const SOURCE: &str = "OpenJDK: os_linux.cpp, g1CollectedHeap.cpp, parMarkBitMap.cpp, cardTable.hpp, codeCache.cpp";
 
 /// The tables of a collector in this version of the JDK.
@@ -81,6 +85,11 @@ impl Jvm {
         }
     }
 
+    /// Is each segment of the code cache a whole number of pages?
+    fn rounds_segments(&self) -> bool {
+        self.jdk > 21 && self.code_cache >= SEGMENTED
+    }
+
     /// Structures beside the heap that are large enough for a page: name, how, bytes.
     fn beside(&self) -> Vec<(&'static str, String, Bytes)> {
         let table = |(name, divisor): Table| {
@@ -91,7 +100,12 @@ impl Jvm {
             )
         };
         let tables = tables(self.collector, self.jdk).into_iter().map(table);
-        let code = ("code_cache", "ReservedCodeCacheSize".to_owned(), self.code_cache);
+        let segments = if self.rounds_segments() { ", three segments" } else { "" };
+        let code = (
+            "code_cache",
+            format!("ReservedCodeCacheSize{segments}"),
+            self.code_cache,
+        );
         [code]
             .into_iter()
             .chain(tables)
@@ -122,7 +136,12 @@ pub fn jvm(jvm: &Jvm) -> Result<Sizing, SizeError> {
     );
     let mut beside = 0u64;
     for (name, how, bytes) in jvm.beside() {
-        let pages = pages_for(bytes, beside_page)?;
+        let extra = if name == "code_cache" && jvm.rounds_segments() {
+            SEGMENTS_EXTRA
+        } else {
+            0
+        };
+        let pages = pages_for(bytes, beside_page)?.saturating_add(extra);
         beside = beside.saturating_add(pages);
         sizing = sizing.step(
             name,
@@ -177,6 +196,18 @@ fn totals(sizing: Sizing, page: Bytes, heap: u64, beside: u64) -> Sizing {
 mod tests {
     use super::{Jvm, jvm};
     use model::{Bytes, Collector};
+
+    #[test]
+    fn newer_jdks_round_up_each_segment_of_the_code_cache() {
+        let pages = |jdk, code_cache| {
+            let collector = Some(Collector::Z);
+            let known = Jvm::known(Bytes::mib(256), Bytes::mib(2), collector, Some(jdk), code_cache);
+            jvm(&known).expect("a size").whole("pages")
+        };
+        // A JVM 25 maps 118M + 6M + 118M, and with 248 pages ZGC does not start.
+        assert_eq!((pages(17, None), pages(25, None)), (Some(248), Some(250)));
+        assert_eq!(pages(25, Some(Bytes::mib(64))), Some(128 + 32), "one segment");
+    }
 
     #[test]
     fn each_table_is_rounded_up_by_itself() {

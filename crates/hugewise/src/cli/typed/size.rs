@@ -162,6 +162,9 @@ pub struct Innodb {
     /// Set innodb_buffer_pool_instances [default: 8 from 1G on, else 1]
     #[arg(long, value_name = "N")]
     pub instances: Option<u64>,
+    /// Count what MariaDB takes beside it: the key buffer, Aria's page cache and two log buffers, of the default sizes
+    #[arg(long)]
+    pub mariadb: bool,
     /// Use this page size
     #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,

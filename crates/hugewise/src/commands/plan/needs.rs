@@ -13,6 +13,7 @@ use sim::size::jvm::{self, Jvm};
 use sim::size::postgres::{self, Origin, Postgres};
 use sim::size::{Sizing, Step, machine, pages};
 
+use super::super::running;
 use super::super::size::{estimated, server};
 
 /// Pages for the goal, beside those in use; goals that name their pages themselves need none here.
@@ -116,7 +117,11 @@ fn of_postgres(
 
 fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
     let page = goal.page.unwrap_or(default);
-    let mut settings = Innodb::parse(&configuration(goal, source)?);
+    let text = configuration(goal, source)?;
+    let mut settings = Innodb::parse(&text);
+    if running::is_mariadb(source, goal, &text) {
+        settings = settings.of_mariadb();
+    }
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
     Ok((database::innodb(&settings, page)?, page, None))
 }

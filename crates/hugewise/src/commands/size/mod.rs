@@ -100,10 +100,14 @@ fn jvm_of(typed: &typed::Jvm) -> Jvm {
 }
 
 fn innodb_of(typed: &typed::Innodb) -> Innodb {
-    Innodb {
-        pool: one_of(typed.size, typed.buffer_pool),
+    let settings = Innodb {
         chunk: typed.chunk,
         instances: typed.instances,
+        ..Innodb::new(one_of(typed.size, typed.buffer_pool))
+    };
+    match typed.mariadb {
+        true => settings.of_mariadb(),
+        false => settings,
     }
 }
 

@@ -50,6 +50,7 @@ fn figure(result: &HostMemory, (id, title, unit, value): Shown) -> Figure {
             name: outcome.policy.name().to_owned(),
             tone: *tone,
             level: None,
+            is_limit: false,
             dots: dots(outcome, unit, value),
         });
     Figure {

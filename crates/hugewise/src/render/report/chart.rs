@@ -31,6 +31,8 @@ pub(super) struct Entry {
     pub(super) tone: usize,
     /// Corners of its mark around zero.
     pub(super) corners: String,
+    /// Is the mark an outline?
+    pub(super) is_hollow: bool,
 }
 
 pub(super) struct Face {
@@ -58,6 +60,7 @@ fn entry(series: &Series) -> Entry {
         name: series.name.clone(),
         tone: tone.index,
         corners: corners.join(" "),
+        is_hollow: series.is_limit,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::write;
 use crate::samples::{envelope, usual};
 use crate::show::{Shape, ShowError, View};
+use model::latency::Bound;
 use model::{Envelope, Reading, Warning};
 
 fn page<T: Shape>(result: &Envelope<T>) -> Result<String, ShowError> {
@@ -38,6 +39,25 @@ fn every_fixed_colour_follows_the_page() {
     let html = page(&envelope(usual())).expect("page");
     let body = html.split("</style>").nth(1).expect("body");
     assert!(!body.contains("=\"#"), "a colour that dark mode cannot change");
+}
+
+#[test]
+fn the_legend_shows_a_hollow_mark_for_points_that_did_not_converge() {
+    let hollow = "fill=\"none\" stroke-width=\"1.5\" stroke=\"var(--k0)\"";
+    assert!(!page(&envelope(usual())).expect("page").contains(hollow));
+    let mut latency = usual();
+    let point = &mut latency.points[3];
+    let ns = point.ns.take().expect("converged");
+    point.bound = Some(Bound {
+        low: None,
+        high: Some(ns.median),
+    });
+    let html = page(&envelope(latency)).expect("page");
+    let named = html
+        .lines()
+        .find(|line| line.contains(", not converged (upper limit)</li>"));
+    assert!(named.is_some_and(|line| line.contains(hollow)), "{named:?}");
+    assert!(html.contains("fill=\"var(--paper)\""), "in the chart as well");
 }
 
 #[test]
