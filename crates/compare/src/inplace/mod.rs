@@ -32,6 +32,9 @@ use model::Progress;
 /// moves all of it through the caches, which the process fills again within a few milliseconds.
 pub const SETTLE: Duration = Duration::from_millis(250);
 
+/// How long a process is waited for that gets no CPU in a slice.
+const WITHOUT_CPU: Duration = Duration::from_secs(2);
+
 /// A process that ends gives its memory back first, and is known to have ended only then.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -194,7 +197,13 @@ impl<S: Subject> InPlace<'_, S> {
         let counters = self.plan.counters(to);
         let first = self.subject.sample(&counters, to.name())?;
         let load = self.pass()?;
-        let last = self.subject.sample(&counters, to.name())?;
+        let mut last = self.subject.sample(&counters, to.name())?;
+        // On a busy machine a short slice may pass before the process gets a CPU: then it goes on.
+        let until = self.subject.elapsed() + WITHOUT_CPU;
+        while load.is_none() && last.has_used_none_since(&first) && self.subject.elapsed() < until {
+            self.pass()?;
+            last = self.subject.sample(&counters, to.name())?;
+        }
         let after = self.look();
         let passed = Passed { first, last, load };
         let metrics = slice::metrics(to.name(), &self.plan.asked, &counters, &passed)?;

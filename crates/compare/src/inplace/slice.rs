@@ -46,6 +46,13 @@ pub struct Sample {
     pub ran: Option<Ran>,
 }
 
+impl Sample {
+    /// Has no thread that counts used CPU time since?
+    pub(super) fn has_used_none_since(&self, before: &Self) -> bool {
+        self.mark.times.since(&before.mark.times).cpu.is_zero()
+    }
+}
+
 /// A slice that has passed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Passed {

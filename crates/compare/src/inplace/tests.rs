@@ -29,6 +29,8 @@ struct Made {
     ends_after: usize,
     stopped_after: usize,
     slices: usize,
+    /// Slices in which it gets no CPU, from the first on.
+    without_cpu: usize,
     /// Huge pages come back on base pages within a slice, as a share of its memory.
     comes_back: u64,
     events: Vec<&'static str>,
@@ -47,6 +49,7 @@ impl Made {
             ends_after: usize::MAX,
             stopped_after: usize::MAX,
             slices: 0,
+            without_cpu: 0,
             comes_back: 0,
             events: Vec::new(),
             whose: Whose::Found,
@@ -122,6 +125,9 @@ impl Subject for Made {
         self.slices += 1;
         if self.slices > self.stopped_after {
             return Err(Error::Interrupted);
+        }
+        if self.slices <= self.without_cpu {
+            return Ok(());
         }
         let rate = if self.to == To::Large { 1100.0 } else { 1000.0 };
         // A wobble without an effect behind it, so that the noise is not zero.
@@ -224,6 +230,31 @@ fn within_a_slice_nothing_happens_but_the_process() {
     let slices = made.events[4..].chunks(slice.len());
     let whole = slices.clone().take(18).filter(|events| **events == slice).count();
     assert_eq!((whole, made.events[4 + 18 * 7..].first()), (18, Some(&"restore")));
+}
+
+#[test]
+fn a_slice_goes_on_until_the_process_has_had_a_cpu_but_not_for_long() {
+    let short = |without_cpu: usize| {
+        let mut made = Made {
+            without_cpu,
+            ..Made::new()
+        };
+        let length = Length::Time(Duration::from_millis(100));
+        let finished = compare(&spec(6), "ops=([0-9]+),from=/x", length, &mut made);
+        (finished.compared, made.slices)
+    };
+    let (compared, slices) = short(5);
+    let (compare, _) = compared.expect("slices");
+    // The first slice took six times as long, and what it is worth is the same.
+    assert_eq!(slices, 18 + 5);
+    let rates = compare.arms.iter().flat_map(|arm| arm.values("ops"));
+    assert!(rates.into_iter().all(|rate| (999.0..1106.0).contains(&rate)));
+    let (compared, slices) = short(usize::MAX);
+    let error = compared.expect_err("no CPU time").to_string();
+    assert!(
+        error.contains("used no CPU time") && (20..25).contains(&slices),
+        "{error} {slices}"
+    );
 }
 
 #[test]
