@@ -9,7 +9,7 @@ use perf_event::{Builder, Counter};
 
 use super::switches::{Record, Recorded, Switches, Totals};
 
-/// What tells where some tasks run. Each thread that they start takes one event more on each CPU, and gives its time back when it ends.
+/// Where some tasks run. Each thread that they start takes one event more on each CPU, and gives its time back when it ends.
 pub enum Residency {
     /// Events that record moves, each for one CPU: they run when their task does, so that they are clocks as well.
     Moves(Switches),

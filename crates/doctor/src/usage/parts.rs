@@ -209,7 +209,7 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
     let areas = target.main.areas().unwrap_or_default().iter();
     let private: Vec<&Area> = areas.filter(|area| is_private(area)).collect();
     let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
-    // Of a heap that the JVM was told to keep in a directory, its file system is the reason.
+    // Of a heap that is kept in a directory, its file system is the reason.
     let is_own = target
         .main
         .jvm()
