@@ -3,7 +3,7 @@
 use chase::counters::NOT_BACKED;
 use chase::counters::program::{Countable, Event};
 use host::{Snapshot, Source, Tree};
-use model::compare::Metric;
+use model::compare::{Metric, Run};
 
 use super::super::tests::{live, shell};
 use super::{Counting, metrics, walk_cycles};
@@ -106,17 +106,35 @@ fn the_code_of_walk_cycles_goes_by_the_cpu() {
     assert_eq!([cpu("AuthenticAMD", 0x55), cpu("GenuineIntel", 1)], [None, None]);
 }
 
-/// The shell starts another one, which moves itself between two CPUs.
 #[test]
-#[allow(clippy::print_stderr)]
+fn a_metric_that_is_not_counted_here_is_refused_by_its_name() {
+    let none = counting(|event| match event.is_hardware() {
+        true => Err("no PMU here".to_owned()),
+        false => user_only(event),
+    });
+    assert!(none.must_count(["wall", "migrations", "own"].into_iter()).is_ok());
+    let refused = none.must_count(["wall", "instructions"].into_iter());
+    assert_eq!(
+        refused.expect_err("no PMU").to_string(),
+        "--metric instructions: no PMU here"
+    );
+}
+
+/// The shell starts another one, which moves itself between two CPUs: counted by an event of its own, and by those that record moves.
+#[test]
 fn moves_of_a_grandchild_are_counted() {
-    let counting = match Countable::probe(Event::Migrations) {
-        Ok(countable) => Counting {
-            events: vec![countable],
-            ..Counting::default()
-        },
+    let countable = match Countable::probe(Event::Migrations) {
+        Ok(countable) => countable,
         Err(why) => return testing::skipped(&why.to_string()),
     };
+    let by_event = Counting {
+        events: vec![countable],
+        ..Counting::default()
+    };
+    let by_records = Counting::places(&Snapshot::take(&Source::live()));
+    if by_records.cpus.is_empty() {
+        return testing::skipped("more CPUs than are recorded");
+    }
     let allowed = rustix::thread::sched_getaffinity(None).expect("CPUs");
     let cpus: Vec<usize> = (0..1024).filter(|&cpu| allowed.is_set(cpu)).take(2).collect();
     if !std::path::Path::new("/usr/bin/taskset").exists() {
@@ -127,9 +145,21 @@ fn moves_of_a_grandchild_are_counted() {
     };
     let hop = format!("taskset -pc {one} $$; taskset -pc {two} $$; ");
     let line = format!("sh -c '{}'; true", hop.repeat(3));
-    let mut live = live(shell(&line), &[]);
-    live.counting = counting;
-    let run = live.run(0).expect("runs");
-    let moves = run.metrics[Metric::Migrations.name()];
-    assert!((5.0..500.0).contains(&moves), "{moves}");
+    let run = |counting| {
+        let mut live = live(shell(&line), &[]);
+        live.counting = counting;
+        live.run(0).expect("runs")
+    };
+    let moves = |run: &Run| run.metrics[Metric::Migrations.name()];
+    let [counted, recorded] = [by_event, by_records].map(run);
+    assert!((5.0..500.0).contains(&moves(&counted)), "{counted:?}");
+    assert!((5.0..500.0).contains(&moves(&recorded)), "{recorded:?}");
+    // What the events say of time on each CPU is what the kernel adds up of all processes, but for what comes before their programs.
+    let ran = recorded.ran.expect("where it ran");
+    let (on_cpus, all) = (ran.cpu_s.values().sum::<f64>(), recorded.metrics[Metric::Cpu.name()]);
+    assert!(
+        on_cpus <= all * 1.1 + 0.005 && on_cpus >= all * 0.3,
+        "{on_cpus} s of {all} s"
+    );
+    assert!(ran.cpu_s.len() >= 2, "{ran:?}");
 }

@@ -16,8 +16,8 @@ const USUAL_PATH: &str = "/bin:/usr/bin";
 /// The variables of this process, which nothing changes.
 static OWN: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
-/// Most programs have so many bytes of variables at most.
-const MOST: usize = 8 << 10;
+/// Bytes in which the variables of most programs have room.
+const ROOM: usize = 8 << 10;
 
 /// What `execve` takes.
 pub(crate) struct Image {
@@ -70,7 +70,7 @@ impl Image {
 impl Texts {
     /// Each text of its parts.
     fn of<'t, const PARTS: usize>(texts: impl Iterator<Item = [&'t [u8]; PARTS]>) -> io::Result<Self> {
-        let (mut bytes, mut begins) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST / 64));
+        let (mut bytes, mut begins) = (Vec::with_capacity(ROOM), Vec::with_capacity(ROOM / 64));
         for parts in texts {
             if parts.iter().any(|part| part.contains(&0)) {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is a NUL byte in it"));

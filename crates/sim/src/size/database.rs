@@ -53,34 +53,16 @@ pub struct Innodb {
     pub instances: Option<u64>,
     /// `innodb_log_buffer_size`.
     pub log_buffer: Bytes,
-    /// What else comes from the pool, where it is set or the server is MariaDB.
-    pub beside: Beside,
-}
-
-/// Memory of the server beside the buffer pool that `large-pages` puts on huge pages, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
-    /// `key_buffer_size`, for MyISAM.
+    /// `key_buffer_size`, for MyISAM, if it is set.
     pub key_buffer: Option<Bytes>,
-    /// `aria_pagecache_buffer_size`, of MariaDB.
+    /// `aria_pagecache_buffer_size`, of MariaDB, if it is set.
     pub aria: Option<Bytes>,
-    /// `innodb_log_buffer_size`, of which MariaDB takes two.
-    pub log_buffer: Option<Bytes>,
+    /// MariaDB puts more of its memory on huge pages than the buffer pool.
+    pub is_mariadb: bool,
 }
 
-impl Beside {
-    /// Names of steps, with the bytes that each takes at once.
-    fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str, u64, Bytes)> {
-        let parts = [
-            ("key_buffer", "key_buffer_size", 1, self.key_buffer),
-            ("aria_cache", "aria_pagecache_buffer_size", 1, self.aria),
-            ("log_buffers", "innodb_log_buffer_size", 2, self.log_buffer),
-        ];
-        parts
-            .into_iter()
-            .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
-    }
-}
+/// What else comes from the pool: the names of the step and the setting, how often, and the bytes that are mapped at once.
+type Beside = (&'static str, &'static str, u64, Bytes);
 
 impl Innodb {
     /// With the server's defaults.
@@ -90,18 +72,23 @@ impl Innodb {
             chunk: Bytes::mib(128),
             instances: None,
             log_buffer: Bytes::mib(16),
-            beside: Beside::default(),
+            key_buffer: None,
+            aria: None,
+            is_mariadb: false,
         }
     }
 
-    /// With what MariaDB takes beside the buffer pool, at its defaults where nothing else is set (10.11).
-    #[must_use]
-    pub fn of_mariadb(mut self) -> Self {
-        let beside = &mut self.beside;
-        beside.log_buffer = Some(self.log_buffer);
-        beside.key_buffer.get_or_insert(Bytes::mib(128));
-        beside.aria.get_or_insert(Bytes::mib(128));
-        self
+    /// Memory beside the buffer pool, where it is set or the server is MariaDB: that has 128 MiB for both caches (10.11).
+    fn beside(&self) -> impl Iterator<Item = Beside> {
+        let usual = self.is_mariadb.then_some(Bytes::mib(128));
+        let log_buffers = self.is_mariadb.then_some(self.log_buffer);
+        let all = [
+            ("key_buffer", "key_buffer_size", 1, self.key_buffer.or(usual)),
+            ("aria_cache", "aria_pagecache_buffer_size", 1, self.aria.or(usual)),
+            ("log_buffers", "innodb_log_buffer_size", 2, log_buffers),
+        ];
+        all.into_iter()
+            .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
     }
 
     /// From the `[mysqld]` part of my.cnf: values are bytes, or have K, M, G or T. What cannot be read is as if it were
@@ -136,8 +123,8 @@ impl Innodb {
             "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
             "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
             "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
-            "key_buffer_size" => self.beside.key_buffer = size(),
-            "aria_pagecache_buffer_size" => self.beside.aria = size(),
+            "key_buffer_size" => self.key_buffer = size(),
+            "aria_pagecache_buffer_size" => self.aria = size(),
             _ => {}
         }
     }
@@ -200,7 +187,7 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
         .rounded_up("chunk_pages", with_blocks, page, each);
     let mut pages = chunks.saturating_mul(each);
     let mut sum = format!("{chunks} x {each}");
-    for (name, setting, times, bytes) in settings.beside.parts() {
+    for (name, setting, times, bytes) in settings.beside() {
         let own = pages_for(bytes, page)?.saturating_mul(times);
         let how = format!("{times} x {setting} = {}, / {} rounded up", bytes.exact(), page.exact());
         sizing = sizing.step(name, how, own, "pages");
@@ -211,7 +198,8 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
         .step("pages", sum, pages, "pages")
         .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
         .trap("shmget(SHM_HUGETLB): the mysql user needs the group of vm.hugetlb_shm_group")
-        .trap("key_buffer_size and the query cache come from the pool too where they are large; MariaDB takes 128M for MyISAM and for Aria each"))
+        .trap("key_buffer_size and the query cache come from the pool too where they are large")
+        .trap("MariaDB takes 128M each for MyISAM and for Aria, if nothing else is set"))
 }
 
 fn check_innodb(chunk: Bytes, instances: u64) -> Result<(), SizeError> {
@@ -315,15 +303,19 @@ mod tests {
             let sizing = innodb(settings, Bytes::mib(2)).expect("a size");
             sizing.whole("pages")
         };
+        let of_mariadb = |settings| Innodb {
+            is_mariadb: true,
+            ..settings
+        };
         let plain = Innodb::new(Bytes::mib(128));
         assert_eq!(
-            (pages(&plain), pages(&plain.of_mariadb())),
+            (pages(&plain), pages(&of_mariadb(plain))),
             (Some(66), Some(66 + 64 + 64 + 16))
         );
         let text = "[mysqld]\nkey_buffer_size=16K\naria-pagecache-buffer-size = 1M\ninnodb_log_buffer_size=64M\n";
         let set = Innodb::parse(text);
         assert_eq!(pages(&set), Some(66 + 1 + 1), "what is set counts for each server");
-        assert_eq!(pages(&set.of_mariadb()), Some(66 + 1 + 1 + 64));
+        assert_eq!(pages(&of_mariadb(set)), Some(66 + 1 + 1 + 64));
     }
 
     #[test]

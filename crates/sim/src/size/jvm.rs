@@ -31,7 +31,8 @@ pub struct Jvm {
 const SMALL: Bytes = Bytes::mib(2);
 /// From this size on the code cache has segments.
 const SEGMENTED: Bytes = Bytes::mib(240);
-/// Pages that rounding up three segments takes at most beyond their sum. JDK 25 rounds each of them, JDK 17 does not.
+/// Pages that rounding up three segments takes at most beyond their sum. JDK 25 does that, JDK 17 and 21 do not. Of the versions between it is
+/// not known: two pages too few keep a JVM from starting, two too many do no harm.
 const SEGMENTS_EXTRA: u64 = 2;
 const SOURCE: &str = "OpenJDK: os_linux.cpp, g1CollectedHeap.cpp, parMarkBitMap.cpp, cardTable.hpp, codeCache.cpp";
 

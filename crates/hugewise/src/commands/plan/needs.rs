@@ -119,9 +119,7 @@ fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Re
     let page = goal.page.unwrap_or(default);
     let text = configuration(goal, source)?;
     let mut settings = Innodb::parse(&text);
-    if running::is_mariadb(source, goal, &text) {
-        settings = settings.of_mariadb();
-    }
+    settings.is_mariadb = running::is_mariadb(source, goal, &text);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
     Ok((database::innodb(&settings, page)?, page, None))
 }

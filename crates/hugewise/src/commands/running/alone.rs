@@ -94,7 +94,7 @@ pub(super) fn runs_mariadb(target: &Target) -> bool {
 fn innodb(source: &Source, target: &Target, file: Option<&str>) -> Alone {
     let is_mariadb = runs_mariadb(target);
     let sizing = settings(source, target, file).and_then(|settings| {
-        let settings = if is_mariadb { settings.of_mariadb() } else { settings };
+        let settings = Innodb { is_mariadb, ..settings };
         let sizing = database::innodb(&settings, PAGE).ok()?;
         Some((settings.pool, sizing.whole("pages")?))
     });

@@ -100,14 +100,11 @@ fn jvm_of(typed: &typed::Jvm) -> Jvm {
 }
 
 fn innodb_of(typed: &typed::Innodb) -> Innodb {
-    let settings = Innodb {
+    Innodb {
         chunk: typed.chunk,
         instances: typed.instances,
+        is_mariadb: typed.mariadb,
         ..Innodb::new(one_of(typed.size, typed.buffer_pool))
-    };
-    match typed.mariadb {
-        true => settings.of_mariadb(),
-        false => settings,
     }
 }
 
