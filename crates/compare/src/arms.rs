@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
-use crate::preload::{self, Layout};
+use crate::preload::Layout;
 use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{RunLog, Way};
@@ -108,29 +108,23 @@ impl Arms {
     }
 }
 
-/// Page kinds of an arm that need a pool.
-fn pools(kind: Option<PageKind>, arm: &Arm) -> Vec<PageKind> {
-    let layouts = arm
-        .setup
-        .preload
-        .iter()
-        .chain(arm.others.iter().filter_map(|other| other.preload.as_ref()));
-    let kinds = kind.into_iter().chain(layouts.flat_map(Layout::kinds));
-    kinds.filter(|kind| kind.pool().is_some()).collect()
+/// Those that need a pool.
+fn pools(kinds: impl IntoIterator<Item = PageKind>) -> Vec<PageKind> {
+    kinds.into_iter().filter(|kind| kind.pool().is_some()).collect()
 }
 
 /// Every arm at every place.
 pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
-    let program = program::of_command(&request.task.command, std::env::var_os("PATH").as_deref())?;
+    let program = program::of_command(&request.task.command, &|name| std::env::var_os(name))?;
     let own = own_arms(request)?;
     let places = places(request, snapshot)?;
     let mut arms = Arms {
-        program: program.behind(preload::given().as_deref()),
+        program,
         named: Vec::new(),
         live: Vec::new(),
     };
     for name in &request.arms {
-        let (kind, arm) = one(name, own.get(name), request, &arms.program)?;
+        let arm = one(name, own.get(name), request, &arms.program)?;
         for (place, bound) in &places {
             let name = place
                 .as_ref()
@@ -142,14 +136,12 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
             arms.named.push(Named {
                 name: name.clone(),
                 technique: arm.setup.words.clone(),
-                kind,
+                kind: arm.kind,
                 place: place.as_ref().map(ToString::to_string),
                 shortage: None,
             });
             arms.live.push(Arm {
                 name,
-                kind,
-                pools: pools(kind, &arm),
                 bound: bound.clone(),
                 ..arm.clone()
             });
@@ -187,50 +179,42 @@ pub(crate) fn read_any(text: &str) {
     }
 }
 
-fn one(
-    name: &str,
-    own: Option<&Custom>,
-    request: &Request,
-    program: &Program,
-) -> Result<(Option<PageKind>, Arm), Error> {
+/// An arm of the file, or one that is a policy and nothing else.
+fn one(name: &str, own: Option<&Custom>, request: &Request, program: &Program) -> Result<Arm, Error> {
     let Some(own) = own else {
-        let policy: Policy = name.parse()?;
-        let given = |name: &str| std::env::var_os(name);
-        let ways = technique::setups(policy, program.memory, request.technique, &given)?;
-        return Ok((policy.kind(), arm(request.task.command.clone(), ways)));
+        let policy = Custom {
+            like: Some(name.to_owned()),
+            ..Custom::default()
+        };
+        return policy.arm(request, program);
     };
-    own.arm(request, program)
-        .map_err(|error| Error::asked(format!("the arm {name} of --arms-file"), error.to_string()))
+    let arm = own.arm(request, program).and_then(|arm| own.with_own(arm));
+    arm.map_err(|error| Error::asked(format!("the arm {name} of --arms-file"), error.to_string()))
 }
 
 impl Custom {
-    fn arm(&self, request: &Request, program: &Program) -> Result<(Option<PageKind>, Arm), Error> {
+    /// The first way to the pages of its policy, until another turns out to reach more.
+    fn arm(&self, request: &Request, program: &Program) -> Result<Arm, Error> {
         let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
-        let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
-        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
         let command = if self.command.is_empty() {
             request.task.command.clone()
         } else {
             self.command.iter().map(OsString::from).collect()
         };
-        let mut ways = match policy {
-            Some(policy) => self.ways(policy, request, &command, program)?,
-            None => vec![as_it_is()],
-        };
-        for setup in &mut ways {
-            self.add_to(setup, layout.as_ref());
-        }
-        let kind = match (self.kind.or(policy.and_then(Policy::kind)), &layout) {
-            (None, Some(layout)) => only_kind(layout)?,
-            (kind, _) => kind,
-        };
-        let arm = Arm {
+        let ways = policy.map(|policy| self.ways(policy, request, &command, program));
+        let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
+        let kind = self.kind.or(policy.and_then(Policy::kind));
+        Ok(Arm {
+            command,
+            kind,
+            pools: pools(kind),
+            setup: ways.next().unwrap_or_default(),
+            others: ways.collect(),
             unset: self.unset.clone(),
             before: self.before.clone(),
             after: self.after.clone(),
-            ..arm(command, ways)
-        };
-        Ok((kind, arm))
+            ..Arm::default()
+        })
     }
 
     /// The ways to the pages of a policy for the program that this arm runs, with the variables that it has.
@@ -243,19 +227,26 @@ impl Custom {
     ) -> Result<Vec<Setup>, Error> {
         let asked = self.technique.as_ref().map(|name| name.parse::<Technique>());
         let asked = asked.transpose().map_err(|why| Error::asked("technique", why))?;
-        let given = |name: &str| {
-            self.env
-                .get(name)
-                .map(OsString::from)
-                .or_else(|| std::env::var_os(name))
-        };
-        let program = if self.command.is_empty() {
-            program.clone()
-        } else {
-            program::of_command(command, given("PATH").as_deref())?
-        };
-        let memory = program.behind(given("LD_PRELOAD").as_deref()).memory;
+        let own = |name: &str| self.env.get(name).map(OsString::from);
+        let given = |name: &str| own(name).or_else(|| std::env::var_os(name));
+        let is_other = !self.command.is_empty() || !self.env.is_empty();
+        let other = is_other.then(|| program::of_command(command, &given)).transpose()?;
+        let memory = other.as_ref().unwrap_or(program).memory;
         technique::setups(policy, memory, asked.or(request.technique), &given)
+    }
+
+    /// An arm with the variables and the layout of this one.
+    fn with_own(&self, mut arm: Arm) -> Result<Arm, Error> {
+        let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
+        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
+        for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
+            self.add_to(setup, layout.as_ref());
+        }
+        if let Some(layout) = &layout {
+            arm.kind = arm.kind.map_or_else(|| only_kind(layout), |kind| Ok(Some(kind)))?;
+            arm.pools = pools(arm.kind.into_iter().chain(layout.kinds()));
+        }
+        Ok(arm)
     }
 
     /// Variables first: what the policy sets already holds those of the same name.
@@ -273,17 +264,6 @@ impl Custom {
         if layout.is_some() {
             setup.preload = layout.cloned();
         }
-    }
-}
-
-/// An arm that takes the first way until another turns out to reach more.
-fn arm(command: Vec<OsString>, mut ways: Vec<Setup>) -> Arm {
-    let others = ways.split_off(1.min(ways.len()));
-    Arm {
-        command,
-        setup: ways.pop().unwrap_or_default(),
-        others,
-        ..Arm::default()
     }
 }
 

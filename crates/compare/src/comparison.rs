@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
 use crate::slices::{self, PER_START, Plan, Slices};
-use crate::{Error, Outcome, Spec, experiment, judge};
+use crate::{Error, Outcome, Spec, experiment};
 
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
@@ -48,11 +48,11 @@ impl<'a> Comparison<'a> {
         around: &dyn Around,
         log: &mut RunLog<'_>,
     ) -> Result<Self, Error> {
-        let mut arms = arms::resolve(request, snapshot)?;
         let in_place = Pair::new(request, Whose::Own, snapshot);
         let design = design::choose(request, &in_place, log.design()?)?;
         let counting = Counting::here(snapshot);
         counting.must_count(request.task.asked.iter().map(|asked| asked.wanted.name.as_str()))?;
+        let mut arms = arms::resolve(request, snapshot)?;
         if let Some(asked) = request.runs.filter(|&runs| runs < LEAST) {
             around.report(&Event::FewRuns { asked, least: LEAST });
         }
@@ -226,7 +226,7 @@ impl<'a> Comparison<'a> {
             whole: Cell::default(),
             peaks: BTreeMap::new(),
         };
-        let memory = self.needed(around, &live, spec, &room)?;
+        let memory = self.needed(around, &live, &room)?;
         let short = if room.is_needed() {
             let (lender, short) = room.lender(around, memory);
             live.lender = Some(lender);
@@ -241,7 +241,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The memory that a pool has to hold, as a run on base pages shows it.
-    fn needed(&self, around: &dyn Around, live: &Live<'_>, spec: &Spec, room: &Room<'_>) -> Result<Bytes, Error> {
+    fn needed(&self, around: &dyn Around, live: &Live<'_>, room: &Room<'_>) -> Result<Bytes, Error> {
         if !room.is_borrowed() {
             return Ok(Bytes(0));
         }
@@ -249,12 +249,7 @@ impl<'a> Comparison<'a> {
         let plain = self.arms.plain()?;
         let is_reference = plain.kind.is_some();
         match live.one(&plain, Attention::Free) {
-            Ok(run) => {
-                if let (true, Some(named)) = (is_reference, spec.arms.first()) {
-                    judge::must_be_in_effect(named, &run, spec.least_coverage)?;
-                }
-                Ok(run.memory().unwrap_or_default().max(live.whole.get()))
-            }
+            Ok(run) => Ok(run.memory().unwrap_or_default().max(live.whole.get())),
             // It may be that it does not start without pages.
             Err(error @ (Error::Failed { .. } | Error::Server { .. } | Error::Gone { .. })) if !is_reference => {
                 room.half().ok_or(error)

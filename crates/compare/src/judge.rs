@@ -3,35 +3,13 @@
 use std::collections::BTreeMap;
 
 use model::compare::{Arm, Control, Judged, Run, Verdict, Why};
-use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread};
+use model::{Cause, Estimate, PageKind, Reading, Unread};
 
 use super::looks::LEAST;
 use super::metric::Wanted;
 use super::paired::{self, Block, Interval};
-use super::{Error, Named, live};
-
-/// Below this share of base pages the arm `base` is not what it says: the program asks for huge pages in a way that no
-/// switch of the kernel's keeps from it.
-const LEAST_BASE: f64 = 0.9;
-
-/// Of less memory than this not much is huge, and it may be the loader's.
-const LEAST_MEMORY: Bytes = Bytes::mib(32);
-
-/// Stops a comparison whose reference is on huge pages that it took by itself.
-///
-/// # Errors
-/// [`Error::Reference`].
-pub(crate) fn must_be_base(arm: &live::Arm, backing: &Backing) -> Result<(), Error> {
-    let is_base = backing.share(PageKind::Base).is_none_or(|share| share >= LEAST_BASE);
-    if is_base || backing.total() < LEAST_MEMORY {
-        return Ok(());
-    }
-    Err(Error::Reference {
-        arm: arm.name.clone(),
-        kind: PageKind::Base,
-        backing: backing.clone(),
-    })
-}
+use super::policy::LEAST_BASE;
+use super::{Error, Named};
 
 /// Stops a comparison whose reference did not get its pages in its first run.
 ///

@@ -5,6 +5,10 @@ use std::str::FromStr;
 
 use model::{Bytes, PageKind};
 
+/// Below this share of base pages the arm `base` is not what it says: the program asks for huge pages in a way that no
+/// switch of the kernel's keeps from it.
+pub(crate) const LEAST_BASE: f64 = 0.9;
+
 /// What an arm asks of the pages behind a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {

@@ -41,8 +41,7 @@ pub enum LookError {
 impl Program {
     /// The same with the libraries that are loaded in front of it, as `LD_PRELOAD` lists them: an allocator among them replaces
     /// glibc's.
-    #[must_use]
-    pub fn behind(self, libraries: Option<&OsStr>) -> Self {
+    fn behind(self, libraries: Option<&OsStr>) -> Self {
         let list = libraries.unwrap_or_default().to_string_lossy();
         let mut names = list
             .split([':', ' '])
@@ -58,21 +57,24 @@ impl Program {
     }
 }
 
-/// Looks at the program that a command starts: behind `su`, launchers and shells at one with switches of its own.
+/// Looks at the program that a command starts: behind `su`, launchers and shells at one with switches of its own. `given` looks up
+/// the variables that it will have.
 ///
 /// # Errors
 /// If there is no such program or its file cannot be read.
-pub(crate) fn of_command(words: &[OsString], path: Option<&OsStr>) -> Result<Program, LookError> {
+pub(crate) fn of_command(words: &[OsString], given: &dyn Fn(&str) -> Option<OsString>) -> Result<Program, LookError> {
     let first = words.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let Some((known, word)) = switches::known(words) else {
-        return look(first, path);
+    let path = given("PATH");
+    let path = path.as_deref();
+    let program = match switches::known(words) {
+        None => look(first, path)?,
+        // Behind a launcher it may be on another PATH.
+        Some((known, word)) => Program {
+            path: look(&word, path).or_else(|_| look(first, path))?.path,
+            memory: known.memory(),
+        },
     };
-    // Behind a launcher it may be on another PATH.
-    let path = look(&word, path).or_else(|_| look(first, path))?.path;
-    Ok(Program {
-        path,
-        memory: known.memory(),
-    })
+    Ok(program.behind(given("LD_PRELOAD").as_deref()))
 }
 
 /// Looks at a program by the name or path that would start it.

@@ -2,10 +2,15 @@
 
 use std::ffi::OsString;
 
-use model::PageKind;
+use model::{Backing, Bytes, PageKind};
 
+use crate::Error;
 use crate::place::Bound;
+use crate::policy::LEAST_BASE;
 use crate::technique::Setup;
+
+/// Of less memory than this not much is huge, and it may be the loader's.
+const LEAST_MEMORY: Bytes = Bytes::mib(32);
 
 /// Everything about one arm that a run needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,4 +35,22 @@ pub struct Arm {
     pub before: Option<String>,
     /// See `before`.
     pub after: Option<String>,
+}
+
+impl Arm {
+    /// Stops a comparison whose reference is on huge pages that it took by itself.
+    ///
+    /// # Errors
+    /// [`Error::Reference`].
+    pub(super) fn must_be_base(&self, backing: &Backing) -> Result<(), Error> {
+        let is_base = backing.share(PageKind::Base).is_none_or(|share| share >= LEAST_BASE);
+        if is_base || backing.total() < LEAST_MEMORY {
+            return Ok(());
+        }
+        Err(Error::Reference {
+            arm: self.name.clone(),
+            kind: PageKind::Base,
+            backing: backing.clone(),
+        })
+    }
 }

@@ -30,7 +30,7 @@ use super::excerpt::said;
 use super::metric::{Asked, From};
 use super::score::Counter;
 use super::technique::Collapse;
-use super::{Around, Error, Executor, judge};
+use super::{Around, Error, Executor};
 
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
@@ -109,6 +109,9 @@ impl Live<'_> {
             String::new()
         };
         let mut run = run(done, arm);
+        if let (true, Some(backing)) = (self.is_first_of(arm), run.backing.known()) {
+            arm.must_be_base(backing)?;
+        }
         run.metrics.extend(self.find(arm, Some(&own), |_| true)?);
         Ok(run)
     }
@@ -119,8 +122,7 @@ impl Live<'_> {
                 return Ok(());
             }
             let look = Family::new(process.id(), "").look();
-            look.backing
-                .map_or(Ok(()), |backing| judge::must_be_base(arm, &backing))?;
+            look.backing.map_or(Ok(()), |backing| arm.must_be_base(&backing))?;
         }
         if !process.wait(Some(self.patience), self.stop)? && !self.is_told.replace(true) {
             self.around.report(&crate::Event::StillRuns(self.patience));

@@ -12,10 +12,10 @@ use super::family::{Family, Look, MARK, Used};
 use super::process::Process;
 use super::server::{self, Load, Server};
 use super::{Arm, Live, metrics_of_counts, named};
+use crate::Error;
 use crate::excerpt;
 use crate::metric::From;
 use crate::technique::Collapse;
-use crate::{Error, judge};
 
 /// A server that is looked at earlier may still take its memory.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
@@ -155,7 +155,7 @@ impl<'a> Served<'a> {
         if self.live.is_first_of(self.arm)
             && let Ok(backing) = &look.backing
         {
-            judge::must_be_base(self.arm, backing)?;
+            self.arm.must_be_base(backing)?;
         }
         let had = self.seen.as_ref().map_or(0, |seen| total(seen).0);
         if total(&look).0 as f64 >= STILL_THERE * had as f64 {
