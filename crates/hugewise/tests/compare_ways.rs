@@ -223,6 +223,28 @@ fn assert_collapsed(arms: &Value, by: &str) {
     }
 }
 
+/// The run that shows how large a pool has to be is on the first way, which need not be the one taken.
+#[test]
+fn a_reference_on_huge_pages_is_reached_by_a_later_way_where_another_arm_needs_a_pool() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
+        return;
+    };
+    if !is_thp_given() {
+        return;
+    }
+    let program = program.to_str().expect("a name");
+    let once = ["compare", "--runs", "1", "--warm-up", "0", "--json", "--pool", "96M"];
+    let what = ["--arms", "thp,hugetlb-2M", "--", program, "mmap", "48", "0.6"];
+    let run = run(&[&once[..], &what].concat());
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("a first run shows"), "{}", run.err);
+    let reference = valid(&run.out)["data"]["arms"][0].clone();
+    assert_eq!(reference["took_effect"], true, "{reference}");
+    let technique = reference["technique"].as_str().unwrap_or_default();
+    assert!(technique.starts_with("an LD_PRELOAD library"), "{technique}");
+}
+
 #[test]
 fn a_layout_of_ones_own_gives_a_part_of_the_mappings_its_kind() {
     let folder = tempfile::tempdir().expect("a directory");
