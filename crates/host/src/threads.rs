@@ -10,7 +10,11 @@ const LOOKED: &str = "looked";
 
 /// Nanoseconds of a thread on a CPU and on run queues; `None` once it has ended, or without CONFIG_SCHED_INFO.
 pub fn times(source: &Source, pid: u32, tid: u32) -> Option<[u64; 2]> {
-    let line = source.line(&format!("/proc/{pid}/task/{tid}/schedstat"));
+    // The first thread's is that of its process, which is found in half the steps.
+    let line = match tid == pid {
+        true => source.line(&format!("/proc/{pid}/schedstat")),
+        false => source.line(&format!("/proc/{pid}/task/{tid}/schedstat")),
+    };
     let mut numbers = line.known()?.split_whitespace().map(|number| number.parse().ok());
     Some([numbers.next()??, numbers.next()??])
 }

@@ -106,7 +106,12 @@ impl Collector {
 
     /// How often its threads moved since this was last asked, or from the start, if that is known.
     pub fn moved(&mut self) -> Option<u64> {
-        let now = self.residency.totals().moves?;
+        let moves = self.residency.totals().moves;
+        self.moved_by(moves)
+    }
+
+    fn moved_by(&mut self, now: Option<u64>) -> Option<u64> {
+        let now = now?;
         Some(now.saturating_sub(std::mem::replace(&mut self.moved, now)))
     }
 
@@ -153,9 +158,21 @@ impl Collector {
         self.take_until(now().saturating_sub(LAG))
     }
 
+    /// Of a program that has ended, by one reading: what [`Collector::take`] and [`Collector::moved`] give.
+    pub fn take_all(&mut self) -> (Ran, Option<u64>) {
+        let is_recorded = self.residency.drain(&mut self.moves.pending);
+        let totals = self.residency.totals();
+        let moved = self.moved_by(totals.moves);
+        (self.ran(is_recorded, totals, u64::MAX), moved)
+    }
+
     fn take_until(&mut self, until: u64) -> Ran {
         let is_recorded = self.residency.drain(&mut self.moves.pending);
-        let Totals { cpu, lost, .. } = self.residency.totals();
+        let totals = self.residency.totals();
+        self.ran(is_recorded, totals, until)
+    }
+
+    fn ran(&mut self, is_recorded: bool, Totals { cpu, lost, .. }: Totals, until: u64) -> Ran {
         self.moves.has_gaps |= lost > 0;
         self.moves.take_until(until);
         let migrations = (is_recorded && !self.moves.has_gaps).then_some(self.moves.migrations);

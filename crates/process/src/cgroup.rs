@@ -47,6 +47,8 @@ pub(crate) struct Cgroup {
     before: Cpu,
     /// Was all in it killed? Linux 6.18 then kills whatever `clone3` starts in it, too.
     is_used_up: Cell<bool>,
+    /// Was nothing in it any more after its program had ended?
+    has_left_none: Cell<bool>,
 }
 
 impl Cgroup {
@@ -82,6 +84,7 @@ impl Cgroup {
             folder: Folder(path.to_owned()),
             before: Cpu::default(),
             is_used_up: Cell::new(false),
+            has_left_none: Cell::new(false),
         })
     }
 
@@ -100,14 +103,17 @@ impl Cgroup {
         self.folder.0.clone()
     }
 
-    /// Is nothing in it, or one below it?
-    pub(crate) fn is_empty(&self) -> bool {
-        has(&now(&self.events), "populated 0")
+    /// Has its program left nothing in it, or one below it, when it ended?
+    pub(crate) fn has_left_none(&self) -> bool {
+        if !self.has_left_none.get() {
+            self.has_left_none.set(has(&now(&self.events), "populated 0"));
+        }
+        self.has_left_none.get()
     }
 
     /// Kills all that are in it, and waits until they have ended. Was there any but this one?
     pub(crate) fn end(&self, leader: u32) -> bool {
-        if !has(&now(&self.events), "populated 1") {
+        if self.has_left_none() {
             return false;
         }
         let has_others = self.folder.pids().iter().any(|pid| *pid != leader);
@@ -123,6 +129,7 @@ impl Cgroup {
         let used = all.since(self.before);
         if !self.is_used_up.get() && self.is_as_new() {
             self.before = all;
+            self.has_left_none.set(false);
             free().push(self);
         }
         Some(used)

@@ -237,7 +237,7 @@ impl Process {
 
     /// Has it ended, and all that it started with it? Known only of one with a cgroup of its own.
     pub fn has_left_none(&self) -> bool {
-        self.ended_after.is_some() && self.cgroup.as_ref().is_some_and(Cgroup::is_empty)
+        self.ended_after.is_some() && self.cgroup.as_ref().is_some_and(Cgroup::has_left_none)
     }
 
     /// Asks it to end.

@@ -161,11 +161,12 @@ impl Process {
         collector.iter_mut().for_each(|collector| collector.look_last(&process));
         let process = process.end();
         let mut process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
-        process.counts.extend(collector.as_mut().and_then(moved));
+        let (ran, moves) = collector.as_mut().map(Collector::take_all).unzip();
+        process.counts.extend(moves.flatten().map(counted));
         Ok(Done {
             note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
             collapsing: squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
-            ran: collector.as_mut().map(Collector::take),
+            ran,
             process,
         })
     }
@@ -173,7 +174,7 @@ impl Process {
     /// What was counted of it since that was last taken, or from its start.
     pub(crate) fn counted(&mut self) -> Vec<(Event, f64)> {
         let mut counts = self.process.counted();
-        counts.extend(self.collector.as_mut().and_then(moved));
+        counts.extend(self.collector.as_mut().and_then(Collector::moved).map(counted));
         counts
     }
 
@@ -190,8 +191,8 @@ impl Process {
 }
 
 /// Moves are counted by the events that record them.
-fn moved(collector: &mut Collector) -> Option<(Event, f64)> {
-    collector.moved().map(|moves| (Event::Migrations, moves as f64))
+fn counted(moves: u64) -> (Event, f64) {
+    (Event::Migrations, moves as f64)
 }
 
 /// It is a process like any other.
