@@ -95,6 +95,37 @@ fn a_result_is_shown_again_in_other_forms() {
 }
 
 #[test]
+fn how_many_entries_would_be_enough_is_a_table_of_its_own_in_every_form() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("result.json");
+    let name = file.to_str().expect("text");
+    let words: Vec<&str> = FEW.iter().chain(&["--curve", "--output", name]).copied().collect();
+    done(&words);
+    let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("a result")).expect("JSON");
+    let schema: Value = serde_json::from_str(&done(&["schema", "simulation"]).out).expect("JSON");
+    assert!(jsonschema::is_valid(&schema, &read));
+    let curves = read["data"]["curves"].as_array().expect("curves");
+    let entries: Vec<u64> = curves.iter().filter_map(|curve| curve["entry"].as_u64()).collect();
+    assert_eq!(entries, [4 << 10, 2 << 20, 1 << 30], "nested pages are no others");
+    // 256 MiB are 128 pages of 2 MiB: a chase in any order needs all of them.
+    let misses = |entries: u64| {
+        let points = curves[1]["points"].as_array().expect("points");
+        points
+            .iter()
+            .find(|point| point["entries"] == entries)
+            .and_then(|point| point["miss_rate"].as_f64())
+    };
+    assert_eq!(misses(128), Some(0.0));
+    assert!(misses(16).is_some_and(|rate| rate > 0.5), "{:?}", misses(16));
+    for form in ["csv", "markdown", "html", "text"] {
+        let shown = done(&["report", name, "--format", form]).out;
+        assert!(shown.contains("131072"), "{form}");
+    }
+    let told = refused(&["simulate", "translation", "--curve", "--vcpus", "2"]);
+    assert!(told.contains("--curve") && told.contains("--vcpus"), "{told}");
+}
+
+#[test]
 fn a_machine_file_is_read_and_its_mistakes_have_a_line() {
     let folder = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| {

@@ -39,6 +39,7 @@ pub(crate) fn trace(bytes: &[u8]) {
             accesses: u64::MAX,
             forgets: true,
             history: Vec::new(),
+            curve: false,
         };
         let _ = replay(&asked, &mut trace, &|_| {});
     }

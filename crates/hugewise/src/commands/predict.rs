@@ -79,5 +79,6 @@ fn asked(machine: Machine, warm_up: u64) -> Replay {
         accesses: u64::MAX,
         forgets: true,
         history: Vec::new(),
+        curve: false,
     }
 }

@@ -1,6 +1,7 @@
 //! A simulation as tables: cases with their misses and cycles, the machine, and what was swept because no source publishes it.
 
 mod cells;
+mod curve;
 
 use sim::translation::machine::RowReading;
 use sim::translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
@@ -31,11 +32,19 @@ impl Show for Simulation {
         let published = (!self.published.is_empty()).then(|| published(&self.published, exact));
         let unknown = (!self.unknown.is_empty()).then(|| unknown(&self.unknown));
         let cases = (!self.cases.is_empty()).then(|| cases(self));
-        let all = published.into_iter().chain(cases);
+        let curves = (!self.curves.is_empty()).then(|| curve::sheet(&self.curves));
+        let all = published.into_iter().chain(cases).chain(curves);
         all.chain([machine(&self.machine)])
             .chain(values(&self.machine))
             .chain(unknown)
             .collect()
+    }
+
+    fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
+        match self.curves.is_empty() {
+            true => vec![("", self.csv())],
+            false => vec![("cases", self.csv()), ("curves", curve::csv(&self.curves))],
+        }
     }
 
     fn csv(&self) -> Lines<'_> {

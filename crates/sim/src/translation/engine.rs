@@ -190,7 +190,7 @@ impl Engine {
         self
     }
 
-    /// Runs so many accesses, or all that there are; the last block is run whole.
+    /// Runs so many accesses, or all that there are. What the last block has beyond them is left out.
     ///
     /// # Errors
     /// As the source of the accesses; or if they touch more memory than can be named.

@@ -76,6 +76,13 @@ impl Shards {
         }
     }
 
+    /// Likewise accesses that warm up: the pages stay known, and nothing is counted.
+    pub fn pass(&mut self, accesses: &[Access]) {
+        let kept = (std::mem::take(&mut self.distances), self.accesses, self.fresh);
+        self.block(accesses);
+        (self.distances, self.accesses, self.fresh) = kept;
+    }
+
     /// Finds the accesses to sampled pages that repeat nothing.
     #[inline(always)]
     fn find_sampled<S: Simd>(&mut self, simd: S, accesses: &[Access]) {

@@ -1,6 +1,7 @@
 //! One question, many cases: page sizes, modes and working sets on one machine, with what is not known swept.
 
 mod cost;
+mod curve;
 mod history;
 pub mod predict;
 pub mod preset;
@@ -18,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cost::L2_TLB_HIT;
+pub use curve::{Curve, CurvePoint, curves};
 pub use history::history;
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
@@ -129,6 +131,9 @@ pub struct Simulation {
     pub cases: Vec<Case>,
     /// What a publication says beside what is simulated, for presets.
     pub published: Vec<Published>,
+    /// Misses by the number of TLB entries, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
 }
 
 /// What was simulated.

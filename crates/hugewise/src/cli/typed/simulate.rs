@@ -76,7 +76,7 @@ pub struct Translation {
     ///
     /// Prints each published value beside the simulated one, and whether that was fitted or predicted. Machine, pattern, memory and pages
     /// are those of the publication.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "measured", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "measured", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace", "curve"])]
     pub preset: Option<Preset>,
     /// Access memory so: random, chase, zipf, stream, stride, btree, gc, heap or churn
     ///
@@ -129,6 +129,11 @@ pub struct Translation {
     /// Report times relative to this setting, such as native:4K or nested:4K/2M [default: the first one]
     #[arg(long, value_name = "MODE:GUEST[/HOST]", hide_short_help = true)]
     pub baseline: Option<Setting>,
+    /// Report misses by the number of TLB entries, too: how many would be enough
+    ///
+    /// Of a fully associative TLB with LRU replacement, from 16 to 131072 entries, for each page size.
+    #[arg(long, conflicts_with = "vcpus", hide_short_help = true)]
+    pub curve: bool,
     /// Count this many accesses in each case [default: 1000000 of a pattern, all of a trace]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub accesses: Option<u64>,

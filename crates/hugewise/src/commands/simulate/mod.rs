@@ -78,7 +78,11 @@ pub(super) fn asked_machine(
 
 fn of_pattern(desk: &Desk<'_>, typed: &Translation, machine: Machine) -> anyhow::Result<Simulation> {
     let study = typed_study(typed, machine, desk.seed)?;
-    with_progress(desk, |progress| study::run(&study, progress))
+    let mut simulation = with_progress(desk, |progress| study::run(&study, progress))?;
+    if typed.curve {
+        simulation.curves = study::curves(&study)?;
+    }
+    Ok(simulation)
 }
 
 /// Shows how many of how many cases are done.

@@ -77,6 +77,7 @@ pub(super) fn simulated(
         accesses: typed.accesses.unwrap_or(u64::MAX),
         forgets: false,
         history: Vec::new(),
+        curve: typed.curve,
     };
     let mut opened = Opened::open(path, typed.trace_format, typed.fetches)?;
     let replayed = opened.run(desk, &asked)?;

@@ -38,6 +38,7 @@ fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
         accesses: u64::MAX,
         forgets: true,
         history: Vec::new(),
+        curve: false,
     };
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");

@@ -260,6 +260,7 @@ pub fn preset(
         unknown: Vec::new(),
         cases: Vec::new(),
         published: Vec::new(),
+        curves: Vec::new(),
     };
     if preset == Preset::VcfTlbTable {
         all.published = coverage(preset.source());

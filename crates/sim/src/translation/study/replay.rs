@@ -4,6 +4,7 @@ use std::io::Read;
 use std::ops::AddAssign;
 use std::thread;
 
+use super::curve::{Curve, Curves};
 use super::run::{StudyError, engine, possible, unknown, weighed};
 use super::stretch::each_stretch;
 use super::{MachineFacts, Setting, Simulation, Sweep};
@@ -39,6 +40,8 @@ pub struct Replay {
     pub forgets: bool,
     /// Run before the trace and not counted: see [`super::history`].
     pub history: Vec<Access>,
+    /// Ask for misses by the number of TLB entries, too?
+    pub curve: bool,
 }
 
 /// What a trace came to.
@@ -48,6 +51,8 @@ pub struct Replayed {
     pub parts: Vec<Part>,
     /// Windows of the program's run; none where the trace has no gaps.
     pub windows: u64,
+    /// Misses by the number of TLB entries, if asked for.
+    pub curves: Vec<Curve>,
 }
 
 impl Replayed {
@@ -132,11 +137,13 @@ pub fn replay<R: Read + Send>(
         run_all(engines, &replay.history, &[])?;
     }
     let mut parts = Vec::<Part>::new();
+    let mut curves = replay.curve.then(|| Curves::of(&replay.settings, None));
     let long = (STRETCH * replay.settings.len()).min(LONGEST);
     each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
         progress(stretch.offset);
         let (before, counted) = (stretch.before(), stretch.counted());
         let counts = run_all(&mut keeping, before, counted)?;
+        curves.iter_mut().for_each(|curves| curves.add(before, counted));
         forgetting.iter_mut().for_each(Engine::flush);
         let forgot = run_all(&mut forgetting, before, counted)?;
         if !counted.is_empty() {
@@ -160,7 +167,11 @@ pub fn replay<R: Read + Send>(
     let windows = trace.told().windows;
     match parts.is_empty() {
         true => Err(StudyError::OnlyWarmUp),
-        false => Ok(Replayed { parts, windows }),
+        false => Ok(Replayed {
+            parts,
+            windows,
+            curves: curves.map_or_else(Vec::new, Curves::finish),
+        }),
     }
 }
 
@@ -219,6 +230,7 @@ impl Replay {
             unknown: self.unknown(),
             cases: self.settings.iter().zip(&all.counts).map(case).collect(),
             published: Vec::new(),
+            curves: replayed.curves.clone(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use model::Bytes;
 
-use super::super::{Setting, Study, run};
+use super::super::{Setting, Study, curves, run};
 use super::{BLOCK, MOST_PARTS, Replay, replay};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Mode};
@@ -28,6 +28,7 @@ fn asked(pages: &[Bytes], warm_up: u64) -> Replay {
         accesses: u64::MAX,
         forgets: false,
         history: Vec::new(),
+        curve: false,
     }
 }
 
@@ -50,7 +51,10 @@ fn words(accesses: &[Access]) -> Vec<u8> {
 
 #[test]
 fn a_trace_costs_what_its_pattern_costs() {
-    let asked = asked(&[Bytes::kib(4), Bytes::mib(2)], 307_200);
+    let asked = Replay {
+        curve: true,
+        ..asked(&[Bytes::kib(4), Bytes::mib(2)], 307_200)
+    };
     let study = Study {
         machine: asked.machine.clone(),
         pattern: Pattern::Random,
@@ -73,6 +77,11 @@ fn a_trace_costs_what_its_pattern_costs() {
             (&direct.miss_rates, direct.cycles, direct.relative)
         );
     }
+    for (traced, direct) in traced.curves.iter().zip(curves(&study).expect("few regions")) {
+        assert_eq!((traced.working_set, traced.entry), (None, direct.entry));
+        assert_eq!((traced.followed, &traced.points), (direct.followed, &direct.points));
+    }
+    assert_eq!(traced.curves.len(), 2);
 }
 
 #[test]

@@ -129,6 +129,7 @@ pub(super) fn result(study: &Study, counted: &[Counts]) -> Result<Simulation, St
         unknown: unknown(&study.machine, &study.settings),
         cases: (0..cases.len()).map(case).collect(),
         published: Vec::new(),
+        curves: Vec::new(),
     })
 }
 

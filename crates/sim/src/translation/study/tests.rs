@@ -2,8 +2,9 @@
 
 use model::Bytes;
 
-use super::{Setting, Simulation, Study, StudyError, Unknown, run};
+use super::{Setting, Simulation, Study, StudyError, Unknown, curves, run};
 use crate::translation::engine::Mode;
+use crate::translation::front::BLOCK;
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
 
@@ -120,6 +121,65 @@ fn cycles_of_a_stream_are_those_of_its_lines() {
     let case = &result(&study).cases[0];
     assert_eq!((case.cycles.data.middle, case.cycles.middle()), (5.25, 5.25));
     assert_eq!(case.miss_rates, [0.0, 0.0]);
+}
+
+/// A TLB of one set, in front of nothing: its misses are a point of the curve, warmed up likewise.
+#[test]
+fn a_curve_has_the_misses_of_fully_associative_tlbs() {
+    for (pattern, entries) in [(Pattern::Zipf, 64), (Pattern::Random, 1024), (Pattern::Stride, 16)] {
+        let text =
+            format!("[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K', '2M']\nentries = {entries}\nways = {entries}\n");
+        let study = Study {
+            machine: Machine::parse("one-set.toml", &text).expect("a machine"),
+            working_sets: vec![Bytes::mib(32)],
+            // Whole blocks: the engine leaves out the rest of the last one.
+            warm_up: 30 * BLOCK as u64,
+            ..study("skylake-sp", pattern, &[native(BASE), native(LARGE)])
+        };
+        let simulated = result(&study).cases;
+        let curves = curves(&study).expect("few regions");
+        assert_eq!((curves.len(), simulated.len()), (2, 2));
+        for (curve, case) in curves.iter().zip(&simulated) {
+            assert_eq!(
+                (curve.working_set, curve.entry, curve.followed),
+                (case.working_set, case.entry, 1.0)
+            );
+            let point = curve.points.iter().find(|point| point.entries == entries);
+            assert_eq!(
+                point.and_then(|point| point.miss_rate),
+                Some(case.miss_rates[0]),
+                "{pattern:?}"
+            );
+            let rates: Vec<f64> = curve.points.iter().filter_map(|point| point.miss_rate).collect();
+            assert!(
+                rates.len() == 14 && rates.is_sorted_by(|few, many| few >= many),
+                "{rates:?}"
+            );
+        }
+        assert!(simulated[0].miss_rates[0] > simulated[1].miss_rates[0]);
+    }
+}
+
+/// Four million pages are more than are followed: what a few entries would hold is not known then, and is not made up.
+#[test]
+fn a_curve_of_a_sample_says_what_it_does_not_resolve() {
+    let study = Study {
+        working_sets: vec![Bytes::gib(16)],
+        ..study("skylake-sp", Pattern::Random, &[native(BASE)])
+    };
+    let curve = &curves(&study).expect("few regions")[0];
+    assert!(curve.followed < 0.5, "{}", curve.followed);
+    for point in &curve.points {
+        let is_resolved = point.entries as f64 * curve.followed >= 1.0;
+        assert_eq!(point.miss_rate.is_some(), is_resolved, "{point:?}");
+    }
+    assert!(
+        curve
+            .points
+            .last()
+            .and_then(|point| point.miss_rate)
+            .is_some_and(|rate| rate > 0.9)
+    );
 }
 
 #[test]

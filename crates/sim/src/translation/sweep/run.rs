@@ -131,6 +131,7 @@ fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read + Send) -> 
         accesses: u64::MAX,
         forgets: false,
         history: Vec::new(),
+        curve: false,
     };
     let replayed = replay(&asked, &mut trace, &|_| {})?;
     Ok(replayed.whole().counts.swap_remove(0))

@@ -1,0 +1,49 @@
+//! Misses by the number of TLB entries, one column for each page size.
+
+use sim::translation::study::{Curve, CurvePoint};
+
+use super::{bytes, percent};
+use crate::render::sheet::Sheet;
+use crate::render::table::{Field, Lines, lines};
+use crate::render::words::or_empty;
+
+/// Of curves that have the same numbers of entries.
+pub(super) fn sheet(curves: &[Curve]) -> Sheet {
+    let head = |curve: &Curve| {
+        let memory = curve.working_set.map_or_else(String::new, |size| format!("{size} "));
+        format!("#{memory}by {}, %", curve.entry)
+    };
+    let heads = ["#entries".to_owned()].into_iter().chain(curves.iter().map(head));
+    let mut sheet = Sheet::new("Misses by TLB entries", heads);
+    let rows = curves.first().map_or(0, |curve| curve.points.len());
+    for row in 0..rows {
+        let entries = curves[0].points[row].entries.to_string();
+        let rate = |curve: &Curve| curve.points.get(row).and_then(|point| point.miss_rate);
+        let cell = |curve: &Curve| rate(curve).map_or_else(|| "-".to_owned(), percent);
+        sheet.row([entries].into_iter().chain(curves.iter().map(cell)));
+    }
+    sheet.note("accesses that miss in a fully associative TLB of so many entries with LRU replacement; invalidations are left out");
+    let least = curves.iter().map(|curve| curve.followed).fold(1.0, f64::min);
+    if least < 1.0 {
+        sheet.note(format!(
+            "estimated from a sample of the pages, at the least {} %; - = fewer entries than one page of the sample stands for",
+            percent(least)
+        ));
+    }
+    sheet
+}
+
+pub(super) fn csv(curves: &[Curve]) -> Lines<'_> {
+    let fields: [Field<(&Curve, &CurvePoint)>; _] = [
+        Field::csv("working_set_bytes", |(curve, _)| bytes(curve.working_set)),
+        Field::csv("entry_bytes", |(curve, _)| curve.entry.0.to_string()),
+        Field::csv("followed", |(curve, _)| curve.followed.to_string()),
+        Field::csv("entries", |(_, point)| point.entries.to_string()),
+        Field::csv("miss_rate", |(_, point)| or_empty(point.miss_rate)),
+    ];
+    let all = curves.iter();
+    lines(
+        fields,
+        all.flat_map(|curve| curve.points.iter().map(move |point| (curve, point))),
+    )
+}
