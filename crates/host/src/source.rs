@@ -39,6 +39,9 @@ pub(crate) use pieces::whole_lines;
 pub(crate) use reads::Reads;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
+/// Links that a path may lead through, one after the other.
+const MOST_LINKS: u32 = 10;
+
 /// A machine to ask. Paths are absolute, as on the machine itself: `/proc/meminfo`.
 ///
 /// Facts that have no file on the machine have one here, under `/hugewise/`, so that an archive can hold them too:
@@ -259,8 +262,10 @@ impl Source {
         let names = match &*self.root {
             Root::Live => match synthetic::list(path) {
                 Some(names) => return Reading::Known(names),
-                None if Foreign::parse(path).is_some() => Err(not_followed(path)),
-                None => from_io(path, fs::read_dir(path).and_then(directory::names)),
+                None => match Foreign::parse(path) {
+                    Some(foreign) => foreign.list(),
+                    None => from_io(path, fs::read_dir(path).and_then(directory::names)),
+                },
             },
             Root::Directory(root) => from_io(path, root.list(path)),
             Root::Tree(tree) => tree.list(path),
@@ -303,11 +308,40 @@ impl Source {
         };
         from_io(path, target.map(|target| target.to_string_lossy().into_owned())).into()
     }
+
+    /// The file that a path stands for where that is a link, such as Debian's /etc/mysql/my.cnf. Links in front of its last name stay.
+    pub fn real(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let Reading::Known(target) = self.link(&path) else {
+                break;
+            };
+            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+            path = match target.starts_with('/') {
+                true => target,
+                false => beside(directory, &target),
+            };
+        }
+        path
+    }
 }
 
-/// Nothing needs the directories and links of processes, and following them would need the care that their files get.
+/// A relative path from a directory.
+fn beside(directory: &str, path: &str) -> String {
+    let mut names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Nothing needs the links of processes, and following them would need the care that their files get.
 fn not_followed(path: &str) -> Unread {
-    Unread::new(Cause::Failed, path, "only files are read below the root of a process")
+    Unread::new(Cause::Failed, path, "links below the root of a process are not read")
 }
 
 /// [`HUGETLB_FILES`] of the running machine.

@@ -235,7 +235,13 @@ fn the_pages_of_a_mysql_in_a_container_are_calculated_from_what_it_was_started_w
             Some("for a buffer pool of 256M"),
         ),
         ("[mysqld]\n", "", Some("for a buffer pool of 128M")),
-        ("[mysqld]\n!includedir /etc/mysql/conf.d/\n", "", None),
+        (
+            "[mysqld]\n!includedir /etc/mysql/nowhere/\n",
+            "",
+            Some("for a buffer pool of 128M"),
+        ),
+        // What may decide is not read.
+        ("[mysqld]\n!include /proc/version\n", "", None),
     ] {
         let Some(server) = stage.contains("mysqld", file, option) else {
             return skipped("nothing can be mounted here");
@@ -258,6 +264,63 @@ fn the_pages_of_a_mysql_in_a_container_are_calculated_from_what_it_was_started_w
         let planned = told(hugewise(&["plan", "--for", goal]).output().expect("starts"));
         assert_eq!(planned.code, Some(0), "{goal}: {}", planned.err);
     }
+}
+
+/// As Debian and Red Hat lay out their configuration.
+#[test]
+fn a_plan_takes_the_buffer_pool_from_a_file_that_is_included() {
+    let temp = tempfile::Builder::new().prefix("mysql").tempdir().expect("a directory");
+    let at = |name: &str| temp.path().join(name);
+    fs::create_dir(at("conf.d")).expect("a directory");
+    let write = |name: &str, text: &str| fs::write(at(name), text).expect("a file");
+    // A link, as Debian has it: a plan changes what it leads to.
+    std::os::unix::fs::symlink("server.cnf", at("my.cnf")).expect("a link");
+    write(
+        "server.cnf",
+        &format!("[mysqld]\n!includedir {}/\n", at("conf.d").display()),
+    );
+    write("conf.d/50-server.cnf", "[mariadbd]\ninnodb_buffer_pool_size = 256M\n");
+    fs::copy("/bin/sh", at("mysqld")).expect("a copy");
+    let mut command = Command::new(at("mysqld"));
+    command.args(["-c", "read nothing", "mysqld"]);
+    command.arg(format!("--defaults-file={}", at("my.cnf").display()));
+    let server = Server(command.stdin(Stdio::piped()).spawn().expect("it starts"));
+    let pid = server.0.id().to_string();
+    let file = at("my.cnf").display().to_string();
+    for goal in [
+        format!("mysql:pid={pid},user=root"),
+        format!("mysql:{file},user=root,service=none"),
+    ] {
+        let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        for wanted in ["buffer pool of 256M", "aria_cache 64", "/server.cnf [my-cnf]"] {
+            assert!(run.out.contains(wanted), "{wanted}: {}", run.out);
+        }
+    }
+    let setting = || {
+        let run = told(hugewise(&["explain", &pid, "--json"]).output().expect("starts"));
+        let explained: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        let asked = explained["data"]["programs"][0]["asked"]
+            .as_array()
+            .expect("settings")
+            .clone();
+        let is_it = |setting: &&serde_json::Value| setting["setting"] == "large-pages";
+        (
+            asked.iter().find(is_it).cloned().unwrap_or_default(),
+            explained["data"]["programs"][0]["why"].to_string(),
+        )
+    };
+    let (before, why) = setting();
+    assert!(before["value"].is_null() && why.contains("not-asked"), "{before} {why}");
+    write("conf.d/90-pages.cnf", "[mysqld]\nlarge-pages\n");
+    let (after, why) = setting();
+    assert!(after["value"] == "ON" && !why.contains("not-asked"), "{after} {why}");
+    assert!(
+        after["place"]
+            .as_str()
+            .is_some_and(|place| place.contains("90-pages.cnf")),
+        "{after}"
+    );
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub(crate) fn configurations() -> Vec<Vec<u8>> {
 pub(crate) fn server(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = sim::size::postgres::Postgres::parse("fuzz", &text);
-    let _ = sim::size::database::Innodb::parse(&text);
+    let options = host::config::mysql::Options::parse("fuzz", &text, &mut Vec::new());
+    let _ = sim::size::database::Innodb::of(options.settings.pairs());
     let _ = sim::cpus::parse(bytes, "fuzz");
 }
 

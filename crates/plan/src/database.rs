@@ -61,6 +61,12 @@ pub(super) fn innodb(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[
             .source("MySQL Reference Manual, Enabling Large Page Support")
             .restart(restart(database)),
     );
+    if let Some(place) = drafts.host.large_pages_are_off_at(&database.file) {
+        let file = &database.file;
+        drafts.note(format!(
+            "{place}, which {file} includes, sets large-pages to off: take that out, as it wins if it comes after the line in {file}"
+        ));
+    }
     limits(drafts, database, needs);
     shared(drafts, &sharer(&database.user, database.service.as_deref(), needs))
 }

@@ -1,5 +1,6 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
+use host::config::mysql::{self, Options};
 use host::config::{Config, Distribution};
 use host::snapshot::Pool;
 use host::{Snapshot, Source};
@@ -77,6 +78,17 @@ impl<'a> Host<'a> {
             Reading::Known(Value::Text(text)) => text,
             _ => String::new(),
         }
+    }
+
+    /// Where a MySQL server is told not to use large pages by a file that its option file includes, if that comes last.
+    pub(super) fn large_pages_are_off_at(&self, option_file: &str) -> Option<String> {
+        let options = Options::read(self.source, "", option_file).ok()?;
+        let last = options
+            .settings
+            .last("large_pages")
+            .filter(|last| !mysql::is_on(&last.value))?;
+        let is_included = !last.place.starts_with(&format!("{option_file}:"));
+        is_included.then(|| last.place.clone())
     }
 
     /// Is this directory there?

@@ -8,6 +8,7 @@ use model::{Reading, Unread};
 use super::parts::asks_for_hugetlb;
 use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why, heap_file};
 
+const LARGE_PAGES: &str = "large-pages";
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const HEAP_AT: &str = "-XX:AllocateHeapAt";
 const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
@@ -15,14 +16,14 @@ const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 /// Every setting that decides, as far as it could be read.
 pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
     let mut asked = match kind {
-        Some(Kind::Postgres) => vec![huge_pages(target)],
+        Some(Kind::Postgres) => vec![own_setting(target, "huge_pages", "postgresql.conf")],
+        Some(Kind::Mysql) => vec![own_setting(target, LARGE_PAGES, "my.cnf")],
         Some(Kind::Jvm) => target
             .main
             .jvm()
             .ok()
             .flatten()
             .map_or_else(Vec::new, |jvm| flags(target, jvm)),
-        Some(Kind::Mysql) => vec![option(target, "large-pages", &["--large-pages", "--large_pages"])],
         _ => Vec::new(),
     };
     let tunables = target.main.tunables.known().into_iter().flatten();
@@ -56,7 +57,8 @@ impl Asked {
     }
 }
 
-fn huge_pages(target: &Target) -> Asked {
+/// A setting of a server's own files.
+fn own_setting(target: &Target, name: &str, file: &str) -> Asked {
     let setting = setting(target);
     let place = setting
         .as_ref()
@@ -65,17 +67,17 @@ fn huge_pages(target: &Target) -> Asked {
         .flatten()
         .map(|setting| setting.place.clone());
     Asked {
-        setting: "huge_pages".to_owned(),
+        setting: name.to_owned(),
         value: setting
             .map(|setting| setting.map(|setting| setting.value.clone()))
             .into(),
         place: place
             .or_else(|| target.configuration())
-            .unwrap_or_else(|| "postgresql.conf".to_owned()),
+            .unwrap_or_else(|| file.to_owned()),
     }
 }
 
-/// PostgreSQL's `huge_pages`, if it is set anywhere.
+/// PostgreSQL's `huge_pages` or MySQL's `large-pages`, if it is set anywhere.
 fn setting(target: &Target) -> Result<Option<&Setting>, Unread> {
     match &target.main.details {
         Some(details) => details.setting.as_ref().into_result().map(Option::as_ref),
@@ -106,28 +108,14 @@ fn heap_at(target: &Target) -> Option<&str> {
     target.main.jvm().ok().flatten()?.heap_at.as_deref()
 }
 
-fn option(target: &Target, setting: &str, words: &[&str]) -> Asked {
-    let is_set = |arguments: &Vec<String>| {
-        arguments
-            .iter()
-            .any(|argument| words.iter().any(|word| argument.starts_with(word)))
-    };
-    Asked {
-        setting: format!("{setting} among the arguments"),
-        value: target
-            .main
-            .arguments
-            .as_ref()
-            .map(|arguments| is_set(arguments).then(|| "on".to_owned())),
-        place: target.main.file("cmdline"),
-    }
-}
-
 /// Why the part that matters most is not on hugetlb pages, if it could be.
 pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pools: &[PoolState]) -> Vec<Why> {
     if let Some(directory) = heap_at(target) {
         let directory = directory.to_owned();
         return vec![Why::HeapFile { directory }];
+    }
+    if kind == Some(Kind::Mysql) {
+        return setting(target).map_or_else(|_| Vec::new(), not_asked_of_mysql);
     }
     let needs = part.and_then(|part| part.needs);
     // A Java heap without a known maximum may still ask.
@@ -177,6 +165,15 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
         })
         .into_iter()
         .collect()
+}
+
+/// How many pages it needs, its files alone do not say.
+fn not_asked_of_mysql(setting: Option<&Setting>) -> Vec<Why> {
+    let is_on = setting.is_some_and(|setting| host::config::mysql::is_on(&setting.value));
+    let why = (!is_on).then(|| Why::NotAsked {
+        setting: LARGE_PAGES.to_owned(),
+    });
+    why.into_iter().collect()
 }
 
 /// Steps from here to huge pages, or from huge pages to a verdict.

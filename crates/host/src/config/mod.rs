@@ -6,6 +6,7 @@ mod distribution;
 mod files;
 pub mod given;
 mod limits;
+pub mod mysql;
 mod policy;
 mod settings;
 pub(crate) mod shm;

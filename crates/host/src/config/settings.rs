@@ -42,6 +42,12 @@ impl Settings {
         self.0.iter().filter(move |line| line.name == name)
     }
 
+    /// Every name with its value, in order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter()
+            .map(|setting| (setting.name.as_str(), setting.value.as_str()))
+    }
+
     /// Every setting, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter()

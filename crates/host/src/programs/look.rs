@@ -10,7 +10,7 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::{self, StatusLines};
 use super::groups::Groups;
-use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, postgres};
+use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mysql, postgres};
 use crate::config::{Unit, unit};
 use crate::processes;
 use crate::{Snapshot, Source, snapshot, spread};
@@ -169,6 +169,7 @@ impl<'a> Looker<'a> {
         let mapped = || Kind::of_areas(areas.known()?);
         let kind = program.kind.known().copied().flatten().or_else(mapped);
         let cgroup = Groups::read(source, &self.snapshot.cgroup, &self.sizes, pid);
+        let is_container = cgroup.known().is_some_and(|groups| groups.is_container);
         let service = cgroup.known().and_then(|groups| groups.service.clone());
         let jvm =
             (kind == Some(Kind::Jvm)).then(|| jvm::read(source, program, areas.known().map(Vec::as_slice)).into());
@@ -181,7 +182,13 @@ impl<'a> Looker<'a> {
             hugetlb_mounts: snapshot::mounts::all_of(source, &program.file("mounts"))
                 .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
             version: version(source, program, kind),
-            setting: postgres::huge_pages(source, program, kind),
+            setting: match kind {
+                Some(Kind::Mysql) => mysql::large_pages(source, program, is_container),
+                kind => postgres::huge_pages(source, program, kind),
+            },
+            option_file: (kind == Some(Kind::Mysql))
+                .then(|| mysql::option_file(source, program, is_container))
+                .flatten(),
             allocators: areas.as_ref().map(|areas| Allocator::all_in(areas)),
             areas,
             cgroup,

@@ -14,6 +14,7 @@ pub(crate) mod jvm;
 mod kind;
 mod log;
 mod look;
+mod mysql;
 pub(crate) mod postgres;
 mod target;
 mod tunables;
@@ -110,7 +111,9 @@ pub struct Details {
     pub hugetlb_mounts: Reading<Vec<Mount>>,
     /// The version of the program; read only where advice depends on it.
     pub version: Reading<(u32, u32)>,
-    /// A setting of the program's own file: `huge_pages` of PostgreSQL.
+    /// The option file of MySQL, which includes others.
+    pub option_file: Option<String>,
+    /// A setting of the program's own files: `huge_pages` of PostgreSQL, `large-pages` of MySQL.
     pub setting: Reading<Option<Setting>>,
 }
 

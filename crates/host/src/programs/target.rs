@@ -278,10 +278,12 @@ fn known(all: &[Program]) -> Vec<String> {
 }
 
 impl Target {
-    /// The configuration file of PostgreSQL: as its arguments say, or in the directory that it works in.
+    /// The configuration file of PostgreSQL, as its arguments say or in the directory that it works in, or the option file of MySQL.
     pub fn configuration(&self) -> Option<String> {
-        if self.main.kind.known() != Some(&Some(Kind::Postgres)) {
-            return None;
+        match self.main.kind.known()? {
+            Some(Kind::Postgres) => {}
+            Some(Kind::Mysql) => return self.main.details.as_ref()?.option_file.clone(),
+            _ => return None,
         }
         let named = postgres::files(self.main.arguments.known()?).pop();
         named.or_else(|| {

@@ -33,9 +33,7 @@ impl Directory {
     }
 
     pub(super) fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        let fd = open::below(&self.root, path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let names = rustix::fs::Dir::read_from(&fd)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-        sorted(names.filter(|name| !name.as_ref().is_ok_and(|name| name == "." || name == "..")))
+        names_in(&open::below(&self.root, path, OFlags::RDONLY | OFlags::DIRECTORY)?)
     }
 
     pub(super) fn target(&self, path: &str) -> io::Result<PathBuf> {
@@ -43,6 +41,13 @@ impl Directory {
         let target = rustix::fs::readlinkat(&fd, "", Vec::new())?;
         Ok(PathBuf::from(String::from_utf8_lossy(target.as_bytes()).into_owned()))
     }
+}
+
+/// The names of an open directory, in order.
+pub(super) fn names_in(directory: &OwnedFd) -> io::Result<Vec<String>> {
+    let names = rustix::fs::Dir::read_from(directory)?;
+    let names = names.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    sorted(names.filter(|name| !name.as_ref().is_ok_and(|name| name == "." || name == "..")))
 }
 
 /// The names of a directory, in order.

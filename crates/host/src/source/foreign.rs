@@ -1,4 +1,4 @@
-//! Files that a process names: looked up in its own root, with the rights of its own user, and within a bound of time.
+//! Files and directories that a process names: looked up in its own root, with the rights of its own user, and within a bound of time.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,8 +7,9 @@ use std::os::fd::OwnedFd;
 use model::{Bytes, Cause, Unread};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::directory::names_in;
 use super::error::unread;
-use super::open::{End, Opened, plain_file_below};
+use super::open::{End, plain_directory_below, plain_file_below};
 use super::patience;
 use super::walk::Mounts;
 use crate::syscall::{Rights, take_rights};
@@ -45,17 +46,22 @@ impl Foreign {
     /// The user of a process chooses its arguments, its directories and the file systems behind them. So its file is read only if
     /// that user could read it, by the kernel's own judgement: root must not read out what its author could not.
     pub(super) fn bytes(&self, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
-        self.with(move |file| file.bytes(limit))
+        self.with(move |root, path, mounts| plain_file_below(root, path, mounts)?.bytes(limit))
     }
 
     /// Its end, in the same way.
     pub(super) fn end(&self, limit: Bytes) -> Result<End, Unread> {
-        self.with(move |file| file.end(limit))
+        self.with(move |root, path, mounts| plain_file_below(root, path, mounts)?.end(limit))
+    }
+
+    /// The names in a directory, in the same way.
+    pub(super) fn list(&self) -> Result<Vec<String>, Unread> {
+        self.with(|root, path, mounts| names_in(&plain_directory_below(root, path, mounts)?))
     }
 
     fn with<T: Send + 'static>(
         &self,
-        read: impl FnOnce(Opened) -> io::Result<T> + Send + 'static,
+        read: impl FnOnce(&OwnedFd, &str, &Mounts) -> io::Result<T> + Send + 'static,
     ) -> Result<T, Unread> {
         let foreign = self.clone();
         patience::within(patience::FILE, move || foreign.read(read))
@@ -67,7 +73,7 @@ impl Foreign {
     }
 
     /// In a thread of its own, which ends with the rights that it took.
-    fn read<T>(&self, read: impl FnOnce(Opened) -> io::Result<T>) -> Result<T, Unread> {
+    fn read<T>(&self, read: impl FnOnce(&OwnedFd, &str, &Mounts) -> io::Result<T>) -> Result<T, Unread> {
         let from_io = |error: io::Error| unread(&self.place(), &error);
         let directory = |at: &OwnedFd, name: &str| openat(at, name, DIRECTORY, Mode::empty());
         let process = openat(CWD, "/proc", DIRECTORY, Mode::empty())
@@ -77,8 +83,7 @@ impl Foreign {
         let root = directory(&process, self.anchor).map_err(|error| from_io(error.into()))?;
         let mounts = Mounts::parse(&small_file(&process, "mountinfo").map_err(from_io)?);
         take_rights(&rights).map_err(|why| Unread::new(Cause::Denied, self.place(), why))?;
-        let bytes = plain_file_below(&root, &self.path, &mounts).and_then(read);
-        bytes.map_err(|error| match error.kind() {
+        read(&root, &self.path, &mounts).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 let why = format!("user {} of the process may not read it", rights.uid);
                 Unread::new(Cause::Denied, self.place(), why)

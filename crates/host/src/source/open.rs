@@ -68,6 +68,16 @@ pub(super) fn plain_file_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> i
     for_reading(&found)
 }
 
+/// A directory, likewise.
+pub(super) fn plain_directory_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let found = walk::below(root, path, flags, &|step| mounts.may_enter(step))?;
+    match is_interface(&found)? {
+        true => Err(io::Error::other("it is a directory of the kernel, not of the process")),
+        false => Ok(found),
+    }
+}
+
 /// Opens a path below a root, as in a chroot, and follows no link of /proc to what a process has open. Where the kernel lacks
 /// openat2 (before Linux 5.6) or a filter of system calls refuses it, one component is opened at a time.
 pub(super) fn below(root: &OwnedFd, path: &str, flags: OFlags) -> io::Result<OwnedFd> {

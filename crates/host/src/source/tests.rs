@@ -37,6 +37,11 @@ fn a_directory_and_an_archive_answer_alike() {
         assert_eq!(source.number("/proc/link/swappiness"), Reading::Known(60));
         assert_eq!(source.number("/proc/absolute/vm/swappiness"), Reading::Known(60));
         assert_eq!(source.link("/proc/link"), Reading::Known("sys/vm".to_owned()));
+        assert_eq!(source.real("/proc/link"), "/proc/sys/vm");
+        assert_eq!(
+            (source.real("/proc/bad"), source.real("/none")),
+            ("/proc/bad".to_owned(), "/none".to_owned())
+        );
         assert_eq!(source.list("/proc/sys"), Reading::Known(vec!["vm".to_owned()]));
         assert_eq!(cause(&source.text("/proc/none")), Some(Cause::Absent));
         assert_eq!(cause(&source.list("/proc/none")), Some(Cause::Absent));
@@ -46,6 +51,22 @@ fn a_directory_and_an_archive_answer_alike() {
         let large = source.bytes_within("/proc/bad", Bytes(3));
         assert_eq!(cause(&large), Some(Cause::Failed));
     }
+}
+
+#[test]
+fn the_directories_that_a_process_sees_are_listed_but_not_those_of_the_kernel() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for name in ["b.cnf", "a.cnf"] {
+        fs::write(directory.path().join(name), "").expect("a file");
+    }
+    let below = |path: &str| format!("/proc/{}/root{path}", std::process::id());
+    let source = Source::live();
+    let listed = source.list(&below(&directory.path().display().to_string()));
+    assert_eq!(listed, Reading::Known(vec!["a.cnf".to_owned(), "b.cnf".to_owned()]));
+    assert_eq!(cause(&source.list(&below("/nowhere"))), Some(Cause::Absent));
+    assert_eq!(cause(&source.list(&below("/proc/self"))), Some(Cause::Failed));
+    let file = directory.path().join("a.cnf").display().to_string();
+    assert!(source.list(&below(&file)).known().is_none(), "a file is no directory");
 }
 
 #[test]

@@ -20,8 +20,6 @@ const KINDS: [(Kind, &[&str], &str); 4] = [
     (Kind::Mysql, &["mysql", "mariadb", "innodb"], "mysql:FILE"),
     (Kind::Vm, &["vm"], "vm:SIZE"),
 ];
-/// MySQL's own search order, without the files of one user.
-const MY_CNF: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -46,9 +44,22 @@ pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
         (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => {
             of_target(source, *kind, &only(source, *kind, name)?)?
         }
+        (Kind::Postgres | Kind::Mysql, ..) => return Ok(with_real_file(source, typed)),
         _ => return Ok(typed.to_owned()),
     };
-    Ok(with_own(&goal, more))
+    let goal = with_own(&goal, more);
+    Ok(match kind {
+        Kind::Postgres | Kind::Mysql => with_real_file(source, &goal),
+        Kind::Jvm | Kind::Vm => goal,
+    })
+}
+
+/// A link is never written through: Debian's /etc/mysql/my.cnf is one.
+fn with_real_file(source: &Source, goal: &str) -> String {
+    let (kind, rest) = goal.split_once(':').unwrap_or((goal, ""));
+    let end = rest.find(',').unwrap_or(rest.len());
+    let (file, more) = rest.split_at(end);
+    format!("{kind}:{}{more}", source.real(file))
 }
 
 /// What was typed behind the program wins over what was read from it.
@@ -97,11 +108,10 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         let jvm = target.main.jvm().ok().flatten();
         jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| doctor::usage::heap(target)) == Some(heap))
     };
+    let reads = |target: &Target, file: &str| target.configuration().is_some_and(|own| source.real(&own) == file);
     match want {
-        Want::Postgres(goal) => found("postgres", &|target| {
-            target.configuration().as_deref() == Some(&goal.file)
-        }),
-        Want::Innodb(goal) => found("mysql", &|target| my_cnf(source, target).as_deref() == Some(&goal.file)),
+        Want::Postgres(goal) => found("postgres", &|target| reads(target, &goal.file)),
+        Want::Innodb(goal) => found("mysql", &|target| reads(target, &goal.file)),
         Want::Jvm(goal) => found("java", &|target| match &goal.service {
             Some(service) => unit(target).as_ref() == Some(service),
             None => is_java(target, goal.heap),
@@ -113,16 +123,15 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
     }
 }
 
-/// Is the server of a goal MariaDB? By its names, by its file's groups, or by the program that runs with that file.
-pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal, text: &str) -> bool {
+/// Is the server of a goal MariaDB? By its names, or by the program that runs with its file.
+pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal) -> bool {
     let is_named = |name: &str| name.contains("mariadb");
-    let has_group = || text.lines().any(|line| line.trim_start().starts_with("[mariadb"));
     let runs = || {
         targets(source, &Want::Innodb(goal.clone()))
             .iter()
             .any(alone::runs_mariadb)
     };
-    is_named(&goal.file) || goal.service.as_deref().is_some_and(is_named) || has_group() || runs()
+    is_named(&goal.file) || goal.service.as_deref().is_some_and(is_named) || runs()
 }
 
 fn unit(target: &Target) -> Option<String> {
@@ -152,7 +161,7 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
         }
         Kind::Jvm => jvm(target).ok_or_else(|| none("the heap"))?,
         Kind::Mysql => {
-            let file = my_cnf(source, target);
+            let file = target.configuration();
             must_be_of_the_host(source, target, kind, file.as_deref())?;
             let file = file.ok_or_else(|| none("the configuration file"))?;
             format!("mysql:{file}{}", buffer_pool(target))
@@ -206,8 +215,7 @@ fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
 /// is known.
 pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
     let file = match target.main.kind.known()? {
-        Some(programs::Kind::Postgres) => target.configuration(),
-        Some(programs::Kind::Mysql) => my_cnf(source, target),
+        Some(programs::Kind::Postgres | programs::Kind::Mysql) => target.configuration(),
         _ => return None,
     };
     let is_own = has_own_file(source, target, file.as_deref());
@@ -221,7 +229,7 @@ fn buffer_pool(target: &Target) -> String {
     let arguments = target.main.arguments.known().map_or(&[][..], Vec::as_slice);
     match Innodb::is_pool_among(arguments) {
         true => {
-            let settings = Innodb::parse("").with_options(arguments);
+            let settings = Innodb::of([]).with_options(arguments);
             format!(",buffer-pool={}", settings.pool.exact())
         }
         false => String::new(),
@@ -239,19 +247,6 @@ fn jvm(target: &Target) -> Option<String> {
         goal += &format!(",jdk={version}");
     }
     Some(goal)
-}
-
-/// As the server sees it; a capture holds the host's files alone.
-fn my_cnf(source: &Source, target: &Target) -> Option<String> {
-    let named = target.main.argument("--defaults-file=");
-    target.main.arguments.known()?;
-    let own = |file: &str| target.main.file(&format!("root{file}"));
-    let is_there = |file: &&str| {
-        [own(file), (*file).to_owned()]
-            .iter()
-            .any(|file| source.text(file).known().is_some())
-    };
-    named.or_else(|| MY_CNF.into_iter().find(is_there)).map(str::to_owned)
 }
 
 fn vm(source: &Source, target: &Target) -> anyhow::Result<String> {

@@ -33,6 +33,29 @@ fn a_setting_that_alter_system_made_is_changed_by_alter_system() {
 }
 
 #[test]
+fn a_file_that_my_cnf_includes_and_that_switches_large_pages_off_is_named() {
+    let notes = |included: &str| {
+        let tree = small()
+            .file(
+                "/etc/mysql/my.cnf",
+                "[mysqld]\nlarge-pages\n!includedir /etc/mysql/conf.d\n",
+            )
+            .file("/etc/mysql/conf.d/a.cnf", included)
+            .file("/etc/passwd", "mysql:x:27:27::/:/bin/sh\n")
+            .file("/etc/group", "mysql:x:27:\n");
+        let source = Source::from_tree("test", tree);
+        planned(&source, &[wanted("innodb:/etc/mysql/my.cnf", &[(TWO, 66)])]).notes
+    };
+    let off = notes("[mysqld]\nport = 1\nskip-large-pages\n");
+    assert!(
+        off.iter().any(|note| note.starts_with("/etc/mysql/conf.d/a.cnf:3")),
+        "{off:?}"
+    );
+    let on = notes("[mysqld]\nlarge-pages\n[mysqldump]\nlarge-pages = 0\n");
+    assert!(!on.iter().any(|note| note.contains("a.cnf")), "{on:?}");
+}
+
+#[test]
 fn configuration_files_of_databases_are_changed_in_one_line() {
     let conf = "shared_buffers = 1GB\nhuge_pages = try # default\nport = 5432\n";
     let tree = small()

@@ -91,11 +91,11 @@ impl Innodb {
             .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
     }
 
-    /// From the `[mysqld]` part of my.cnf: values are bytes, or have K, M, G or T. What cannot be read is as if it were
-    /// not there, which the server would refuse at its start.
-    pub fn parse(text: &str) -> Self {
+    /// From what the server's files set, names with underscores: values are bytes, or have K, M, G or T. What cannot be read is as if
+    /// it were not there, which the server would refuse at its start.
+    pub fn of<'a>(set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut settings = Self::new(Bytes::mib(128));
-        pairs(text).for_each(|(name, value)| settings.take(&name, value));
+        set.into_iter().for_each(|(name, value)| settings.take(name, value));
         settings
     }
 
@@ -106,12 +106,7 @@ impl Innodb {
         self
     }
 
-    /// Does the `[mysqld]` part of my.cnf give the buffer pool a size?
-    pub fn is_pool_in(text: &str) -> bool {
-        pairs(text).any(|(name, _)| name == POOL)
-    }
-
-    /// Does the command line?
+    /// Does the command line give the buffer pool a size?
     pub fn is_pool_among(arguments: &[String]) -> bool {
         options(arguments).any(|(name, _)| name == POOL)
     }
@@ -128,18 +123,6 @@ impl Innodb {
             _ => {}
         }
     }
-}
-
-/// What the server's groups of my.cnf set.
-fn pairs(text: &str) -> impl Iterator<Item = (String, &str)> {
-    let mut is_ours = false;
-    text.lines().map(str::trim).filter_map(move |line| {
-        if line.starts_with('[') {
-            is_ours = matches!(line, "[mysqld]" | "[server]" | "[mariadb]");
-        }
-        let (name, value) = line.split_once('=').filter(|_| is_ours)?;
-        Some((written(name), value.split('#').next().unwrap_or_default().trim()))
-    })
 }
 
 /// What options of the form `--name=value` set.
@@ -279,15 +262,18 @@ mod tests {
     }
 
     #[test]
-    fn my_cnf_is_read_in_its_section() {
-        let text = "[client]\ninnodb_buffer_pool_size=1T\n[mysqld]\ninnodb-buffer-pool-size = 8G # most\n\
-                    innodb_buffer_pool_instances=4\ninnodb_buffer_pool_chunk_size=268435456\n";
-        let settings = Innodb::parse(text);
+    fn sizes_are_bytes_or_have_a_unit_and_what_is_no_size_is_not_there() {
+        let settings = Innodb::of([
+            ("innodb_buffer_pool_size", "8G"),
+            ("innodb_buffer_pool_instances", "4"),
+            ("innodb_buffer_pool_chunk_size", "268435456"),
+            ("innodb_log_buffer_size", "much"),
+        ]);
         assert_eq!(
-            (settings.pool, settings.chunk, settings.instances),
-            (Bytes::gib(8), Bytes::mib(256), Some(4))
+            (settings.pool, settings.chunk, settings.instances, settings.log_buffer),
+            (Bytes::gib(8), Bytes::mib(256), Some(4), Bytes::mib(16))
         );
-        assert_eq!(Innodb::parse(""), Innodb::new(Bytes::mib(128)));
+        assert_eq!(Innodb::of([]), Innodb::new(Bytes::mib(128)));
     }
 
     #[test]
@@ -312,8 +298,11 @@ mod tests {
             (pages(&plain), pages(&of_mariadb(plain))),
             (Some(66), Some(66 + 64 + 64 + 16))
         );
-        let text = "[mysqld]\nkey_buffer_size=16K\naria-pagecache-buffer-size = 1M\ninnodb_log_buffer_size=64M\n";
-        let set = Innodb::parse(text);
+        let set = Innodb::of([
+            ("key_buffer_size", "16K"),
+            ("aria_pagecache_buffer_size", "1M"),
+            ("innodb_log_buffer_size", "64M"),
+        ]);
         assert_eq!(pages(&set), Some(66 + 1 + 1), "what is set counts for each server");
         assert_eq!(pages(&of_mariadb(set)), Some(66 + 1 + 1 + 64));
     }
@@ -326,11 +315,8 @@ mod tests {
             "--innodb-buffer-pool-instances=2",
         ];
         let arguments = arguments.map(str::to_owned);
-        let text = "[mysqld]\ninnodb-buffer-pool-size = 8G\n";
-        let settings = Innodb::parse(text).with_options(&arguments);
+        let settings = Innodb::of([("innodb_buffer_pool_size", "8G")]).with_options(&arguments);
         assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
-        assert!(Innodb::is_pool_in(text) && Innodb::is_pool_among(&arguments));
-        let elsewhere = "[client]\ninnodb_buffer_pool_size=1G\n[mysqld]\n!includedir /etc/mysql/conf.d\n";
-        assert!(!Innodb::is_pool_in(elsewhere) && !Innodb::is_pool_among(&arguments[..1]));
+        assert!(Innodb::is_pool_among(&arguments) && !Innodb::is_pool_among(&arguments[..1]));
     }
 }

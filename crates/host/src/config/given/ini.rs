@@ -3,6 +3,7 @@
 use model::{Bytes, Unread};
 
 use crate::config::files::{Line, said};
+use crate::config::mysql::{self, Options};
 use crate::config::{Setting, Settings, memparse};
 use crate::parse::amount;
 
@@ -58,8 +59,7 @@ impl Server {
 
     /// A switch of MySQL; off if nothing is said.
     pub fn mysql_is_on(&self, name: &str) -> bool {
-        let value = self.settings.last(name).map_or("OFF", |line| &line.value);
-        !matches!(value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE")
+        self.settings.last(name).is_some_and(|line| mysql::is_on(&line.value))
     }
 }
 
@@ -88,42 +88,7 @@ fn postgres_pair(line: &str) -> Option<(&str, String)> {
     (!name.is_empty() && !value.is_empty()).then_some((name, value))
 }
 
-/// my.cnf: what the server's groups say, dashes in names as underscores; `name` alone is `ON`.
+/// my.cnf: what the server's groups say.
 pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
-    let mut ours = false;
-    let mut settings = Vec::new();
-    for line in said(path, text, &['#', ';', '!']) {
-        if let Some(group) = line.text.strip_prefix('[') {
-            ours = server_group(group);
-            if !group.contains(']') {
-                bad.push(line.garbled("`[group]`"));
-            }
-        } else if ours {
-            match mysql_pair(line.text) {
-                Some((name, value)) => settings.push(line.setting(name, value)),
-                None => bad.push(line.garbled("`name` or `name = value`")),
-            }
-        }
-    }
-    Server::new(path, settings)
-}
-
-/// `mysqld]`, `mysqld-8.0]`, `mariadb]`, `server]`.
-fn server_group(group: &str) -> bool {
-    let name = group.split(']').next().unwrap_or_default().trim();
-    ["mysqld", "mariadb", "server"]
-        .iter()
-        .any(|known| name.starts_with(known))
-}
-
-fn mysql_pair(line: &str) -> Option<(String, String)> {
-    let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
-    let name = name.trim().replace('-', "_").to_ascii_lowercase();
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
-    let value = value.split(" #").next()?.trim().trim_matches(['"', '\'']);
-    let (name, value) = match name.strip_prefix("skip_") {
-        Some(option) => (option.to_owned(), "OFF"),
-        None => (name, value),
-    };
-    is_name.then(|| (name, value.to_owned()))
+    Server::new(path, Options::parse(path, text, bad).settings.0)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use host::Source;
+use host::config::mysql::Options;
 use host::programs::auto_conf;
 use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
@@ -117,9 +118,9 @@ fn of_postgres(
 
 fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
     let page = goal.page.unwrap_or(default);
-    let text = configuration(goal, source)?;
-    let mut settings = Innodb::parse(&text);
-    settings.is_mariadb = running::is_mariadb(source, goal, &text);
+    let options = Options::read(source, "", &goal.file).context("name the server's configuration file")?;
+    let mut settings = Innodb::of(options.settings.pairs());
+    settings.is_mariadb = options.names_mariadb || running::is_mariadb(source, goal);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
     Ok((database::innodb(&settings, page)?, page, None))
 }

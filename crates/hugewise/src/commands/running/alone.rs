@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use host::config::mysql::Options;
 use host::programs::{Kind, Target};
 use host::{Snapshot, Source};
 use model::Bytes;
@@ -110,14 +111,12 @@ fn innodb(source: &Source, target: &Target, file: Option<&str>) -> Alone {
     }
 }
 
-/// By the command line, else by the server's own file; `None` where a file that was not read may decide.
+/// By the command line, else by the server's own files; `None` where those cannot be read and may decide.
 fn settings(source: &Source, target: &Target, file: Option<&str>) -> Option<Innodb> {
     let arguments = target.main.arguments.known()?;
-    let text = file.and_then(|file| source.text(&target.main.file(&format!("root{file}"))).known().cloned());
-    let includes = |text: &str| text.lines().any(|line| line.trim_start().starts_with('!'));
-    let is_whole = |text: &String| Innodb::is_pool_in(text) || !includes(text);
-    let is_known = Innodb::is_pool_among(arguments) || text.as_ref().is_some_and(is_whole);
-    is_known.then(|| Innodb::parse(text.as_deref().unwrap_or("")).with_options(arguments))
+    let options = file.and_then(|file| Options::read(source, &target.main.file("root"), file).ok());
+    let is_known = Innodb::is_pool_among(arguments) || options.is_some();
+    is_known.then(|| Innodb::of(options.unwrap_or_default().settings.pairs()).with_options(arguments))
 }
 
 #[cfg(test)]

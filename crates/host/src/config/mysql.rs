@@ -1,0 +1,266 @@
+//! Option files of MySQL and MariaDB: what the groups of the server say, in a file and in those that it includes.
+
+use model::{Cause, Reading, Unread};
+
+use super::files::{Line, content, listed, said};
+use super::{Setting, Settings};
+use crate::Source;
+
+/// Files that include each other end here, as in the server itself (mysys/my_default.cc).
+const DEEPEST: usize = 10;
+/// More files than this have no server; they may include each other many times.
+const MOST_FILES: usize = 200;
+/// Those that a server reads, in this order, without the files of one user.
+const FILES: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
+
+/// What an option file says to the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Names with underscores; `name` alone is `ON`. The last one of a name holds.
+    pub settings: Settings,
+    /// Is there a group that MariaDB alone reads?
+    pub names_mariadb: bool,
+}
+
+/// The file that a server's arguments name, or the first that is there; `None` without any. `root` is the server's own root directory.
+pub fn option_file(source: &Source, root: &str, arguments: &[String]) -> Option<String> {
+    let named = arguments.iter().find_map(|word| word.strip_prefix("--defaults-file="));
+    let is_there = |file: &&str| source.text(&format!("{root}{file}")).known().is_some();
+    let found = || FILES.into_iter().find(is_there);
+    named.or_else(found).map(str::to_owned)
+}
+
+impl Options {
+    /// A file with all that it includes, below `root`.
+    ///
+    /// # Errors
+    /// If it is not there, or one of its files may not be read.
+    pub fn read(source: &Source, root: &str, file: &str) -> Result<Self, Unread> {
+        let mut reader = Reader {
+            below: Some((source, root)),
+            left: MOST_FILES,
+            options: Self::default(),
+            bad: &mut Vec::new(),
+        };
+        match reader.file(file, 0)? {
+            true => Ok(reader.options),
+            false => Err(Unread::new(Cause::Absent, file, "there is no such file")),
+        }
+    }
+
+    /// A text alone; what it includes is not there.
+    pub fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Self {
+        let mut reader = Reader {
+            below: None,
+            left: 0,
+            options: Self::default(),
+            bad,
+        };
+        // Without a machine nothing is read that could fail.
+        let _ = reader.text(path, text, 0);
+        reader.options
+    }
+}
+
+struct Reader<'a> {
+    /// Where included files are.
+    below: Option<(&'a Source, &'a str)>,
+    /// How many more may be read.
+    left: usize,
+    options: Options,
+    bad: &'a mut Vec<Unread>,
+}
+
+impl Reader<'_> {
+    /// Is it there?
+    fn file(&mut self, path: &str, depth: usize) -> Result<bool, Unread> {
+        let Some((source, root)) = self.below.filter(|_| self.left > 0) else {
+            return Ok(false);
+        };
+        self.left -= 1;
+        let Some(text) = content(source, &format!("{root}{path}"))? else {
+            return Ok(false);
+        };
+        self.text(path, &text, depth)?;
+        Ok(true)
+    }
+
+    /// A file begins in no group, and the one that includes it goes on in its own.
+    fn text(&mut self, path: &str, text: &str, depth: usize) -> Result<(), Unread> {
+        let mut is_ours = false;
+        for line in said(path, text, &['#', ';']) {
+            if let Some(order) = line.text.strip_prefix('!') {
+                self.include(order, depth + 1)?;
+            } else if let Some(group) = line.text.strip_prefix('[') {
+                match group.split_once(']') {
+                    Some((name, _)) => {
+                        is_ours = is_of_the_server(name.trim());
+                        self.options.names_mariadb |= name.trim().starts_with("mariadb");
+                    }
+                    None => self.bad.push(line.garbled("`[group]`")),
+                }
+            } else if is_ours {
+                self.setting(line);
+            }
+        }
+        Ok(())
+    }
+
+    fn setting(&mut self, line: Line<'_>) {
+        match pair(line.text) {
+            Some((name, value)) => self.options.settings.0.push(line.setting(name, value)),
+            None => self.bad.push(line.garbled("`name` or `name = value`")),
+        }
+    }
+
+    fn include(&mut self, order: &str, depth: usize) -> Result<(), Unread> {
+        let Some((source, root)) = self.below.filter(|_| depth <= DEEPEST) else {
+            return Ok(());
+        };
+        let (order, path) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
+        let path = path.trim();
+        match order {
+            "include" => self.file(path, depth).map(drop),
+            "includedir" => {
+                let directory = path.trim_end_matches('/');
+                let mut names = listed(source, &format!("{root}{directory}"))?;
+                names.retain(|name| name.ends_with(".cnf"));
+                names.sort();
+                let mut files = names.iter().map(|name| format!("{directory}/{name}"));
+                files.try_for_each(|file| self.file(&file, depth).map(drop))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `mysqld`, `mysqld-8.0`, `mariadb-10.11`; not `mysqldump`, and not `mysqld_safe`.
+fn is_of_the_server(group: &str) -> bool {
+    let versioned = ["mysqld", "mariadb", "mariadbd"];
+    let is_version =
+        |rest: &str| rest.is_empty() || rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit());
+    ["server", "client-server"].contains(&group)
+        || versioned
+            .iter()
+            .any(|name| group.strip_prefix(name).is_some_and(is_version))
+}
+
+fn pair(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
+    let name = name.trim().replace('-', "_").to_ascii_lowercase();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+    let value = value.split(" #").next()?.trim().trim_matches(['"', '\'']);
+    // An option that the server may not know is written so, lest it refuse to start.
+    let name = name.strip_prefix("loose_").map_or(name.clone(), str::to_owned);
+    let (name, value) = match name.strip_prefix("skip_") {
+        Some(option) => (option.to_owned(), "OFF"),
+        None => (name, value),
+    };
+    is_name.then(|| (name, value.to_owned()))
+}
+
+/// Is a switch on?
+pub fn is_on(value: &str) -> bool {
+    !matches!(value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE")
+}
+
+/// `large-pages` among a server's arguments, or else in its option file.
+pub(crate) fn large_pages(source: &Source, root: &str, arguments: &[String]) -> Reading<Option<Setting>> {
+    let typed = arguments.iter().rev().filter_map(|word| pair(word.strip_prefix("--")?));
+    let mut typed = typed.filter(|(name, _)| name == NAME);
+    if let Some((name, value)) = typed.next() {
+        let place = String::new();
+        return Reading::Known(Some(Setting { place, name, value }));
+    }
+    let Some(file) = option_file(source, root, arguments) else {
+        return Reading::Known(None);
+    };
+    let options = Options::read(source, root, &file);
+    options.map(|options| options.settings.last(NAME).cloned()).into()
+}
+
+const NAME: &str = "large_pages";
+
+#[cfg(test)]
+mod tests {
+    use model::Cause;
+
+    use super::{Options, large_pages, option_file};
+    use crate::{Source, Tree};
+
+    fn debian() -> Tree {
+        Tree::new()
+            .file(
+                "/etc/mysql/my.cnf",
+                "[client-server]\nsocket = /run/s\n[mysqld]\n!includedir /etc/mysql/conf.d/\nport = 1\n",
+            )
+            .file(
+                "/etc/mysql/conf.d/b.cnf",
+                "[mysqld_safe]\nnice = 1\n[mysqldump]\nquick\n[mysqld-8.0]\ninnodb-buffer-pool-size = 8G # most\n",
+            )
+            .file(
+                "/etc/mysql/conf.d/a.cnf",
+                "port = 7\n[server]\ninnodb_buffer_pool_size = 1G\n!include /etc/more\n",
+            )
+            .file("/etc/mysql/conf.d/c.txt", "[mysqld]\nport = 9\n")
+            .file("/etc/more", "[mariadb-10.11]\nskip-large-pages\n")
+    }
+
+    fn last(options: &Options, name: &str) -> Option<(String, String)> {
+        let setting = options.settings.last(name)?;
+        Some((setting.value.clone(), setting.place.clone()))
+    }
+
+    #[test]
+    fn included_files_are_read_in_place_and_in_order_and_groups_of_other_programs_are_not() {
+        let options = Options::read(&Source::from_tree("made", debian()), "", "/etc/mysql/my.cnf").expect("readable");
+        let at = |value: &str, place: &str| Some((value.to_owned(), place.to_owned()));
+        assert_eq!(
+            last(&options, "innodb_buffer_pool_size"),
+            at("8G", "/etc/mysql/conf.d/b.cnf:6")
+        );
+        assert_eq!(last(&options, "large_pages"), at("OFF", "/etc/more:2"));
+        assert_eq!(
+            last(&options, "port"),
+            at("1", "/etc/mysql/my.cnf:5"),
+            "its own group goes on"
+        );
+        assert_eq!((last(&options, "quick"), last(&options, "nice")), (None, None));
+        assert!(options.names_mariadb);
+    }
+
+    #[test]
+    fn files_that_include_each_other_end_and_a_missing_one_is_none() {
+        let tree = Tree::new().file(
+            "/a.cnf",
+            "[mysqld]\nport = 3\n!include /a.cnf\n!includedir /nowhere\n!include /nowhere\n",
+        );
+        let source = Source::from_tree("made", tree);
+        let options = Options::read(&source, "", "/a.cnf").expect("readable");
+        assert_eq!(options.settings.iter().count(), 1 + super::DEEPEST);
+        let missing = Options::read(&source, "", "/b.cnf").expect_err("nowhere");
+        assert_eq!((missing.unread, missing.place.as_str()), (Cause::Absent, "/b.cnf"));
+    }
+
+    #[test]
+    fn arguments_win_over_the_files_of_the_server_s_own_root() {
+        let tree = Tree::new().file("/proc/7/root/etc/my.cnf", "[mysqld]\nlarge-pages\n");
+        let source = Source::from_tree("made", tree);
+        let of = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let found = large_pages(&source, "/proc/7/root", &words);
+            found
+                .known()
+                .cloned()
+                .flatten()
+                .map(|setting| (setting.value, setting.place))
+        };
+        let pair = |value: &str, place: &str| Some((value.to_owned(), place.to_owned()));
+        assert_eq!(of(&["mysqld"]), pair("ON", "/etc/my.cnf:2"));
+        assert_eq!(of(&["mysqld", "--large-pages=0"]), pair("0", ""));
+        assert_eq!(of(&["mysqld", "--skip-large-pages"]), pair("OFF", ""));
+        assert_eq!(option_file(&source, "", &[]), None);
+        let named = ["mysqld".to_owned(), "--defaults-file=/x".to_owned()];
+        assert_eq!(option_file(&source, "", &named).as_deref(), Some("/x"));
+    }
+}
