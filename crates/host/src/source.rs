@@ -317,17 +317,15 @@ impl Source {
                 break;
             };
             let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-            path = match target.starts_with('/') {
-                true => target,
-                false => beside(directory, &target),
-            };
+            path = beside(directory, &target);
         }
         path
     }
 }
 
-/// A relative path from a directory.
-fn beside(directory: &str, path: &str) -> String {
+/// A path as it is meant in a directory, without `.` and `..`.
+pub(crate) fn beside(directory: &str, path: &str) -> String {
+    let directory = if path.starts_with('/') { "" } else { directory };
     let mut names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
     for name in path.split('/') {
         match name {

@@ -43,6 +43,14 @@ pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: 
                 .source("PostgreSQL documentation, huge_pages")
                 .restart(restart(database)),
         );
+        let included = drafts.host.included_in_postgres(&database.file, name);
+        if let Some(other) = included.filter(|other| other.value != value && !is_overridden) {
+            let file = &database.file;
+            drafts.note(format!(
+                "{}, which {file} includes, sets {name} to {}: take that out, as it wins if it comes after the line in {file}",
+                other.place, other.value
+            ));
+        }
     }
     limits(drafts, database, needs);
     Ok(())

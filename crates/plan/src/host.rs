@@ -1,7 +1,8 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
 use host::config::mysql::{self, Options};
-use host::config::{Config, Distribution};
+use host::config::postgres::Configuration;
+use host::config::{Config, Distribution, Setting};
 use host::snapshot::Pool;
 use host::{Snapshot, Source};
 use model::plan::{Target, Value, chosen};
@@ -78,6 +79,12 @@ impl<'a> Host<'a> {
             Reading::Known(Value::Text(text)) => text,
             _ => String::new(),
         }
+    }
+
+    /// What a file that PostgreSQL's configuration includes sets, if that comes last.
+    pub(super) fn included_in_postgres(&self, configuration: &str, name: &str) -> Option<Setting> {
+        let read = Configuration::read(self.source, "", configuration).ok()?;
+        read.included(name).cloned()
     }
 
     /// Where a MySQL server is told not to use large pages by a file that its option file includes, if that comes last.

@@ -24,6 +24,11 @@ fn f01_shared_buffers_on_base_pages() {
     };
     assert_eq!(found("F01", conf("huge_pages = try # x\n")).severity, Severity::Warning);
     clear("F01", conf("#huge_pages = try\nhuge_pages = off\n"));
+    let included = "/proc/100/root/var/lib/pg/conf.d/own.conf";
+    clear(
+        "F01",
+        conf("include_dir = 'conf.d'\n").file(included, "huge_pages = off\n"),
+    );
     let large = process(100, "postgres").area(hugetlb(256, 2048).perms("rw-s").not_there());
     clear("F01", large.on(machine()));
     not_judged(

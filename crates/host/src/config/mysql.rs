@@ -2,14 +2,11 @@
 
 use model::{Cause, Reading, Unread};
 
-use super::files::{Line, content, listed, said};
+use super::files::{Line, said};
+use super::includes::{Files, Include, Reader};
 use super::{Setting, Settings};
 use crate::Source;
 
-/// Files that include each other end here, as in the server itself (mysys/my_default.cc).
-const DEEPEST: usize = 10;
-/// More files than this have no server; they may include each other many times.
-const MOST_FILES: usize = 200;
 /// Those that a server reads, in this order, without the files of one user.
 const FILES: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
 
@@ -36,101 +33,70 @@ impl Options {
     /// # Errors
     /// If it is not there, or one of its files may not be read.
     pub fn read(source: &Source, root: &str, file: &str) -> Result<Self, Unread> {
-        let mut reader = Reader {
-            below: Some((source, root)),
-            left: MOST_FILES,
-            options: Self::default(),
-            bad: &mut Vec::new(),
-        };
-        match reader.file(file, 0)? {
-            true => Ok(reader.options),
+        let mut groups = Groups::default();
+        match Files::below(source, root).read(file, &mut groups)? {
+            true => Ok(groups.options),
             false => Err(Unread::new(Cause::Absent, file, "there is no such file")),
         }
     }
 
     /// A text alone; what it includes is not there.
     pub fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Self {
-        let mut reader = Reader {
-            below: None,
-            left: 0,
-            options: Self::default(),
-            bad,
-        };
-        // Without a machine nothing is read that could fail.
-        let _ = reader.text(path, text, 0);
-        reader.options
+        let mut groups = Groups::default();
+        groups.begin(0);
+        for line in said(path, text, Groups::COMMENT) {
+            groups.line(0, line);
+        }
+        bad.append(&mut groups.bad);
+        groups.options
     }
 }
 
-struct Reader<'a> {
-    /// Where included files are.
-    below: Option<(&'a Source, &'a str)>,
-    /// How many more may be read.
-    left: usize,
+/// A file begins in no group, and the one that includes it goes on in its own.
+#[derive(Default)]
+struct Groups {
+    /// By depth: is the group one of the server's?
+    are_ours: Vec<bool>,
     options: Options,
-    bad: &'a mut Vec<Unread>,
+    bad: Vec<Unread>,
 }
 
-impl Reader<'_> {
-    /// Is it there?
-    fn file(&mut self, path: &str, depth: usize) -> Result<bool, Unread> {
-        let Some((source, root)) = self.below.filter(|_| self.left > 0) else {
-            return Ok(false);
-        };
-        self.left -= 1;
-        let Some(text) = content(source, &format!("{root}{path}"))? else {
-            return Ok(false);
-        };
-        self.text(path, &text, depth)?;
-        Ok(true)
+impl Reader for Groups {
+    const COMMENT: &'static [char] = &['#', ';'];
+
+    fn begin(&mut self, depth: usize) {
+        self.are_ours.truncate(depth);
+        self.are_ours.push(false);
     }
 
-    /// A file begins in no group, and the one that includes it goes on in its own.
-    fn text(&mut self, path: &str, text: &str, depth: usize) -> Result<(), Unread> {
-        let mut is_ours = false;
-        for line in said(path, text, &['#', ';']) {
-            if let Some(order) = line.text.strip_prefix('!') {
-                self.include(order, depth + 1)?;
-            } else if let Some(group) = line.text.strip_prefix('[') {
-                match group.split_once(']') {
-                    Some((name, _)) => {
-                        is_ours = is_of_the_server(name.trim());
-                        self.options.names_mariadb |= name.trim().starts_with("mariadb");
-                    }
-                    None => self.bad.push(line.garbled("`[group]`")),
-                }
-            } else if is_ours {
-                self.setting(line);
+    fn line(&mut self, depth: usize, line: Line<'_>) -> Option<Include> {
+        self.are_ours.truncate(depth + 1);
+        if let Some(order) = line.text.strip_prefix('!') {
+            return include(order);
+        }
+        match line.text.strip_prefix('[').map(|group| group.split_once(']')) {
+            Some(Some((name, _))) => {
+                self.are_ours[depth] = is_of_the_server(name.trim());
+                self.options.names_mariadb |= name.trim().starts_with("mariadb");
             }
+            Some(None) => self.bad.push(line.garbled("`[group]`")),
+            None if self.are_ours[depth] => match pair(line.text) {
+                Some((name, value)) => self.options.settings.0.push(line.setting(name, value)),
+                None => self.bad.push(line.garbled("`name` or `name = value`")),
+            },
+            None => {}
         }
-        Ok(())
+        None
     }
+}
 
-    fn setting(&mut self, line: Line<'_>) {
-        match pair(line.text) {
-            Some((name, value)) => self.options.settings.0.push(line.setting(name, value)),
-            None => self.bad.push(line.garbled("`name` or `name = value`")),
-        }
-    }
-
-    fn include(&mut self, order: &str, depth: usize) -> Result<(), Unread> {
-        let Some((source, root)) = self.below.filter(|_| depth <= DEEPEST) else {
-            return Ok(());
-        };
-        let (order, path) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
-        let path = path.trim();
-        match order {
-            "include" => self.file(path, depth).map(drop),
-            "includedir" => {
-                let directory = path.trim_end_matches('/');
-                let mut names = listed(source, &format!("{root}{directory}"))?;
-                names.retain(|name| name.ends_with(".cnf"));
-                names.sort();
-                let mut files = names.iter().map(|name| format!("{directory}/{name}"));
-                files.try_for_each(|file| self.file(&file, depth).map(drop))
-            }
-            _ => Ok(()),
-        }
+fn include(order: &str) -> Option<Include> {
+    let (order, path) = order.split_once(char::is_whitespace)?;
+    let path = path.trim().to_owned();
+    match order {
+        "include" => Some(Include::File(path)),
+        "includedir" => Some(Include::Directory(path, ".cnf")),
+        _ => None,
     }
 }
 
@@ -237,7 +203,7 @@ mod tests {
         );
         let source = Source::from_tree("made", tree);
         let options = Options::read(&source, "", "/a.cnf").expect("readable");
-        assert_eq!(options.settings.iter().count(), 1 + super::DEEPEST);
+        assert_eq!(options.settings.iter().count(), 1 + super::super::includes::DEEPEST);
         let missing = Options::read(&source, "", "/b.cnf").expect_err("nowhere");
         assert_eq!((missing.unread, missing.place.as_str()), (Cause::Absent, "/b.cnf"));
     }

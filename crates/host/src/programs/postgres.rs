@@ -4,6 +4,7 @@ use model::{Cause, Reading, Unread};
 
 use super::{Kind, Program, Setting};
 use crate::Source;
+use crate::config::postgres::Configuration;
 
 const NAME: &str = "huge_pages";
 
@@ -88,18 +89,17 @@ pub fn auto_conf(file: &str, text: &str) -> String {
 fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Option<Setting>, Unread> {
     let mut denied = None;
     for path in files {
-        match source.bytes(&format!("/proc/{}/root{path}", program.pid())) {
-            Reading::Known(bytes) => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                if let Some(value) = text.lines().rev().find_map(|line| pair(line.trim(), NAME)) {
+        match Configuration::read(source, &program.file("root"), path) {
+            Ok(read) => {
+                if let Some(last) = read.settings.last(NAME) {
                     return Ok(Some(Setting {
-                        value,
-                        place: path.clone(),
+                        value: last.value.clone(),
+                        place: last.place.clone(),
                     }));
                 }
             }
-            Reading::Unread(why) if why.unread == Cause::Denied => denied = Some(why),
-            Reading::Unread(_) => {}
+            Err(why) if why.unread == Cause::Denied => denied = Some(why),
+            Err(_) => {}
         }
     }
     denied.map_or(Ok(None), Err)

@@ -10,6 +10,7 @@ use super::recorder::Recorder;
 use super::table::{memory_mounts, whole};
 use super::{accounts, secrets, settings, threads};
 use crate::Membership;
+use crate::config::postgres::Configuration;
 use crate::programs::{self, Area, Kind, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
 use crate::snapshot::Cgroup;
 use crate::tree::Node;
@@ -200,8 +201,13 @@ impl Closer<'_, '_> {
         let (program, pid) = (self.program, self.program.pid());
         let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
         if program.is(Kind::Postgres) == Ok(true) {
+            let root = format!("/proc/{pid}/root");
             for path in postgres::files(arguments) {
-                settings::record_postgres(self.recorder, &format!("/proc/{pid}/root{path}"));
+                settings::record_postgres(self.recorder, &format!("{root}{path}"));
+                let read = Configuration::read(self.recorder.source, &root, &path);
+                for included in read.unwrap_or_default().files.iter().skip(1) {
+                    settings::record_postgres(self.recorder, &format!("{root}{included}"));
+                }
             }
         }
         for path in jvm::release_files(self.recorder.source, pid, areas).unwrap_or_default() {

@@ -33,6 +33,24 @@ fn a_setting_that_alter_system_made_is_changed_by_alter_system() {
 }
 
 #[test]
+fn a_file_that_postgresql_conf_includes_and_that_sets_huge_pages_otherwise_is_named() {
+    let notes = |included: &str| {
+        let tree = small()
+            .file("/pg/postgresql.conf", "huge_pages = on\ninclude_dir 'conf.d'\n")
+            .file("/pg/conf.d/a.conf", included);
+        let source = Source::from_tree("test", tree);
+        planned(&source, &[wanted("postgres:/pg/postgresql.conf", &[(TWO, 66)])]).notes
+    };
+    let off = notes("\nhuge_pages = off\n");
+    assert!(
+        off.iter().any(|note| note.starts_with("/pg/conf.d/a.conf:2")),
+        "{off:?}"
+    );
+    let on = notes("huge_pages = on\n");
+    assert!(!on.iter().any(|note| note.contains("a.conf")), "{on:?}");
+}
+
+#[test]
 fn a_file_that_my_cnf_includes_and_that_switches_large_pages_off_is_named() {
     let notes = |included: &str| {
         let tree = small()

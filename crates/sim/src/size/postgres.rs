@@ -50,6 +50,18 @@ pub struct ConfError {
     pub wanted: &'static str,
 }
 
+impl ConfError {
+    fn new((file, line): (&str, usize), (name, value): (&str, &str), wanted: &'static str) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            name: name.to_owned(),
+            value: value.to_owned(),
+            wanted,
+        }
+    }
+}
+
 /// Bytes beside the buffers, fitted to what PostgreSQL 15.18 says of itself over 18 configurations (see the tests):
 /// descriptor, checkpoint slot and look-up entry of a buffer; the fixed part of a backend; its locks; and the rest.
 const PER_BUFFER: u64 = 180;
@@ -88,6 +100,20 @@ impl Postgres {
         Self::default().and(file, text)
     }
 
+    /// From settings in the order in which they are read, each with its place (`FILE:LINE`), name and value.
+    ///
+    /// # Errors
+    /// As [`Postgres::parse`].
+    pub fn of<'a>(set: impl IntoIterator<Item = [&'a str; 3]>) -> Result<Self, ConfError> {
+        let mut settings = Self::default();
+        for [place, name, value] in set {
+            let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
+            let taken = settings.take(name, value);
+            taken.map_err(|wanted| ConfError::new((file, line.parse().unwrap_or(1)), (name, value), wanted))?;
+        }
+        Ok(settings)
+    }
+
     /// The same settings with those of another file over them, as `postgresql.auto.conf` is read last.
     ///
     /// # Errors
@@ -95,14 +121,8 @@ impl Postgres {
     pub fn and(mut self, file: &str, text: &str) -> Result<Self, ConfError> {
         for (number, line) in (1..).zip(text.lines()) {
             let Some((name, value)) = setting(line) else { continue };
-            let fail = |wanted| ConfError {
-                file: file.to_owned(),
-                line: number,
-                name: name.clone(),
-                value: value.clone(),
-                wanted,
-            };
-            self.take(&name, &value).map_err(fail)?;
+            let taken = self.take(&name, &value);
+            taken.map_err(|wanted| ConfError::new((file, number), (&name, &value), wanted))?;
         }
         Ok(self)
     }

@@ -4,7 +4,7 @@ use model::{Bytes, Unread};
 
 use crate::config::files::{Line, said};
 use crate::config::mysql::{self, Options};
-use crate::config::{Setting, Settings, memparse};
+use crate::config::{Setting, Settings, memparse, postgres};
 use crate::parse::amount;
 
 /// A server by its configuration file.
@@ -66,26 +66,13 @@ impl Server {
 /// postgresql.conf: `name = value` or `name value`, quotes and `# comments` taken off, names in small letters.
 pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
     let setting = |line: Line<'_>| {
-        let found = postgres_pair(line.text);
+        let found = postgres::pair(line.text);
         if found.is_none() {
             bad.push(line.garbled("`name = value`"));
         }
-        found.map(|(name, value)| line.setting(name.to_ascii_lowercase(), value))
+        found.map(|(name, value)| line.setting(name, value))
     };
     Server::new(path, said(path, text, &['#']).filter_map(setting).collect())
-}
-
-fn postgres_pair(line: &str) -> Option<(&str, String)> {
-    let end = line.find(|c: char| c == '=' || c.is_whitespace())?;
-    let (name, rest) = line.split_at(end);
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let value = match rest.strip_prefix('\'') {
-        // A quote in a value is written twice.
-        Some(quoted) => quoted.replace("''", "\u{0}").split('\'').next()?.replace('\u{0}', "'"),
-        None => rest.split('#').next()?.trim().to_owned(),
-    };
-    (!name.is_empty() && !value.is_empty()).then_some((name, value))
 }
 
 /// my.cnf: what the server's groups say.

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use host::Source;
 use host::config::mysql::Options;
+use host::config::postgres::Configuration;
 use host::programs::auto_conf;
 use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
@@ -87,7 +88,9 @@ fn of_postgres(
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
     let text = configuration(goal, source)?;
-    let mut settings = Postgres::parse(&goal.file, &text)?;
+    let read = Configuration::read(source, "", &goal.file)?;
+    let set = read.settings.iter();
+    let mut settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]))?;
     let over = auto_conf(&goal.file, &text);
     if let Some(text) = source.text(&over).known() {
         settings = settings.and(&over, text)?;
