@@ -2,15 +2,13 @@
 
 use fearless_simd::{Simd, dispatch, mask64x8, prelude::*, u64x8};
 
-use super::access::{ADDRESS_BITS, Access, SIDE};
+use super::access::{ADDRESS, Access, LANES, SIDE, words};
 use super::keep::Kept;
 use super::level::{Item, PLACE, SIDE_OF_ITEM};
 use super::names::{LOW, Names, TooSpread};
 
 /// No access has this page.
 const NO_PAGE: u64 = u64::MAX;
-/// Accesses that are looked at together.
-const LANES: usize = 8;
 
 /// What is left of a block.
 #[derive(Clone, Debug)]
@@ -85,7 +83,7 @@ impl Fresh {
 
     #[inline(always)]
     fn compare<S: Simd>(&mut self, simd: S, accesses: &[Access], shift: u32, left_out: u8) {
-        let (address, low) = ((1 << ADDRESS_BITS) - 1, (1 << LOW) - 1);
+        let low = (1 << LOW) - 1;
         let mut places = u64x8::from_fn(simd, |lane| lane as u64) << PLACE;
         let (mut count, mut seen) = (0, u64x8::splat(simd, 0));
         let mut last = u64x8::splat(simd, self.last);
@@ -105,7 +103,7 @@ impl Fresh {
             }
             let fresh = mask64x8::from_bitmask(simd, changed);
             let items = (pages & low) | (sides << SIDE_OF_ITEM) | places_here;
-            let regions = (words & address) >> (shift + LOW);
+            let regions = (words & ADDRESS) >> (shift + LOW);
             items.compress(fresh).store_slice(&mut self.items[count..count + LANES]);
             regions
                 .compress(fresh)
@@ -116,15 +114,6 @@ impl Fresh {
         self.last = accesses.last().map_or(self.last, |access| access.word());
         self.count = count;
         self.seen = seen.to_array().into_iter().fold(0, |seen, bits| seen | bits as u32);
-    }
-}
-
-/// At most so many words as there are lanes.
-#[inline(always)]
-fn words(accesses: &[Access]) -> [u64; LANES] {
-    match <&[Access; LANES]>::try_from(accesses) {
-        Ok(all) => all.map(Access::word),
-        Err(_) => std::array::from_fn(|lane| accesses.get(lane).map_or(0, |access| access.word())),
     }
 }
 
