@@ -2,7 +2,7 @@
 
 use fearless_simd::{Simd, dispatch, mask64x8, prelude::*, u64x8};
 
-use super::access::{ADDRESS, Access, LANES, SIDE, words};
+use super::access::{ADDRESS, Access, LANES, SIDE, Side, words};
 use super::keep::Kept;
 use super::level::{Item, PLACE, SIDE_OF_ITEM};
 use super::names::{LOW, Names, TooSpread};
@@ -65,9 +65,19 @@ impl Fresh {
 
     /// Gives them names.
     pub(super) fn name(&self, names: &mut Names, items: &mut Kept<Item>) -> Result<(), TooSpread> {
+        let words = self.items.iter().zip(&self.regions[..self.count]);
         items.refill(self.count, Item::default(), |items| {
-            for ((item, &word), &region) in items.iter_mut().zip(&self.items).zip(&self.regions[..self.count]) {
-                *item = Item::from_word(word | u64::from(names.base(region)?));
+            let mut differ = 0;
+            for (item, (&word, &region)) in items.iter_mut().zip(words.clone()) {
+                let (recent, base) = names.recent(region);
+                *item = Item::from_word(word | u64::from(base));
+                differ |= recent ^ region;
+            }
+            // Decided once, so that the loop before has no branches.
+            if differ != 0 {
+                for (item, (&word, &region)) in items.iter_mut().zip(words) {
+                    *item = Item::from_word(word | u64::from(names.base(region)?));
+                }
             }
             Ok(self.count)
         })
@@ -86,15 +96,20 @@ impl Fresh {
         let low = (1 << LOW) - 1;
         let mut places = u64x8::from_fn(simd, |lane| lane as u64) << PLACE;
         let (mut count, mut seen) = (0, u64x8::splat(simd, 0));
-        let mut last = u64x8::splat(simd, self.last);
+        let mut last = u64x8::splat(simd, self.last) >> shift;
+        // Most first levels hold pages for all sides.
+        let is_any_kept = Side::ALL.iter().any(|&side| left_out >> side as u8 & 1 == 0);
         for accesses in accesses.chunks(LANES) {
             let words = u64x8::simd_from(simd, words(accesses));
-            let before = last.slide::<{ LANES - 1 }>(words) >> shift;
-            last = words;
             let (pages, sides) = (words >> shift, words >> SIDE);
-            let valid = (1 << accesses.len()) - 1;
-            let never = (u64x8::splat(simd, u64::from(!left_out)) >> sides) & 1;
-            let changed = (pages.simd_ne(before).to_bitmask() | never.simd_ne(0).to_bitmask()) & valid;
+            let before = last.slide::<{ LANES - 1 }>(pages);
+            last = pages;
+            let mut changed = pages.simd_ne(before).to_bitmask();
+            if is_any_kept {
+                let kept = (u64x8::splat(simd, u64::from(!left_out)) >> sides) & 1;
+                changed |= kept.simd_ne(0).to_bitmask();
+            }
+            changed &= (1 << accesses.len()) - 1;
             let places_here = places;
             places += (LANES as u64) << PLACE;
             // As most often in a stream.
