@@ -13,26 +13,14 @@ use std::time::Instant;
 use model::Bytes;
 use sim::translation::patterns::Pattern;
 use sim::translation::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shards, Shared,
-    TooSpread, WalkCaches, WalkerSpec,
+    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Layout, Mode, Setup, Shards, Shared, WalkCaches,
+    WalkerSpec,
 };
 
 const ACCESSES: usize = 20_000_000;
 const PASSES: usize = 3;
 const BASE: Bytes = Bytes::kib(4);
 const PATTERNS: [Pattern; 4] = [Pattern::Random, Pattern::Chase, Pattern::Zipf, Pattern::Stream];
-
-/// A trace in memory.
-struct Stored<'a>(std::slice::Chunks<'a, Access>);
-
-impl Accesses for Stored<'_> {
-    type Error = TooSpread;
-
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
-        block.extend_from_slice(self.0.next().unwrap_or_default());
-        Ok(None)
-    }
-}
 
 /// What is simulated: a name, the mode, and the walker if there is one.
 fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
@@ -138,8 +126,7 @@ fn print_laps(traces: &[Vec<Access>]) {
     let laps: Vec<String> = (0..5)
         .map(|_| {
             let begun = Instant::now();
-            let mut trace = Stored(traces[0].chunks(BLOCK));
-            engine.run(&mut trace, u64::MAX).expect("one region");
+            engine.run_stored(&traces[0]).expect("one region");
             format!("{:.0}", speed(begun))
         })
         .collect();
@@ -213,8 +200,6 @@ fn machine(mode: Mode, walker: Option<&WalkerSpec>) -> Engine {
 fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Counts) {
     let mut engine = machine(mode, walker);
     let begun = Instant::now();
-    engine
-        .run(&mut Stored(trace.chunks(BLOCK)), u64::MAX)
-        .expect("one region");
+    engine.run_stored(trace).expect("one region");
     (speed(begun), engine.counts())
 }

@@ -3,6 +3,9 @@
 /// Addresses have this many bits: enough for 4 PiB of memory.
 pub const ADDRESS_BITS: u32 = 52;
 
+/// The bits of an access that are its address.
+pub(super) const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+
 /// Which side of the first level an access uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
@@ -29,7 +32,7 @@ pub(super) const SIDE: u32 = 62;
 impl Access {
     /// A load.
     pub const fn load(address: u64) -> Self {
-        Self(address & ((1 << ADDRESS_BITS) - 1))
+        Self(address & ADDRESS)
     }
 
     /// An access of that side.
@@ -49,7 +52,7 @@ impl Access {
 
     /// Its address.
     pub const fn address(self) -> u64 {
-        self.0 & ((1 << ADDRESS_BITS) - 1)
+        self.0 & ADDRESS
     }
 
     /// Its side.
@@ -69,6 +72,24 @@ impl Access {
     /// The same word for accesses of one side to one page.
     pub(super) const fn page_and_side(self, shift: u32) -> u64 {
         self.0 >> shift
+    }
+}
+
+/// Accesses that are looked at together.
+pub(super) const LANES: usize = 8;
+
+/// Waits for the memory of accesses. A loop that only loads waits for more cache lines at once than one that computes as well.
+pub(super) fn fetch(accesses: &[Access]) {
+    let lines = accesses.iter().step_by(LANES);
+    std::hint::black_box(lines.fold(0, |all, access| all ^ access.word()));
+}
+
+/// At most so many words as there are lanes.
+#[inline(always)]
+pub(super) fn words(accesses: &[Access]) -> [u64; LANES] {
+    match <&[Access; LANES]>::try_from(accesses) {
+        Ok(all) => all.map(Access::word),
+        Err(_) => std::array::from_fn(|lane| accesses.get(lane).map_or(0, |access| access.word())),
     }
 }
 

@@ -215,6 +215,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Runs accesses that lie in memory, on the first virtual CPU; nothing is copied.
+    ///
+    /// # Errors
+    /// If they touch more memory than can be named.
+    pub fn run_stored(&mut self, accesses: &[Access]) -> Result<(), TooSpread> {
+        accesses.chunks(BLOCK).try_for_each(|block| self.run_block(0, block))
+    }
+
     /// What was counted since the last call of [`Self::reset_counts`], of all virtual CPUs together.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts {

@@ -2,15 +2,13 @@
 
 use fearless_simd::{Simd, dispatch, mask64x8, prelude::*, u64x8};
 
-use super::access::{ADDRESS_BITS, Access, SIDE};
+use super::access::{ADDRESS, Access, LANES, SIDE, Side, words};
 use super::keep::Kept;
 use super::level::{Item, PLACE, SIDE_OF_ITEM};
 use super::names::{LOW, Names, TooSpread};
 
 /// No access has this page.
 const NO_PAGE: u64 = u64::MAX;
-/// Accesses that are looked at together.
-const LANES: usize = 8;
 
 /// What is left of a block.
 #[derive(Clone, Debug)]
@@ -67,9 +65,19 @@ impl Fresh {
 
     /// Gives them names.
     pub(super) fn name(&self, names: &mut Names, items: &mut Kept<Item>) -> Result<(), TooSpread> {
+        let words = self.items.iter().zip(&self.regions[..self.count]);
         items.refill(self.count, Item::default(), |items| {
-            for ((item, &word), &region) in items.iter_mut().zip(&self.items).zip(&self.regions[..self.count]) {
-                *item = Item::from_word(word | u64::from(names.base(region)?));
+            let mut differ = 0;
+            for (item, (&word, &region)) in items.iter_mut().zip(words.clone()) {
+                let (recent, base) = names.recent(region);
+                *item = Item::from_word(word | u64::from(base));
+                differ |= recent ^ region;
+            }
+            // Decided once, so that the loop before has no branches.
+            if differ != 0 {
+                for (item, (&word, &region)) in items.iter_mut().zip(words) {
+                    *item = Item::from_word(word | u64::from(names.base(region)?));
+                }
             }
             Ok(self.count)
         })
@@ -85,18 +93,23 @@ impl Fresh {
 
     #[inline(always)]
     fn compare<S: Simd>(&mut self, simd: S, accesses: &[Access], shift: u32, left_out: u8) {
-        let (address, low) = ((1 << ADDRESS_BITS) - 1, (1 << LOW) - 1);
+        let low = (1 << LOW) - 1;
         let mut places = u64x8::from_fn(simd, |lane| lane as u64) << PLACE;
         let (mut count, mut seen) = (0, u64x8::splat(simd, 0));
-        let mut last = u64x8::splat(simd, self.last);
+        let mut last = u64x8::splat(simd, self.last) >> shift;
+        // Most first levels hold pages for all sides.
+        let is_any_kept = Side::ALL.iter().any(|&side| left_out >> side as u8 & 1 == 0);
         for accesses in accesses.chunks(LANES) {
             let words = u64x8::simd_from(simd, words(accesses));
-            let before = last.slide::<{ LANES - 1 }>(words) >> shift;
-            last = words;
             let (pages, sides) = (words >> shift, words >> SIDE);
-            let valid = (1 << accesses.len()) - 1;
-            let never = (u64x8::splat(simd, u64::from(!left_out)) >> sides) & 1;
-            let changed = (pages.simd_ne(before).to_bitmask() | never.simd_ne(0).to_bitmask()) & valid;
+            let before = last.slide::<{ LANES - 1 }>(pages);
+            last = pages;
+            let mut changed = pages.simd_ne(before).to_bitmask();
+            if is_any_kept {
+                let kept = (u64x8::splat(simd, u64::from(!left_out)) >> sides) & 1;
+                changed |= kept.simd_ne(0).to_bitmask();
+            }
+            changed &= (1 << accesses.len()) - 1;
             let places_here = places;
             places += (LANES as u64) << PLACE;
             // As most often in a stream.
@@ -105,7 +118,7 @@ impl Fresh {
             }
             let fresh = mask64x8::from_bitmask(simd, changed);
             let items = (pages & low) | (sides << SIDE_OF_ITEM) | places_here;
-            let regions = (words & address) >> (shift + LOW);
+            let regions = (words & ADDRESS) >> (shift + LOW);
             items.compress(fresh).store_slice(&mut self.items[count..count + LANES]);
             regions
                 .compress(fresh)
@@ -116,15 +129,6 @@ impl Fresh {
         self.last = accesses.last().map_or(self.last, |access| access.word());
         self.count = count;
         self.seen = seen.to_array().into_iter().fold(0, |seen, bits| seen | bits as u32);
-    }
-}
-
-/// At most so many words as there are lanes.
-#[inline(always)]
-fn words(accesses: &[Access]) -> [u64; LANES] {
-    match <&[Access; LANES]>::try_from(accesses) {
-        Ok(all) => all.map(Access::word),
-        Err(_) => std::array::from_fn(|lane| accesses.get(lane).map_or(0, |access| access.word())),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::access::Access;
+use super::access::{Access, fetch};
 use super::fresh::Fresh;
 use super::keep::Kept;
 use super::layout::Layout;
@@ -75,6 +75,7 @@ impl Front {
     /// # Errors
     /// If they touch more separate regions than can be named.
     pub fn block(&mut self, accesses: &[Access]) -> Result<(), TooSpread> {
+        fetch(accesses);
         self.leave_out_repetitions(accesses);
         self.fresh.name(&mut self.names, &mut self.items)?;
         for (number, level) in self.levels.iter_mut().enumerate() {

@@ -200,16 +200,18 @@ fn set_of(held: Held, page: u64) -> usize {
 /// All items in one array.
 #[inline(always)]
 fn all<S: Simd>(simd: S, sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Kept<Item>) {
-    let mut sets = sets.lend();
+    let (first, count) = (held.first as usize, held.sets as usize);
+    let mut sets = sets.lend().range(first..first + count);
     // Names keep the low 16 bits of page numbers, which is all that linear sets need.
     if held.hash == Hash::Linear && held.sets.is_power_of_two() {
-        let (first, mask) = (held.first as usize, held.sets as usize - 1);
+        let mask = count - 1;
         keep(items, missed, |item| {
-            !sets.touch(simd, first + (item.name() as usize & mask), item.name())
+            !sets.touch(simd, item.name() as usize & mask, item.name())
         });
     } else {
         keep(items, missed, |item| {
-            !sets.touch(simd, set_of(held, names.page(item.name()).1), item.name())
+            let set = set_of(held, names.page(item.name()).1) - first;
+            !sets.touch(simd, set, item.name())
         });
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::random::golden;
+
 /// Bits of a page number that a name keeps; the others become the number of a region.
 pub(super) const LOW: u32 = 16;
 /// Regions looked up without a hash map.
@@ -15,17 +17,25 @@ pub struct TooSpread;
 /// The names given out so far. Memory grows with the regions that were touched, never with the accesses.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    recent: Vec<(u64, u32)>,
+    recent: Box<[u64; RECENT]>,
+    bases: Box<[u32; RECENT]>,
     all: HashMap<u64, u32>,
     keys: Vec<u64>,
 }
 
 const NONE: u64 = u64::MAX;
 
+/// Where a region is among the recent ones.
+#[inline(always)]
+fn recent_place(region: u64) -> usize {
+    (golden(region) >> (u64::BITS - RECENT.ilog2())) as usize
+}
+
 impl Default for Names {
     fn default() -> Self {
         Self {
-            recent: vec![(NONE, 0); RECENT],
+            recent: Box::new([NONE; RECENT]),
+            bases: Box::new([0; RECENT]),
             all: HashMap::new(),
             // The name 0 stands for an empty place, so region 0 stays unused.
             keys: vec![NONE],
@@ -57,14 +67,21 @@ impl Names {
     /// What all names of a region begin with.
     #[inline(always)]
     pub(super) fn base(&mut self, region: u64) -> Result<u32, TooSpread> {
-        let place = (region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
-        let recent = self.recent[place];
-        if recent.0 == region {
-            return Ok(recent.1);
+        let (recent, base) = self.recent(region);
+        if recent == region {
+            return Ok(base);
         }
         let base = self.numbered(region)?;
-        self.recent[place] = (region, base);
+        self.recent[recent_place(region)] = region;
+        self.bases[recent_place(region)] = base;
         Ok(base)
+    }
+
+    /// The only region that may be this one among those looked up recently, and what its names begin with.
+    #[inline(always)]
+    pub(super) fn recent(&self, region: u64) -> (u64, u32) {
+        let place = recent_place(region);
+        (self.recent[place], self.bases[place])
     }
 
     #[cold]

@@ -2,6 +2,8 @@
 //!
 //! One vector is as wide as the machine has them (AVX-512, AVX2, SSE2, NEON), which is looked up when the program runs.
 
+use std::ops::Range;
+
 use fearless_simd::{Simd, mask32x4, mask32x8, mask32x16, prelude::*, u32x4, u32x8, u32x16};
 
 use super::touch::{Touch, TouchSet, TouchSets};
@@ -65,10 +67,10 @@ macro_rules! order {
                 let all = $vector::load_array_ref(simd, &ways.all.0);
                 if has_wide(simd) {
                     // Where a tag can be taken out in one step, that is faster than to find its place.
-                    let others = old.compress(old.simd_ne(tag));
-                    let pushed = tag.slide::<{ $tags - 1 }>(others);
+                    let differ = old.simd_ne(tag);
+                    let pushed = tag.slide::<{ $tags - 1 }>(old.compress(differ));
                     (pushed & all).store_array(&mut self.0);
-                    return old.simd_eq(tag).any_true();
+                    return !differ.all_true();
                 }
                 let held = old.simd_eq(tag).to_bitmask() as u32;
                 // What is not held goes in front of all ways, as if it had been in the last one: no branch on the outcome.
@@ -150,6 +152,12 @@ pub(super) struct LentSets<'a, O> {
 }
 
 impl<O: Order> TouchSets for LentSets<'_, O> {
+    #[inline(always)]
+    fn range(self, range: Range<usize>) -> Self {
+        let sets = &mut self.sets[range];
+        Self { sets, ..self }
+    }
+
     #[inline(always)]
     fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
         self.sets[set].touch(simd, &self.ways, tag)

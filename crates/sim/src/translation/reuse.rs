@@ -9,35 +9,44 @@ use super::random::mixed;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reuse {
     moments: HashMap<u64, u32, Mixing>,
-    /// A Fenwick tree over moments: one for each that is the last access of a page.
+    /// A bit for each moment that is the last access of a page.
+    last: Vec<u64>,
+    /// A Fenwick tree over the bits of each word; of the word of the next moment, nothing is in it yet.
     tree: Vec<u32>,
-    /// The next moment. At the end of the tree, moments without a page are left out.
-    now: u32,
+    /// The next moment. At the end of the bits, moments without a page are left out.
+    now: usize,
 }
 
-/// Moments that a tree has at least.
+/// Moments that there are at least.
 const LEAST: usize = 1024;
+/// Moments of a word.
+const WORD: usize = u64::BITS as usize;
 
 impl Reuse {
     /// The distance of an access to a page, if that was accessed before; all others since then are counted once.
     pub(super) fn access(&mut self, page: u64) -> Option<u32> {
-        if self.now as usize == self.tree.len() {
+        if self.now == self.last.len() * WORD {
             self.renumber();
         }
-        let before = self.moments.insert(page, self.now);
-        let distance = before.map(|before| self.moments.len() as u32 - self.until(before));
-        if let Some(before) = before {
-            self.add(before, u32::MAX);
-        }
-        self.add(self.now, 1);
+        let before = self.moments.insert(page, self.now as u32);
+        let distance = before.map(|before| {
+            let distance = self.moments.len() as u32 - self.until(before as usize);
+            self.take_out(before as usize);
+            distance
+        });
+        self.last[self.now / WORD] |= 1 << (self.now % WORD);
         self.now += 1;
+        if self.now.is_multiple_of(WORD) {
+            let word = self.now / WORD - 1;
+            self.add(word, self.last[word].count_ones());
+        }
         distance
     }
 
     /// Forgets a page.
     pub(super) fn forget(&mut self, page: u64) {
         if let Some(moment) = self.moments.remove(&page) {
-            self.add(moment, u32::MAX);
+            self.take_out(moment as usize);
         }
     }
 
@@ -46,8 +55,9 @@ impl Reuse {
     }
 
     /// Pages whose last access was at a moment or before.
-    fn until(&self, moment: u32) -> u32 {
-        let (mut at, mut sum) = (moment as usize + 1, 0_u32);
+    fn until(&self, moment: usize) -> u32 {
+        let mut at = moment / WORD;
+        let mut sum = (self.last[at] << (WORD - 1 - moment % WORD)).count_ones();
         while at > 0 {
             sum = sum.wrapping_add(self.tree[at - 1]);
             at &= at - 1;
@@ -55,9 +65,17 @@ impl Reuse {
         sum
     }
 
-    /// Adds to a moment; `u32::MAX` takes one away.
-    fn add(&mut self, moment: u32, count: u32) {
-        let mut at = moment as usize + 1;
+    fn take_out(&mut self, moment: usize) {
+        let word = moment / WORD;
+        self.last[word] ^= 1 << (moment % WORD);
+        if word < self.now / WORD {
+            self.add(word, u32::MAX);
+        }
+    }
+
+    /// Adds to a word; `u32::MAX` takes one away.
+    fn add(&mut self, word: usize, count: u32) {
+        let mut at = word + 1;
         while at <= self.tree.len() {
             self.tree[at - 1] = self.tree[at - 1].wrapping_add(count);
             at += at & at.wrapping_neg();
@@ -70,16 +88,15 @@ impl Reuse {
         order.sort_unstable();
         let pages = order.len();
         (0..).zip(order).for_each(|(moment, held)| *held = moment);
-        self.now = pages as u32;
+        self.now = pages;
+        let words = (4 * pages).max(LEAST).div_ceil(WORD);
+        self.last.clear();
+        self.last.resize(pages / WORD, u64::MAX);
+        self.last.resize(words, 0);
+        self.last[pages / WORD] = (1 << (pages % WORD)) - 1;
         self.tree.clear();
-        self.tree.resize((4 * pages).max(LEAST), 0);
-        self.tree[..pages].fill(1);
-        for at in 1..=self.tree.len() {
-            let next = at + (at & at.wrapping_neg());
-            if next <= self.tree.len() {
-                self.tree[next - 1] = self.tree[next - 1].wrapping_add(self.tree[at - 1]);
-            }
-        }
+        self.tree.resize(words, 0);
+        (0..pages / WORD).for_each(|word| self.add(word, u64::BITS));
     }
 }
 

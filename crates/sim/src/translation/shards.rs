@@ -9,15 +9,13 @@ use std::collections::BinaryHeap;
 use fearless_simd::{Simd, dispatch, prelude::*, u64x8};
 use model::Bytes;
 
-use super::access::Access;
+use super::access::{ADDRESS, Access, LANES, fetch, words};
 use super::layout::shift;
 use super::random::{MIXING, mixed};
 use super::reuse::Reuse;
 
 /// Hashes are compared by so many bits: a rate is a multiple of 2^-24.
 const BITS: u32 = 24;
-/// Pages that are looked at together.
-const LANES: usize = 8;
 
 /// A curve that grows with the accesses it is given. Its memory grows with the sampled pages only.
 #[derive(Clone, Debug)]
@@ -29,8 +27,7 @@ pub struct Shards {
     most: Option<usize>,
     by_hash: BinaryHeap<(u32, u64)>,
     last: u64,
-    /// The page before a block, then those of the block; and those of them that are sampled.
-    pages: Vec<u64>,
+    /// Pages of a block that are sampled.
     sampled: Vec<u64>,
     reuse: Reuse,
     distances: Distances,
@@ -58,7 +55,6 @@ impl Shards {
             most,
             by_hash: BinaryHeap::new(),
             last: u64::MAX,
-            pages: Vec::new(),
             sampled: Vec::new(),
             reuse: Reuse::default(),
             distances: Distances::default(),
@@ -69,6 +65,8 @@ impl Shards {
 
     /// Counts accesses in their order.
     pub fn block(&mut self, accesses: &[Access]) {
+        self.sampled.clear();
+        fetch(accesses);
         dispatch!(fearless_simd::Level::new(), simd => self.find_sampled(simd, accesses));
         self.accesses += accesses.len() as u64;
         for number in 0..self.sampled.len() {
@@ -86,28 +84,29 @@ impl Shards {
     /// Finds the accesses to sampled pages that repeat nothing.
     #[inline(always)]
     fn find_sampled<S: Simd>(&mut self, simd: S, accesses: &[Access]) {
-        self.sampled.clear();
-        self.pages.clear();
-        self.pages.push(self.last);
-        let pages = accesses.iter().map(|access| access.address() >> self.shift);
-        self.pages.extend(pages);
-        self.last = self.pages[accesses.len()];
-        // At the end, repetitions.
-        self.pages.resize(accesses.len().next_multiple_of(LANES) + 1, self.last);
         let below = u64x8::splat(simd, self.below.into());
-        for from in (0..accesses.len()).step_by(LANES) {
-            let before = u64x8::from_slice(simd, &self.pages[from..from + LANES]);
-            let pages = u64x8::from_slice(simd, &self.pages[from + 1..from + 1 + LANES]);
+        let mut last = u64x8::splat(simd, self.last);
+        for accesses in accesses.chunks(LANES) {
+            let pages = (u64x8::simd_from(simd, words(accesses)) & ADDRESS) >> self.shift;
+            let before = last.slide::<{ LANES - 1 }>(pages);
+            last = pages;
             // A repetition is a hit in any TLB; there is no need to estimate how many there are.
-            let fresh = pages.simd_ne(before);
-            self.fresh += u64::from(fresh.to_bitmask().count_ones());
-            let mut sampled = (fresh & hashes(pages).simd_lt(below)).to_bitmask();
+            let fresh = pages.simd_ne(before).to_bitmask() & ((1 << accesses.len()) - 1);
+            // As most often in a stream.
+            if fresh == 0 {
+                continue;
+            }
+            self.fresh += u64::from(fresh.count_ones());
+            let mut sampled = hashes(pages).simd_lt(below).to_bitmask() & fresh;
             while sampled != 0 {
                 let lane = sampled.trailing_zeros() as usize;
-                self.sampled.push(self.pages[from + 1 + lane]);
+                self.sampled.push(accesses[lane].address() >> self.shift);
                 sampled &= sampled - 1;
             }
         }
+        self.last = accesses
+            .last()
+            .map_or(self.last, |access| access.address() >> self.shift);
     }
 
     fn sample(&mut self, page: u64) {

@@ -1,5 +1,7 @@
 //! What every form of a set can do: look a tag up, and bring it in.
 
+use std::ops::Range;
+
 use fearless_simd::Simd;
 
 use crate::ways::Ways;
@@ -22,12 +24,20 @@ pub(super) trait Touch {
 }
 
 /// What all sets can do.
-pub(super) trait TouchSets {
+pub(super) trait TouchSets: Sized {
+    /// Those of a range, numbered from 0. A compiler then sees that a masked number is one of them.
+    fn range(self, range: Range<usize>) -> Self;
+
     /// Looks a tag up in a set and brings it in if it is not there; was it?
     fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool;
 }
 
 impl<T: TouchSet> TouchSets for &mut [T] {
+    #[inline(always)]
+    fn range(self, range: Range<usize>) -> Self {
+        &mut self[range]
+    }
+
     #[inline(always)]
     fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
         self[set].touch(simd, tag)

@@ -9,8 +9,7 @@ use super::run::{StudyError, engine, possible, unknown, weighed};
 use super::stretch::each_stretch;
 use super::{MachineFacts, Setting, Simulation, Sweep};
 use crate::translation::access::Access;
-use crate::translation::engine::{Accesses, Counts, Engine, Event};
-use crate::translation::front::BLOCK;
+use crate::translation::engine::{Counts, Engine};
 use crate::translation::machine::Machine;
 use crate::translation::names::TooSpread;
 use crate::translation::trace::Trace;
@@ -103,18 +102,6 @@ impl AddAssign<&Self> for Counts {
     }
 }
 
-/// A stretch of a trace in memory.
-struct Stored<'a>(std::slice::Chunks<'a, Access>);
-
-impl Accesses for Stored<'_> {
-    type Error = TooSpread;
-
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
-        block.extend_from_slice(self.0.next().unwrap_or_default());
-        Ok(None)
-    }
-}
-
 /// Runs a trace; `progress` hears of the bytes that were read. What follows is decoded while a stretch is simulated.
 ///
 /// # Errors
@@ -187,9 +174,9 @@ fn joined(parts: &[Part]) -> Vec<Part> {
 /// Each engine over the same accesses, on all CPUs; gives what each counted.
 fn run_all(engines: &mut [Engine], before: &[Access], counted: &[Access]) -> Result<Vec<Counts>, TooSpread> {
     let run = |engine: &mut Engine| {
-        engine.run(&mut Stored(before.chunks(BLOCK)), u64::MAX)?;
+        engine.run_stored(before)?;
         engine.reset_counts();
-        engine.run(&mut Stored(counted.chunks(BLOCK)), u64::MAX)?;
+        engine.run_stored(counted)?;
         Ok(engine.counts())
     };
     // A thread takes longer to start than a short stretch to simulate.

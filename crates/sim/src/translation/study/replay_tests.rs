@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use model::Bytes;
 
 use super::super::{Setting, Study, curves, run};
-use super::{BLOCK, MOST_PARTS, Replay, replay};
+use super::{MOST_PARTS, Replay, replay};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Mode};
+use crate::translation::front::BLOCK;
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
 use crate::translation::trace::own::{Head, Window, write};
