@@ -21,10 +21,13 @@ pub struct Options {
 
 /// The file that a server's arguments name, or the first that is there; `None` without any. `root` is the server's own root directory.
 pub fn option_file(source: &Source, root: &str, arguments: &[String]) -> Option<String> {
-    let named = arguments.iter().find_map(|word| word.strip_prefix("--defaults-file="));
     let is_there = |file: &&str| source.text(&format!("{root}{file}")).known().is_some();
     let found = || FILES.into_iter().find(is_there);
-    named.or_else(found).map(str::to_owned)
+    named(arguments).or_else(found).map(str::to_owned)
+}
+
+fn named(arguments: &[String]) -> Option<&str> {
+    arguments.iter().find_map(|word| word.strip_prefix("--defaults-file="))
 }
 
 impl Options {
@@ -130,7 +133,7 @@ pub fn is_on(value: &str) -> bool {
     !matches!(value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE")
 }
 
-/// `large-pages` among a server's arguments, or else in its option file.
+/// `large-pages` among a server's arguments, or else in its option files, the last of which wins.
 pub(crate) fn large_pages(source: &Source, root: &str, arguments: &[String]) -> Reading<Option<Setting>> {
     let typed = arguments.iter().rev().filter_map(|word| pair(word.strip_prefix("--")?));
     let mut typed = typed.filter(|(name, _)| name == NAME);
@@ -138,11 +141,16 @@ pub(crate) fn large_pages(source: &Source, root: &str, arguments: &[String]) -> 
         let place = String::new();
         return Reading::Known(Some(Setting { place, name, value }));
     }
-    let Some(file) = option_file(source, root, arguments) else {
-        return Reading::Known(None);
-    };
-    let options = Options::read(source, root, &file);
-    options.map(|options| options.settings.last(NAME).cloned()).into()
+    let files = named(arguments).map_or_else(|| FILES.to_vec(), |named| vec![named]);
+    let mut last = None;
+    for file in files {
+        match Options::read(source, root, file) {
+            Ok(options) => last = options.settings.last(NAME).cloned().or(last),
+            Err(why) if why.unread == Cause::Absent => {}
+            Err(why) => return Reading::Unread(why),
+        }
+    }
+    Reading::Known(last)
 }
 
 const NAME: &str = "large_pages";
@@ -204,6 +212,16 @@ mod tests {
         let source = Source::from_tree("made", tree);
         let options = Options::read(&source, "", "/a.cnf").expect("readable");
         assert_eq!(options.settings.iter().count(), 1 + super::super::includes::DEEPEST);
+        // What would cost too much to read is an error, and no part of it.
+        let many = |count: usize| {
+            let text = format!("[mysqld]\n{}!include /last.cnf\n", "!include /nowhere\n".repeat(count));
+            let tree = Tree::new()
+                .file("/a.cnf", text)
+                .file("/last.cnf", "[mysqld]\nport = 3\n");
+            Options::read(&Source::from_tree("made", tree), "", "/a.cnf")
+        };
+        assert!(many(100).is_ok_and(|options| last(&options, "port").is_some()));
+        assert_eq!(many(1000).map_err(|why| why.unread), Err(Cause::Failed));
         let missing = Options::read(&source, "", "/b.cnf").expect_err("nowhere");
         assert_eq!((missing.unread, missing.place.as_str()), (Cause::Absent, "/b.cnf"));
     }
@@ -225,6 +243,12 @@ mod tests {
         assert_eq!(of(&["mysqld"]), pair("ON", "/etc/my.cnf:2"));
         assert_eq!(of(&["mysqld", "--large-pages=0"]), pair("0", ""));
         assert_eq!(of(&["mysqld", "--skip-large-pages"]), pair("OFF", ""));
+        let both = Tree::new()
+            .file("/etc/my.cnf", "[mysqld]\nlarge-pages\n")
+            .file("/etc/mysql/my.cnf", "[mysqld]\nlarge-pages = 0\n");
+        let last = large_pages(&Source::from_tree("made", both), "", &[]);
+        let place = last.known().and_then(|last| Some(last.as_ref()?.place.as_str()));
+        assert_eq!(place, Some("/etc/mysql/my.cnf:2"));
         assert_eq!(option_file(&source, "", &[]), None);
         let named = ["mysqld".to_owned(), "--defaults-file=/x".to_owned()];
         assert_eq!(option_file(&source, "", &named).as_deref(), Some("/x"));
