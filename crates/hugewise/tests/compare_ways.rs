@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{run, skipped, valid};
+use common::{hugewise, run, skipped, told, valid};
 use serde_json::Value;
 
 /// Fills so many MiB from malloc, from mmap, from mmap in parts of 1 MiB, or so by the system call itself, and walks them for so
@@ -236,7 +236,9 @@ fn a_reference_on_huge_pages_is_reached_by_a_later_way_where_another_arm_needs_a
     let program = program.to_str().expect("a name");
     let once = ["compare", "--runs", "1", "--warm-up", "0", "--json", "--pool", "96M"];
     let what = ["--arms", "thp,hugetlb-2M", "--", program, "mmap", "48", "0.6"];
-    let run = run(&[&once[..], &what].concat());
+    let mut compare = hugewise(&[&once[..], &what].concat());
+    let state = folder.path().join("state");
+    let run = told(compare.env("HUGEWISE_STATE_DIR", state).output().expect("starts"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("a first run shows"), "{}", run.err);
     let reference = valid(&run.out)["data"]["arms"][0].clone();

@@ -121,7 +121,7 @@ fn is_json(path: &Path) -> bool {
 fn is_tree(path: &Path) -> bool {
     Command::new(env!("CARGO_BIN_EXE_hugewise"))
         .args(["--root", text(path), "vm"])
-        .env("HUGEWISE_STATE_DIR", "/nonexistent/hugewise-test")
+        .env("HUGEWISE_STATE_DIR", common::NO_STATE)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
@@ -183,7 +183,7 @@ fn under_shell(script: &str, words: &[&str]) -> common::Run {
     command
         .args(["-c", script, "sh", env!("CARGO_BIN_EXE_hugewise")])
         .args(words)
-        .env("HUGEWISE_STATE_DIR", "/nonexistent/hugewise-test");
+        .env("HUGEWISE_STATE_DIR", common::NO_STATE);
     told(command.output().expect("runs"))
 }
 

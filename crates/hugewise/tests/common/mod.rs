@@ -9,6 +9,9 @@ use serde_json::Value;
 
 pub mod stall;
 
+/// Where not even root can make a directory: a test that borrows pool pages has to name a place of its own.
+pub const NO_STATE: &str = "/proc/hugewise-test";
+
 /// The program with its settings kept away from the machine's own.
 pub fn hugewise(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hugewise"));
@@ -16,7 +19,7 @@ pub fn hugewise(args: &[&str]) -> Command {
         .args(args)
         .stdin(Stdio::null())
         .env_remove("NO_COLOR")
-        .env("HUGEWISE_STATE_DIR", "/nonexistent/hugewise-test");
+        .env("HUGEWISE_STATE_DIR", NO_STATE);
     command
 }
 

@@ -275,7 +275,7 @@ fn pages_that_hugewise_itself_has_on_loan_are_no_fault() {
         );
         Diagnosis::told(&run)
     };
-    if found(Path::new("/nonexistent/hugewise-test")).of("A08", "").is_none() {
+    if found(Path::new(common::NO_STATE)).of("A08", "").is_none() {
         return skipped("another program holds pages of the pool, so nothing could be taken for a fault");
     }
     let knowing = found(lease.state());
