@@ -108,6 +108,33 @@ fn a_program_that_pushes_its_flags_does_not_see_that_it_is_stepped() {
     run_stepped(FLAGS, Duration::from_secs(5));
 }
 
+/// As [`FLAGS`], while a timer's signal reaches it every other millisecond, often at the instruction that pushes. A handler begins with the address of
+/// `restorer` on the stack, in which the bit of the trap flag is set.
+const SIGNALS: &str = r#"
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+__asm__(".text; .balign 512; .skip 256; restorer: mov $15, %eax; syscall");
+extern void restorer(void);
+static volatile long signals;
+static void count_one(int signal) { signals += signal == SIGALRM; }
+int main(void) {
+    struct { void (*handler)(int); unsigned long flags; void (*restorer)(void); unsigned long mask; } action = { count_one, 0x04000000, restorer, 0 };
+    struct itimerval every = { { 0, 2000 }, { 0, 2000 } };
+    if (syscall(SYS_rt_sigaction, SIGALRM, &action, 0, 8) || setitimer(ITIMER_REAL, &every, 0))
+        return 1;
+    for (long i = 0; i < 10000000; i++)
+        __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; popfq; pushfq; popfq; pushfq; popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+    return !signals;
+}
+"#;
+
+#[test]
+fn a_program_that_pushes_its_flags_while_signals_reach_it_ends_as_it_would() {
+    run_stepped(SIGNALS, Duration::from_secs(5));
+}
+
 /// It works a little, then sleeps in the kernel for longer than a window may take.
 const SLEEPS: &str = r#"
 #include <unistd.h>

@@ -101,7 +101,8 @@ impl Taken {
             {
                 continue;
             }
-            syscall::step(self.thread, std::mem::take(&mut self.signal))?;
+            let signal = std::mem::take(&mut self.signal);
+            syscall::step(self.thread, signal)?;
             self.is_stopped = false;
             let stopped = if next.is_call {
                 self.stopped_by(until.min(Instant::now() + LONGEST_CALL), stop)?
@@ -111,7 +112,7 @@ impl Taken {
             match stopped {
                 Some(Stop::Step) => {
                     self.is_stopped = true;
-                    if next.pushes_flags {
+                    if next.pushes_flags && (signal == 0 || syscall::has_pushed(self.thread, &registers)?) {
                         syscall::hide_trap_flag(self.thread)?;
                     }
                 }
