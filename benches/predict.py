@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `predict --machine here` says huge pages save, beside what `compare --metric user` measures, on eight programs.
 
-    benches/predict.py [--budget 20s] [--compare 5m] [--only chase,go] [--measured tlb.json --measured latency.json] [--out FILE]
+    benches/predict.py [--budget 20s] [--compare 5m] [--only "chase,static Go"] [--measured tlb.json --measured latency.json] [--out FILE]
 
 The machine is measured once, unless --measured gives results of it. Then each program is predicted and compared, one after the other. A quiet machine
 is needed for figures to be published; short budgets show whether all of it works. hugewise is taken from PATH or from target/release. A program whose
@@ -40,7 +40,7 @@ def programs():
         Program("python dict", ["python3"], f"python3 {work('python', 'graph.py')}"),
         Program("sqlite", ["sqlite3"], f"sqlite3 -batch :memory: '.read {work('sqlite', 'join.sql')}'"),
         Program("redis", ["redis-server", "redis-benchmark"], serve, server=(ready, load, stop)),
-        Program("JVM, no flags", ["java", "javac"], "java -cp {dir} Lookup", [f"javac -d . {ours('Lookup.java')}"]),
+        Program("JVM without flags", ["java", "javac"], "java -cp {dir} Lookup", [f"javac -d . {ours('Lookup.java')}"]),
         Program("static Go", ["go"], "{dir}/lookup", [f"CGO_ENABLED=0 GOCACHE={{dir}}/cache go build -o lookup {ours('lookup.go')}"]),
         Program("stream", ["cc"], "{dir}/stream", [f"cc -O2 -o stream {ours('stream.c')}"]),
     ]
@@ -152,7 +152,11 @@ def main():
     parser.add_argument("--out")
     asked = parser.parse_args()
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
-    wanted = [one for one in programs() if not asked.only or one.name in asked.only.split(",")]
+    names = [one.name for one in programs()]
+    only = asked.only.split(",") if asked.only else names
+    if unknown := [name for name in only if name not in names]:
+        sys.exit(f"no such program: {', '.join(unknown)}; one of {', '.join(names)}")
+    wanted = [one for one in programs() if one.name in only]
     with tempfile.TemporaryDirectory() as folder:
         measured = list(asked.measured)
         if not measured:
@@ -165,7 +169,7 @@ def main():
         host = hosts[0] if hosts else "none"
         told = []
         for program in wanted:
-            inner = os.path.join(folder, program.name.replace(" ", "-").replace(",", ""))
+            inner = os.path.join(folder, program.name.replace(" ", "-"))
             os.mkdir(inner)
             told.append(both(hugewise, program, inner, asked, measured, host))
             print(told[-1][0], file=sys.stderr, flush=True)

@@ -70,17 +70,17 @@ fn a_program_that_waits_has_no_windows() {
     assert!(captured.windows.is_empty() && !captured.has_ended);
 }
 
-/// A program in C, stepped in windows of at most so long, which has to end with success.
-fn run_stepped(source: &str, window: Duration) {
+/// A program in C, stepped in windows of at most so long, which has to end with success; none without a compiler.
+fn run_stepped(source: &str, window: Duration) -> Option<Captured> {
     if std::process::Command::new("cc").arg("--version").output().is_err() {
         testing::missing("cc");
-        return;
+        return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let (code, program) = (folder.path().join("program.c"), folder.path().join("program"));
     std::fs::write(&code, source).expect("written");
     let built = std::process::Command::new("cc")
-        .arg("-o")
+        .args(["-pthread", "-o"])
         .args([&program, &code])
         .status();
     assert!(built.expect("cc runs").success());
@@ -88,6 +88,7 @@ fn run_stepped(source: &str, window: Duration) {
     assert!(captured.has_ended);
     let done = process.end().expect("its end");
     assert!(done.ended.status.success(), "{}", done.ended.status);
+    Some(captured)
 }
 
 /// A loop that saves and restores the CPU's flags, as compiled Java code does. The stack pointer stays out of the red zone.
@@ -107,6 +108,33 @@ fn a_program_that_pushes_its_flags_does_not_see_that_it_is_stepped() {
     run_stepped(FLAGS, Duration::from_secs(5));
 }
 
+/// As [`FLAGS`], while a timer's signal reaches it every other millisecond, often at the instruction that pushes. A handler begins with the address of
+/// `restorer` on the stack, in which the bit of the trap flag is set.
+const SIGNALS: &str = r#"
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+__asm__(".text; .balign 512; .skip 256; restorer: mov $15, %eax; syscall");
+extern void restorer(void);
+static volatile long signals;
+static void count_one(int signal) { signals += signal == SIGALRM; }
+int main(void) {
+    struct { void (*handler)(int); unsigned long flags; void (*restorer)(void); unsigned long mask; } action = { count_one, 0x04000000, restorer, 0 };
+    struct itimerval every = { { 0, 2000 }, { 0, 2000 } };
+    if (syscall(SYS_rt_sigaction, SIGALRM, &action, 0, 8) || setitimer(ITIMER_REAL, &every, 0))
+        return 1;
+    for (long i = 0; i < 10000000; i++)
+        __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; popfq; pushfq; popfq; pushfq; popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+    return !signals;
+}
+"#;
+
+#[test]
+fn a_program_that_pushes_its_flags_while_signals_reach_it_ends_as_it_would() {
+    run_stepped(SIGNALS, Duration::from_secs(5));
+}
+
 /// It works a little, then sleeps in the kernel for longer than a window may take.
 const SLEEPS: &str = r#"
 #include <unistd.h>
@@ -122,4 +150,53 @@ int main(void) {
 #[test]
 fn a_program_that_waits_in_the_kernel_at_the_end_of_a_window_is_not_ended_by_that() {
     run_stepped(SLEEPS, Duration::from_millis(60));
+}
+
+/// Its first thread works until it is stepped. Then it waits for another one, which works for a second.
+const HANDS_OVER: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static int ends[2];
+static void *work(void *unused) {
+    char byte;
+    struct timespec used = { 0 };
+    if (read(ends[0], &byte, 1) != 1)
+        return unused;
+    while (used.tv_sec < 1) {
+        for (volatile long i = 0; i < 100000; i++);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    }
+    return NULL;
+}
+static int is_traced(void) {
+    char text[512] = { 0 };
+    int status = open("/proc/thread-self/status", O_RDONLY);
+    int is = read(status, text, sizeof text - 1) > 0 && !strstr(text, "TracerPid:\t0\n");
+    close(status);
+    return is;
+}
+int main(void) {
+    pthread_t worker;
+    void *failed;
+    if (pipe(ends) || pthread_create(&worker, NULL, work, ends))
+        return 1;
+    while (!is_traced());
+    if (write(ends[1], "", 1) != 1 || pthread_join(worker, &failed))
+        return 1;
+    return failed != NULL;
+}
+"#;
+
+#[test]
+fn a_thread_that_waits_for_another_one_while_it_is_stepped_does_not_hide_what_that_one_does() {
+    let Some(captured) = run_stepped(HANDS_OVER, Duration::from_secs(20)) else {
+        return;
+    };
+    let seen: Vec<_> = (captured.windows.iter())
+        .map(|(at, window)| (at, window.instructions))
+        .collect();
+    assert!(seen.len() > 2 && captured.has_threads, "{seen:?}");
 }

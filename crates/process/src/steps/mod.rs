@@ -21,6 +21,8 @@ use super::handles::by_number;
 
 /// How often a thread that is in the kernel is looked at.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
+/// A window ends with a call of the kernel that takes longer: what works meanwhile are other threads, which are not seen until then.
+const LONGEST_CALL: Duration = Duration::from_millis(100);
 
 /// What a thread did while it was stepped.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +44,7 @@ pub struct Bound {
     pub time: Duration,
 }
 
-/// Steps a thread of a process. It may end during this, or wait in the kernel until the time is up; then the window is shorter.
+/// Steps a thread of a process. It may end during this, or wait in the kernel for longer than [`LONGEST_CALL`]; then the window is shorter.
 ///
 /// # Errors
 /// The kernel's: such a thread cannot be traced, as one that another tool traces.
@@ -99,17 +101,18 @@ impl Taken {
             {
                 continue;
             }
-            syscall::step(self.thread, std::mem::take(&mut self.signal))?;
+            let signal = std::mem::take(&mut self.signal);
+            syscall::step(self.thread, signal)?;
             self.is_stopped = false;
             let stopped = if next.is_call {
-                self.stopped_by(until, stop)?
+                self.stopped_by(until.min(Instant::now() + LONGEST_CALL), stop)?
             } else {
                 syscall::stopped(self.thread, self.process, true)?
             };
             match stopped {
                 Some(Stop::Step) => {
                     self.is_stopped = true;
-                    if next.pushes_flags {
+                    if next.pushes_flags && (signal == 0 || syscall::has_pushed(self.thread, &registers)?) {
                         syscall::hide_trap_flag(self.thread)?;
                     }
                 }

@@ -103,6 +103,11 @@ pub(super) fn hide_trap_flag(thread: u32) -> io::Result<()> {
     })
 }
 
+/// Did a step push a word? One that delivers a signal may stop where its handler begins, with a whole frame on the stack and before the instruction.
+pub(super) fn has_pushed(thread: u32, before: &Registers) -> io::Result<bool> {
+    Ok(registers(thread)?.rsp == before.rsp.wrapping_sub(8))
+}
+
 /// Does in place of a thread what its next instruction does, a POPF of 8 bytes that is followed by `next`: of one that is stepped the kernel believes that
 /// the program itself had set the trap flag. Of flags that ptrace cannot set nothing is done, and the answer is no.
 pub(super) fn pop_flags(thread: u32, before: &Registers, next: u64) -> io::Result<bool> {
