@@ -87,7 +87,7 @@ impl<'a> Host<'a> {
         read.included(name).cloned()
     }
 
-    /// Where a MySQL server is told not to use large pages by a file that its option file includes, if that comes last.
+    /// Where a file that MySQL's option file includes sets `large-pages` to off, if that comes last.
     pub(super) fn large_pages_are_off_at(&self, option_file: &str) -> Option<String> {
         let options = Options::read(self.source, "", option_file).ok()?;
         let last = options

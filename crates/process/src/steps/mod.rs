@@ -21,7 +21,7 @@ use super::handles::by_number;
 
 /// How often a thread that is in the kernel is looked at.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
-/// A window ends with a call of the kernel that takes longer: what works meanwhile are other threads, which are not seen until then.
+/// A window ends with a system call that takes longer: other threads work then, and are not seen before.
 const LONGEST_CALL: Duration = Duration::from_millis(100);
 
 /// What a thread did while it was stepped.
