@@ -95,6 +95,38 @@ fn a_result_is_shown_again_in_other_forms() {
 }
 
 #[test]
+fn pages_without_a_known_tlb_are_named_as_their_rows_mean_nothing() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("mine.toml");
+    let text = "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 4\n";
+    std::fs::write(&file, text).expect("written");
+    let words = [
+        "simulate",
+        "translation",
+        "--working-sets",
+        "64M",
+        "--accesses",
+        "20000",
+        "--mode",
+        "native",
+        "--json",
+    ];
+    let warned = |more: &[&str]| {
+        let result: Value = serde_json::from_str(&done(&[&words[..], more].concat()).out).expect("JSON");
+        let warnings = result["warnings"].as_array().expect("warnings").clone();
+        warnings
+            .iter()
+            .find(|warning| warning["code"] == "no-tlb")
+            .map(|warning| warning["text"].to_string())
+    };
+    let mine = file.to_str().expect("text");
+    let text = warned(&["--machine", mine, "--pages", "4K,2M"]).expect("a warning");
+    assert!(text.contains("pages of 2M are known"), "{text}");
+    assert_eq!(warned(&["--machine", mine, "--pages", "4K"]), None);
+    assert_eq!(warned(&["--machine", "8452y", "--pages", "4K,2M,1G"]), None);
+}
+
+#[test]
 fn how_many_entries_would_be_enough_is_a_table_of_its_own_in_every_form() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("result.json");

@@ -10,6 +10,7 @@ use sim::translation::trace::own::write;
 
 use super::desk::Desk;
 use super::simulate::asked_machine;
+use super::simulate::no_tlb;
 use super::simulate::trace::Opened;
 use super::trace::record;
 use crate::cli::typed::{Format, Predict};
@@ -55,6 +56,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
     let is_here =
         typed.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
     warnings.extend(is_here.then(in_a_guest));
+    let entries = asked.settings.iter().map(|setting| setting.backing().entry());
+    let reach = |entry| (entry, asked.machine.reach(entry));
+    warnings.extend(no_tlb::warning(&asked.machine.id, entries.map(reach)));
     let result = desk.about(&snapshot, warnings, prediction);
     desk.give(&result, form)
 }

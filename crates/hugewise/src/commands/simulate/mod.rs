@@ -4,6 +4,7 @@ mod captured;
 pub(super) mod here;
 mod host_memory;
 pub(super) mod machine;
+pub(super) mod no_tlb;
 mod overlap;
 mod points;
 mod scheduler;
@@ -121,12 +122,17 @@ const ACCESSES: u64 = 1_000_000;
 
 /// What a reader has to know before believing the cycles.
 fn warnings(simulation: &Simulation, is_trace: bool) -> Vec<Warning> {
+    let entries = simulation.cases.iter().map(|case| (case.entry, case.reach));
+    let no_tlb = no_tlb::warning(&simulation.machine.id, entries);
     if is_trace {
-        return vec![overlap::warning("accesses of a trace")];
+        return no_tlb
+            .into_iter()
+            .chain([overlap::warning("accesses of a trace")])
+            .collect();
     }
     let independent = (!simulation.is_dependent).then(|| {
         let text = "accesses of this pattern overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates, or use --pattern chase)";
         Warning::new("no-overlap", text)
     });
-    independent.into_iter().collect()
+    no_tlb.into_iter().chain(independent).collect()
 }
