@@ -1,5 +1,7 @@
 //! PostgreSQL, InnoDB, Oracle and Redis: their own settings, and what they ask of the system.
 
+use host::config::Setting;
+use host::config::mysql::is_on;
 use model::Reading;
 use model::plan::{Layer, Value};
 
@@ -45,11 +47,7 @@ pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: 
         );
         let included = drafts.host.included_in_postgres(&database.file, name);
         if let Some(other) = included.filter(|other| other.value != value && !is_overridden) {
-            let file = &database.file;
-            drafts.note(format!(
-                "{}, which {file} includes, sets {name} to {}: take that out, as it wins if it comes after the line in {file}",
-                other.place, other.value
-            ));
+            drafts.note(overridden(&database.file, &other));
         }
     }
     limits(drafts, database, needs);
@@ -69,14 +67,20 @@ pub(super) fn innodb(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[
             .source("MySQL Reference Manual, Enabling Large Page Support")
             .restart(restart(database)),
     );
-    if let Some(place) = drafts.host.large_pages_are_off_at(&database.file) {
-        let file = &database.file;
-        drafts.note(format!(
-            "{place}, which {file} includes, sets large-pages to off: take that out, as it wins if it comes after the line in {file}"
-        ));
+    let included = drafts.host.included_in_mysql(&database.file, "large_pages");
+    if let Some(other) = included.filter(|other| !is_on(&other.value)) {
+        drafts.note(overridden(&database.file, &other));
     }
     limits(drafts, database, needs);
     shared(drafts, &sharer(&database.user, database.service.as_deref(), needs))
+}
+
+/// That a file that another one includes may win over the line that a plan puts into that one.
+fn overridden(file: &str, other: &Setting) -> String {
+    let Setting { place, name, value } = other;
+    format!(
+        "{place}, which {file} includes, sets {name} to {value}: take that out, as it wins if it comes after the line in {file}"
+    )
 }
 
 fn restart(database: &DatabaseGoal) -> String {

@@ -1,6 +1,6 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
-use host::config::mysql::{self, Options};
+use host::config::mysql::Options;
 use host::config::postgres::Configuration;
 use host::config::{Config, Distribution, Setting};
 use host::snapshot::Pool;
@@ -84,18 +84,13 @@ impl<'a> Host<'a> {
     /// What a file that PostgreSQL's configuration includes sets, if that comes last.
     pub(super) fn included_in_postgres(&self, configuration: &str, name: &str) -> Option<Setting> {
         let read = Configuration::read(self.source, "", configuration).ok()?;
-        read.included(name).cloned()
+        read.settings.last_outside(configuration, name).cloned()
     }
 
-    /// Where a file that MySQL's option file includes sets `large-pages` to off, if that comes last.
-    pub(super) fn large_pages_are_off_at(&self, option_file: &str) -> Option<String> {
-        let options = Options::read(self.source, "", option_file).ok()?;
-        let last = options
-            .settings
-            .last("large_pages")
-            .filter(|last| !mysql::is_on(&last.value))?;
-        let is_included = !last.place.starts_with(&format!("{option_file}:"));
-        is_included.then(|| last.place.clone())
+    /// Likewise what a file that MySQL's option file includes sets.
+    pub(super) fn included_in_mysql(&self, option_file: &str, name: &str) -> Option<Setting> {
+        let read = Options::read(self.source, "", option_file).ok()?;
+        read.settings.last_outside(option_file, name).cloned()
     }
 
     /// Is this directory there?

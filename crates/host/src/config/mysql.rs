@@ -134,11 +134,16 @@ pub fn is_on(value: &str) -> bool {
 }
 
 /// `large-pages` among a server's arguments, or else in its option files, the last of which wins.
-pub(crate) fn large_pages(source: &Source, root: &str, arguments: &[String]) -> Reading<Option<Setting>> {
+/// `typed_in` is the place of the arguments.
+pub(crate) fn large_pages(
+    source: &Source,
+    root: &str,
+    (arguments, typed_in): (&[String], &str),
+) -> Reading<Option<Setting>> {
     let typed = arguments.iter().rev().filter_map(|word| pair(word.strip_prefix("--")?));
     let mut typed = typed.filter(|(name, _)| name == NAME);
     if let Some((name, value)) = typed.next() {
-        let place = String::new();
+        let place = typed_in.to_owned();
         return Reading::Known(Some(Setting { place, name, value }));
     }
     let files = named(arguments).map_or_else(|| FILES.to_vec(), |named| vec![named]);
@@ -232,7 +237,7 @@ mod tests {
         let source = Source::from_tree("made", tree);
         let of = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let found = large_pages(&source, "/proc/7/root", &words);
+            let found = large_pages(&source, "/proc/7/root", (&words, "cmdline"));
             found
                 .known()
                 .cloned()
@@ -241,12 +246,12 @@ mod tests {
         };
         let pair = |value: &str, place: &str| Some((value.to_owned(), place.to_owned()));
         assert_eq!(of(&["mysqld"]), pair("ON", "/etc/my.cnf:2"));
-        assert_eq!(of(&["mysqld", "--large-pages=0"]), pair("0", ""));
-        assert_eq!(of(&["mysqld", "--skip-large-pages"]), pair("OFF", ""));
+        assert_eq!(of(&["mysqld", "--large-pages=0"]), pair("0", "cmdline"));
+        assert_eq!(of(&["mysqld", "--skip-large-pages"]), pair("OFF", "cmdline"));
         let both = Tree::new()
             .file("/etc/my.cnf", "[mysqld]\nlarge-pages\n")
             .file("/etc/mysql/my.cnf", "[mysqld]\nlarge-pages = 0\n");
-        let last = large_pages(&Source::from_tree("made", both), "", &[]);
+        let last = large_pages(&Source::from_tree("made", both), "", (&[], "cmdline"));
         let place = last.known().and_then(|last| Some(last.as_ref()?.place.as_str()));
         assert_eq!(place, Some("/etc/mysql/my.cnf:2"));
         assert_eq!(option_file(&source, "", &[]), None);

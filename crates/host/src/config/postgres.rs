@@ -29,17 +29,6 @@ impl Configuration {
             files: files.read,
         })
     }
-
-    /// What holds in the end, if an included file says it.
-    pub fn included(&self, name: &str) -> Option<&Setting> {
-        let last = self.settings.last(name)?;
-        let first = self.files.first()?;
-        let is_of_first = last
-            .place
-            .strip_prefix(first.as_str())
-            .is_some_and(|rest| rest.starts_with(':'));
-        (!is_of_first).then_some(last)
-    }
 }
 
 struct Lines(Vec<Setting>);
@@ -104,8 +93,20 @@ mod tests {
         assert_eq!(last("shared_buffers"), Some(("1GB", "/etc/pg/postgresql.conf:1")));
         assert_eq!(last("wal_buffers"), Some(("3MB", "/etc/pg/more.conf:1")));
         assert_eq!(last("work_mem"), Some(("4MB", "/etc/pg/postgresql.conf:4")));
-        assert_eq!(read.included("huge_pages").map(|last| last.value.as_str()), Some("off"));
-        assert_eq!((read.included("work_mem"), read.included("none")), (None, None));
+        let main = "/etc/pg/postgresql.conf";
+        assert_eq!(
+            read.settings
+                .last_outside(main, "huge_pages")
+                .map(|last| last.value.as_str()),
+            Some("off")
+        );
+        assert_eq!(
+            (
+                read.settings.last_outside(main, "work_mem"),
+                read.settings.last_outside(main, "none")
+            ),
+            (None, None)
+        );
         assert_eq!(read.files.len(), 4);
     }
 }

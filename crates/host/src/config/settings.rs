@@ -25,6 +25,12 @@ impl Settings {
         self.0.iter().rev().find(|line| line.name == name)
     }
 
+    /// The setting that holds in the end, if another file than this one makes it.
+    pub fn last_outside(&self, file: &str, name: &str) -> Option<&Setting> {
+        let is_inside = |line: &Setting| line.place.rsplit_once(':').is_some_and(|(path, _)| path == file);
+        self.last(name).filter(|line| !is_inside(line))
+    }
+
     /// The setting that holds in the end, as a number.
     ///
     /// # Errors

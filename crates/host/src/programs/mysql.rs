@@ -4,7 +4,7 @@ use model::{Cause, Reading, Unread};
 
 use super::{Program, Setting};
 use crate::Source;
-use crate::config::mysql;
+use crate::config::{self, mysql};
 
 /// A capture holds the files of the host alone, so that of a server in a container it has none.
 fn root(source: &Source, program: &Program, is_container: bool) -> Option<String> {
@@ -27,13 +27,8 @@ pub(super) fn large_pages(source: &Source, program: &Program, is_container: bool
         return Reading::Unread(Unread::new(Cause::Absent, "my.cnf", why));
     };
     let of_arguments = |arguments: &Vec<String>| {
-        let setting = mysql::large_pages(source, &root, arguments).into_result()?;
-        Ok(setting.map(|setting| Setting {
-            value: setting.value,
-            place: Some(setting.place)
-                .filter(|place| !place.is_empty())
-                .unwrap_or_else(|| program.file("cmdline")),
-        }))
+        let setting = mysql::large_pages(source, &root, (arguments, &program.file("cmdline"))).into_result()?;
+        Ok(setting.map(|config::Setting { value, place, .. }| Setting { value, place }))
     };
     program.arguments.as_ref().and_then(of_arguments)
 }
