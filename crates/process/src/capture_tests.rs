@@ -72,6 +72,13 @@ fn a_program_that_waits_has_no_windows() {
 
 /// A program in C, stepped in windows of at most so long, which has to end with success; none without a compiler.
 fn run_stepped(source: &str, window: Duration) -> Option<Captured> {
+    let (captured, status) = ended_stepped(source, window)?;
+    assert!(status.success(), "{status}");
+    Some(captured)
+}
+
+/// With how it ended.
+fn ended_stepped(source: &str, window: Duration) -> Option<(Captured, std::process::ExitStatus)> {
     if std::process::Command::new("cc").arg("--version").output().is_err() {
         testing::missing("cc");
         return None;
@@ -87,8 +94,7 @@ fn run_stepped(source: &str, window: Duration) -> Option<Captured> {
     let (captured, process) = captured_within(&[&program.to_string_lossy()], Duration::from_secs(60), window);
     assert!(captured.has_ended);
     let done = process.end().expect("its end");
-    assert!(done.ended.status.success(), "{}", done.ended.status);
-    Some(captured)
+    Some((captured, done.ended.status))
 }
 
 /// A loop that saves and restores the CPU's flags, as compiled Java code does. The stack pointer stays out of the red zone.
@@ -199,4 +205,98 @@ fn a_thread_that_waits_for_another_one_while_it_is_stepped_does_not_hide_what_th
         .map(|(at, window)| (at, window.instructions))
         .collect();
     assert!(seen.len() > 2 && captured.has_threads, "{seen:?}");
+}
+
+/// One thread works until it is stepped, while two others sleep and work. Then it does what `END` says: `WORKS` 0 is the first thread, 1 another one.
+const ENDS: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int is_traced(void) {
+    char text[512] = { 0 };
+    int status = open("/proc/thread-self/status", O_RDONLY);
+    int is = read(status, text, sizeof text - 1) > 0 && !strstr(text, "TracerPid:\t0\n");
+    close(status);
+    return is;
+}
+static volatile int other;
+static char state_of_other(void) {
+    char path[64], text[512] = { 0 };
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", other);
+    int stat = open(path, O_RDONLY);
+    if (read(stat, text, sizeof text - 1) <= 0)
+        return '?';
+    close(stat);
+    return strrchr(text, ')')[2];
+}
+static void *sleeps(void *unused) {
+    for (;;) {
+        for (volatile long i = 0; i < 100000; i++);
+        usleep(2000);
+    }
+    return unused;
+}
+static void *pauses(void *unused) {
+    other = syscall(SYS_gettid);
+    for (;;)
+        pause();
+    return unused;
+}
+static void *works(void *unused) {
+    while (!is_traced())
+        for (volatile long i = 0; i < 100000; i++);
+    END;
+    return unused;
+}
+int main(void) {
+    pthread_t threads[3];
+    if (pthread_create(&threads[0], NULL, sleeps, NULL) || pthread_create(&threads[1], NULL, pauses, NULL))
+        return 1;
+    while (!other);
+    if (!WORKS)
+        works(NULL);
+    if (pthread_create(&threads[2], NULL, works, NULL))
+        return 1;
+    pthread_join(threads[2], NULL);
+    return 0;
+}
+"#;
+
+/// How [`ENDS`] ends, of both threads.
+fn ends(end: &str) -> Vec<std::process::ExitStatus> {
+    let program = |works: &str| ENDS.replace("END", end).replace("WORKS", works);
+    let ended = ["0", "1"]
+        .iter()
+        .filter_map(|works| ended_stepped(&program(works), Duration::from_secs(5)));
+    ended.map(|(_, status)| status).collect()
+}
+
+#[test]
+fn the_other_threads_stand_still_while_one_is_stepped_and_go_on_behind_it() {
+    for status in ends("while (state_of_other() != 't'); while (state_of_other() != 'S'); exit(0)") {
+        assert!(status.success(), "{status}");
+    }
+}
+
+#[test]
+fn a_process_that_ends_while_one_of_its_threads_is_stepped_ends_as_it_would() {
+    use std::os::unix::process::ExitStatusExt;
+    for status in ends("_exit(7)") {
+        assert_eq!(status.code(), Some(7), "{status}");
+    }
+    for status in ends("kill(getpid(), SIGKILL)") {
+        assert_eq!(status.signal(), Some(9), "{status}");
+    }
+    for status in ends(r#"execl("/bin/sh", "sh", "-c", "exit 5", NULL)"#) {
+        assert_eq!(status.code(), Some(5), "{status}");
+    }
+    // The thread alone, and then its process.
+    for status in ends(r#"signal(SIGALRM, _exit); alarm(2); pthread_exit(NULL)"#) {
+        assert!(status.success() || status.code() == Some(14), "{status}");
+    }
 }

@@ -1,28 +1,23 @@
 //! A window of a program's run: one thread is stepped instruction by instruction, and its accesses are read off its registers.
 //!
-//! The thread runs as slowly as that for the time of the window only. Nothing of the program is changed but, for that time, the CPU
-//! that the thread runs on.
+//! The thread runs as slowly as that for the time of the window only, and the other threads of its process stand still. Nothing of the program is changed but, for
+//! that time, the CPU that the thread runs on.
 
 mod operands;
+mod others;
 mod syscall;
+mod taken;
 
 use std::io;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use host::Source;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use self::operands::Operands;
 pub use self::operands::Touch;
-use self::syscall::Stop;
+use self::others::Others;
+use self::taken::Taken;
 use super::handles::by_number;
-
-/// How often a thread that is in the kernel is looked at.
-const POLL_PERIOD: Duration = Duration::from_micros(200);
-/// A window ends with a system call that takes longer: other threads work then, and are not seen before.
-const LONGEST_CALL: Duration = Duration::from_millis(100);
 
 /// What a thread did while it was stepped.
 #[derive(Clone, Debug, Default)]
@@ -44,133 +39,20 @@ pub struct Bound {
     pub time: Duration,
 }
 
-/// Steps a thread of a process. It may end during this, or wait in the kernel for longer than [`LONGEST_CALL`]; then the window is shorter.
+/// Steps a thread of a process. It may end during this, or wait in the kernel for longer than [`taken::LONGEST_CALL`]; then the window is shorter.
 ///
 /// # Errors
 /// The kernel's: such a thread cannot be traced, as one that another tool traces.
 pub fn window(process: u32, thread: u32, bound: Bound, stop: &dyn Fn() -> bool) -> io::Result<Window> {
+    // Let go after the stepped one.
+    let mut others = Others::stop(process, thread);
     let _pinned = Pinned::together(thread);
-    syscall::seize(thread)?;
-    let mut taken = Taken {
-        thread,
-        process,
-        signal: 0,
-        is_stopped: false,
-    };
-    syscall::interrupt(thread)?;
     let mut window = Window::default();
-    taken.is_stopped = true;
-    let first = syscall::stopped(thread, process, true)?;
-    match first {
-        Some(Stop::Gone) | None => {
-            taken.is_stopped = false;
-            return Ok(window);
-        }
-        Some(Stop::Signal(signal)) => taken.signal = signal,
-        Some(Stop::Step | Stop::Asked) => {}
+    let mut taken = Taken::ask(process, thread)?;
+    if taken.wait()? {
+        taken.run(&mut others, bound, stop, &mut window)?;
     }
-    taken.run(bound, stop, &mut window)?;
     Ok(window)
-}
-
-/// A thread that is traced; it is let go on every way out.
-struct Taken {
-    thread: u32,
-    process: u32,
-    /// To be delivered when it goes on.
-    signal: i32,
-    is_stopped: bool,
-}
-
-impl Taken {
-    fn run(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
-        let mut operands = Operands::new();
-        let until = Instant::now() + bound.time;
-        for number in 0..bound.steps {
-            if number % 256 == 0 && (stop() || Instant::now() >= until) {
-                break;
-            }
-            let registers = syscall::registers(self.thread)?;
-            let code =
-                |bytes: &mut [u8; operands::LONGEST]| syscall::memory(self.thread, registers.rip, bytes).unwrap_or(0);
-            let next = operands.next(&registers, code, &mut window.touched, &mut window.hidden);
-            window.instructions += u64::from(!next.is_another);
-            if let Some(behind) = next.pops_flags
-                && self.signal == 0
-                && syscall::pop_flags(self.thread, &registers, behind)?
-            {
-                continue;
-            }
-            let signal = std::mem::take(&mut self.signal);
-            syscall::step(self.thread, signal)?;
-            self.is_stopped = false;
-            let stopped = if next.is_call {
-                self.stopped_by(until.min(Instant::now() + LONGEST_CALL), stop)?
-            } else {
-                syscall::stopped(self.thread, self.process, true)?
-            };
-            match stopped {
-                Some(Stop::Step) => {
-                    self.is_stopped = true;
-                    if next.pushes_flags && (signal == 0 || syscall::has_pushed(self.thread, &registers)?) {
-                        syscall::hide_trap_flag(self.thread)?;
-                    }
-                }
-                Some(Stop::Signal(signal)) => (self.is_stopped, self.signal) = (true, signal),
-                Some(Stop::Asked) => {
-                    self.is_stopped = true;
-                    break;
-                }
-                Some(Stop::Gone) | None => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// Like a wait that ends: a call of the kernel may take for ever.
-    fn stopped_by(&self, until: Instant, stop: &dyn Fn() -> bool) -> io::Result<Option<Stop>> {
-        loop {
-            let stopped = syscall::stopped(self.thread, self.process, false)?;
-            if stopped.is_some() || stop() {
-                return Ok(stopped);
-            }
-            if Instant::now() >= until {
-                syscall::interrupt(self.thread)?;
-                return syscall::stopped(self.thread, self.process, true);
-            }
-            thread::sleep(POLL_PERIOD);
-        }
-    }
-}
-
-impl Drop for Taken {
-    /// A thread has to be stopped to be let go. Each call fails only if it has ended.
-    fn drop(&mut self) {
-        if !self.is_stopped && syscall::interrupt(self.thread).is_ok() {
-            match syscall::stopped(self.thread, self.process, true) {
-                Ok(Some(Stop::Signal(signal))) => self.signal = signal,
-                Ok(Some(Stop::Step | Stop::Asked)) => {}
-                Ok(Some(Stop::Gone) | None) | Err(_) => return,
-            }
-        }
-        // Asked to stop within a call of the kernel, it stops before the trap of that step reaches it, which would end the program later.
-        if has_pending_trap(self.process, self.thread) && syscall::step(self.thread, 0).is_ok() {
-            let _ = syscall::stopped(self.thread, self.process, true);
-        }
-        let _ = syscall::clear_trap_flag(self.thread);
-        let _ = syscall::let_go(self.thread, self.signal);
-    }
-}
-
-/// Does a thread have a SIGTRAP that was not delivered yet?
-fn has_pending_trap(process: u32, thread: u32) -> bool {
-    const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
-    let status = Source::live().text(&format!("/proc/{process}/task/{thread}/status"));
-    let pending = status.known().and_then(|text| {
-        let mask = text.lines().find_map(|line| line.strip_prefix("SigPnd:"))?;
-        u64::from_str_radix(mask.trim(), 16).ok()
-    });
-    pending.is_some_and(|pending| pending & TRAP != 0)
 }
 
 /// Both threads on one CPU: a step takes a quarter of the time. It is as before when this is dropped.

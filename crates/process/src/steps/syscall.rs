@@ -34,9 +34,10 @@ fn checked(result: libc::c_long) -> io::Result<()> {
     }
 }
 
-/// Takes a thread without stopping it; it lives on if this process ends.
+/// Takes a thread without stopping it; it lives on if this process ends. It stops when it is about to end, as by SIGKILL: that it has ended is known no sooner
+/// than that its other threads have, which may be traced as well.
 pub(super) fn seize(thread: u32) -> io::Result<()> {
-    request(libc::PTRACE_SEIZE, thread, 0)
+    request(libc::PTRACE_SEIZE, thread, libc::PTRACE_O_TRACEEXIT as usize)
 }
 
 pub(super) fn interrupt(thread: u32) -> io::Result<()> {
@@ -66,6 +67,11 @@ pub(super) fn registers(thread: u32) -> io::Result<Registers> {
     })?;
     // SAFETY: all-zero is valid in numbers, and the kernel filled it in.
     Ok(unsafe { registers.assume_init() })
+}
+
+/// Is the call that a thread is about to make one that starts another program in its process?
+pub(super) fn is_exec(registers: &Registers) -> bool {
+    [libc::SYS_execve, libc::SYS_execveat].contains(&registers.rax.cast_signed())
 }
 
 /// Memory of another process; fewer bytes where it ends.

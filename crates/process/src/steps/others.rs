@@ -1,0 +1,46 @@
+//! The other threads of a process, which stand still for the time of a window.
+//!
+//! To them a thread that is stepped seems to hang. Go's scheduler gives its work to another thread after 10 ms, and a virtual machine may do the like.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::Source;
+
+use super::taken::Taken;
+use crate::tree;
+
+/// A thread that has not stopped by then is in the kernel for longer, and does nothing else.
+const PATIENCE: Duration = Duration::from_millis(100);
+const POLL_PERIOD: Duration = Duration::from_micros(200);
+
+/// They go on when this is dropped.
+pub(super) struct Others {
+    /// The first thread last: it is not gone before the others are.
+    taken: Vec<Taken>,
+}
+
+impl Others {
+    /// Stops all threads of a process but one. Those that cannot be traced go on.
+    pub(super) fn stop(process: u32, thread: u32) -> Self {
+        let mut threads = tree::tasks(&Source::live(), process);
+        threads.retain(|&other| other != thread);
+        threads.sort_by_key(|&other| other == process);
+        let mut taken: Vec<Taken> = threads
+            .into_iter()
+            .filter_map(|other| Taken::ask(process, other).ok())
+            .collect();
+        let until = Instant::now() + PATIENCE;
+        for one in &mut taken {
+            while !one.is_still().unwrap_or(true) && Instant::now() < until {
+                thread::sleep(POLL_PERIOD);
+            }
+        }
+        Self { taken }
+    }
+
+    /// They go on.
+    pub(super) fn let_go(&mut self) {
+        self.taken.clear();
+    }
+}
