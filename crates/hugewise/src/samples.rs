@@ -67,6 +67,7 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
             got: [(kind, bytes)].into_iter().collect(),
             proof: "smaps".to_owned(),
         },
+        frames: None,
         not_measured: None,
         stopped: Some(Stopped::Interval),
         dropped: Dropped {
@@ -97,6 +98,7 @@ pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
             got: Backing::new(),
             proof: "smaps".to_owned(),
         },
+        frames: None,
         not_measured: Some("the pool is empty; run without --no-pool".to_owned()),
         stopped: None,
         ..measured(kind, bytes, (1.0, 0.0))
@@ -262,6 +264,7 @@ fn operation(name: &str, done: bool) -> Operation {
         }),
         emulated: true,
         per_operation: [("exits".to_owned(), 3.0)].into(),
+        frames: None,
         not_measured: (!done).then(|| "the guest faulted".to_owned()),
     }
 }

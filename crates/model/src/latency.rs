@@ -127,6 +127,9 @@ pub struct Point {
     pub quiet: Option<Quiet>,
     /// What was asked for and what smaps or PAGEMAP_SCAN prove.
     pub backing: Backed,
+    /// Where the frames of a working set on base pages lie; absent of other kinds, and where the kernel hides frame numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
     /// Why there is neither `ns` nor `bound`, in one sentence that says what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
@@ -190,6 +193,54 @@ pub struct Backed {
     pub proof: String,
 }
 
+/// Where the frames of base pages lie in memory. In a guest, frames that do not follow each other have their entries of the host's page table in
+/// different cache lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Frames {
+    /// Pages by the length of their run, in which one frame follows the other: 1, 2 to 3, 4 to 7 and so on; the last number is of 512 and more.
+    pub pages_by_run: [u64; RUN_LENGTHS],
+    /// The size of all 2 MiB ranges of memory that hold any of the frames.
+    pub spread: Bytes,
+}
+
+/// Lengths of runs that are distinguished.
+pub const RUN_LENGTHS: usize = 10;
+
+impl Frames {
+    /// Of frame numbers in the order of their pages; none of no page.
+    pub fn of(frames: impl IntoIterator<Item = u64>) -> Option<Self> {
+        let mut pages_by_run = [0; RUN_LENGTHS];
+        let mut ranges = std::collections::BTreeSet::new();
+        let mut count = |run: u64| {
+            if let Some(power) = run.checked_ilog2() {
+                pages_by_run[(power as usize).min(RUN_LENGTHS - 1)] += run;
+            }
+        };
+        let (mut run, mut next) = (0, None);
+        for frame in frames {
+            if next != Some(frame) {
+                count(run);
+                run = 0;
+            }
+            ranges.insert(frame / FRAMES_OF_RANGE);
+            (run, next) = (run + 1, Some(frame + 1));
+        }
+        count(run);
+        let spread = Bytes::mib(2 * ranges.len() as u64);
+        (!ranges.is_empty()).then_some(Self { pages_by_run, spread })
+    }
+
+    /// Pages in a run, on average.
+    pub fn mean_run(&self) -> f64 {
+        let runs = |(power, &pages): (usize, &u64)| pages as f64 / f64::from(1_u32 << power);
+        let runs: f64 = self.pages_by_run.iter().enumerate().map(runs).sum();
+        self.pages_by_run.iter().sum::<u64>() as f64 / runs.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Base pages of a 2 MiB range.
+const FRAMES_OF_RANGE: u64 = 512;
+
 /// Why a point stopped sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -235,7 +286,7 @@ pub struct Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Backed, Dropped, Pattern, Point};
+    use super::{Access, Backed, Dropped, Frames, Pattern, Point};
     use crate::{Backing, Bytes, PageKind};
 
     #[test]
@@ -256,6 +307,7 @@ mod tests {
                 got: Backing::new(),
                 proof: "smaps".to_owned(),
             },
+            frames: None,
             not_measured: None,
             stopped: None,
             dropped: Dropped::default(),
@@ -266,6 +318,16 @@ mod tests {
         let visits = json.as_object_mut().and_then(|fields| fields.remove("visits"));
         assert_eq!(visits, Some(serde_json::json!([1.5, 2.5])));
         assert!(serde_json::from_value::<Point>(json).expect("shape").visits.is_empty());
+    }
+
+    #[test]
+    fn frames_are_counted_by_the_length_of_their_runs() {
+        let frames = [7, 100, 101, 102, 4096, 4097, 3].into_iter().chain(8192..9192);
+        let frames = Frames::of(frames).expect("pages");
+        assert_eq!(frames.pages_by_run, [2, 5, 0, 0, 0, 0, 0, 0, 0, 1000]);
+        assert_eq!(frames.spread, Bytes::mib(8), "0 to 511, 4096 to 4607, 8192 to 9215");
+        assert!((frames.mean_run() - 1007.0 / (2.0 + 2.5 + 1000.0 / 512.0)).abs() < 1e-9);
+        assert_eq!(Frames::of([]), None);
     }
 
     #[test]

@@ -30,6 +30,7 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
         caches: WalkCaches([32, 4, 2, 0]),
         host_caches: WalkCaches([32, 4, 2, 0]),
         nested_tlb: 128,
+        scatter: None,
         data_caches: Vec::new(),
         with_data: false,
         shared: Shared::InOrder,

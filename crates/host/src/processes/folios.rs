@@ -120,15 +120,17 @@ enum Folio {
     Other,
 }
 
+/// What a reader without the right to see frame numbers gets.
+pub(super) fn hidden() -> Unread {
+    let why = "frame numbers are hidden without CAP_SYS_ADMIN: run with sudo";
+    Unread::new(Cause::Denied, PAGEMAP, why)
+}
+
 fn folio(pagemap: &File, kpageflags: &File, first_page: u64, pages: u64) -> Result<Folio, Unread> {
     let virtual_pages: Vec<PageWord> = read_words(pagemap, PAGEMAP, first_page, pages)?.map(PageWord).collect();
     let frames: Vec<Option<u64>> = virtual_pages.iter().map(|page| page.frame()).collect();
     if frames.contains(&Some(0)) {
-        return Err(Unread::new(
-            Cause::Denied,
-            PAGEMAP,
-            "frame numbers are hidden without CAP_SYS_ADMIN: run with sudo",
-        ));
+        return Err(hidden());
     }
     let Some(first) = one_piece(&frames) else {
         return Ok(Folio::Other);
@@ -164,7 +166,7 @@ fn judge(flags: &[PageFlags], pages: usize) -> Folio {
 }
 
 /// Reads up to `count` words from the `first`-th on; fewer at the end of the file.
-fn read_words(file: &File, path: &str, first: u64, count: u64) -> Result<impl Iterator<Item = u64>, Unread> {
+pub(super) fn read_words(file: &File, path: &str, first: u64, count: u64) -> Result<impl Iterator<Item = u64>, Unread> {
     let mut bytes = vec![0; count as usize * WORD];
     let read =
         read_full(file, &mut bytes, first.saturating_mul(WORD as u64)).map_err(|error| Unread::of_io(path, &error))?;

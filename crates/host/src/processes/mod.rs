@@ -4,6 +4,7 @@
 //! process's memory lock.
 
 mod folios;
+mod frames;
 mod held;
 mod limits;
 mod lines;
@@ -22,6 +23,7 @@ pub mod status;
 mod why;
 
 pub use folios::{FolioSample, own_range_mthp};
+pub use frames::own_frames;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;
 pub use list::list;

@@ -224,6 +224,10 @@ fn assumption(reading: RowReading) -> &'static str {
         RowReading::RandomReplacement => {
             "data caches behind the first one replace lines at random where that explains the measured latencies better than LRU"
         }
+        RowReading::MiddleOfRange => "a TLB level that was measured as a range has as many entries as its middle",
+        RowReading::FramesInOrder => {
+            "base pages lie on frames in order, for want of a measurement as root: scattered ones cost more behind a hypervisor"
+        }
     }
 }
 

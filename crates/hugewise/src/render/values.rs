@@ -30,6 +30,7 @@ fn what(what: What) -> String {
         What::CacheBytes { level } => format!("cache level {level}"),
         What::Cost(unknown) => name(unknown).to_owned(),
         What::CoreClock => "core clock, GHz".to_owned(),
+        What::FrameRun => "base pages on frames in a row".to_owned(),
     }
 }
 

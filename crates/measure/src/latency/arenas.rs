@@ -8,7 +8,8 @@ use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, SLOTS, Slot};
 use chase::thread::Pinned;
-use model::latency::{Backed, Pattern};
+use host::processes;
+use model::latency::{Backed, Frames, Pattern};
 use model::{Bytes, NotMeasured, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -100,6 +101,13 @@ impl Held {
         let first = |bytes| proof::prove(self.kind, field.rings.arena().address(), bytes);
         let (backed, why) = first(bytes);
         (backed, why.or_else(|| first(field.reach(bytes)).1))
+    }
+
+    /// Where the frames of the first `bytes` lie, on base pages; none where the kernel hides it.
+    pub(super) fn frames(&self, bytes: Bytes) -> Option<Frames> {
+        let field = self.field.as_ref().ok().filter(|_| self.kind == PageKind::Base)?;
+        let start = field.rings.arena().address();
+        processes::own_frames(start, bytes.as_usize()).known().cloned()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::latency::{Bound, Convergence, Point, Stopped};
+use model::latency::{Bound, Convergence, Frames, Point, Stopped};
 use model::{Bytes, Estimate, NotMeasured, Warning};
 
 use super::Error;
@@ -32,6 +32,7 @@ struct Measured {
     samples: Samples,
     backed: model::latency::Backed,
     reason: Option<NotMeasured>,
+    frames: Option<Frames>,
 }
 
 impl Outcome {
@@ -55,6 +56,7 @@ impl Outcome {
                 samples,
                 backed,
                 reason,
+                frames: held.frames(target.bytes),
             });
         }
         self.unlocked.extend(arenas.unlocked().iter().map(ToString::to_string));
@@ -227,6 +229,7 @@ impl Measured {
             cycles: self.samples.cycles().filter(|_| given && in_core),
             quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),
+            frames: self.frames.clone(),
             not_measured: self.reason.as_ref().map(ToString::to_string),
             stopped: self.samples.stopped().filter(|_| given),
             dropped: self.samples.dropped(),

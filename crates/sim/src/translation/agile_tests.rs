@@ -16,6 +16,7 @@ fn spec(levels: u8) -> WalkerSpec {
         caches: WalkCaches::NONE,
         host_caches: WalkCaches::NONE,
         nested_tlb: 0,
+        scatter: None,
         data_caches: Vec::new(),
         with_data: false,
         shared: Shared::InOrder,

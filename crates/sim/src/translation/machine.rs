@@ -13,6 +13,7 @@ use super::access::Side;
 use super::caches::{Cache, PLACES};
 use super::level::Array;
 use super::radix::WalkCaches;
+use super::scatter::Scatter;
 use super::values::Value;
 use crate::cpus::{self, Cpu, PageSize, TlbRow};
 use crate::typed_file::TypedFile;
@@ -88,6 +89,8 @@ struct Typed {
     remote_tables: Option<f64>,
     remote_cost: Option<f64>,
     agile_interval: Option<u64>,
+    frame_run: Option<f64>,
+    frame_spread: Option<PageSize>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -217,8 +220,19 @@ impl Typed {
         })
     }
 
-    fn surroundings(&self) -> Surroundings {
+    /// Where base pages lie, if their run and spread are given; what is wrong with them otherwise.
+    fn scatter(&self) -> Result<Option<Scatter>, &'static str> {
+        match (self.frame_run, self.frame_spread) {
+            (None, None) => Ok(None),
+            (Some(run), Some(spread)) if (1.0..=512.0).contains(&run) => Ok(Some(Scatter::even(run, spread.0))),
+            (Some(_), Some(_)) => Err("frame_run: expected 1 to 512 pages"),
+            _ => Err("frame_run and frame_spread: give both or none"),
+        }
+    }
+
+    fn surroundings(&self, scatter: Option<Scatter>) -> Surroundings {
         Surroundings {
+            scatter,
             vcpus: self.vcpus,
             ipi: self.ipi_cycles,
             ipi_exits: self.ipi_exits,
@@ -234,9 +248,10 @@ impl Typed {
         if !matches!(levels, 4 | 5) {
             return Err(MachineError::Levels(id.to_owned(), levels));
         }
-        let surroundings = self.surroundings();
+        let of_file = |why| MachineError::Surroundings(id.to_owned(), why);
+        let surroundings = self.surroundings(self.scatter().map_err(of_file)?);
         if let Some(why) = surroundings.wrong() {
-            return Err(MachineError::Surroundings(id.to_owned(), why));
+            return Err(of_file(why));
         }
         let arrays = arrays(id, &self.tlb.unwrap_or_default(), &mut readings)?;
         let mut pages: Vec<Bytes> = self

@@ -6,13 +6,15 @@ mod curve;
 mod facts;
 mod far;
 
-use model::tlb::{Hash, Index, Level, Ways};
+use model::tlb::{Entries, Hash, Index, Level, Ways};
 use model::{Bytes, PageKind};
 
 use super::access::Side;
 use super::caches::Cache;
 use super::level::{Array, Held};
-use super::machine::{Machine, MachineError};
+use super::machine::{Machine, MachineError, RowReading};
+use super::range::Range;
+use super::scatter::Scatter;
 use super::study::unknown;
 use super::unknown::{LATENCIES, Unknown};
 pub use super::values::{From, Value, What};
@@ -50,6 +52,7 @@ pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, 
     if machine.arrays.is_empty() {
         return Err(MachineError::NoTlbHere);
     }
+    frames(&mut machine, measured, &mut values);
     costs(&mut machine, measured, row.as_deref(), &mut values);
     far(&mut machine, measured, &mut values);
     let swept = unknown(&machine, &[]).into_iter().map(|sweep| Value {
@@ -92,7 +95,23 @@ fn cache(size: Bytes, ways: u32) -> Option<Cache> {
     (sets > 0).then(|| Cache::lru(sets, ways))
 }
 
-/// Exact levels from timing take the place of the table's.
+/// Where base pages lie: as those of the largest working set on them did. Only a host's page table depends on it.
+fn frames(machine: &mut Machine, measured: &Measured<'_>, values: &mut Vec<Value>) {
+    let Some((latency, source)) = measured.latency.filter(|_| measured.host_page.is_some()) else {
+        return;
+    };
+    let of_base = latency.points.iter().filter(|point| point.kind == PageKind::Base);
+    let largest = of_base.max_by_key(|point| point.bytes);
+    match largest.and_then(|point| point.frames.as_ref()) {
+        Some(frames) => {
+            machine.surroundings.scatter = Some(Scatter::of(frames));
+            values.push(Value::exact(What::FrameRun, frames.mean_run(), From::Measured, source));
+        }
+        None => machine.readings.push(RowReading::FramesInOrder),
+    }
+}
+
+/// Levels that timing shows take the place of the table's.
 fn tlbs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, values: &mut Vec<Value>) {
     let pages = [(PageKind::Base, measured.base_page), (PageKind::Thp, measured.pmd_page)];
     for (kind, page) in pages {
@@ -100,50 +119,107 @@ fn tlbs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, value
             let timed = measured
                 .tlb
                 .and_then(|(tlb, source)| Some((tlb.level(kind, level)?, source)));
-            let timed = timed.and_then(|(found, source)| Some((array(found, page)?, source)));
-            let (from, source) = match timed {
-                Some((array, source)) => {
-                    place(machine, array, page);
-                    (From::Measured, source.to_owned())
+            let known = machine.entries(page).get(usize::from(level) - 1).copied().unwrap_or(0);
+            let shown = timed.and_then(|(found, source)| Some((Shown::of(found, known)?, source)));
+            let what = What::TlbEntries { level, page };
+            match shown {
+                Some((shown, source)) => {
+                    place(machine, shown.array(level, page), page);
+                    if !shown.is_exact() {
+                        machine.readings.push(RowReading::MiddleOfRange);
+                    }
+                    let (from, source) = (From::Measured, source.to_owned());
+                    values.push(Value {
+                        what,
+                        value: shown.range(),
+                        from,
+                        source,
+                    });
                 }
-                None => (From::Table, of_table(row)),
-            };
-            let entries = machine.entries(page).get(usize::from(level) - 1).copied().unwrap_or(0);
-            if entries > 0 {
-                let what = What::TlbEntries { level, page };
-                values.push(Value::exact(what, entries as f64, from, &source));
+                None if known > 0 => values.push(Value::exact(what, known as f64, From::Table, &of_table(row))),
+                None => {}
             }
         }
     }
 }
 
-/// A level that timing shows in full.
-fn array(level: &Level, page: Bytes) -> Option<Array> {
-    let entries = level.entries?.value()?;
-    let ways = match level.ways? {
-        Ways::Count(ways) => ways,
-        Ways::Full => entries,
-    };
-    let sets = entries
-        .checked_div(ways)
-        .filter(|sets| sets * ways == entries && *sets > 0)?;
-    let hash = match level.index {
-        Some(Index::Xor) if sets.is_power_of_two() => Hash::Fold,
-        _ => Hash::Linear,
-    };
-    Some(Array {
-        level: level.level,
-        sides: vec![Side::Load, Side::Store],
-        holds: vec![Held {
-            page,
-            first: 0,
+/// A level as timing shows it.
+struct Shown {
+    entries: Entries,
+    sets: u32,
+    ways: u32,
+    hash: Hash,
+}
+
+/// Ways of a level whose ways timing does not show; few misses depend on them.
+const USUAL_WAYS: u32 = 16;
+/// The farthest that the ends of a range are apart for its middle to stand for it.
+const NEAR: f64 = 2.0;
+
+impl Shown {
+    /// In full; or as a narrow range, or without ways, where the table has nothing in its place.
+    fn of(level: &Level, of_table: u64) -> Option<Self> {
+        let entries = level.entries?;
+        match (entries.value(), level.ways) {
+            (Some(exact), Some(ways)) => Self::in_full(exact, ways, level.index),
+            _ if of_table == 0 && f64::from(entries.high) <= NEAR * f64::from(entries.low) => Some(Self {
+                entries,
+                sets: (entries.low.midpoint(entries.high) / USUAL_WAYS).max(1),
+                ways: USUAL_WAYS,
+                hash: Hash::Linear,
+            }),
+            _ => None,
+        }
+    }
+
+    fn in_full(entries: u32, ways: Ways, index: Option<Index>) -> Option<Self> {
+        let ways = match ways {
+            Ways::Count(ways) => ways,
+            Ways::Full => entries,
+        };
+        let sets = entries
+            .checked_div(ways)
+            .filter(|sets| sets * ways == entries && *sets > 0)?;
+        let hash = match index {
+            Some(Index::Xor) if sets.is_power_of_two() => Hash::Fold,
+            _ => Hash::Linear,
+        };
+        let entries = Entries::exactly(entries);
+        Some(Self {
+            entries,
             sets,
+            ways,
             hash,
-        }],
-        sets,
-        ways,
-        replacement: Replacement::Lru,
-    })
+        })
+    }
+
+    /// Is it as large as the only number that timing allows?
+    fn is_exact(&self) -> bool {
+        self.entries.value() == Some(self.sets * self.ways)
+    }
+
+    fn range(&self) -> Range {
+        let simulated = f64::from(self.sets * self.ways);
+        let (low, high) = (f64::from(self.entries.low), f64::from(self.entries.high));
+        Range::new(low.min(simulated), simulated, high.max(simulated))
+    }
+
+    fn array(&self, level: u8, page: Bytes) -> Array {
+        let Self { sets, ways, hash, .. } = *self;
+        Array {
+            level,
+            sides: vec![Side::Load, Side::Store],
+            holds: vec![Held {
+                page,
+                first: 0,
+                sets,
+                hash,
+            }],
+            sets,
+            ways,
+            replacement: Replacement::Lru,
+        }
+    }
 }
 
 /// Where the table agrees its array stays, which knows what else it holds.

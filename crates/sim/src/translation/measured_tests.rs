@@ -1,12 +1,14 @@
 //! The machine at hand takes what was measured, keeps what was not, and says which is which.
 
-use model::latency::Latency;
+use model::latency::{Frames, Latency};
 use model::tlb::Tlb;
 use model::{Bytes, PageKind};
 use serde_json::{Value as Json, json};
 
 use super::{From, Measured, What, here};
-use crate::translation::machine::Machine;
+use crate::translation::machine::{Machine, RowReading};
+use crate::translation::range::Range;
+use crate::translation::scatter::Scatter;
 use crate::translation::study::Unknown;
 
 fn data(text: &str) -> Json {
@@ -130,6 +132,60 @@ fn a_cpu_that_the_table_lacks_needs_its_tlbs_measured() {
     let machine = here(None, &measured(Some(&tlb), None)).expect("a machine");
     assert_eq!(machine.entries(Bytes::kib(4)), [60]);
     assert!(machine.values.iter().all(|value| value.from != From::Table));
+}
+
+#[test]
+fn a_range_stands_for_its_level_where_the_table_has_none_and_says_so() {
+    let mut tlb = tlb();
+    let base = Bytes::kib(4);
+    let entries = |tlb: &Tlb| {
+        let machine = here(None, &measured(Some(tlb), None)).expect("a machine");
+        let range = machine
+            .values
+            .iter()
+            .find(|value| value.what == What::TlbEntries { level: 1, page: base });
+        let is_said = machine.readings.contains(&RowReading::MiddleOfRange);
+        (machine.entries(base), range.map(|value| value.value), is_said)
+    };
+    assert_eq!(entries(&tlb), (vec![60], Some(Range::exactly(60.0)), false));
+    tlb.levels[0].entries = Some(model::tlb::Entries { low: 1792, high: 2048 });
+    let range = Range::new(1792.0, 1920.0, 2048.0);
+    assert_eq!(entries(&tlb), (vec![1920], Some(range), true));
+    // Its ways are not known.
+    tlb.levels[0].entries = Some(model::tlb::Entries::exactly(100));
+    tlb.levels[0].ways = None;
+    assert_eq!(entries(&tlb), (vec![96], Some(Range::new(96.0, 96.0, 100.0)), true));
+    // What may be anything is nothing.
+    tlb.levels[0].entries = Some(model::tlb::Entries { low: 64, high: 2048 });
+    assert!(here(None, &measured(Some(&tlb), None)).is_err());
+}
+
+#[test]
+fn base_pages_lie_where_the_largest_working_set_lay_and_without_a_host_that_is_nothing() {
+    let mut latency = latency(&STEPS);
+    let tlb = tlb();
+    latency.points.iter_mut().for_each(|point| point.kind = PageKind::Base);
+    let in_guest = |latency: &Latency, host_page| {
+        let asked = Measured {
+            host_page,
+            ..measured(Some(&tlb), Some(latency))
+        };
+        let machine = here(None, &asked).expect("a machine");
+        let is_assumed = machine.readings.contains(&RowReading::FramesInOrder);
+        (machine.surroundings.scatter, is_assumed)
+    };
+    let host = Some(Bytes::kib(4));
+    assert_eq!(in_guest(&latency, host), (None, true), "an older result, or no root");
+    let frames = |single: u64| Frames {
+        pages_by_run: [single, 0, 900, 0, 0, 0, 0, 0, 0, 0],
+        spread: Bytes::gib(4),
+    };
+    for (place, point) in latency.points.iter_mut().enumerate() {
+        point.frames = Some(frames(place as u64 * 100));
+    }
+    let largest = Scatter::of(&frames(700));
+    assert_eq!(in_guest(&latency, host), (Some(largest), false));
+    assert_eq!(in_guest(&latency, None), (None, false));
 }
 
 #[test]

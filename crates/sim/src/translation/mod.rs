@@ -32,6 +32,7 @@ mod recent;
 #[cfg(test)]
 mod reference;
 mod reuse;
+mod scatter;
 mod sets;
 mod shadow;
 mod shards;
@@ -62,6 +63,7 @@ pub use layout::{Backing, Layout, MOST_BACKINGS};
 pub use level::{Array, Held};
 pub use names::TooSpread;
 pub use radix::WalkCaches;
+pub use scatter::Scatter;
 pub use shadow::Exits;
 pub use shards::Shards;
 pub use walker::WalkCounts;

@@ -9,6 +9,7 @@ use super::caches::Read;
 use super::keep::Kept;
 use super::layout::{MOST_BACKINGS, shift};
 use super::radix::{Borrows, Lent, Radix, Walk, leaf};
+use super::scatter::Given;
 use super::touch::TouchSet;
 use super::uses::{self, Uses};
 use super::walker_spec::WalkerSpec;
@@ -28,6 +29,7 @@ pub(super) struct Nested {
     host: Radix,
     guest_levels: u8,
     tlb: Tlb,
+    frames: Option<Given>,
 }
 
 /// The nested TLB: host pages by [`Page::tag`], under LRU.
@@ -79,6 +81,7 @@ struct Translation<'a, 'b, T> {
     /// By class.
     pages: [Option<Page>; MOST_BACKINGS],
     tlb: &'a mut T,
+    frames: Option<&'a mut Given>,
     room: &'a mut [Read],
 }
 
@@ -98,6 +101,7 @@ impl<N: TouchSet<u64>> Borrows for Translation<'_, '_, N> {
                 },
             pages,
             tlb,
+            mut frames,
             room,
         } = self;
         let reads = Reads { room, count: 0 };
@@ -122,7 +126,11 @@ impl<N: TouchSet<u64>> Borrows for Translation<'_, '_, N> {
                 host.reads.push(Read::entry(address));
             }
             if let Some(page) = page.filter(|_| miss.nested_from > 0) {
-                host.walk(simd, walk.address, page);
+                let address = match &mut frames {
+                    Some(frames) if walk.leaf == 1 => frames.place(walk.address),
+                    _ => walk.address,
+                };
+                host.walk(simd, address, page);
             }
         }
         Listed {
@@ -161,6 +169,7 @@ impl Nested {
             host: Radix::new(spec.host_levels, spec.host_caches),
             guest_levels: spec.levels,
             tlb: Tlb::new(spec.nested_tlb),
+            frames: spec.scatter.map(Given::new),
         }
     }
 
@@ -175,18 +184,21 @@ impl Nested {
             *page = backing.host.map(|page| Page::new(shift(page)));
         }
         let mut host_references = 0;
+        let frames = self.frames.as_mut();
         let filled = reads.refill(most, Read::entry(0), |room| {
             let listed = match &mut self.tlb {
                 Tlb::Uses(tlb) => self.host.lend(Translation {
                     walks,
                     pages,
                     tlb,
+                    frames,
                     room,
                 }),
                 Tlb::Listed(tlb) => self.host.lend(Translation {
                     walks,
                     pages,
                     tlb,
+                    frames,
                     room,
                 }),
             };

@@ -41,6 +41,8 @@ pub enum What {
     Cost(Unknown),
     /// The core clock in GHz, by which times become cycles.
     CoreClock,
+    /// Base pages that follow each other on frames that follow each other, on average.
+    FrameRun,
 }
 
 /// Where a value comes from.

@@ -63,6 +63,7 @@ fn engine(mode: Mode, vcpus: usize) -> Engine {
         caches: WalkCaches::NONE,
         host_caches: WalkCaches::NONE,
         nested_tlb: 0,
+        scatter: None,
         data_caches: Vec::new(),
         with_data: false,
         shared: Shared::InOrder,

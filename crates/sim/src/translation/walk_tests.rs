@@ -4,7 +4,9 @@ use model::Bytes;
 use proptest::prelude::*;
 
 use super::given::{Given, Step};
-use super::{Array, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shared, WalkCaches, WalkerSpec};
+use super::{
+    Array, Backing, Cache, Counts, Engine, Event, Layout, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkerSpec,
+};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// A page that covers every address there is.
@@ -21,6 +23,7 @@ fn spec() -> WalkerSpec {
         caches: WalkCaches::NONE,
         host_caches: WalkCaches::NONE,
         nested_tlb: 0,
+        scatter: None,
         data_caches: Vec::new(),
         with_data: false,
         shared: Shared::InOrder,
@@ -80,6 +83,46 @@ fn a_cold_walk_in_two_dimensions_reads_what_gandhi_and_others_count() {
             &[Ok(0x7f12_3456_7000)],
         );
         assert_eq!(counts.walkers[0].references(), references, "{page}");
+    }
+}
+
+#[test]
+fn scattered_base_pages_have_a_line_of_the_hosts_table_each_where_eight_in_order_share_one() {
+    const PAGES: u64 = 4096;
+    let [base, large, _] = SIZES;
+    // Large enough for all lines: each comes from memory once.
+    let ordered = WalkerSpec {
+        caches: WalkCaches([32, 8, 4, 2]),
+        host_caches: WalkCaches([32, 8, 4, 2]),
+        nested_tlb: 64,
+        data_caches: vec![Cache::lru(4096, 16)],
+        ..spec()
+    };
+    let scattered = WalkerSpec {
+        scatter: Some(Scatter::even(1.0, Bytes::gib(64))),
+        ..ordered.clone()
+    };
+    let steps: Vec<_> = (0..PAGES).map(|page| Ok(page << 12)).collect();
+    let lines = |walker: &WalkerSpec, backing, mode| {
+        let counts = counted(&[], backing, mode, walker, &steps).walkers[0];
+        counts.table_lines[PLACES - 1]
+    };
+    let nested = |walker, guest, host| lines(walker, Backing::nested(guest, host), Mode::Nested);
+    let (in_order, apart) = (nested(&ordered, base, base), nested(&scattered, base, base));
+    assert!(
+        (PAGES / 8..PAGES / 8 + 600).contains(&(in_order - PAGES / 8)),
+        "{in_order}"
+    );
+    assert!(apart > in_order + PAGES * 7 / 8 - 200, "{in_order} {apart}");
+    // A larger page is in one piece, and without a host no table depends on frames.
+    assert_eq!(nested(&ordered, large, base), nested(&scattered, large, base));
+    for mode in [Mode::Native, Mode::Shadow] {
+        let backing = Backing::nested(base, base);
+        assert_eq!(
+            lines(&ordered, backing, mode),
+            lines(&scattered, backing, mode),
+            "{mode:?}"
+        );
     }
 }
 
@@ -222,6 +265,7 @@ proptest! {
             levels,
             caches: WalkCaches(caches),
             nested_tlb: tlb,
+            scatter: None,
             data_caches: vec![Cache::lru(4, 4), Cache::lru(24, 12)],
             with_data: true,
             ..spec()
@@ -243,6 +287,7 @@ proptest! {
             caches: WalkCaches(caches),
             host_caches: WalkCaches(host_caches),
             nested_tlb: tlb,
+            scatter: None,
             data_caches: vec![Cache::lru(16, 8)],
             ..spec()
         };

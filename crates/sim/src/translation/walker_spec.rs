@@ -2,6 +2,7 @@
 
 use super::caches::{Cache, Shared};
 use super::radix::WalkCaches;
+use super::scatter::Scatter;
 
 /// What a walker is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct WalkerSpec {
     pub host_caches: WalkCaches,
     /// Entries that translate guest page tables' addresses to host ones, fully associative under LRU.
     pub nested_tlb: u32,
+    /// Where the guest's base pages lie in its memory; in order without it.
+    pub scatter: Option<Scatter>,
     /// Data caches that page-table lines go through, from the first level on; none counts references only.
     pub data_caches: Vec<Cache>,
     /// Do data lines go through them, too?

@@ -1,6 +1,7 @@
 //! Walks in stages cost what they cost a slow and obvious walker: one access after the other, with lists for caches.
 
 use model::Bytes;
+use model::latency::Frames;
 use proptest::prelude::*;
 
 use super::given::{Given, Step};
@@ -8,7 +9,9 @@ use super::nested::HOST;
 use super::radix::NEXT;
 use super::random::mixed;
 use super::walks::TABLES;
-use super::{Backing, Cache, Engine, Event, Layout, Mode, PLACES, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec};
+use super::{
+    Backing, Cache, Engine, Event, Layout, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec,
+};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 
@@ -27,6 +30,7 @@ struct Slow<'a> {
     guest: [Vec<(u32, u64)>; 4],
     host: [Vec<(u32, u64)>; 4],
     nested_tlb: Vec<(u32, u64)>,
+    ranges: Vec<u64>,
     caches: Vec<Vec<Vec<(u32, u64)>>>,
     counts: WalkCounts,
 }
@@ -40,6 +44,7 @@ impl<'a> Slow<'a> {
             guest: Default::default(),
             host: Default::default(),
             nested_tlb: Vec::new(),
+            ranges: Vec::new(),
             caches: spec.data_caches.iter().map(sets).collect(),
             counts: WalkCounts::default(),
         }
@@ -60,11 +65,24 @@ impl<'a> Slow<'a> {
             self.read(entry, false);
         }
         if let Some(host) = host {
+            let address = match self.spec.scatter {
+                Some(scatter) if page.0 == 4096 => scatter.place(self.in_order_of_use(address)),
+                _ => address,
+            };
             self.walk_host(address, host);
         }
         if self.spec.with_data {
             self.read(address, true);
         }
+    }
+
+    fn in_order_of_use(&mut self, address: u64) -> u64 {
+        let range = address >> 21;
+        if !self.ranges.contains(&range) {
+            self.ranges.push(range);
+        }
+        let place = self.ranges.iter().position(|&used| used == range).expect("just there");
+        ((place as u64) << 21) | (address % (1 << 21))
     }
 
     fn walk_host(&mut self, address: u64, host: u32) {
@@ -140,6 +158,17 @@ fn walk_caches() -> impl Strategy<Value = WalkCaches> {
     (entries(40), entries(8), entries(4), entries(3)).prop_map(|(a, b, c, d)| WalkCaches([a, b, c, d]))
 }
 
+fn scatter() -> impl Strategy<Value = Scatter> {
+    let measured = (prop::array::uniform10(0_u64..100_000), 1_u64..1 << 36).prop_map(|(pages_by_run, spread)| Frames {
+        pages_by_run,
+        spread: Bytes(spread),
+    });
+    prop_oneof![
+        (1.0..600.0, 1_u64..1 << 36).prop_map(|(run, spread)| Scatter::even(run, Bytes(spread))),
+        measured.prop_map(|frames| Scatter::of(&frames)),
+    ]
+}
+
 fn spec() -> impl Strategy<Value = WalkerSpec> {
     let cache = || {
         let sets = prop_oneof![Just(1_u32), Just(4), Just(16), Just(12)];
@@ -156,17 +185,21 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
         tlb,
         caches,
         any::<[bool; 2]>(),
+        prop::option::of(scatter()),
     )
         .prop_map(
-            |(levels, host_levels, caches, host_caches, nested_tlb, data_caches, [with_data, scattered])| WalkerSpec {
-                levels,
-                host_levels,
-                caches,
-                host_caches,
-                nested_tlb,
-                with_data: with_data && !data_caches.is_empty(),
-                shared: if scattered { Shared::Hashed } else { Shared::InOrder },
-                data_caches,
+            |(levels, host_levels, caches, host_caches, nested_tlb, data_caches, [with_data, scattered], scatter)| {
+                WalkerSpec {
+                    scatter,
+                    levels,
+                    host_levels,
+                    caches,
+                    host_caches,
+                    nested_tlb,
+                    with_data: with_data && !data_caches.is_empty(),
+                    shared: if scattered { Shared::Hashed } else { Shared::InOrder },
+                    data_caches,
+                }
             },
         )
 }

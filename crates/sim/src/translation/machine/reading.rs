@@ -15,4 +15,8 @@ pub enum RowReading {
     OddSets,
     /// Caches behind the first one replace at random where that explains the measured latencies better than LRU.
     RandomReplacement,
+    /// A TLB level that timing shows as a range has as many entries as the middle of it.
+    MiddleOfRange,
+    /// Frames of base pages lie in order: frame numbers are hidden without CAP_SYS_ADMIN, or the result is older than their measurement.
+    FramesInOrder,
 }

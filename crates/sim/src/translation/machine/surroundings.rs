@@ -1,5 +1,7 @@
 //! What is around a simulated CPU: other virtual CPUs, other nodes, and how a hypervisor with agile paging decides.
 
+use crate::translation::scatter::Scatter;
+
 /// Each field is `None` where a file does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
@@ -13,6 +15,8 @@ pub struct Surroundings {
     pub remote_tables: Option<f64>,
     /// What such a read takes, relative to one from this node.
     pub remote_cost: Option<f64>,
+    /// Where a guest's base pages lie in its memory; in order.
+    pub scatter: Option<Scatter>,
     /// Accesses between two looks of agile paging at which tables were written.
     pub agile_interval: Option<u64>,
 }
@@ -29,6 +33,7 @@ impl Surroundings {
             ipi_exits: self.ipi_exits.or(other.ipi_exits),
             remote_tables: self.remote_tables.or(other.remote_tables),
             remote_cost: self.remote_cost.or(other.remote_cost),
+            scatter: self.scatter.or(other.scatter),
             agile_interval: self.agile_interval.or(other.agile_interval),
         }
     }

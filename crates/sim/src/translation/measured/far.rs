@@ -15,6 +15,7 @@ use crate::translation::fit::{Costs, Known, Timed, explain};
 use crate::translation::machine::{Machine, RowReading};
 use crate::translation::names::TooSpread;
 use crate::translation::patterns::Pattern;
+use crate::translation::scatter::Scatter;
 use crate::translation::study::{L2_TLB_HIT, Setting, engine, on_all_cpus, possible, walkers};
 use crate::translation::unknown::{LATENCIES, Unknown};
 use crate::translation::values::{From, Value, What};
@@ -27,6 +28,8 @@ struct Step {
     setting: Setting,
     working_set: u64,
     cycles: f64,
+    /// Where its base pages lay.
+    scatter: Option<Scatter>,
 }
 
 /// Parts of the last cache that are tried for what others leave, then those beside them.
@@ -53,13 +56,48 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
     };
     let Some((ghz, _)) = clock(measured) else { return };
     let steps = steps(latency, machine, measured, ghz, 2 * size(&machine.caches[last - 1]));
-    let known = known(machine, &steps, last);
-    if steps.is_empty() || known.latencies[..last].iter().any(Option::is_none) {
+    if steps.is_empty() || machine.latencies[..last].iter().any(Option::is_none) {
         return;
     }
-    if let Some(found) = best(machine, &steps, &known) {
+    let mut search = Search {
+        machine: with_usual_walker(machine),
+        steps: &steps,
+        counted: Vec::new(),
+    };
+    let mut known = known(machine, &steps, &machine.caches[last]);
+    let mut found = search.best(&known);
+    // Points lie beyond what others leave of the last cache, too: then they show what walks cost.
+    let of_part = found
+        .as_ref()
+        .map(|found| self::known(machine, &steps, &found.caches[last]));
+    if let Some(of_part) = of_part.filter(|of_part| known.walk_reads.is_some() && of_part.walk_reads.is_none()) {
+        known = of_part;
+        found = search.best(&known);
+    }
+    let found = found.and_then(|found| with_its_walker(machine, &steps, &known, found));
+    if let Some(found) = found {
         take(machine, found, &known, source, values);
     }
+}
+
+/// The machine with the usual page-walk caches alone: others hardly change which data caches explain the times, and each takes as long to simulate.
+fn with_usual_walker(machine: &Machine) -> Machine {
+    let usual = walkers(machine).swap_remove(0);
+    Machine {
+        walk_caches: Some(usual.caches),
+        nested_tlb: Some(usual.nested_tlb),
+        ..machine.clone()
+    }
+}
+
+/// With the page-walk caches that explain the times best, on the caches that were found.
+fn with_its_walker(machine: &Machine, steps: &[Step], known: &Known, found: Found) -> Option<Found> {
+    let machine = Machine {
+        caches: found.caches,
+        ..machine.clone()
+    };
+    let counted = counted(&machine, steps)?;
+    Some(self::found(machine, steps, known, &counted))
 }
 
 /// The machine becomes what was found, and each value says where it comes from.
@@ -103,10 +141,10 @@ fn take(machine: &mut Machine, found: Found, known: &Known, source: &str, values
 }
 
 /// Near latencies stay as their plateaus show them. What walks cost is distinguished from loads where pages of two sizes miss in the last cache.
-fn known(machine: &Machine, steps: &[Step], last: usize) -> Known {
+fn known(machine: &Machine, steps: &[Step], last: &Cache) -> Known {
     let mut latencies = machine.latencies;
-    latencies[last..].fill(None);
-    let beyond = 4 * size(&machine.caches[last]);
+    latencies[machine.caches.len() - 1..].fill(None);
+    let beyond = 4 * size(last);
     let mut pages: Vec<Bytes> = steps
         .iter()
         .filter(|step| step.working_set >= beyond)
@@ -142,6 +180,7 @@ fn steps(latency: &Latency, machine: &Machine, measured: &Measured<'_>, ghz: f64
                 setting,
                 working_set: point.bytes.0,
                 cycles: point.ns?.median * ghz,
+                scatter: point.frames.as_ref().map(Scatter::of),
             })
         });
         let mut steps: Vec<Step> = step.collect();
@@ -202,38 +241,71 @@ fn caches(machine: &Machine, share: f64, replacement: Replacement) -> Option<Vec
     (last.sets > 0 && !is_smaller).then_some(caches)
 }
 
-fn best(machine: &Machine, steps: &[Step], known: &Known) -> Option<Found> {
-    let tried = |share: f64, replacement: Replacement| -> Option<(f64, Found)> {
-        let caches = caches(machine, share, replacement)?;
-        found(machine, steps, known, caches).map(|found| (share, found))
-    };
-    let better = |one: &(f64, Found), other: &(f64, Found)| one.1.costs.error.total_cmp(&other.1.costs.error);
-    let octaves = if steps.len() < ENOUGH { 1 } else { OCTAVES };
-    let shares = (0..octaves).map(|octave| 0.5_f64.powi(octave as i32));
-    let coarse = shares
-        .filter_map(|share| tried(share, Replacement::Lru))
-        .min_by(better)?;
-    if octaves == 1 {
-        return Some(coarse.1);
+/// Which caches are tried, and what is counted on them: neither depends on costs.
+struct Search<'a> {
+    machine: Machine,
+    steps: &'a [Step],
+    counted: Vec<(Vec<Cache>, Option<Vec<Counts>>)>,
+}
+
+impl Search<'_> {
+    /// The caches that explain the steps best, with their costs.
+    fn best(&mut self, known: &Known) -> Option<Found> {
+        let octaves = if self.steps.len() < ENOUGH { 1 } else { OCTAVES };
+        let shares = (0..octaves).map(|octave| 0.5_f64.powi(octave as i32));
+        let (share, coarse) = self.best_share(shares, Replacement::Lru, known)?;
+        if octaves == 1 {
+            return Some(coarse);
+        }
+        let between = [0.75, 1.5].map(|factor| share * factor);
+        let between = between.into_iter().filter(|&share| share < 1.0);
+        let finer = self.best_share(between, Replacement::Lru, known);
+        let (share, usual) = match finer {
+            Some(finer) if finer.1.costs.error < coarse.costs.error => finer,
+            _ => (share, coarse),
+        };
+        // What is replaced at random looks like a larger cache under LRU.
+        let parts = [1.0, 0.75, 0.5].map(|part| share * part);
+        let other = self.best_share(parts.into_iter(), OTHER, known);
+        let best = usual.or(other.map(|(_, found)| found), |found| found.costs.error);
+        let mut caches = best.caches.clone();
+        let behind = 1..caches.len() - 1;
+        if behind.is_empty() {
+            return Some(best);
+        }
+        caches[behind].iter_mut().for_each(|cache| cache.replacement = OTHER);
+        let other = self.found(caches, known);
+        Some(best.or(other, |found| found.near_error))
     }
-    let between = [0.75, 1.5].map(|factor| coarse.0 * factor);
-    let between = between.into_iter().filter(|&share| share < 1.0);
-    let finer = between.filter_map(|share| tried(share, Replacement::Lru));
-    let (share, usual) = std::iter::once(coarse).chain(finer).min_by(better)?;
-    // What is replaced at random looks like a larger cache under LRU.
-    let others = [1.0, 0.75, 0.5]
-        .into_iter()
-        .filter_map(|part| tried(share * part, OTHER));
-    let other = others.min_by(better).map(|(_, found)| found);
-    let best = usual.or(other, |found| found.costs.error);
-    let mut caches = best.caches.clone();
-    let behind = 1..caches.len() - 1;
-    if behind.is_empty() {
-        return Some(best);
+
+    /// The best share of the last cache, and what is found with it.
+    fn best_share(
+        &mut self,
+        shares: impl Iterator<Item = f64>,
+        replacement: Replacement,
+        known: &Known,
+    ) -> Option<(f64, Found)> {
+        let tried = shares.filter_map(|share| {
+            let caches = caches(&self.machine, share, replacement)?;
+            Some((share, self.found(caches, known)?))
+        });
+        tried.min_by(|one, other| one.1.costs.error.total_cmp(&other.1.costs.error))
     }
-    caches[behind].iter_mut().for_each(|cache| cache.replacement = OTHER);
-    let other = found(machine, steps, known, caches);
-    Some(best.or(other, |found| found.near_error))
+
+    fn found(&mut self, caches: Vec<Cache>, known: &Known) -> Option<Found> {
+        let machine = Machine {
+            caches,
+            ..self.machine.clone()
+        };
+        let place = self.counted.iter().position(|(caches, _)| *caches == machine.caches);
+        let place = place.unwrap_or_else(|| {
+            let counted = counted(&machine, self.steps);
+            self.counted.push((machine.caches.clone(), counted));
+            self.counted.len() - 1
+        });
+        let counted = self.counted[place].1.as_ref()?;
+        Some(found(machine, self.steps, known, counted))
+    }
 }
 
 impl Found {
@@ -246,31 +318,31 @@ impl Found {
     }
 }
 
-fn found(machine: &Machine, steps: &[Step], known: &Known, caches: Vec<Cache>) -> Option<Found> {
-    let machine = Machine {
-        caches,
-        ..machine.clone()
-    };
-    let counted = on_all_cpus(steps, &|_, _| {}, |step| count(&machine, step));
-    let counted = counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>().ok()?;
+/// What each step counts; none if a step touches more memory than can be named.
+fn counted(machine: &Machine, steps: &[Step]) -> Option<Vec<Counts>> {
+    let counted = on_all_cpus(steps, &|_, _| {}, |step| count(machine, step));
+    counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>().ok()
+}
+
+fn found(machine: Machine, steps: &[Step], known: &Known, counted: &[Counts]) -> Found {
     let is_seen = std::array::from_fn(|place| {
         let share = |counts: &Counts| counts.walkers[0].data_lines[place] as f64 / counts.accesses as f64;
         counted.iter().any(|counts| share(counts) > 0.05)
     });
-    let (costs, walker) = simplest(steps, &counted, known);
+    let (costs, walker) = simplest(steps, counted, known);
     let near = 4 * machine.caches.iter().rev().nth(1).map_or(0, size);
     let off = |(step, counts): (&Step, &Counts)| {
         let is_near = step.working_set <= near;
         is_near.then(|| (costs.cycles(&counts.with_walker(walker)) / step.cycles - 1.0).abs())
     };
-    let off: Vec<f64> = steps.iter().zip(&counted).filter_map(off).collect();
-    Some(Found {
+    let off: Vec<f64> = steps.iter().zip(counted).filter_map(off).collect();
+    Found {
         costs,
         near_error: off.iter().sum::<f64>() / off.len().max(1) as f64,
         is_seen,
         walker: (walker > 0).then(|| walkers(&machine).swap_remove(walker)),
         caches: machine.caches,
-    })
+    }
 }
 
 /// Costs and the walker they go with. Another than the usual one, or a cost of walks besides their reads, count only where they explain the times
@@ -315,7 +387,9 @@ fn pairs(steps: &[Step]) -> Vec<(usize, usize)> {
 
 /// A point in its steady state, with each of the page-walk caches that are swept.
 fn count(machine: &Machine, step: &Step) -> Result<Counts, TooSpread> {
-    let mut engine = engine(machine, step.setting);
+    let mut machine = machine.clone();
+    machine.surroundings.scatter = step.scatter;
+    let mut engine = engine(&machine, step.setting);
     let mut chase = Pattern::Chase.over(Bytes(step.working_set), SEED);
     let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
     engine.run(

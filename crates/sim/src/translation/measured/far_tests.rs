@@ -1,6 +1,6 @@
 //! A machine whose curves the model made is found again from the curves; and real curves are reproduced.
 
-use model::latency::Latency;
+use model::latency::{Frames, Latency};
 use model::{Bytes, PageKind};
 use serde_json::{Value as Json, json};
 
@@ -8,6 +8,7 @@ use super::{Step, count, setting};
 use crate::translation::fit::Costs;
 use crate::translation::machine::{Machine, RowReading};
 use crate::translation::measured::{Measured, here};
+use crate::translation::scatter::Scatter;
 use crate::ways::Replacement;
 
 const GHZ: f64 = 4.0;
@@ -75,6 +76,7 @@ fn curves(truth: &(Machine, Costs), host_page: Option<Bytes>, most: Bytes) -> La
             setting,
             working_set,
             cycles: 0.0,
+            scatter: machine.surroundings.scatter,
         };
         let counts = count(machine, &step).expect("one region");
         (kind, Bytes(working_set), costs.cycles(&counts) / GHZ)
@@ -123,6 +125,45 @@ fn caches_that_replace_at_random_are_told_from_caches_under_lru() {
         let says = found.readings.contains(&RowReading::RandomReplacement);
         assert_eq!(says, replacement == Replacement::Random);
     }
+}
+
+#[test]
+fn a_guest_with_scattered_base_pages_is_found_again_where_its_frames_were_measured() {
+    let host_page = Some(Bytes::kib(4));
+    let frames = Frames {
+        pages_by_run: [1000, 500, 0, 0, 0, 0, 0, 0, 0, 0],
+        spread: Bytes::gib(4),
+    };
+    let mut truth = truth(1.0);
+    truth.0.surroundings.scatter = Some(Scatter::of(&frames));
+    let mut latency = curves(&truth, host_page, Bytes::mib(128));
+    let of_base = latency.points.iter_mut().filter(|point| point.kind == PageKind::Base);
+    of_base.for_each(|point| point.frames = Some(frames.clone()));
+    let reads = |latency: &Latency| {
+        let table = Machine::by_id("epyc-9655").expect("known");
+        let found = here(Some(table), &measured(latency, host_page)).expect("a machine");
+        let memory = found.latencies[3].expect("measured");
+        assert!(close(memory, 420.0, 0.1), "{memory}");
+        found.walk_reads.expect("base pages beside huge ones")
+    };
+    let known = reads(&latency);
+    assert!(close(known, 1.0, 0.15), "{known}");
+    // As if in order, each read has to cost more for the same time.
+    latency.points.iter_mut().for_each(|point| point.frames = None);
+    let assumed = reads(&latency);
+    assert!(assumed > 1.2 * known, "{known} {assumed}");
+}
+
+#[test]
+fn walks_show_beyond_what_others_leave_of_a_large_last_cache() {
+    // No point lies beyond four times the cache that is reported, and many beyond what is left of it.
+    let host_page = Some(Bytes::kib(4));
+    let truth = truth(1.4);
+    let latency = curves(&truth, host_page, Bytes::mib(32));
+    let table = Machine::by_id("epyc-9655").expect("known");
+    let found = here(Some(table), &measured(&latency, host_page)).expect("a machine");
+    let reads = found.walk_reads.expect("fitted");
+    assert!(close(reads, 1.4, 0.25), "{reads}");
 }
 
 #[test]
@@ -287,6 +328,7 @@ fn predicted(machine: &Machine, asked: &Measured<'_>, kind: PageKind, bytes: Byt
         setting: setting(kind, machine, asked).expect("possible"),
         working_set: bytes.0,
         cycles: 0.0,
+        scatter: None,
     };
     costs.cycles(&count(machine, &step).expect("one region")) / GHZ
 }

@@ -1,14 +1,12 @@
 //! What lies between the windows of a trace, as far as the windows show it: accesses that fill caches and TLBs before the first one counts.
 //!
 //! A window is too short to fill caches. Page-table lines that a program uses all the time would be read from memory in each window, which
-//! would make huge pages look twice as good as they are. So all windows run once before. The same lines do not come again, though, where memory
-//! is larger than the caches: most are displaced in between. Those are moved within their page, so that page tables are warm and data is not.
-//! Likewise for TLBs: a page is moved among those that share a line of the page table.
+//! would make huge pages look twice as good as they are. So all windows run before, several times. Pages that few windows have stand for those that none has: in each
+//! round but one they are moved within 2 MiB, so that as many pages are used as the program is estimated to use. Lines of data do not come again where memory is larger
+//! than the caches: most are moved within their page, which leaves its page tables warm.
 
 use std::collections::HashMap;
 use std::io::Read;
-
-use model::Bytes;
 
 use crate::translation::access::Access;
 use crate::translation::caches::Cache;
@@ -17,14 +15,18 @@ use crate::translation::machine::Machine;
 use crate::translation::random::mixed;
 use crate::translation::trace::{Trace, TraceError};
 
-/// Accesses that are kept at most; later windows fill nothing.
-const MOST: usize = 1 << 24;
-/// Address bits within a line, and the bit that moves it within its base page.
+/// Accesses at most; later windows fill nothing.
+const MOST: usize = 1 << 22;
+/// Address bits within a line, and within a base page.
 const LINE: u32 = 6;
-const OTHER_LINE: u64 = 1 << 11;
-/// Likewise for base pages, eight of which share a line of the page table.
 const PAGE: u32 = 12;
-const OTHER_PAGE: u64 = 1 << 14;
+/// Base pages of 2 MiB, and how far one is moved in each round: pages of one line of the page table are apart.
+const GROUP: u64 = 512;
+const STRIDE: u64 = 73;
+/// In how many windows at most something is that other such things may take the place of.
+const FEW: u32 = 2;
+/// Rounds in which a page is moved.
+const MOST_ROUNDS: u64 = GROUP - 1;
 
 /// The accesses of all windows, for [`super::Replay::history`]; none of a trace without windows.
 ///
@@ -48,15 +50,43 @@ pub fn history<R: Read>(trace: &mut Trace<R>, machine: &Machine) -> Result<Vec<A
         }
     }
     let room: u64 = machine.caches.iter().map(Cache::lines).sum();
-    let reach: u64 = machine.entries(Bytes::kib(4)).iter().sum();
-    let (lines, pages) = (lines.staying(room), pages.staying(reach));
-    let moved = |access: Access| {
-        let address = access.address();
-        let page = OTHER_PAGE * u64::from(!is_below(address >> PAGE, pages));
-        let line = OTHER_LINE * u64::from(!is_below(address >> LINE, lines));
-        Access::new(address ^ page ^ line, access.side())
+    let most = MOST_ROUNDS.min((MOST / all.len().max(1)) as u64);
+    let moves = Moves {
+        rounds: pages.unseen_for_each_rare().min(most),
+        staying: lines.staying(room),
+        lines,
+        pages,
     };
-    Ok(all.into_iter().map(moved).collect())
+    let round = |round: u64| all.iter().map(move |access| (round, *access));
+    let history = (0..=moves.rounds).flat_map(round);
+    Ok(history
+        .map(|(round, access)| Access::new(moves.moved(access.address(), round), access.side()))
+        .collect())
+}
+
+/// What is moved, and where.
+struct Moves {
+    lines: Seen,
+    pages: Seen,
+    /// Rounds in which a page is moved.
+    rounds: u64,
+    /// The share of lines that stay in the caches.
+    staying: f64,
+}
+
+impl Moves {
+    fn moved(&self, address: u64, round: u64) -> u64 {
+        let (page, line) = (address >> PAGE, address >> LINE);
+        let turn = match self.pages.is_rare(page) {
+            true => (round + mixed(page)) % (self.rounds + 1),
+            false => 0,
+        };
+        match turn {
+            0 if self.lines.is_rare(line) && !is_below(line, self.staying) => self.lines.unseen_beside(address, round),
+            0 => address,
+            _ => address ^ ((turn * STRIDE % GROUP) << PAGE),
+        }
+    }
 }
 
 /// Does chance, alike for all accesses to a line or page, fall below a share?
@@ -93,9 +123,32 @@ impl Seen {
         }
     }
 
-    /// The share of all that is used which fits into so much room.
+    fn is_rare(&self, place: u64) -> bool {
+        self.windows.get(&place).is_some_and(|seen| seen.1 <= FEW)
+    }
+
+    /// How many that no window shows there are for each that one or two do.
+    fn unseen_for_each_rare(&self) -> u64 {
+        let rare = self.windows.values().filter(|seen| seen.1 <= FEW).count() as f64;
+        let unseen = self.estimated() - self.windows.len() as f64;
+        (unseen / rare.max(1.0)).round() as u64
+    }
+
+    /// The share of those that few windows have which may stay in so much room beside the others, and is not seen to come again anyway. Half of what
+    /// the estimate allows: that is a lower bound, and used more unevenly, more lines come rarely.
     fn staying(&self, room: u64) -> f64 {
-        room as f64 / self.estimated()
+        let of = |is_it: fn(u32) -> bool| self.windows.values().filter(|seen| is_it(seen.1)).count() as f64;
+        let (once, often) = (of(|windows| windows == 1), of(|windows| windows > FEW));
+        let fits = (room as f64 - often).max(0.0) / (self.estimated() - often).max(1.0);
+        let again = 1.0 - once / (self.windows.len() as f64 - often).max(1.0);
+        ((fits.min(1.0) - again) / (1.0 - again).max(1e-9)).max(0.0) / 2.0
+    }
+
+    /// Another line of an address's page, that no window has, if there is one.
+    fn unseen_beside(&self, address: u64, round: u64) -> u64 {
+        let beside = |step: u64| address ^ ((1 + (round + step) % 63) << LINE);
+        let unseen = |address: &u64| !self.windows.contains_key(&(address >> LINE));
+        (0..63).map(beside).find(unseen).unwrap_or(address >> PAGE << PAGE)
     }
 
     /// How many the program uses, those that no window showed included: by how many were seen in one window and in two (Chao 1987).

@@ -1,13 +1,17 @@
 //! Memory is estimated from windows, and what comes between them is warm translation, not warm data.
 
+use std::collections::HashSet;
+
 use model::Bytes;
 
-use super::{LINE, PAGE, history};
+use super::{PAGE, history};
 use crate::translation::access::Access;
 use crate::translation::caches::Cache;
 use crate::translation::engine::Accesses;
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
+use crate::translation::scatter::Scatter;
+use crate::translation::study::{Replay, Setting, engine, replay};
 use crate::translation::trace::Trace;
 use crate::translation::trace::own::{Head, Window, write};
 
@@ -45,27 +49,26 @@ fn of(size: Bytes) -> (Vec<Access>, Vec<Access>) {
 }
 
 #[test]
-fn pages_come_again_and_lines_as_often_as_the_last_cache_may_hold_them() {
-    for (size, stay) in [
-        (Bytes::mib(8), 1.0),
-        (Bytes::mib(64), 0.25),
-        (Bytes::mib(256), 1.0 / 16.0),
-    ] {
-        let (windows, between) = of(size);
-        assert_eq!(windows.len(), between.len());
-        let same = |shift: u32| {
-            let both = windows.iter().zip(&between);
-            both.filter(|(one, other)| one.address() >> shift == other.address() >> shift)
-                .count() as f64
-                / windows.len() as f64
-        };
-        // Eight pages share a line of the page table.
-        assert_eq!(same(PAGE + 3), 1.0);
-        let pages = same(PAGE);
-        assert!((pages / stay - 1.0).abs() < 0.15, "{size}: {pages}");
-        // Of lines those that stay in their page, and pages that stay.
-        let lines = same(LINE);
-        assert!((lines / (stay * stay) - 1.0).abs() < 0.2, "{size}: {lines}");
+fn pages_that_no_window_shows_take_their_turn_and_few_lines_come_again() {
+    for (size, rounds) in [(Bytes::mib(8), 1), (Bytes::mib(256), 1), (Bytes::gib(8), 7)] {
+        let (windows, history) = of(size);
+        assert!(history.len().is_multiple_of(windows.len()), "{size}");
+        let found = history.len() / windows.len();
+        assert!(
+            (rounds..=rounds + rounds / 3).contains(&found),
+            "{size}: {found} rounds"
+        );
+        // Each access is on its own page in one round.
+        let pages =
+            |accesses: &[Access]| -> HashSet<u64> { accesses.iter().map(|one| one.address() >> PAGE).collect() };
+        let (seen, filled) = (pages(&windows), pages(&history));
+        assert!(seen.is_subset(&filled));
+        let estimated = size.0 as f64 / 4096.0;
+        assert!(
+            (0.6..1.4).contains(&(filled.len() as f64 / estimated)),
+            "{size}: {} of {estimated}",
+            filled.len()
+        );
     }
 }
 
@@ -74,4 +77,73 @@ fn a_trace_without_windows_has_no_history() {
     let words: Vec<u8> = (0..1000_u64).flat_map(|word| (word * 64).to_le_bytes()).collect();
     let mut trace = Trace::open(&words[..], Some(crate::translation::trace::TraceFormat::U64), false).expect("a trace");
     assert!(history(&mut trace, &machine()).expect("read").is_empty());
+}
+
+/// What table reads and data cost for an access of windows of a program, in a guest on small host pages, and what they cost for the same accesses within its whole
+/// run.
+fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>) -> [[f64; 2]; 2] {
+    let mut machine = Machine {
+        caches: vec![Cache::lru(64, 12), Cache::lru(2048, 16), Cache::lru(32768, 16)],
+        ..Machine::by_id("epyc-9655").expect("known")
+    };
+    machine.surroundings.scatter = scatter;
+    let setting: Setting = "nested:4K/4K".parse().expect("a setting");
+    let mut generator = pattern.over(size, 1);
+    let mut stream = Vec::new();
+    let mut take = |count: usize| {
+        while stream.len() < count {
+            generator.fill(&mut stream).expect("few regions");
+        }
+        stream.drain(..count).collect::<Vec<Access>>()
+    };
+    let mut run = engine(&machine, setting);
+    run.run_stored(&take(2_000_000)).expect("few regions");
+    run.reset_counts();
+    let window = |number: u64| {
+        let (between, accesses) = (take(40_000), take(4000));
+        for accesses in [&between, &accesses] {
+            run.run_stored(accesses).expect("few regions");
+        }
+        Window {
+            instructions: 12_000,
+            at_us: number,
+            accesses,
+        }
+    };
+    let windows: Vec<Window> = (0..11).map(window).collect();
+    let mut bytes = Vec::new();
+    write(&Head::default(), &windows, &mut bytes).expect("memory");
+    let open = || Trace::open(&bytes[..], None, false).expect("a trace");
+    let asked = Replay {
+        baseline: setting,
+        settings: vec![setting],
+        history: history(&mut open(), &machine).expect("read"),
+        machine,
+        warm_up: 0,
+        accesses: u64::MAX,
+        forgets: false,
+        curve: false,
+    };
+    let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace").whole();
+    [&replayed.counts[0], &run.counts()].map(|counts| {
+        let walks = &counts.walkers[0];
+        [walks.table_lines, walks.data_lines].map(|lines| {
+            let cycles = lines.iter().zip([4.0, 15.0, 60.0, 400.0]);
+            cycles.map(|(&lines, cycles)| lines as f64 * cycles).sum::<f64>() / counts.accesses as f64
+        })
+    })
+}
+
+#[test]
+fn windows_of_a_program_cost_what_its_whole_run_does_wherever_its_pages_lie() {
+    for pattern in [Pattern::Random, Pattern::Zipf] {
+        for scatter in [None, Some(Scatter::even(1.0, Bytes::gib(4)))] {
+            let [windows, whole] = in_windows_and_whole(pattern, Bytes::mib(192), scatter);
+            let off = [0, 1].map(|part| windows[part] / whole[part] - 1.0);
+            assert!(
+                off[0].abs() < 0.1 && off[1].abs() < 0.2,
+                "{pattern:?} {scatter:?}: {windows:?} {whole:?}"
+            );
+        }
+    }
 }

@@ -73,6 +73,7 @@ pub(crate) fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
         caches: machine.walk_caches.unwrap_or(caches),
         host_caches: machine.walk_caches.unwrap_or(caches),
         nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),
+        scatter: machine.surroundings.scatter,
         data_caches: machine.caches.clone(),
         with_data: true,
         shared: Shared::InOrder,

@@ -235,6 +235,7 @@ impl Parameters {
             ipi_exits: self.ipi_exits,
             remote_tables: self.remote_tables,
             remote_cost: self.remote_cost,
+            scatter: None,
             agile_interval: self.agile_interval,
         }
     }
