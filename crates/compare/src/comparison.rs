@@ -1,25 +1,26 @@
-//! A program under several page policies: from what is asked to the result.
+//! A program under several page policies, from what is asked to the result: which design it takes, and why.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ::process::Attention;
 use host::Snapshot;
-use model::Bytes;
 use model::compare::{Because, Method};
 
 use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
-use crate::design::{self, Choice, Made};
+use crate::design::{self, Made};
+use crate::flip::Span;
 use crate::inplace::{self, Own, Pair, Whose};
-use crate::live::{Arm, Counting, Live, trial};
+use crate::live::{self, Arm, Counting, Live};
 use crate::looks::LEAST;
-use crate::request::Request;
+use crate::metric::{Asked, From};
+use crate::request::{Request, Task};
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
 use crate::slices::{self, PER_START, Plan, Slices};
-use crate::{Error, Outcome, Spec, experiment};
+use crate::threads::Threads;
+use crate::{Error, Outcome, Spec};
 
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
@@ -37,6 +38,17 @@ pub struct Comparison<'a> {
     counting: Counting,
 }
 
+/// A design and its reason: whole runs, slices of programs that stay alive, or slices of one whose pages change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The design.
+    pub method: Method,
+    /// Why.
+    pub reason: Because,
+    /// Was it typed? Otherwise another takes its place where it is not available.
+    pub is_asked: bool,
+}
+
 impl<'a> Comparison<'a> {
     /// Makes the arms of the program, chooses the design, and opens the log.
     ///
@@ -49,7 +61,7 @@ impl<'a> Comparison<'a> {
         log: &mut RunLog<'_>,
     ) -> Result<Self, Error> {
         let in_place = Pair::new(request, Whose::Own, snapshot);
-        let design = design::choose(request, &in_place, log.design()?)?;
+        let design = Choice::of(request, &in_place, log.design()?)?;
         let counting = Counting::here(snapshot);
         counting.must_count(request.task.asked.iter().map(|asked| asked.wanted.name.as_str()))?;
         let mut arms = arms::resolve(request, snapshot)?;
@@ -202,7 +214,6 @@ impl<'a> Comparison<'a> {
         finished.compared
     }
 
-    /// Makes the runs. Pages are on loan only while a run needs them.
     fn whole_runs(
         &self,
         around: &dyn Around,
@@ -210,8 +221,7 @@ impl<'a> Comparison<'a> {
         stop: &dyn Fn() -> bool,
         log: &mut RunLog<'_>,
     ) -> Result<Outcome, Error> {
-        let room = self.room(spec);
-        let mut live = Live {
+        let live = Live {
             arms: self.arms.live.clone(),
             asked: self.request.task.asked.clone(),
             server: self.request.task.server.clone(),
@@ -226,37 +236,103 @@ impl<'a> Comparison<'a> {
             whole: Cell::default(),
             peaks: BTreeMap::new(),
         };
-        let memory = self.needed(around, &live, &room)?;
-        let short = if room.is_needed() {
-            let (lender, short) = room.lender(around, memory);
-            live.lender = Some(lender);
-            short
-        } else {
-            Vec::new()
+        live::compare(&self.arms, &self.room(spec), spec, live, log)
+    }
+}
+
+impl Choice {
+    /// What was typed, what finished runs were made by, or what the arms and metrics call for. `in_place` is a comparison in
+    /// place of this program, or why it cannot be.
+    ///
+    /// # Errors
+    /// If the design makes no sense of these arms and metrics.
+    pub fn of(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Method>) -> Result<Self, Error> {
+        let choice = match request.design.or(kept) {
+            Some(method) => Self::asked(request, method, in_place)?,
+            None => Self::usual(request, in_place),
         };
-        let spec = trial::try_all(around, &mut live, spec, &short)?;
-        log.note_ways(live.arms.iter().map(|arm| &arm.setup));
-        let done = log.take_done(&spec);
-        experiment::run(&spec, done, &mut live, log, around)
+        must_fit(request, choice.method)?;
+        Ok(choice)
     }
 
-    /// The memory that a pool has to hold, as a run on base pages shows it.
-    fn needed(&self, around: &dyn Around, live: &Live<'_>, room: &Room<'_>) -> Result<Bytes, Error> {
-        if !room.is_borrowed() {
-            return Ok(Bytes(0));
+    /// One that was typed, or that finished runs were made by.
+    fn asked(request: &Request, method: Method, in_place: &Result<Pair, Error>) -> Result<Self, Error> {
+        if let Some(why) = design::unfit(request, method, in_place) {
+            return Err(Error::asked(format!("--design {}", method.name()), why));
         }
-        around.report(&Event::Needed { is_start: false });
-        let plain = self.arms.plain()?;
-        let is_reference = plain.kind.is_some();
-        match live.one(&plain, Attention::Free) {
-            Ok(run) => Ok(run.memory().unwrap_or_default().max(live.whole.get())),
-            // It may be that it does not start without pages.
-            Err(error @ (Error::Failed { .. } | Error::Server { .. } | Error::Gone { .. })) if !is_reference => {
-                room.half().ok_or(error)
-            }
-            Err(error) => Err(error),
+        let reason = match request.design {
+            None => Because::Resumed,
+            Some(_) => Because::Asked,
+        };
+        Ok(Self {
+            method,
+            reason,
+            is_asked: true,
+        })
+    }
+
+    /// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.
+    fn usual(request: &Request, in_place: &Result<Pair, Error>) -> Self {
+        let task = &request.task;
+        let (method, reason) = if goes_on(task) && design::unfit(request, Method::Flip, in_place).is_none() {
+            let is_loaded = task.server.is_some();
+            (Method::Flip, if is_loaded { Because::Loads } else { Because::Counters })
+        } else if task.server.is_some() {
+            (Method::Runs, Because::Load)
+        } else if let Some(asked) = task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
+            let metric = asked.wanted.name.clone();
+            (Method::Runs, Because::AtEnd { metric })
+        } else {
+            (Method::Slices, Because::CountersOfArms)
+        };
+        Self {
+            method,
+            reason,
+            is_asked: false,
         }
     }
+}
+
+/// Can everything that is judged be read while the program works? Whether a number goes up is known once it runs.
+fn goes_on(task: &Task) -> bool {
+    match &task.server {
+        Some(server) => {
+            server.ready.is_some()
+                && !server.is_daemon
+                && task.asked.iter().all(|asked| asked.from.is_none() || is_counter(asked))
+        }
+        None => task.asked.iter().all(is_counter),
+    }
+}
+
+fn is_counter(asked: &Asked) -> bool {
+    asked.pattern.is_some() && asked.wanted.higher
+}
+
+fn is_counter_of_one_arm(asked: &Asked) -> bool {
+    is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm)
+}
+
+/// What is asked of slices, against a design that has none, or none in place.
+fn must_fit(request: &Request, method: Method) -> Result<(), Error> {
+    let sliced = [
+        ("--slice", request.slice.is_some()),
+        ("--threads", request.threads != Threads::All),
+    ];
+    let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
+    if let (Method::Runs, Some((option, _))) = (method, sliced) {
+        return Err(Error::asked(
+            option,
+            "whole runs have no slices (write --design flip or slices)",
+        ));
+    }
+    if method != Method::Flip && request.range != Span::Anon {
+        return Err(Error::asked(
+            "--range",
+            "memory of a range is flipped in place, which no other design does (write --design flip)",
+        ));
+    }
+    Ok(())
 }
 
 fn report_design(around: &dyn Around, spec: &Spec) {

@@ -1,26 +1,13 @@
-//! Which design a comparison takes, and why: whole runs, slices of programs that stay alive, or slices of one whose pages change.
+//! Why slices do not suit a comparison: by what is asked of them, and by what came of them once they were tried.
 
 use model::Reading;
-use model::compare::{Arm, Because, Ended, Method};
+use model::compare::{Arm, Ended, Method};
 
-use crate::flip::Span;
 use crate::inplace::Pair;
 use crate::looks::LEAST;
 use crate::metric::{Asked, From};
 use crate::request::{Request, Task};
-use crate::threads::Threads;
 use crate::{Error, Outcome};
-
-/// A design and its reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The design.
-    pub method: Method,
-    /// Why.
-    pub reason: Because,
-    /// Was it typed? Otherwise another takes its place where it is not available.
-    pub is_asked: bool,
-}
 
 /// The outcome of slices: a result, or why this program has none.
 pub enum Made {
@@ -85,103 +72,14 @@ pub fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
     }
 }
 
-/// What was typed, what finished runs were made by, or what the arms and metrics call for. `in_place` is a comparison in place
-/// of this program, or why it cannot be.
-///
-/// # Errors
-/// If the design makes no sense of these arms and metrics.
-pub fn choose(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Method>) -> Result<Choice, Error> {
-    let choice = match request.design.or(kept) {
-        Some(method) => asked(request, method, in_place)?,
-        None => usual(request, in_place.is_ok()),
-    };
-    must_fit(request, choice.method)?;
-    Ok(choice)
-}
-
-/// One that was typed, or that finished runs were made by.
-fn asked(request: &Request, method: Method, in_place: &Result<Pair, Error>) -> Result<Choice, Error> {
-    let task = &request.task;
-    let unfit = match method {
+/// Why a design makes no sense of the arms and metrics that are asked for. `in_place` is a comparison in place of this program,
+/// or why it cannot be.
+pub(crate) fn unfit(request: &Request, method: Method, in_place: &Result<Pair, Error>) -> Option<String> {
+    match method {
         Method::Runs => None,
-        Method::Slices => no_slices(task),
+        Method::Slices => no_slices(&request.task),
         Method::Flip => no_flip(request).or_else(|| in_place.as_ref().err().map(Error::to_string)),
-    };
-    if let Some(why) = unfit {
-        return Err(Error::asked(format!("--design {}", method.name()), why));
     }
-    let reason = match request.design {
-        None => Because::Resumed,
-        Some(_) => Because::Asked,
-    };
-    Ok(Choice {
-        method,
-        reason,
-        is_asked: true,
-    })
-}
-
-/// What is asked of slices, against a design that has none, or none in place.
-fn must_fit(request: &Request, method: Method) -> Result<(), Error> {
-    let sliced = [
-        ("--slice", request.slice.is_some()),
-        ("--threads", request.threads != Threads::All),
-    ];
-    let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
-    if let (Method::Runs, Some((option, _))) = (method, sliced) {
-        return Err(Error::asked(
-            option,
-            "whole runs have no slices (write --design flip or slices)",
-        ));
-    }
-    if method != Method::Flip && request.range != Span::Anon {
-        return Err(Error::asked(
-            "--range",
-            "memory of a range is flipped in place, which no other design does (write --design flip)",
-        ));
-    }
-    Ok(())
-}
-
-/// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.
-fn usual(request: &Request, can_flip: bool) -> Choice {
-    let task = &request.task;
-    let (method, reason) = if can_flip && no_flip(request).is_none() && goes_on(task) {
-        let is_loaded = task.server.is_some();
-        (Method::Flip, if is_loaded { Because::Loads } else { Because::Counters })
-    } else if task.server.is_some() {
-        (Method::Runs, Because::Load)
-    } else if let Some(asked) = task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
-        let metric = asked.wanted.name.clone();
-        (Method::Runs, Because::AtEnd { metric })
-    } else {
-        (Method::Slices, Because::CountersOfArms)
-    };
-    Choice {
-        method,
-        reason,
-        is_asked: false,
-    }
-}
-
-/// Can everything that is judged be read while the program works? Whether a number goes up is known once it runs.
-fn goes_on(task: &Task) -> bool {
-    match &task.server {
-        Some(server) => {
-            server.ready.is_some()
-                && !server.is_daemon
-                && task.asked.iter().all(|asked| asked.from.is_none() || is_counter(asked))
-        }
-        None => task.asked.iter().all(is_counter),
-    }
-}
-
-fn is_counter(asked: &Asked) -> bool {
-    asked.pattern.is_some() && asked.wanted.higher
-}
-
-fn is_counter_of_one_arm(asked: &Asked) -> bool {
-    is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm)
 }
 
 /// Why one process cannot be all arms.

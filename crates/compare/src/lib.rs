@@ -54,7 +54,7 @@ use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
 pub use around::{Around, Event, Shortage, Store};
-pub use comparison::{Comparison, START_TIMEOUT};
+pub use comparison::{Choice, Comparison, START_TIMEOUT};
 pub use experiment::{Executor, Outcome, run};
 pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.

@@ -25,6 +25,7 @@ use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
 pub(crate) use self::shell::{command, hook};
+pub(crate) use self::trial::compare;
 use super::around::Lender;
 use super::excerpt::said;
 use super::metric::{Asked, From};
@@ -84,7 +85,7 @@ impl Executor for Live<'_> {
 }
 
 impl Live<'_> {
-    pub(super) fn one(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
+    fn one(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
         let _lent = self.lender.as_ref().map(|lender| lender.lend(&arm.pools));
         hook(arm, arm.before.as_deref(), "before", self.stop)?;
         let made = match &self.server {

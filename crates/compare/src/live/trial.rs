@@ -1,14 +1,17 @@
-//! Which of several ways an arm takes to its pages, where the program's file does not show it: a run of each in order, until
-//! one reaches enough of the program's memory.
+//! Whole runs of all arms. Before them, trial runs show which of several ways to its pages an arm takes, where the program's file
+//! does not: a run of each in order, until one reaches enough of the program's memory.
 
 use ::process::Attention;
-use model::PageKind;
 use model::compare::{Metric, Run};
+use model::{Bytes, PageKind};
 
 use super::{Arm, Live};
-use crate::around::{Around, Event, Shortage, shortage};
+use crate::arms::Arms;
+use crate::around::{Event, Shortage, shortage};
+use crate::room::Room;
+use crate::runlog::RunLog;
 use crate::technique::Setup;
-use crate::{Error, Spec};
+use crate::{Error, Outcome, Spec, experiment};
 
 /// Seconds of a run that may be over between two looks.
 const SHORT: f64 = 2.0;
@@ -32,13 +35,49 @@ enum Share {
     Failed(Error),
 }
 
-/// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
-pub(crate) fn try_all(
-    around: &dyn Around,
-    live: &mut Live<'_>,
+/// Makes the runs. Pages are on loan only while a run needs them.
+pub(crate) fn compare<'a>(
+    arms: &Arms,
+    room: &Room<'a>,
     spec: &Spec,
-    short: &[Shortage],
-) -> Result<Spec, Error> {
+    mut live: Live<'a>,
+    log: &mut RunLog<'_>,
+) -> Result<Outcome, Error> {
+    let memory = needed(arms, room, &live)?;
+    let short = if room.is_needed() {
+        let (lender, short) = room.lender(live.around, memory);
+        live.lender = Some(lender);
+        short
+    } else {
+        Vec::new()
+    };
+    let spec = try_all(&mut live, spec, &short)?;
+    log.note_ways(live.arms.iter().map(|arm| &arm.setup));
+    let done = log.take_done(&spec);
+    let around = live.around;
+    experiment::run(&spec, done, &mut live, log, around)
+}
+
+/// The memory that a pool has to hold, as a run on base pages shows it.
+fn needed(arms: &Arms, room: &Room<'_>, live: &Live<'_>) -> Result<Bytes, Error> {
+    if !room.is_borrowed() {
+        return Ok(Bytes(0));
+    }
+    live.around.report(&Event::Needed { is_start: false });
+    let plain = arms.plain()?;
+    let is_reference = plain.kind.is_some();
+    match live.one(&plain, Attention::Free) {
+        Ok(run) => Ok(run.memory().unwrap_or_default().max(live.whole.get())),
+        // It may be that it does not start without pages.
+        Err(error @ (Error::Failed { .. } | Error::Server { .. } | Error::Gone { .. })) if !is_reference => {
+            room.half().ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
+fn try_all(live: &mut Live<'_>, spec: &Spec, short: &[Shortage]) -> Result<Spec, Error> {
     let mut spec = spec.clone();
     for (place, named) in spec.arms.iter_mut().enumerate() {
         let Some(kind) = named.kind.filter(|kind| *kind != PageKind::Base) else {
@@ -50,7 +89,7 @@ pub(crate) fn try_all(
         })?;
         live.arms[place] = arm;
         if let Some(words) = choice {
-            around.report(&Event::Technique {
+            live.around.report(&Event::Technique {
                 arm: &named.name,
                 words: &words,
             });

@@ -1,9 +1,9 @@
 //! Which design is taken for which arms and metrics.
 
 use clap::Parser;
-use compare::design::{Choice, Made, choose, has_ended, made};
+use compare::design::{Made, has_ended, made};
 use compare::inplace::{Pair, Whose};
-use compare::{Error, Outcome};
+use compare::{Choice, Error, Outcome};
 use host::Snapshot;
 use model::Reading;
 use model::compare::{Because, Ended, Method};
@@ -27,7 +27,7 @@ fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
     let (request, _) = request(&typed, 1, &ui)?;
     let snapshot = Snapshot::take(&host::Source::live());
     let in_place = Pair::new(&request, Whose::Own, &snapshot);
-    Ok(choose(&request, &in_place, kept)?)
+    Ok(Choice::of(&request, &in_place, kept)?)
 }
 
 #[track_caller]
