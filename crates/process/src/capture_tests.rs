@@ -300,3 +300,38 @@ fn a_process_that_ends_while_one_of_its_threads_is_stepped_ends_as_it_would() {
         assert!(status.success() || status.code() == Some(14), "{status}");
     }
 }
+
+/// Its first thread works, then waits without end for what another one does all the time, which stands still in a window.
+const WAITS: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+static sem_t asked, done;
+static void *serves(void *unused) {
+    for (;;) {
+        sem_wait(&asked);
+        for (volatile long i = 0; i < 300000; i++);
+        sem_post(&done);
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t server;
+    if (sem_init(&asked, 0, 0) || sem_init(&done, 0, 0) || pthread_create(&server, 0, serves, 0))
+        return 1;
+    for (int turn = 0; turn < 3000; turn++) {
+        for (volatile long i = 0; i < 330000; i++);
+        sem_post(&asked);
+        sem_wait(&done);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_thread_that_is_stopped_while_it_waits_for_another_one_does_not_wait_for_ever() {
+    let Some(captured) = run_stepped(WAITS, Duration::from_secs(5)) else {
+        return;
+    };
+    assert!(captured.windows.len() > 2, "{}", captured.windows.len());
+}

@@ -78,7 +78,10 @@ fn asked(machine: Machine, warm_up: u64) -> Replay {
     Replay {
         baseline: settings[0],
         settings,
-        machine,
+        machine: Machine {
+            fetches_ahead: true,
+            ..machine
+        },
         warm_up,
         accesses: u64::MAX,
         forgets: true,

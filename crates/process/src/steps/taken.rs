@@ -13,6 +13,8 @@ use super::{Bound, Window};
 
 /// How often a thread that is in the kernel is looked at.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
+/// Nearly all steps are over by then.
+const SHORT: Duration = Duration::from_millis(1);
 /// A window ends with a system call that takes longer: other threads work then, and are not seen before.
 pub(super) const LONGEST_CALL: Duration = Duration::from_millis(100);
 
@@ -100,11 +102,7 @@ impl Taken {
             let signal = std::mem::take(&mut self.signal);
             syscall::step(self.thread, signal)?;
             self.is_stopped = false;
-            let stopped = if next.is_call {
-                self.stopped_by(until.min(Instant::now() + LONGEST_CALL), stop)?
-            } else {
-                syscall::stopped(self.thread, self.process, true)?
-            };
+            let stopped = self.stopped_by(until.min(Instant::now() + LONGEST_CALL), stop)?;
             match stopped {
                 Some(Stop::Step) => {
                     self.is_stopped = true;
@@ -123,14 +121,21 @@ impl Taken {
         Ok(())
     }
 
-    /// Like a wait that ends: a call of the kernel may take for ever. None if it still does.
+    /// Where it has stopped; none if it takes longer. A step may wait for ever: in a call of the kernel, or in one that it was stopped in and begins anew, for a thread
+    /// that stands still.
     fn stopped_by(&self, until: Instant, stop: &dyn Fn() -> bool) -> io::Result<Option<Stop>> {
+        let begun = Instant::now();
         loop {
             let stopped = syscall::stopped(self.thread, self.process, false)?;
             if stopped.is_some() || stop() || Instant::now() >= until {
                 return Ok(stopped);
             }
-            thread::sleep(POLL_PERIOD);
+            if begun.elapsed() < SHORT {
+                // Both are on one CPU.
+                thread::yield_now();
+            } else {
+                thread::sleep(POLL_PERIOD);
+            }
         }
     }
 }

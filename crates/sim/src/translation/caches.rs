@@ -50,6 +50,9 @@ const PAGE: u32 = 12;
 pub(super) struct Read(u64);
 
 const DATA: u32 = 63;
+/// Data that was fetched ahead.
+const AHEAD: u32 = 62;
+const MARKS: u64 = 1 << DATA | 1 << AHEAD;
 
 impl Read {
     pub(super) fn data(address: u64) -> Self {
@@ -62,13 +65,17 @@ impl Read {
 
     /// The same byte, if each base page lies anywhere in 4 PiB of memory.
     pub(super) fn scattered(self) -> Self {
-        let address = self.0 & !(1 << DATA);
+        let address = self.0 & !MARKS;
         let page = super::random::mixed(address >> PAGE) & ((1 << (ADDRESS_BITS - PAGE)) - 1);
-        Self(self.0 & 1 << DATA | page << PAGE | address & ((1 << PAGE) - 1))
+        Self(self.0 & MARKS | page << PAGE | address & ((1 << PAGE) - 1))
     }
 
     fn line(self) -> u64 {
-        (self.0 & !(1 << DATA)) >> LINE
+        (self.0 & !MARKS) >> LINE
+    }
+
+    fn is_ahead(self) -> bool {
+        self.0 >> AHEAD & 1 == 1
     }
 
     fn is_data(self) -> bool {
@@ -89,6 +96,7 @@ pub(super) struct Found {
 pub(super) struct Caches {
     levels: Vec<(Cache, Sets)>,
     shared: Shared,
+    streams: Option<Streams>,
     open: Kept<Read>,
     missed: Kept<Read>,
 }
@@ -113,9 +121,15 @@ impl Caches {
         Self {
             levels: caches.iter().take(PLACES - 1).map(level).collect(),
             shared,
+            streams: None,
             open: Kept::default(),
             missed: Kept::default(),
         }
+    }
+
+    /// From now on lines are fetched into the second cache ahead of a stream.
+    pub(super) fn fetch_ahead(&mut self) {
+        self.streams = Some(Streams::default());
     }
 
     /// Reads bytes in their order, level by level; is any of them data? The list is used up.
@@ -136,10 +150,71 @@ impl Caches {
             found.entries[place] = before.0 - after.0;
             found.data[place] = before.1 - after.1;
             std::mem::swap(&mut self.open, &mut self.missed);
+            if place == 0
+                && let Some(streams) = self.streams.as_mut().filter(|_| has_data)
+            {
+                streams.mark(self.open.as_mut());
+            }
+            if place > 0 && self.streams.is_some() {
+                found.ahead(place, ahead(&self.missed) - ahead(&self.open));
+            }
         }
-        (found.entries[PLACES - 1], found.data[PLACES - 1]) = count(&self.open, has_data);
+        let (entries, data) = count(&self.open, has_data);
+        found.entries[PLACES - 1] += entries;
+        found.data[PLACES - 1] += data;
+        if self.streams.is_some() {
+            found.ahead(PLACES - 1, ahead(&self.open));
+        }
         found
     }
+}
+
+impl Found {
+    /// So many of the data found at a place had been fetched into the second cache.
+    fn ahead(&mut self, place: usize, count: u64) {
+        self.data[place] -= count;
+        self.data[FETCHED] += count;
+    }
+}
+
+/// The place of the cache that lines are fetched into ahead of a stream.
+const FETCHED: usize = 1;
+
+/// Pages whose last line is known: more streams at a time are not followed.
+const FOLLOWED: usize = 64;
+
+/// The last line that the first cache missed in each of some pages. Of a page in which lines follow each other the next ones are fetched ahead, as the prefetchers of
+/// second-level caches do. They end with the page.
+#[derive(Clone, Debug)]
+struct Streams([u64; FOLLOWED]);
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self([u64::MAX; FOLLOWED])
+    }
+}
+
+impl Streams {
+    /// Marks data that was fetched ahead.
+    fn mark(&mut self, reads: &mut [Read]) {
+        for read in reads.iter_mut().filter(|read| read.is_data()) {
+            let line = read.line();
+            let page = line >> (PAGE - LINE);
+            let last = &mut self.0[(golden(page) >> 58) as usize];
+            if *last >> (PAGE - LINE) == page && line.abs_diff(*last) <= NEXT {
+                read.0 |= 1 << AHEAD;
+            }
+            *last = line;
+        }
+    }
+}
+
+/// The farthest that a line of a stream is from the one before: lines are read in pairs.
+const NEXT: u64 = 2;
+
+/// Data that was fetched ahead.
+fn ahead(reads: &[Read]) -> u64 {
+    reads.iter().map(|read| u64::from(read.is_ahead())).sum()
 }
 
 /// Entries and data, of which there may be none.
@@ -198,6 +273,31 @@ mod tests {
         // Twice the second level's lines push it out there, too.
         found(&mut caches, (0..36_864).map(|line| (1 << 30) | (line * 64)));
         assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn lines_that_follow_each_other_in_a_page_come_from_the_second_cache_but_for_the_first() {
+        let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
+        let read = |caches: &mut Caches, bytes: &[u64]| {
+            let mut list = Kept::default();
+            list.fill_with(bytes.iter().map(|&byte| Read::data(byte)));
+            caches.read(&mut list, true).data
+        };
+        let page = |page: u64| (0..64).map(|line| (page << 12) + line * 64).collect::<Vec<_>>();
+        assert_eq!(read(&mut caches, &page(1)), [0, 0, 0, 64], "as asked for");
+        caches.fetch_ahead();
+        assert_eq!(read(&mut caches, &page(2)), [0, 63, 0, 1]);
+        let backwards: Vec<u64> = page(3).into_iter().rev().collect();
+        assert_eq!(read(&mut caches, &backwards), [0, 63, 0, 1]);
+        let far: Vec<u64> = (0..16).map(|step| (4 << 12) + step * 7 % 16 * 256).collect();
+        assert_eq!(read(&mut caches, &far), [0, 0, 0, 16]);
+        let woven: Vec<u64> = page(5)
+            .into_iter()
+            .zip(page(6))
+            .flat_map(|(one, other)| [one, other])
+            .collect();
+        assert_eq!(read(&mut caches, &woven), [0, 126, 0, 2]);
+        assert_eq!(read(&mut caches, &page(6)), [64, 0, 0, 0]);
     }
 
     #[test]

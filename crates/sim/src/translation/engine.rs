@@ -182,6 +182,15 @@ impl Engine {
         self
     }
 
+    /// The machine with caches that fetch data lines ahead of streams.
+    #[must_use]
+    pub fn fetching_ahead(mut self) -> Self {
+        for cpu in &mut self.cpus {
+            cpu.walkers.iter_mut().for_each(Walker::fetch_ahead);
+        }
+        self
+    }
+
     /// The machine with so many accesses in an interval of agile paging.
     #[must_use]
     pub fn with_interval(mut self, accesses: u64) -> Self {

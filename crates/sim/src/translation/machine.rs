@@ -41,6 +41,8 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Is there a further cache whose size is not known?
     pub has_unknown_cache: bool,
+    /// Are data lines fetched ahead of streams?
+    pub fetches_ahead: bool,
     /// Page-walk caches.
     pub walk_caches: Option<WalkCaches>,
     /// Entries of the nested TLB.
@@ -275,6 +277,7 @@ impl Typed {
             page_levels: levels,
             nested_paging: self.nested_paging,
             has_unknown_cache: caches.len() < rows.len(),
+            fetches_ahead: false,
             caches,
             walk_caches: self.walk_caches,
             nested_tlb: self.nested_tlb,

@@ -77,6 +77,11 @@ impl Walker {
         }
     }
 
+    /// Data lines are fetched ahead of streams.
+    pub(super) fn fetch_ahead(&mut self) {
+        self.caches.iter_mut().for_each(Caches::fetch_ahead);
+    }
+
     /// Makes the walks of a block, and reads its data where data goes through the caches, all in the order of the accesses.
     pub(super) fn block(&mut self, block: Block) {
         if self.caches.is_none() && !block.nested && !self.guest.has_caches() {

@@ -192,7 +192,10 @@ pub(crate) fn engine(machine: &Machine, setting: Setting) -> Engine {
         tagged: false,
     };
     let around = machine.surroundings;
-    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(around.vcpus().into());
+    let mut engine = Engine::new(setup, &walkers(machine)).with_vcpus(around.vcpus().into());
+    if machine.fetches_ahead {
+        engine = engine.fetching_ahead();
+    }
     match around.agile_interval {
         Some(accesses) => engine.with_interval(accesses),
         None => engine,
