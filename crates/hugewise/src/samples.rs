@@ -264,7 +264,6 @@ fn operation(name: &str, done: bool) -> Operation {
         }),
         emulated: true,
         per_operation: [("exits".to_owned(), 3.0)].into(),
-        frames: None,
         not_measured: (!done).then(|| "the guest faulted".to_owned()),
     }
 }
