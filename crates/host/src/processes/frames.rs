@@ -47,7 +47,7 @@ mod tests {
             }
             Err(why) => {
                 assert_eq!(why.unread, Cause::Denied, "{why:?}");
-                eprintln!("skipped: {}", why.why);
+                testing::skipped(&why.why);
             }
         }
         assert!(own_frames(1 << 46, 4096).known().is_none(), "nothing is mapped there");
