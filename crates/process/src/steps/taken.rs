@@ -155,7 +155,7 @@ impl Drop for Taken {
             let _ = syscall::stopped(self.thread, self.process, true);
         }
         let _ = syscall::clear_trap_flag(self.thread);
-        // One that was killed meanwhile cannot be let go before it stops for the last time, and its process does not end before.
+        // One that was killed during this cannot be let go before it stops for the last time, and its process does not end before.
         while syscall::let_go(self.thread, self.signal).is_err() {
             match syscall::stopped(self.thread, self.process, true) {
                 Ok(Some(Stop::Step | Stop::Signal(_) | Stop::Asked)) => {}
