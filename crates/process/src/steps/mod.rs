@@ -9,7 +9,6 @@ mod syscall;
 mod taken;
 
 use std::io;
-use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -17,27 +16,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 pub use self::operands::Touch;
 use self::others::Others;
 use self::taken::Taken;
+pub use self::taken::{Bound, Window};
 use super::handles::by_number;
-
-/// What a thread did while it was stepped.
-#[derive(Clone, Debug, Default)]
-pub struct Window {
-    /// Instructions; all rounds of a repeated one are one.
-    pub instructions: u64,
-    /// Accesses in their order.
-    pub touched: Vec<Touch>,
-    /// Accesses whose address is not known: gathers and scatters.
-    pub hidden: u64,
-}
-
-/// How long a window may be.
-#[derive(Clone, Copy, Debug)]
-pub struct Bound {
-    /// Steps.
-    pub steps: u64,
-    /// Time.
-    pub time: Duration,
-}
 
 /// Steps a thread of a process. It may end during this, or wait in the kernel for longer than [`taken::LONGEST_CALL`]; then the window is shorter.
 ///
@@ -50,7 +30,12 @@ pub fn window(process: u32, thread: u32, bound: Bound, stop: &dyn Fn() -> bool) 
     let mut window = Window::default();
     let mut taken = Taken::ask(process, thread)?;
     if taken.wait()? {
-        taken.run(&mut others, bound, stop, &mut window)?;
+        let stepped = taken.step(bound, stop, &mut window);
+        if !taken.is_stopped() {
+            // The call of the kernel in which it is may wait for them.
+            others.let_go();
+        }
+        stepped?;
     }
     Ok(window)
 }

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 
-use super::operands::{self, Operands};
-use super::others::Others;
+use super::operands::{self, Operands, Touch};
 use super::syscall::{self, Stop};
-use super::{Bound, Window};
 
 /// How often a thread that is in the kernel is looked at.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
@@ -17,6 +15,26 @@ const POLL_PERIOD: Duration = Duration::from_micros(200);
 const SHORT: Duration = Duration::from_millis(1);
 /// A window ends with a system call that takes longer: other threads work then, and are not seen before.
 pub(super) const LONGEST_CALL: Duration = Duration::from_millis(100);
+
+/// What a thread did while it was stepped.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// Instructions; all rounds of a repeated one are one.
+    pub instructions: u64,
+    /// Accesses in their order.
+    pub touched: Vec<Touch>,
+    /// Accesses whose address is not known: gathers and scatters.
+    pub hidden: u64,
+}
+
+/// How long a window may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Steps.
+    pub steps: u64,
+    /// Time.
+    pub time: Duration,
+}
 
 /// A thread that is traced; it is let go on every way out.
 pub(super) struct Taken {
@@ -61,23 +79,13 @@ impl Taken {
         self.is_stopped
     }
 
-    /// Steps it while others stand still.
-    pub(super) fn run(
-        &mut self,
-        others: &mut Others,
-        bound: Bound,
-        stop: &dyn Fn() -> bool,
-        window: &mut Window,
-    ) -> io::Result<()> {
-        let stepped = self.step(bound, stop, window);
-        if !self.is_stopped {
-            // The call of the kernel in which it is may wait for them.
-            others.let_go();
-        }
-        stepped
+    /// Does it stand still?
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
-    fn step(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
+    /// Steps it.
+    pub(super) fn step(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
         let mut operands = Operands::new();
         let until = Instant::now() + bound.time;
         for number in 0..bound.steps {
