@@ -158,6 +158,15 @@ fn a_program_that_waits_in_the_kernel_at_the_end_of_a_window_is_not_ended_by_tha
     run_stepped(SLEEPS, Duration::from_millis(60));
 }
 
+/// Part of programs that ask whether they are stepped.
+const IS_TRACED: &str = r#"static int is_traced(void) {
+    char text[512] = { 0 };
+    int status = open("/proc/thread-self/status", O_RDONLY);
+    int is = read(status, text, sizeof text - 1) > 0 && !strstr(text, "TracerPid:\t0\n");
+    close(status);
+    return is;
+}"#;
+
 /// Its first thread works until it is stepped. Then it waits for another one, which works for a second.
 const HANDS_OVER: &str = r#"
 #include <fcntl.h>
@@ -177,13 +186,7 @@ static void *work(void *unused) {
     }
     return NULL;
 }
-static int is_traced(void) {
-    char text[512] = { 0 };
-    int status = open("/proc/thread-self/status", O_RDONLY);
-    int is = read(status, text, sizeof text - 1) > 0 && !strstr(text, "TracerPid:\t0\n");
-    close(status);
-    return is;
-}
+IS_TRACED
 int main(void) {
     pthread_t worker;
     void *failed;
@@ -198,7 +201,7 @@ int main(void) {
 
 #[test]
 fn a_thread_that_waits_for_another_one_while_it_is_stepped_does_not_hide_what_that_one_does() {
-    let Some(captured) = run_stepped(HANDS_OVER, Duration::from_secs(20)) else {
+    let Some(captured) = run_stepped(&HANDS_OVER.replace("IS_TRACED", IS_TRACED), Duration::from_secs(20)) else {
         return;
     };
     let seen: Vec<_> = (captured.windows.iter())
@@ -217,13 +220,7 @@ const ENDS: &str = r#"
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-static int is_traced(void) {
-    char text[512] = { 0 };
-    int status = open("/proc/thread-self/status", O_RDONLY);
-    int is = read(status, text, sizeof text - 1) > 0 && !strstr(text, "TracerPid:\t0\n");
-    close(status);
-    return is;
-}
+IS_TRACED
 static volatile int other;
 static char state_of_other(void) {
     char path[64], text[512] = { 0 };
@@ -269,7 +266,8 @@ int main(void) {
 
 /// How [`ENDS`] ends, of both threads.
 fn ends(end: &str) -> Vec<std::process::ExitStatus> {
-    let program = |works: &str| ENDS.replace("END", end).replace("WORKS", works);
+    let ends = ENDS.replace("IS_TRACED", IS_TRACED).replace("END", end);
+    let program = |works: &str| ends.replace("WORKS", works);
     let ended = ["0", "1"]
         .iter()
         .filter_map(|works| ended_stepped(&program(works), Duration::from_secs(5)));

@@ -201,7 +201,7 @@ impl Streams {
             let line = read.line();
             let page = line >> (PAGE - LINE);
             let last = &mut self.0[(golden(page) >> 58) as usize];
-            if *last >> (PAGE - LINE) == page && line.abs_diff(*last) <= NEXT {
+            if *last >> (PAGE - LINE) == page && (1..=NEXT).contains(&line.abs_diff(*last)) {
                 read.0 |= 1 << AHEAD;
             }
             *last = line;

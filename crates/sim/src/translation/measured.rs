@@ -5,6 +5,7 @@
 mod curve;
 mod facts;
 mod far;
+mod search;
 
 use model::tlb::{Entries, Hash, Index, Level, Ways};
 use model::{Bytes, PageKind};

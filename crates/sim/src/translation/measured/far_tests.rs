@@ -4,9 +4,10 @@ use model::latency::{Frames, Latency};
 use model::{Bytes, PageKind};
 use serde_json::{Value as Json, json};
 
-use super::{Step, count, setting};
+use super::setting;
 use crate::translation::fit::Costs;
 use crate::translation::machine::{Machine, RowReading};
+use crate::translation::measured::search::{Step, count};
 use crate::translation::measured::{Measured, here};
 use crate::translation::scatter::Scatter;
 use crate::ways::Replacement;
