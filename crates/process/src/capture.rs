@@ -10,6 +10,7 @@ use host::processes::Stat;
 use crate::process::{Process, WaitError};
 use crate::steps::{self, Bound, Window};
 use crate::tree;
+use crate::used;
 
 /// Windows at most: they are in memory.
 const MOST: usize = 200;
@@ -35,8 +36,8 @@ pub struct Limits {
 /// What was captured.
 #[derive(Debug, Default)]
 pub struct Captured {
-    /// With the processor time of the program before each.
-    pub windows: Vec<(Duration, Window)>,
+    /// In their order.
+    pub windows: Vec<Sampled>,
     /// Processor time that was seen of it, without that of stepping.
     pub cpu: Duration,
     /// Did it end by itself?
@@ -45,6 +46,17 @@ pub struct Captured {
     pub has_threads: bool,
     /// The last reason why a thread could not be traced.
     pub refused: Option<io::Error>,
+}
+
+/// A window, and what was before it.
+#[derive(Debug, Default)]
+pub struct Sampled {
+    /// Processor time of the program.
+    pub at: Duration,
+    /// Base pages that its process used since the window before, or since it started; none if the kernel did not count them.
+    pub used_pages: Option<u64>,
+    /// What the thread did.
+    pub window: Window,
 }
 
 /// Takes windows of a program that was just started.
@@ -70,14 +82,20 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
             continue;
         };
         let before = Instant::now();
+        let used_pages = used::base_pages(leader);
         match steps::window(leader, thread, limits.window, stop) {
-            Ok(window) if window.touched.len() >= FEWEST => captured.windows.push((times.used, window)),
+            Ok(window) if window.touched.len() >= FEWEST => captured.windows.push(Sampled {
+                at: times.used,
+                used_pages,
+                window,
+            }),
             Ok(_) => {}
             // It ended after it was looked at, and may not have been waited for yet: then the kernel permits nothing.
             Err(_) if has_ended(leader, thread) => {}
             Err(error) => captured.refused = Some(error),
         }
         times.forget(leader, thread);
+        family.iter().copied().for_each(used::forget);
         (stepping, taken) = (stepping + before.elapsed(), taken + 1);
         next = times.used + distance(times.used, limits.budget, stepping, taken);
     }

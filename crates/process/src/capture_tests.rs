@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::{Captured, Limits, MOST, capture};
+use super::{Captured, Limits, MOST, Sampled, capture};
 use crate::steps;
 use crate::{Attention, Order, Process};
 
@@ -35,7 +35,7 @@ fn a_program_is_stepped_in_windows_and_ends_as_it_would() {
         "{}",
         captured.windows.len()
     );
-    for (_, window) in &captured.windows {
+    for Sampled { window, .. } in &captured.windows {
         assert!((1000..=4000).contains(&window.instructions), "{}", window.instructions);
         assert!(
             window.touched.iter().any(|touch| touch.is_store) && window.touched.iter().any(|touch| !touch.is_store)
@@ -47,7 +47,7 @@ fn a_program_is_stepped_in_windows_and_ends_as_it_would() {
                 .all(|touch| touch.address > 4096 && touch.address >> 47 == 0)
         );
     }
-    assert!(captured.windows.is_sorted_by_key(|(at, _)| *at));
+    assert!(captured.windows.is_sorted_by_key(|taken| taken.at));
     let done = process.end().expect("its end");
     assert!(done.ended.status.success());
     assert_eq!(done.outputs.output(), "done 300000\n");
@@ -204,8 +204,10 @@ fn a_thread_that_waits_for_another_one_while_it_is_stepped_does_not_hide_what_th
     let Some(captured) = run_stepped(&HANDS_OVER.replace("IS_TRACED", IS_TRACED), Duration::from_secs(20)) else {
         return;
     };
-    let seen: Vec<_> = (captured.windows.iter())
-        .map(|(at, window)| (at, window.instructions))
+    let seen: Vec<_> = captured
+        .windows
+        .iter()
+        .map(|one| (one.at, one.window.instructions))
         .collect();
     assert!(seen.len() > 2 && captured.has_threads, "{seen:?}");
 }

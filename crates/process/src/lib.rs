@@ -18,6 +18,7 @@ mod spawn;
 pub mod steps;
 mod syscall;
 pub mod tree;
+mod used;
 mod watch;
 
 pub use ended::{Counts, Cpu, Ended};

@@ -45,11 +45,16 @@ const WINDOW_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) fn record(words: &[OsString], budget: Duration, window: u64) -> anyhow::Result<Option<Recorded>> {
     use anyhow::Context;
     use process::capture::{Limits, capture};
-    use process::{Attention, Order, Process, WaitError};
+    use process::{Attention, Order, Process, ThpSwitch, WaitError};
 
     let stop = Stop::on_signals()?;
     let program = || words[0].to_string_lossy().into_owned();
-    let started = Process::start(&Order::plain(words), Attention::Free, false);
+    // Of a huge page the kernel does not say which base pages are used.
+    let order = Order {
+        thp: ThpSwitch::Off,
+        ..Order::plain(words)
+    };
+    let started = Process::start(&order, Attention::Free, false);
     let mut process = started.map_err(|failure| {
         anyhow::Error::from(failure.error).context(format!("{}: {} failed", program(), failure.step.title()))
     })?;
@@ -110,20 +115,21 @@ pub(super) fn record(_: &[OsString], _: Duration, _: u64) -> anyhow::Result<Opti
 
 #[cfg(target_arch = "x86_64")]
 fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorded {
-    let has_hidden = captured.windows.iter().any(|(_, window)| window.hidden > 0);
+    let has_hidden = captured.windows.iter().any(|taken| taken.window.hidden > 0);
     let mut blind_spots = vec![BlindSpot::Kernel, BlindSpot::BetweenWindows];
     blind_spots.extend(captured.has_threads.then_some(BlindSpot::OtherThreads));
     blind_spots.extend(has_hidden.then_some(BlindSpot::SpecialInstructions));
     blind_spots.extend((!captured.has_ended).then_some(BlindSpot::AfterBudget));
-    let window = |(at, window): (Duration, process::steps::Window)| {
+    let window = |taken: process::capture::Sampled| {
         let access = |touch: &process::steps::Touch| {
             let side = if touch.is_store { Side::Store } else { Side::Load };
             Access::canonical(touch.address).map(|address| Access::new(address, side))
         };
         Window {
-            instructions: window.instructions,
-            at_us: at.as_micros() as u64,
-            accesses: window.touched.iter().filter_map(access).collect(),
+            instructions: taken.window.instructions,
+            at_us: taken.at.as_micros() as u64,
+            used_pages: taken.used_pages,
+            accesses: taken.window.touched.iter().filter_map(access).collect(),
         }
     };
     Recorded {
@@ -131,6 +137,7 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
             method: Method::Steps,
             command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             blind_spots,
+            run_us: captured.has_ended.then_some(captured.cpu.as_micros() as u64),
         },
         cpu: captured.cpu,
         windows: captured.windows.into_iter().map(window).collect(),

@@ -7,6 +7,7 @@ pub mod predict;
 pub mod preset;
 mod replay;
 mod run;
+mod seen;
 mod stretch;
 #[cfg(test)]
 mod tests;

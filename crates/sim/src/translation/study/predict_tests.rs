@@ -22,6 +22,7 @@ fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
         Window {
             instructions: 3 * accesses.len() as u64,
             at_us: at,
+            used_pages: None,
             accesses,
         }
     };

@@ -67,8 +67,10 @@ impl Replayed {
 /// A window of a run, or a stretch of one without gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// The share of the run that it stands for, in any unit: processor time before a window since the one before, or accesses.
+    /// The share of the run that it stands for, in any unit: processor time that is nearer to this window than to another one, or accesses.
     pub weight: f64,
+    /// Microseconds of processor time before it, where it is a window.
+    at_us: u64,
     /// Instructions, where the trace has them.
     pub instructions: f64,
     /// For each setting.
@@ -135,12 +137,8 @@ pub fn replay<R: Read + Send>(
         let forgot = run_all(&mut forgetting, before, counted)?;
         if !counted.is_empty() {
             parts.push(Part {
-                // A window stands for the time since the one before; a trace whose windows have no times has them all alike.
-                weight: if has_windows {
-                    stretch.time
-                } else {
-                    counted.len() as f64
-                },
+                weight: counted.len() as f64,
+                at_us: stretch.at_us,
                 instructions: stretch.instructions(),
                 counts,
                 forgot,
@@ -151,6 +149,11 @@ pub fn replay<R: Read + Send>(
         }
         Ok(())
     })?;
+    if has_windows {
+        let is_whole = parts.iter().map(|part| part.counts[0].accesses).sum::<u64>() < replay.accesses;
+        let end = trace.head().and_then(|head| head.run_us).filter(|_| is_whole);
+        weigh(&mut parts, end);
+    }
     let windows = trace.told().windows;
     match parts.is_empty() {
         true => Err(StudyError::OnlyWarmUp),
@@ -159,6 +162,23 @@ pub fn replay<R: Read + Send>(
             windows,
             curves: curves.map_or_else(Vec::new, Curves::finish),
         }),
+    }
+}
+
+/// Each window stands for the time around it, up to the middle between two; the first one for all before it, the last one for all up to the end of the run, if that is
+/// known. Windows without times are all alike.
+fn weigh(windows: &mut [Part], end: Option<u64>) {
+    let times: Vec<u64> = windows.iter().map(|window| window.at_us).collect();
+    let middle = |place: usize| f64::midpoint(times[place] as f64, times[place + 1] as f64);
+    let last = times.len().saturating_sub(1);
+    for (place, window) in windows.iter_mut().enumerate() {
+        let from = if place == 0 { 0.0 } else { middle(place - 1) };
+        let to = match end {
+            _ if place < last => middle(place),
+            Some(end) => end.max(times[place]) as f64,
+            None => times[place] as f64,
+        };
+        window.weight = (to - from).max(1.0);
     }
 }
 

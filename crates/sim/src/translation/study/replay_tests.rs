@@ -142,6 +142,7 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
     let windows = [1000, 500].map(|count| Window {
         instructions: 4 * count,
         at_us: count,
+        used_pages: None,
         accesses: loop_(count),
     });
     let mut bytes = Vec::new();
@@ -163,5 +164,27 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
             })
             .collect();
         assert_eq!(seen, [(500, 0, 2000.0), (250, 0, 1000.0)]);
+    }
+}
+
+#[test]
+fn a_window_stands_for_the_time_around_it_and_the_last_one_for_the_rest_of_the_run() {
+    let windows = [100, 200, 600].map(|at_us| Window {
+        instructions: 64,
+        at_us,
+        used_pages: None,
+        accesses: (0..64).map(|at| Access::load(at * 4096)).collect(),
+    });
+    for (run_us, last) in [(Some(1000), 600.0), (None, 200.0)] {
+        let head = Head {
+            run_us,
+            ..Head::default()
+        };
+        let mut bytes = Vec::new();
+        write(&head, &windows, &mut bytes).expect("memory");
+        let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
+        let replayed = replay(&asked(&[Bytes::kib(4)], 0), &mut trace, &|_| {}).expect("a trace");
+        let weights: Vec<f64> = replayed.parts.iter().map(|part| part.weight).collect();
+        assert_eq!(weights, [150.0, 250.0, last]);
     }
 }

@@ -21,8 +21,8 @@ pub(super) struct Stretch {
     /// Bytes of the trace up to its end.
     pub(super) offset: u64,
     instructions: u64,
-    /// Processor time since the window before.
-    pub(super) time: f64,
+    /// Microseconds of processor time before it, where it is a window.
+    pub(super) at_us: u64,
 }
 
 impl Stretch {
@@ -83,7 +83,7 @@ impl<R: Read> Wanted<'_, R> {
         } else {
             self.trace.told().instructions - before
         };
-        stretch.time = (window.at_us.saturating_sub(window.before_us) as f64).max(1.0);
+        stretch.at_us = window.at_us;
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;
         let half = if has_windows { all / 2 } else { 0 };

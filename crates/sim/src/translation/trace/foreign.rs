@@ -67,7 +67,12 @@ pub(super) fn recognised(start: &[u8]) -> Result<TraceFormat, Reason> {
 /// May a trace of the format begin so?
 pub(super) fn begins_as(start: &[u8], format: TraceFormat) -> Result<(), Reason> {
     let (fits, expected) = match format {
-        TraceFormat::Hugewise => (start.starts_with(own::MAGIC), "the first line `hugewise trace 1`"),
+        TraceFormat::Hugewise => (
+            [own::MAGIC, own::FIRST]
+                .into_iter()
+                .any(|magic| start.starts_with(magic)),
+            "the first line `hugewise trace 2`",
+        ),
         TraceFormat::Drmemtrace => (
             start.starts_with(&[25, 0, 0, 0]),
             "a drmemtrace header (a record of type 25)",

@@ -37,11 +37,15 @@ impl<R: Read> Trace<R> {
             None => foreign::recognised(start).map_err(begin)?,
         };
         foreign::begins_as(start, format).map_err(begin)?;
+        let has_pages = start.starts_with(own::MAGIC);
         let mut trace = Self {
             bytes,
             format,
             fetches,
-            state: State::default(),
+            state: State {
+                has_pages,
+                ..State::default()
+            },
             told: Told::default(),
             head: None,
         };

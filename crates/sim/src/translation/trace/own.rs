@@ -1,8 +1,9 @@
 //! Our own format: a head in text, then windows of a program's run, each access a few bytes.
 //!
-//! `hugewise trace 1`, a line of JSON ([`Head`]), then for each window three numbers (instructions in it, microseconds of the
-//! program's processor time before it, accesses) and its accesses. A number is LEB128. An access is one number: its side in the two low bits,
-//! above them the zigzag difference to the last address of that side in the window.
+//! `hugewise trace 2`, a line of JSON ([`Head`]), then for each window four numbers (instructions in it, microseconds of the program's processor
+//! time before it, base pages that were used since the window before, accesses) and its accesses. A number is LEB128; no pages stand for a number that
+//! is not known. An access is one number: its side in the two low bits, above them the zigzag difference to the last address of that side in the window.
+//! Traces of version 1 have no number of pages.
 
 use std::io::{self, Read, Write};
 
@@ -14,7 +15,9 @@ use super::bytes::Bytes;
 use super::error::Reason;
 
 /// The first line.
-pub(super) const MAGIC: &[u8] = b"hugewise trace 1\n";
+pub(super) const MAGIC: &[u8] = b"hugewise trace 2\n";
+/// Likewise, of version 1.
+pub(super) const FIRST: &[u8] = b"hugewise trace 1\n";
 /// The longest line of the head.
 const HEAD: usize = 1 << 16;
 /// Accesses of one window, all of which are in memory at a time.
@@ -30,6 +33,9 @@ pub struct Head {
     pub command: Vec<String>,
     /// What the trace cannot show.
     pub blind_spots: Vec<BlindSpot>,
+    /// Microseconds of the program's processor time in all, if it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_us: Option<u64>,
 }
 
 /// How the accesses of a program were seen.
@@ -64,6 +70,8 @@ pub struct Window {
     pub instructions: u64,
     /// Microseconds of the program's processor time before it.
     pub at_us: u64,
+    /// Base pages that the program used since the window before, or since its start, as the kernel counts them; none if it was not asked.
+    pub used_pages: Option<u64>,
     /// Its accesses.
     pub accesses: Vec<Access>,
 }
@@ -79,7 +87,8 @@ pub fn write(head: &Head, windows: &[Window], out: &mut dyn Write) -> io::Result
     let mut bytes = Vec::new();
     for window in windows {
         bytes.clear();
-        for number in [window.instructions, window.at_us, window.accesses.len() as u64] {
+        let used = window.used_pages.unwrap_or(0);
+        for number in [window.instructions, window.at_us, used, window.accesses.len() as u64] {
             put(number, &mut bytes);
         }
         let mut last = [0; 3];
@@ -110,8 +119,8 @@ pub struct Told {
     pub instructions: u64,
     /// Microseconds of the program's processor time before it.
     pub at_us: u64,
-    /// And before the window before it.
-    pub before_us: u64,
+    /// Base pages that were used since the window before, if that is known.
+    pub used_pages: Option<u64>,
 }
 
 /// The head, of which the first line was seen.

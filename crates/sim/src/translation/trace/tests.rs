@@ -130,6 +130,7 @@ fn windows() -> Vec<Window> {
     let window = |from: u64| Window {
         instructions: 3 * from + 1,
         at_us: from << 20,
+        used_pages: (from > 0).then_some(from),
         accesses: (from..from + 10_000).map(access).collect(),
     };
     vec![window(0), window(10_000)]
@@ -140,6 +141,7 @@ fn own() -> Vec<u8> {
         method: Method::Steps,
         command: vec!["./program".to_owned(), "a b".to_owned()],
         blind_spots: vec![BlindSpot::Kernel],
+        run_us: Some(30_000),
     };
     let mut bytes = Vec::new();
     write(&head, &windows(), &mut bytes).expect("memory");
@@ -154,6 +156,13 @@ fn our_own_format_comes_back_with_its_windows() {
     let (format, back) = all(&bytes, None, true).expect("a trace");
     let written: Vec<Access> = windows().into_iter().flat_map(|window| window.accesses).collect();
     assert_eq!((format, back), (TraceFormat::Hugewise, written));
+    let mut trace = Trace::open(&bytes[..], None, true).expect("a trace");
+    let mut accesses = vec![Access::load(0)];
+    while trace.told().windows < 2 || !accesses.is_empty() {
+        accesses.clear();
+        trace.fill(&mut accesses).expect("read");
+    }
+    assert_eq!(trace.finished_window().used_pages, windows()[1].used_pages);
     for end in [bytes.len() - 1, bytes.len() / 2, 40] {
         let why = refused(&bytes[..end]);
         assert!(
@@ -161,6 +170,19 @@ fn our_own_format_comes_back_with_its_windows() {
             "{why}"
         );
     }
+}
+
+#[test]
+fn a_trace_of_the_first_version_has_no_numbers_of_pages() {
+    let old = b"hugewise trace 1\n{\"method\":\"steps\",\"command\":[],\"blind_spots\":[]}\n\x09\x07\x02\x80\x80\x02\x80\x80\x02";
+    let mut trace = Trace::open(&old[..], None, true).expect("a trace");
+    let mut accesses = Vec::new();
+    while accesses.len() < 2 {
+        trace.fill(&mut accesses).expect("read");
+    }
+    assert_eq!(accesses, [Access::load(4096), Access::load(8192)]);
+    let window = trace.finished_window();
+    assert_eq!((window.instructions, window.at_us, window.used_pages), (9, 7, None));
 }
 
 #[test]

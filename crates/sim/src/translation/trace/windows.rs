@@ -27,6 +27,10 @@ impl<R: Read> Trace<R> {
         }
         let instructions = self.number("the head of a window")?;
         let at_us = self.number("the head of a window")?;
+        let used = match self.state.has_pages {
+            true => self.number("the head of a window")?,
+            false => 0,
+        };
         self.state.left = self.number("the head of a window")?;
         if !(1..=MOST_OF_A_WINDOW).contains(&self.state.left) {
             let reason = Reason::Malformed("a window without accesses, or of more than 4,194,304");
@@ -36,11 +40,10 @@ impl<R: Read> Trace<R> {
         self.state.before = self.told.window;
         self.told.windows += 1;
         self.told.instructions = self.told.instructions.saturating_add(instructions);
-        let before_us = self.state.before.at_us;
         self.told.window = Told {
             instructions,
             at_us,
-            before_us,
+            used_pages: (used > 0).then_some(used),
         };
         Ok(Next::Window)
     }
