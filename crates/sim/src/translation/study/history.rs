@@ -144,7 +144,7 @@ impl Moves<'_> {
             0 if self.lines.is_rare(line) && !is_below(line, self.staying) => self.unseen_beside(address, round),
             0 => address,
             // Of a page that comes again, another line.
-            turn => address ^ ((turn * STRIDE % GROUP) << PAGE) ^ (round / period % LINES << LINE),
+            turn => address ^ ((turn * STRIDE % GROUP) << PAGE) ^ ((round / period % LINES) << LINE),
         }
     }
 
