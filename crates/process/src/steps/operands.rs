@@ -1,9 +1,11 @@
 //! Which memory an instruction accesses, from its bytes and the registers before it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
+use super::flow::Flow;
 use super::syscall::Registers;
 
 /// The longest instruction of x86.
@@ -22,7 +24,7 @@ pub struct Touch {
 
 /// Decodes the instructions of one thread.
 pub(super) struct Operands {
-    known: HashMap<u64, Instruction>,
+    known: HashMap<u64, (Instruction, Rc<Flow>)>,
     info: InstructionInfoFactory,
     last_string: Option<(u64, [u64; 2])>,
 }
@@ -46,11 +48,14 @@ impl Operands {
         hidden: &mut u64,
     ) -> Next {
         let at = registers.rip;
-        let instruction = *self.known.entry(at).or_insert_with(|| {
+        let known = self.known.entry(at).or_insert_with(|| {
             let mut bytes = [0; LONGEST];
             let length = code(&mut bytes);
-            Decoder::with_ip(64, &bytes[..length], at, DecoderOptions::NONE).decode()
+            let decoded = Decoder::with_ip(64, &bytes[..length], at, DecoderOptions::NONE).decode();
+            let flow = Flow::of(&decoded, self.info.info(&decoded));
+            (decoded, Rc::new(flow))
         });
+        let (instruction, flow) = (known.0, Rc::clone(&known.1));
         let is_call = matches!(
             instruction.mnemonic(),
             Mnemonic::Syscall | Mnemonic::Int | Mnemonic::Sysenter
@@ -86,6 +91,8 @@ impl Operands {
         Next {
             is_call,
             is_another,
+            flow,
+            behind: instruction.next_ip(),
             pushes_flags: instruction.mnemonic() == Mnemonic::Pushfq,
             pops_flags: (instruction.mnemonic() == Mnemonic::Popfq).then(|| instruction.next_ip()),
         }
@@ -106,11 +113,15 @@ impl Operands {
     }
 }
 
-/// What is to be known of an instruction before it runs: does it call the kernel, is it another round of the one before, and does it push the CPU's
-/// flags?
+/// What is to be known of an instruction before it runs: does it call the kernel, is it another round of the one before, how does a core run it, and
+/// does it push the CPU's flags?
 pub(super) struct Next {
     pub(super) is_call: bool,
     pub(super) is_another: bool,
+    /// How it runs on a core.
+    pub(super) flow: Rc<Flow>,
+    /// The address of the instruction behind it.
+    pub(super) behind: u64,
     pub(super) pushes_flags: bool,
     /// The address of the next instruction, if it pops the CPU's flags.
     pub(super) pops_flags: Option<u64>,

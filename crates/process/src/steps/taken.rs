@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 
+use super::branches::Branches;
+use super::core::{Core, Cores};
 use super::operands::{self, Operands, Touch};
 use super::syscall::{self, Stop};
 
@@ -25,6 +27,8 @@ pub struct Window {
     pub touched: Vec<Touch>,
     /// Accesses whose address is not known: gathers and scatters.
     pub hidden: u64,
+    /// How long its instructions take, without waiting for memory.
+    pub core: Core,
 }
 
 /// How long a window may be.
@@ -85,8 +89,14 @@ impl Taken {
     }
 
     /// Steps it.
-    pub(super) fn step(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
-        let mut operands = Operands::new();
+    pub(super) fn step(
+        &mut self,
+        bound: Bound,
+        branches: &mut Branches,
+        stop: &dyn Fn() -> bool,
+        window: &mut Window,
+    ) -> io::Result<()> {
+        let (mut operands, mut cores) = (Operands::new(), Cores::new(branches));
         let until = Instant::now() + bound.time;
         for number in 0..bound.steps {
             if number % 256 == 0 && (stop() || Instant::now() >= until) {
@@ -95,12 +105,15 @@ impl Taken {
             let registers = syscall::registers(self.thread)?;
             let code =
                 |bytes: &mut [u8; operands::LONGEST]| syscall::memory(self.thread, registers.rip, bytes).unwrap_or(0);
+            let before = window.touched.len();
             let next = operands.next(&registers, code, &mut window.touched, &mut window.hidden);
             if next.is_call && syscall::is_exec(&registers) {
                 // Another program follows, whose first thread this one becomes.
                 break;
             }
             window.instructions += u64::from(!next.is_another);
+            cores.take(registers.rip, &next, &window.touched[before..]);
+            window.core = cores.so_far();
             if let Some(behind) = next.pops_flags
                 && self.signal == 0
                 && syscall::pop_flags(self.thread, &registers, behind)?
