@@ -52,6 +52,7 @@ pub(crate) fn traces() -> Vec<Vec<u8>> {
         instructions: 9,
         at_us: 1000,
         used_pages: None,
+        core: None,
         accesses: (0..5).map(|at| Access::load(0x7f00_0000_0000 + at * 4096)).collect(),
     };
     write(&Head::default(), &[window.clone(), window], &mut own).expect("memory");

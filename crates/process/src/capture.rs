@@ -8,7 +8,7 @@ use host::Source;
 use host::processes::Stat;
 
 use crate::process::{Process, WaitError};
-use crate::steps::{self, Bound, Branches, Window};
+use crate::steps::{self, Bound, Learned, Window};
 use crate::tree;
 use crate::used;
 
@@ -66,7 +66,7 @@ pub struct Sampled {
 pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -> Result<Captured, WaitError> {
     let (mut captured, mut times) = (Captured::default(), Times::default());
     let (mut stepping, mut taken, begun) = (Duration::ZERO, 0_u32, Instant::now());
-    let (mut next, mut rest, mut branches) = (FIRST, SHORTEST_REST, Branches::default());
+    let (mut next, mut rest, mut learned) = (FIRST, SHORTEST_REST, Learned::default());
     while begun.elapsed() < limits.budget && captured.windows.len() < MOST {
         if process.rest(rest, stop)? {
             captured.has_ended = true;
@@ -83,7 +83,7 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         };
         let before = Instant::now();
         let used_pages = used::base_pages(leader);
-        match steps::window(leader, thread, limits.window, &mut branches, stop) {
+        match steps::window(leader, thread, limits.window, &mut learned, stop) {
             Ok(window) if window.touched.len() >= FEWEST => captured.windows.push(Sampled {
                 at: times.used,
                 used_pages,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::bail;
-use sim::translation::trace::own::{BlindSpot, Head, Method, Window, write};
+use sim::translation::trace::own::{BlindSpot, Core, Head, Method, Window, write};
 use sim::translation::{Access, Side};
 
 use super::desk::Desk;
@@ -129,6 +129,7 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
             instructions: taken.window.instructions,
             at_us: taken.at.as_micros() as u64,
             used_pages: taken.used_pages,
+            core: Some(core(&taken.window.core)),
             accesses: taken.window.touched.iter().filter_map(access).collect(),
         }
     };
@@ -141,5 +142,15 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
         },
         cpu: captured.cpu,
         windows: captured.windows.into_iter().map(window).collect(),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn core(core: &process::steps::Core) -> Core {
+    let hundredths = |overlap: f64| (overlap * 100.0) as u64;
+    Core {
+        cycles: core.cycles().map(|cycles| cycles as u64),
+        lines: core.overlap_of_lines().map(hundredths),
+        pages: core.overlap_of_pages().map(hundredths),
     }
 }

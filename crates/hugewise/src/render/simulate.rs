@@ -225,6 +225,9 @@ fn assumption(reading: RowReading) -> &'static str {
             "data caches behind the first one replace lines at random where that explains the measured latencies better than LRU"
         }
         RowReading::MiddleOfRange => "a TLB level that was measured as a range has as many entries as its middle",
+        RowReading::NoFirstLevel => {
+            "no entries of the first TLB level are known for base pages: the cost of its misses is left out (run `hugewise measure tlb` again)"
+        }
         RowReading::FramesInOrder => {
             "base pages lie on frames in order, for want of a measurement as root: scattered ones cost more behind a hypervisor"
         }

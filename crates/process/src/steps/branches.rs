@@ -15,7 +15,7 @@ const SUREST: u8 = 3;
 
 /// What a predictor learns of a program's branches, over all its windows.
 #[derive(Clone, Debug)]
-pub struct Branches {
+pub(super) struct Branches {
     /// By length of the history.
     tables: [Vec<Entry>; LENGTHS.len()],
     /// Of branches that were taken: some bits of each, the last one lowest.

@@ -1,8 +1,7 @@
 //! Code whose time on a core is known.
 
-use super::super::branches::Branches;
 use super::super::operands::{LONGEST, Operands};
-use super::{Core, Cores};
+use super::{Core, Cores, Learned};
 
 /// Of each piece of code.
 const ROUNDS: usize = 1000;
@@ -30,8 +29,8 @@ const fn jne(back: u8) -> [u8; 2] {
 
 /// Runs code again and again, in a row or in a loop, with addresses by the round.
 fn run(code: &[&[u8]], is_loop: bool, address: impl Fn(usize) -> u64) -> Core {
-    let (mut branches, mut operands) = (Branches::default(), Operands::new());
-    let mut cores = Cores::new(&mut branches);
+    let (mut learned, mut operands) = (Learned::default(), Operands::new());
+    let mut cores = Cores::new(&mut learned);
     let mut registers = super::super::no_registers();
     for round in 0..ROUNDS {
         registers.rip = if is_loop { 0x1000 } else { registers.rip.max(0x1000) };
@@ -161,8 +160,8 @@ fn atomic_operations_wait_for_all_and_all_for_them() {
 #[test]
 fn repeated_string_instructions_move_lines_and_not_bytes() {
     let rounds = |code: &[u8]| {
-        let (mut branches, mut operands) = (Branches::default(), Operands::new());
-        let mut cores = Cores::new(&mut branches);
+        let (mut learned, mut operands) = (Learned::default(), Operands::new());
+        let mut cores = Cores::new(&mut learned);
         let mut registers = super::super::no_registers();
         registers.rip = 0x1000;
         for byte in 0..6400 {
@@ -183,8 +182,8 @@ fn repeated_string_instructions_move_lines_and_not_bytes() {
 
 #[test]
 fn a_mispredicted_branch_empties_the_core() {
-    let (mut branches, mut operands) = (Branches::default(), Operands::new());
-    let mut cores = Cores::new(&mut branches);
+    let (mut learned, mut operands) = (Learned::default(), Operands::new());
+    let mut cores = Cores::new(&mut learned);
     let mut registers = super::super::no_registers();
     let mut state = 88_172_645_463_325_252_u64;
     for _ in 0..ROUNDS {
@@ -211,4 +210,24 @@ fn a_mispredicted_branch_empties_the_core() {
     assert!((400..600).contains(&core.mispredicted), "{}", core.mispredicted);
     let cost = (core.wide.all - core.wide.predicted) / core.mispredicted;
     assert!((14..=20).contains(&cost), "{cost}");
+}
+
+#[test]
+fn waits_of_a_chain_come_one_after_the_other_and_others_overlap() {
+    // A page each round: mov rsi, [rsi]; mov rax, [rsi].
+    let [chain, others]: [&[u8]; 2] = [&[0x48, 0x8b, 0x36], &[0x48, 0x8b, 0x06]];
+    let far = |round: usize| (round as u64) << 12;
+    for overlap in [Core::overlap_of_lines, Core::overlap_of_pages] {
+        let [narrow, wide] = overlap(&run(&[chain], false, far));
+        assert!(narrow < 1.1 && wide < 1.1, "{narrow} and {wide}");
+        // With 64 instructions for each wait the reorder buffers hold 3.5 waits, and 8.
+        let work: Vec<&[u8]> = [others].into_iter().chain((0..63).map(|_| ADDS[0])).collect();
+        let [narrow, wide] = overlap(&run(&work, false, far));
+        assert!(
+            (3.0..4.5).contains(&narrow) && (6.5..9.5).contains(&wide),
+            "{narrow} and {wide}"
+        );
+    }
+    let same = run(&[others], false, |_| 0);
+    assert_eq!((same.lines, same.pages), (1, 1));
 }

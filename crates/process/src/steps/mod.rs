@@ -8,6 +8,7 @@ mod core;
 mod flow;
 mod operands;
 mod others;
+mod recent;
 mod syscall;
 mod taken;
 mod timeline;
@@ -17,8 +18,7 @@ use std::io;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-pub use self::branches::Branches;
-pub use self::core::{Core, Cycles};
+pub use self::core::{Core, Cycles, Learned};
 pub use self::operands::Touch;
 use self::others::Others;
 use self::taken::Taken;
@@ -27,7 +27,7 @@ use super::handles::by_number;
 
 /// Steps a thread of a process. It may end during this, or wait in the kernel for longer than [`taken::LONGEST_CALL`]; then the window is shorter.
 ///
-/// `branches` keeps what earlier windows of the program have taught the branch predictor.
+/// `learned` is what earlier windows of the program leave behind in a core.
 ///
 /// # Errors
 /// The kernel's: such a thread cannot be traced, as one that another tool traces.
@@ -35,7 +35,7 @@ pub fn window(
     process: u32,
     thread: u32,
     bound: Bound,
-    branches: &mut Branches,
+    learned: &mut Learned,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Window> {
     // Let go after the stepped one.
@@ -44,7 +44,7 @@ pub fn window(
     let mut window = Window::default();
     let mut taken = Taken::ask(process, thread)?;
     if taken.wait()? {
-        let stepped = taken.step(bound, branches, stop, &mut window);
+        let stepped = taken.step(bound, learned, stop, &mut window);
         if !taken.is_stopped() {
             // The call of the kernel in which it is may wait for them.
             others.let_go();

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 
-use super::branches::Branches;
-use super::core::{Core, Cores};
+use super::core::{Core, Cores, Learned};
 use super::operands::{self, Operands, Touch};
 use super::syscall::{self, Stop};
 
@@ -27,7 +26,7 @@ pub struct Window {
     pub touched: Vec<Touch>,
     /// Accesses whose address is not known: gathers and scatters.
     pub hidden: u64,
-    /// How long its instructions take, without waiting for memory.
+    /// How long its instructions take without waits for memory, and how many of these overlap.
     pub core: Core,
 }
 
@@ -92,11 +91,11 @@ impl Taken {
     pub(super) fn step(
         &mut self,
         bound: Bound,
-        branches: &mut Branches,
+        learned: &mut Learned,
         stop: &dyn Fn() -> bool,
         window: &mut Window,
     ) -> io::Result<()> {
-        let (mut operands, mut cores) = (Operands::new(), Cores::new(branches));
+        let (mut operands, mut cores) = (Operands::new(), Cores::new(learned));
         let until = Instant::now() + bound.time;
         for number in 0..bound.steps {
             if number % 256 == 0 && (stop() || Instant::now() >= until) {

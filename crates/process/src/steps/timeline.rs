@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::flow::{Branch, Flow, Kind, REGISTERS};
-use super::operands::Touch;
 
 /// What limits a core.
 #[derive(Clone, Copy)]
@@ -49,9 +48,44 @@ const LINE: u64 = 2;
 /// Rounds a cycle of one that compares or looks for an item: one.
 const ROUND: u64 = 1;
 
+/// Cycles by which a slow access is slower: about as long as memory takes.
+pub(super) const SLOW: u64 = 200;
+
+/// One access, and what may make it slow.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) address: u64,
+    pub(super) is_store: bool,
+    /// A load from a line that was not accessed lately.
+    pub(super) is_new_line: bool,
+    /// Its page was not accessed lately.
+    pub(super) is_new_page: bool,
+}
+
+/// Which accesses are slow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slow {
+    Nothing,
+    Lines,
+    Pages,
+}
+
+impl Access {
+    /// Cycles more.
+    fn wait(self, slow: Slow) -> u64 {
+        let is_slow = match slow {
+            Slow::Nothing => false,
+            Slow::Lines => self.is_new_line,
+            Slow::Pages => self.is_new_page,
+        };
+        u64::from(is_slow) * SLOW
+    }
+}
+
 /// The instructions of a window on one core, in program order.
 pub(super) struct Timeline {
     shape: Shape,
+    slow: Slow,
     /// When each register has its value.
     registers: [u64; REGISTERS],
     /// When each word of memory has the value of its last store.
@@ -75,9 +109,10 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(shape: Shape) -> Self {
+    pub(super) fn new(shape: Shape, slow: Slow) -> Self {
         Self {
             shape,
+            slow,
             registers: [0; REGISTERS],
             stored: HashMap::new(),
             cycle: 0,
@@ -114,7 +149,7 @@ impl Timeline {
         self.block = block;
     }
 
-    pub(super) fn take(&mut self, flow: &Flow, touched: &[Touch]) {
+    pub(super) fn take(&mut self, flow: &Flow, touched: &[Access]) {
         let is_fused = self.fuses && flow.branch == Branch::Conditional;
         self.fuses = flow.fuses;
         self.dispatch(flow, is_fused);
@@ -135,7 +170,7 @@ impl Timeline {
     }
 
     /// A further round of a repeated string instruction. It has accesses only where it comes to another line.
-    pub(super) fn repeat(&mut self, flow: &Flow, touched: &[Touch]) {
+    pub(super) fn repeat(&mut self, flow: &Flow, touched: &[Access]) {
         match flow.kind {
             Kind::Lines if !touched.is_empty() => self.enter(self.cycle + LINE),
             Kind::Items => self.enter(self.cycle + ROUND),
@@ -166,13 +201,14 @@ impl Timeline {
     }
 
     /// When it has its result, or has stored it.
-    fn result(&mut self, flow: &Flow, touched: &[Touch]) -> u64 {
+    fn result(&mut self, flow: &Flow, touched: &[Access]) -> u64 {
         let mut begun = self.ready(&flow.reads);
         for touch in touched {
-            begun = begun.max(match touch.is_store {
+            let when = match touch.is_store {
                 true => self.stores.take(self.cycle),
                 false => self.loaded(touch.address, flow),
-            });
+            };
+            begun = begun.max(when + touch.wait(self.slow));
         }
         begun + flow.latency
     }

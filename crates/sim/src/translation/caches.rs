@@ -88,6 +88,8 @@ impl Read {
 pub(super) struct Found {
     pub(super) entries: [u64; PLACES],
     pub(super) data: [u64; PLACES],
+    /// Of the data from the second cache, lines that were fetched there from memory.
+    pub(super) fetched: u64,
 }
 
 /// A hierarchy: a line that is missed is brought into every level. Its lines are distinguished by 32 bits of hash: of 4 billion
@@ -174,6 +176,7 @@ impl Found {
     fn ahead(&mut self, place: usize, count: u64) {
         self.data[place] -= count;
         self.data[FETCHED] += count;
+        self.fetched += if place == PLACES - 1 { count } else { 0 };
     }
 }
 
@@ -278,10 +281,13 @@ mod tests {
     #[test]
     fn lines_that_follow_each_other_in_a_page_come_from_the_second_cache_but_for_the_first() {
         let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
-        let read = |caches: &mut Caches, bytes: &[u64]| {
+        let mut fetched = 0;
+        let mut read = |caches: &mut Caches, bytes: &[u64]| {
             let mut list = Kept::default();
             list.fill_with(bytes.iter().map(|&byte| Read::data(byte)));
-            caches.read(&mut list, true).data
+            let found = caches.read(&mut list, true);
+            fetched += found.fetched;
+            found.data
         };
         let page = |page: u64| (0..64).map(|line| (page << 12) + line * 64).collect::<Vec<_>>();
         assert_eq!(read(&mut caches, &page(1)), [0, 0, 0, 64], "as asked for");
@@ -298,6 +304,7 @@ mod tests {
             .collect();
         assert_eq!(read(&mut caches, &woven), [0, 126, 0, 2]);
         assert_eq!(read(&mut caches, &page(6)), [64, 0, 0, 0]);
+        assert_eq!(fetched, 63 + 63 + 126);
     }
 
     #[test]
@@ -307,6 +314,7 @@ mod tests {
         let expected = Found {
             entries: [1, 0, 0, 1],
             data: [1, 0, 0, 1],
+            fetched: 0,
         };
         let mut list = Kept::default();
         list.copy(&reads);

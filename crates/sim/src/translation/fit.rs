@@ -22,6 +22,8 @@ pub(super) struct Known {
     pub(super) latencies: [Option<f64>; PLACES],
     pub(super) l2_tlb_hit: Option<f64>,
     pub(super) walk: Option<f64>,
+    /// What a walk takes whose reads hit in near caches: that is no less than its cost besides its reads.
+    pub(super) short_walk: Option<f64>,
     pub(super) walk_reads: Option<f64>,
     /// Are addresses of page-table entries translated themselves, by a host? Then their reads may take longer than loads.
     pub(super) is_nested: bool,

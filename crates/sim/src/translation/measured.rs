@@ -271,6 +271,12 @@ fn costs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, valu
         let level = tlb.level(PageKind::Base, 1)?;
         Some((level.miss_cycles?.median, source))
     });
+    if machine.entries(measured.base_page).first() == Some(&0) {
+        // Every access would pay it.
+        machine.l2_tlb_hit = Some(0.0);
+        machine.readings.push(RowReading::NoFirstLevel);
+        return;
+    }
     if let Some((cycles, _)) = hit.filter(|&(cycles, _)| cycles > 0.0) {
         machine.l2_tlb_hit = Some(cycles);
     }

@@ -3,6 +3,7 @@
 mod cost;
 mod curve;
 mod history;
+mod pace;
 pub mod predict;
 pub mod preset;
 mod replay;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use cost::L2_TLB_HIT;
 pub use curve::{Curve, CurvePoint, curves};
 pub use history::history;
+pub use pace::Pace;
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
 pub(crate) use run::{count, engine, on_all_cpus, possible, total, unknown, walkers, weighed};

@@ -23,6 +23,8 @@ pub struct WalkCounts {
     pub table_lines: [u64; PLACES],
     /// Where data lines were found.
     pub data_lines: [u64; PLACES],
+    /// Of those from the second cache, lines that were fetched there from memory, ahead of a stream.
+    pub fetched_lines: u64,
 }
 
 impl WalkCounts {
@@ -31,6 +33,7 @@ impl WalkCounts {
         self.walks += more.walks;
         self.guest_references += more.guest_references;
         self.host_references += more.host_references;
+        self.fetched_lines += more.fetched_lines;
         for place in 0..PLACES {
             self.table_lines[place] += more.table_lines[place];
             self.data_lines[place] += more.data_lines[place];
@@ -168,6 +171,7 @@ impl Walker {
     fn read(&mut self) {
         if let Some(caches) = &mut self.caches {
             let found = caches.read(&mut self.stage.reads, self.with_data);
+            self.counts.fetched_lines += found.fetched;
             for place in 0..PLACES {
                 self.counts.table_lines[place] += found.entries[place];
                 self.counts.data_lines[place] += found.data[place];

@@ -19,4 +19,6 @@ pub enum RowReading {
     MiddleOfRange,
     /// Frames of base pages lie in order: frame numbers are hidden without CAP_SYS_ADMIN, or the result is older than their measurement.
     FramesInOrder,
+    /// No entries of the first TLB level are known for base pages: what its misses cost is left out.
+    NoFirstLevel,
 }

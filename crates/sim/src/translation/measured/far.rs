@@ -37,12 +37,15 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
         return;
     }
     let mut search = Search::new(machine, &steps);
-    let mut known = known(machine, &steps, &machine.caches[last]);
+    let short_walk = measured.tlb.and_then(|(tlb, _)| tlb.level(PageKind::Base, 2)?.miss_cycles);
+    let known_beside = |last: &Cache| Known {
+        short_walk: short_walk.map(|cycles| cycles.high),
+        ..known(machine, &steps, last)
+    };
+    let mut known = known_beside(&machine.caches[last]);
     let mut found = search.best(&known);
     // Points lie beyond what others leave of the last cache, too: then they show what walks cost.
-    let of_part = found
-        .as_ref()
-        .map(|found| self::known(machine, &steps, &found.caches[last]));
+    let of_part = found.as_ref().map(|found| known_beside(&found.caches[last]));
     if let Some(of_part) = of_part.filter(|of_part| known.walk_reads.is_some() && of_part.walk_reads.is_none()) {
         known = of_part;
         found = search.best(&known);
@@ -110,6 +113,7 @@ fn known(machine: &Machine, steps: &[Step], last: &Cache) -> Known {
         l2_tlb_hit: machine.l2_tlb_hit.or(Some(L2_TLB_HIT.middle)),
         walk: machine.walk.or(is_one_size.then_some(0.0)),
         walk_reads: is_one_size.then_some(machine.walk_reads.unwrap_or(1.0)),
+        short_walk: None,
         is_nested: steps.iter().any(|step| step.setting.mode == Mode::Nested),
     }
 }

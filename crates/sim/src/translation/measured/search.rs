@@ -209,7 +209,8 @@ fn simplest(steps: &[Step], counted: &[Counts], known: &Known) -> (Costs, usize)
         return usual;
     }
     let walkers = counted.first().map_or(1, |counts| counts.walkers.len());
-    let free = (known.walk.is_none()).then(|| with(0, None));
+    let may_be = |(costs, _): &(Costs, usize)| known.short_walk.is_none_or(|short| costs.walk <= short);
+    let free = (known.walk.is_none()).then(|| with(0, None)).filter(may_be);
     let others = (1..walkers).map(|walker| with(walker, known.walk.or(Some(0.0))));
     let better = |one: &(Costs, usize), other: &(Costs, usize)| one.0.error.total_cmp(&other.0.error);
     let other = others.chain(free).min_by(better);

@@ -36,6 +36,7 @@ fn windows_of(size: Bytes, count: u64, long: usize, used_pages: Option<u64>) -> 
             instructions: accesses.len() as u64,
             at_us: number,
             used_pages,
+            core: None,
             accesses,
         }
     };
@@ -129,6 +130,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
             instructions: 12_000,
             at_us: number,
             used_pages: None,
+            core: None,
             accesses,
         }
     };

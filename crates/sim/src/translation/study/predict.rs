@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cost::{MIDDLE, Point, Weights};
+use super::pace::{FETCHED, INSTRUCTION, OVERLAP, Pace};
 use super::replay::{Part, Replay, Replayed};
 use super::{MachineFacts, Range, Sensitivity, Setting, Sweep, Unknown};
 use crate::translation::caches::PLACES;
@@ -49,10 +50,6 @@ pub struct Row {
     pub sensitivity: Vec<Sensitivity>,
 }
 
-/// Core cycles of an instruction that does not wait for memory: four at a time and more on wide cores, one on simple code.
-const INSTRUCTION: Range = Range::new(0.2, 0.5, 1.0);
-/// Misses that are waited for at a time: one in a chain of loads; what out-of-order cores reach on independent ones.
-const OVERLAP: Range = Range::new(1.0, 2.0, 6.0);
 /// Instructions per access, where the trace has none: the usual mix.
 const USUAL_INSTRUCTIONS: f64 = 3.0;
 /// Resamples behind an interval.
@@ -92,7 +89,7 @@ impl Replay {
         let parts = &replayed.parts;
         let accesses: u64 = parts.iter().map(|part| part.counts[0].accesses).sum();
         let instructions: f64 = parts.iter().map(|part| part.instructions).sum();
-        let model = Model::of(self, parts, instructions > 0.0);
+        let model = Model::of(self, parts);
         Prediction {
             machine: MachineFacts::of(&self.machine),
             input,
@@ -100,7 +97,12 @@ impl Replay {
             windows: replayed.windows,
             accesses,
             instructions_per_access: (instructions > 0.0).then(|| instructions / accesses as f64),
-            unknown: self.unknown().into_iter().filter(is_in_model).chain(swept()).collect(),
+            unknown: self
+                .unknown()
+                .into_iter()
+                .filter(is_in_model)
+                .chain(swept(parts))
+                .collect(),
             rows: (0..self.settings.len()).map(|place| model.row(place)).collect(),
         }
     }
@@ -111,11 +113,29 @@ fn is_in_model(sweep: &Sweep) -> bool {
     sweep.unknown != Unknown::Exit
 }
 
-fn swept() -> [Sweep; 2] {
+/// What a core may make of the instructions. Where the trace says it for each window, their means.
+fn swept(parts: &[Part]) -> Vec<Sweep> {
     let sweep = |unknown, values| Sweep { unknown, values };
-    [
-        sweep(Unknown::Instruction, INSTRUCTION),
-        sweep(Unknown::Overlap, OVERLAP),
+    let known: Vec<(f64, Pace)> = parts
+        .iter()
+        .filter_map(|part| Some((part.instructions, part.pace?)))
+        .collect();
+    if known.is_empty() {
+        return vec![
+            sweep(Unknown::Instruction, INSTRUCTION),
+            sweep(Unknown::Overlap, OVERLAP),
+        ];
+    }
+    let sum = |each: &dyn Fn(&(f64, Pace)) -> Range| known.iter().map(each).fold(Range::default(), Range::plus);
+    let instructions: f64 = known.iter().map(|part| part.0).sum();
+    let mean = |of: fn(&Pace) -> Range| sum(&|(_, pace)| of(pace)).map(|sum| sum / known.len() as f64);
+    vec![
+        sweep(
+            Unknown::Instruction,
+            sum(&|(_, pace)| pace.cycles).map(|cycles| cycles / instructions),
+        ),
+        sweep(Unknown::Overlap, mean(|pace| pace.lines)),
+        sweep(Unknown::TranslationOverlap, mean(|pace| pace.pages)),
     ]
 }
 
@@ -126,13 +146,12 @@ struct Model<'a> {
     weights: Weights,
     corners: Vec<Corner>,
     walkers: usize,
-    has_instructions: bool,
     /// Places of parts, drawn with replacement.
     resamples: Vec<Vec<usize>>,
 }
 
 impl<'a> Model<'a> {
-    fn of(replay: &'a Replay, parts: &'a [Part], has_instructions: bool) -> Self {
+    fn of(replay: &'a Replay, parts: &'a [Part]) -> Self {
         let weights = Weights::of(&replay.machine);
         let walkers = parts[0].counts[0].walkers.len();
         let mut corners = Vec::new();
@@ -156,7 +175,6 @@ impl<'a> Model<'a> {
             weights,
             corners,
             walkers,
-            has_instructions,
             resamples: (0..RESAMPLES).map(|_| draw()).collect(),
         }
     }
@@ -236,12 +254,15 @@ impl<'a> Model<'a> {
         let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
         let hits = counts.second_level_hits() as f64;
         let walked = self.weights.walk * walks.walks as f64 + self.weights.walk_reads * tables;
-        let waits = data + walked + hits * self.weights.tlb_hit(&corner.point);
-        let instructions = match self.has_instructions {
-            true => part.instructions,
-            false => counts.accesses as f64 * USUAL_INSTRUCTIONS,
-        };
-        instructions * INSTRUCTION.at(corner.instruction) + waits / OVERLAP.at(corner.overlap)
+        let translation = walked + hits * self.weights.tlb_hit(&corner.point);
+        let fetched = walks.fetched_lines as f64 * latency(PLACES - 1) / FETCHED.at(corner.overlap);
+        let pace = part.pace.unwrap_or_else(|| {
+            let has_instructions = part.instructions > 0.0;
+            let usual = counts.accesses as f64 * USUAL_INSTRUCTIONS;
+            Pace::usual(if has_instructions { part.instructions } else { usual })
+        });
+        let waits = data / pace.lines.at(corner.overlap) + translation / pace.pages.at(corner.overlap);
+        pace.cycles.at(corner.instruction) + waits + fetched
     }
 
     /// Over the run: each part with its weight.

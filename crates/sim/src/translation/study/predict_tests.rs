@@ -3,16 +3,21 @@
 use model::Bytes;
 
 use super::super::replay;
-use super::{Prediction, Replay, Row, settings};
+use super::{Prediction, Replay, Row, Unknown, settings};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Mode};
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
 use crate::translation::trace::Trace;
-use crate::translation::trace::own::{Head, Window, write};
+use crate::translation::trace::own::{Core, Head, Window, write};
 
 /// A trace of eight windows of a pattern.
 fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
+    predicted_on(None, pattern, size)
+}
+
+/// Likewise, with what a core makes of each window.
+fn predicted_on(core: Option<Core>, pattern: Pattern, size: Bytes) -> Prediction {
     let mut generator = pattern.over(size, 1);
     let window = |at: u64| {
         let mut accesses: Vec<Access> = Vec::new();
@@ -23,6 +28,7 @@ fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
             instructions: 3 * accesses.len() as u64,
             at_us: at,
             used_pages: None,
+            core,
             accesses,
         }
     };
@@ -98,4 +104,31 @@ fn an_interval_holds_what_each_unknown_alone_does() {
             );
         }
     }
+}
+
+#[test]
+fn what_a_core_makes_of_the_instructions_takes_the_place_of_the_usual_values() {
+    let saved = |core| {
+        let prediction = predicted_on(core, Pattern::Random, Bytes::gib(1));
+        let swept: Vec<Unknown> = prediction.unknown.iter().map(|sweep| sweep.unknown).collect();
+        (row(&prediction, Mode::Native, Bytes::mib(2)).saves, swept, prediction.unknown)
+    };
+    let core = |cycles: u64, lines: u64, pages: u64| Core {
+        cycles: [cycles, cycles + 1, cycles + 2],
+        lines: [lines, lines],
+        pages: [pages, pages],
+    };
+    let usual = saved(None);
+    assert!(!usual.1.contains(&Unknown::TranslationOverlap));
+    let chain = saved(Some(core(20_000, 100, 100)));
+    assert!(chain.1.ends_with(&[Unknown::Instruction, Unknown::Overlap, Unknown::TranslationOverlap]));
+    let instruction = chain.2[chain.2.len() - 3].values;
+    assert!((instruction.middle - 20_001.0 / 60_000.0).abs() < 1e-3, "{instruction:?}");
+    // Less is open, and it is where all else is alike.
+    assert!(chain.0.high - chain.0.low < usual.0.high - usual.0.low);
+    assert!((usual.0.low..=usual.0.high).contains(&chain.0.middle));
+    let hidden = saved(Some(core(20_000, 100, 1600))).0.middle;
+    let slow = saved(Some(core(60_000 * 50, 100, 100))).0.middle;
+    assert!(hidden < chain.0.middle / 3.0, "{hidden} {:?}", chain.0);
+    assert!(slow < chain.0.middle, "{slow} {:?}", chain.0);
 }

@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use std::thread;
 
 use super::curve::{Curve, Curves};
+use super::pace::Pace;
 use super::run::{StudyError, engine, possible, unknown, weighed};
 use super::stretch::each_stretch;
 use super::{MachineFacts, Setting, Simulation, Sweep};
@@ -73,6 +74,8 @@ pub struct Part {
     at_us: u64,
     /// Instructions, where the trace has them.
     pub instructions: f64,
+    /// What a core makes of them, if the trace has that.
+    pub pace: Option<Pace>,
     /// For each setting.
     pub counts: Vec<Counts>,
     /// Likewise with empty TLBs at the start of the window, if asked for.
@@ -140,6 +143,7 @@ pub fn replay<R: Read + Send>(
                 weight: counted.len() as f64,
                 at_us: stretch.at_us,
                 instructions: stretch.instructions(),
+                pace: stretch.pace(),
                 counts,
                 forgot,
             });

@@ -143,6 +143,7 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
         instructions: 4 * count,
         at_us: count,
         used_pages: None,
+        core: None,
         accesses: loop_(count),
     });
     let mut bytes = Vec::new();
@@ -173,6 +174,7 @@ fn a_window_stands_for_the_time_around_it_and_the_last_one_for_the_rest_of_the_r
         instructions: 64,
         at_us,
         used_pages: None,
+        core: None,
         accesses: (0..64).map(|at| Access::load(at * 4096)).collect(),
     });
     for (run_us, last) in [(Some(1000), 600.0), (None, 200.0)] {

@@ -4,9 +4,11 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::thread;
 
+use super::pace::Pace;
 use super::run::StudyError;
 use crate::translation::access::Access;
 use crate::translation::engine::Accesses;
+use crate::translation::trace::own::Core;
 use crate::translation::trace::{Trace, TraceError};
 
 /// Stretches that are decoded before they are needed.
@@ -21,6 +23,7 @@ pub(super) struct Stretch {
     /// Bytes of the trace up to its end.
     pub(super) offset: u64,
     instructions: u64,
+    core: Option<Core>,
     /// Microseconds of processor time before it, where it is a window.
     pub(super) at_us: u64,
 }
@@ -39,6 +42,12 @@ impl Stretch {
     /// The instructions of those that count.
     pub(super) fn instructions(&self) -> f64 {
         self.instructions as f64 * self.counted().len() as f64 / self.accesses.len() as f64
+    }
+
+    /// What a core makes of the instructions of those that count.
+    pub(super) fn pace(&self) -> Option<Pace> {
+        let share = self.counted().len() as f64 / self.accesses.len() as f64;
+        self.core.map(|core| Pace::of(core, share))
     }
 
     fn fill<R: Read>(&mut self, trace: &mut Trace<R>, long: usize) -> Result<bool, TraceError> {
@@ -84,6 +93,7 @@ impl<R: Read> Wanted<'_, R> {
             self.trace.told().instructions - before
         };
         stretch.at_us = window.at_us;
+        stretch.core = window.core;
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;
         let half = if has_windows { all / 2 } else { 0 };

@@ -37,13 +37,13 @@ impl<R: Read> Trace<R> {
             None => foreign::recognised(start).map_err(begin)?,
         };
         foreign::begins_as(start, format).map_err(begin)?;
-        let has_pages = start.starts_with(own::MAGIC);
+        let is_second = start.starts_with(own::MAGIC);
         let mut trace = Self {
             bytes,
             format,
             fetches,
             state: State {
-                has_pages,
+                is_second,
                 ..State::default()
             },
             told: Told::default(),

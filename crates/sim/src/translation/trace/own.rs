@@ -1,9 +1,9 @@
 //! Our own format: a head in text, then windows of a program's run, each access a few bytes.
 //!
-//! `hugewise trace 2`, a line of JSON ([`Head`]), then for each window four numbers (instructions in it, microseconds of the program's processor
-//! time before it, base pages that were used since the window before, accesses) and its accesses. A number is LEB128; no pages stand for a number that
-//! is not known. An access is one number: its side in the two low bits, above them the zigzag difference to the last address of that side in the window.
-//! Traces of version 1 have no number of pages.
+//! `hugewise trace 2`, a line of JSON ([`Head`]), then for each window eleven numbers (instructions in it, microseconds of the program's processor
+//! time before it, base pages that were used since the window before, the seven of [`Core`], accesses) and its accesses. A number is LEB128; no pages and no cycles
+//! stand for what is not known. An access is one number: its side in the two low bits, above them the zigzag difference to the last address of that side in the window.
+//! Traces of version 1 have neither.
 
 use std::io::{self, Read, Write};
 
@@ -72,8 +72,41 @@ pub struct Window {
     pub at_us: u64,
     /// Base pages that the program used since the window before, or since its start, as the kernel counts them; none if it was not asked.
     pub used_pages: Option<u64>,
+    /// What a core makes of its instructions; none if they were not seen.
+    pub core: Option<Core>,
     /// Its accesses.
     pub accesses: Vec<Access>,
+}
+
+/// What cores of the last years make of a window's instructions, as modelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Core {
+    /// Core cycles if nothing waits for memory: least, in the middle, most.
+    pub cycles: [u64; 3],
+    /// Hundredths of waits for lines that overlap: fewest, most.
+    pub lines: [u64; 2],
+    /// Likewise of waits for the translation of pages.
+    pub pages: [u64; 2],
+}
+
+impl Core {
+    /// In a file.
+    const NUMBERS: usize = 7;
+
+    fn numbers(self) -> [u64; Self::NUMBERS] {
+        let ([least, middle, most], [few, many], [few_pages, many_pages]) = (self.cycles, self.lines, self.pages);
+        [least, middle, most, few, many, few_pages, many_pages]
+    }
+
+    /// Of a file.
+    pub(super) fn of(numbers: [u64; Self::NUMBERS]) -> Option<Self> {
+        let [least, middle, most, few, many, few_pages, many_pages] = numbers;
+        (middle > 0).then_some(Self {
+            cycles: [least, middle, most],
+            lines: [few, many],
+            pages: [few_pages, many_pages],
+        })
+    }
 }
 
 /// Writes a trace.
@@ -87,10 +120,10 @@ pub fn write(head: &Head, windows: &[Window], out: &mut dyn Write) -> io::Result
     let mut bytes = Vec::new();
     for window in windows {
         bytes.clear();
-        let used = window.used_pages.unwrap_or(0);
-        for number in [window.instructions, window.at_us, used, window.accesses.len() as u64] {
-            put(number, &mut bytes);
-        }
+        let [used, accesses] = [window.used_pages.unwrap_or(0), window.accesses.len() as u64];
+        let core = window.core.unwrap_or_default().numbers();
+        let numbers = [window.instructions, window.at_us, used].into_iter().chain(core);
+        numbers.chain([accesses]).for_each(|number| put(number, &mut bytes));
         let mut last = [0; 3];
         for access in &window.accesses {
             let (side, address) = (access.side() as usize, access.address());
@@ -121,6 +154,8 @@ pub struct Told {
     pub at_us: u64,
     /// Base pages that were used since the window before, if that is known.
     pub used_pages: Option<u64>,
+    /// What a core makes of its instructions, if that is known.
+    pub core: Option<Core>,
 }
 
 /// The head, of which the first line was seen.

@@ -43,8 +43,8 @@ pub(super) struct State {
     /// Own format: accesses left in the window, and the address before by side.
     pub(super) left: u64,
     pub(super) last: [u64; 3],
-    /// Own format: do windows have numbers of pages?
-    pub(super) has_pages: bool,
+    /// Own format: is it of the second version?
+    pub(super) is_second: bool,
     /// Own format: the window before this one.
     pub(super) before: own::Told,
 }

@@ -131,6 +131,7 @@ fn windows() -> Vec<Window> {
         instructions: 3 * from + 1,
         at_us: from << 20,
         used_pages: (from > 0).then_some(from),
+        core: None,
         accesses: (from..from + 10_000).map(access).collect(),
     };
     vec![window(0), window(10_000)]

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::error::{Reason, TraceError};
-use super::own::{MOST_OF_A_WINDOW, Told};
+use super::own::{Core, MOST_OF_A_WINDOW, Told};
 use super::reader::{Next, Trace};
 use crate::translation::access::{ADDRESS_BITS, Access, Side};
 
@@ -27,10 +27,12 @@ impl<R: Read> Trace<R> {
         }
         let instructions = self.number("the head of a window")?;
         let at_us = self.number("the head of a window")?;
-        let used = match self.state.has_pages {
-            true => self.number("the head of a window")?,
-            false => 0,
-        };
+        let (mut used, mut core) = (0, [0; _]);
+        if self.state.is_second {
+            for number in [&mut used].into_iter().chain(&mut core) {
+                *number = self.number("the head of a window")?;
+            }
+        }
         self.state.left = self.number("the head of a window")?;
         if !(1..=MOST_OF_A_WINDOW).contains(&self.state.left) {
             let reason = Reason::Malformed("a window without accesses, or of more than 4,194,304");
@@ -44,6 +46,7 @@ impl<R: Read> Trace<R> {
             instructions,
             at_us,
             used_pages: (used > 0).then_some(used),
+            core: Core::of(core),
         };
         Ok(Next::Window)
     }
