@@ -45,8 +45,8 @@ impl Cycles {
 }
 
 impl Core {
-    /// What these instructions may take on a core: least, in the middle, most. The shares by which the ends lie beyond both cores are fitted: 14 programs whose time was
-    /// measured on one CPU lie between them.
+    /// What these instructions may take on a core: least, in the middle, most. The ends lie beyond both cores for what the model lacks: instruction caches, execution
+    /// ports, how well branches are predicted. On one CPU 14 programs were between them (`benches/results/predict-xeon-guest.md`).
     pub fn cycles(&self) -> [f64; 3] {
         let least = 0.9 * (self.wide.all + self.wide.predicted) as f64 / 2.0;
         let middle = (self.wide.all + self.narrow.all) as f64 / 2.0;

@@ -48,8 +48,8 @@ const LINE: u64 = 2;
 /// Rounds a cycle of one that compares or looks for an item: one.
 const ROUND: u64 = 1;
 
-/// Cycles by which a slow access is slower: about as long as memory takes.
-pub(super) const SLOW: u64 = 200;
+/// Cycles by which a slow access is slower: about as long as memory takes. A shorter wait would be hidden to a larger part.
+pub(super) const SLOW: u64 = 400;
 
 /// One access, and what may make it slow.
 #[derive(Clone, Copy)]

@@ -92,6 +92,7 @@ fn what_is_known_stays() {
         latencies: [Some(5.0), Some(14.0), None, None],
         l2_tlb_hit: Some(8.0),
         walk: None,
+        short_walk: None,
         walk_reads: Some(1.0),
         is_nested: false,
     };

@@ -161,6 +161,25 @@ fn a_range_stands_for_its_level_where_the_table_has_none_and_says_so() {
 }
 
 #[test]
+fn misses_of_a_first_level_that_is_not_known_cost_nothing_and_a_reading_says_so() {
+    let mut tlb = tlb();
+    tlb.levels.truncate(1);
+    let second = model::tlb::Level {
+        level: 2,
+        ..tlb.levels[0].clone()
+    };
+    tlb.levels.push(second);
+    let found = |tlb: &Tlb| {
+        let machine = here(None, &measured(Some(tlb), None)).expect("a machine");
+        let is_said = machine.readings.contains(&RowReading::NoFirstLevel);
+        (machine.entries(Bytes::kib(4)), machine.l2_tlb_hit, is_said)
+    };
+    assert_eq!(found(&tlb), (vec![60, 60], Some(9.0), false));
+    tlb.levels[0].entries = None;
+    assert_eq!(found(&tlb), (vec![0, 60], Some(0.0), true));
+}
+
+#[test]
 fn base_pages_lie_where_the_largest_working_set_lay_and_without_a_host_that_is_nothing() {
     let mut latency = latency(&STEPS);
     let tlb = tlb();

@@ -37,7 +37,9 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
         return;
     }
     let mut search = Search::new(machine, &steps);
-    let short_walk = measured.tlb.and_then(|(tlb, _)| tlb.level(PageKind::Base, 2)?.miss_cycles);
+    let short_walk = measured
+        .tlb
+        .and_then(|(tlb, _)| tlb.level(PageKind::Base, 2)?.miss_cycles);
     let known_beside = |last: &Cache| Known {
         short_walk: short_walk.map(|cycles| cycles.high),
         ..known(machine, &steps, last)

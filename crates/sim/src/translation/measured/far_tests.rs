@@ -1,7 +1,8 @@
 //! A machine whose curves the model made is found again from the curves; and real curves are reproduced.
 
 use model::latency::{Frames, Latency};
-use model::{Bytes, PageKind};
+use model::tlb::{Entries, Tlb};
+use model::{Bytes, Estimate, PageKind};
 use serde_json::{Value as Json, json};
 
 use super::setting;
@@ -299,6 +300,78 @@ fn a_second_run_is_predicted_from_the_first_one() {
         second.len(),
         machine.caches
     );
+}
+
+/// Likewise on an Intel Xeon guest, whose base pages lay on single frames: two runs of `measure latency --budget 60s`, 7 minutes apart on 2026-11-25. Others had
+/// most of its last cache.
+const XEON_GUEST: [TwoRuns; 10] = [
+    (8, [41.8, 0.0], [0.0, 0.0]),
+    (16, [0.0, 77.8], [84.4, 92.8]),
+    (24, [161.4, 130.6], [149.5, 140.4]),
+    (32, [170.7, 0.0], [168.4, 115.8]),
+    (64, [193.3, 158.1], [197.2, 154.1]),
+    (128, [247.9, 160.0], [235.9, 162.0]),
+    (256, [295.2, 168.4], [289.2, 167.9]),
+    (512, [315.9, 184.8], [326.5, 184.3]),
+    (1024, [370.0, 210.9], [321.6, 0.0]),
+    (2048, [0.0, 255.3], [351.1, 254.1]),
+];
+
+/// What others leave of a cache of 480 MiB is found from a tenth of it as well, and sooner.
+#[test]
+fn a_walk_takes_no_longer_than_was_measured_so_that_two_runs_show_one_memory() {
+    let tlb = tlb(96, Entries { low: 1792, high: 2048 }, 20.4);
+    let machines = [0, 1].map(|run| {
+        let points = XEON_GUEST.iter().flat_map(|row| {
+            let [base, thp] = [row.1, row.2][run];
+            [
+                (PageKind::Base, Bytes::mib(row.0), base),
+                (PageKind::Thp, Bytes::mib(row.0), thp),
+            ]
+        });
+        let near = [(Bytes::kib(16), 1.25), (Bytes::kib(512), 4.5)].map(|(bytes, ns)| (PageKind::Thp, bytes, ns));
+        let points = near.into_iter().chain(points.filter(|(_, _, ns)| *ns > 0.0));
+        let mut latency = latency(&points.collect::<Vec<_>>());
+        for point in latency.points.iter_mut().filter(|point| point.kind == PageKind::Base) {
+            let mut pages_by_run = [0; _];
+            pages_by_run[0] = point.bytes.0 >> 12;
+            let spread = Bytes::gib(8);
+            point.frames = Some(Frames { pages_by_run, spread });
+        }
+        let asked = Measured {
+            tlb: Some((&tlb, "tlb.json")),
+            caches: vec![(Bytes::kib(48), 12), (Bytes::mib(2), 16), (Bytes::mib(48), 16)],
+            ..measured(&latency, Some(Bytes::kib(4)))
+        };
+        here(None, &asked).expect("a machine")
+    });
+    let [one, other] = machines
+        .each_ref()
+        .map(|machine| machine.latencies[3].expect("measured"));
+    assert!(close(one, other, 0.15), "{one} and {other}");
+    assert!(
+        machines
+            .iter()
+            .all(|machine| machine.walk.is_some_and(|walk| walk <= 20.4))
+    );
+}
+
+/// TLBs for base pages: entries of the first level, and of the second one with the cycles of its misses.
+fn tlb(first: u32, second: Entries, short_walk: f64) -> Tlb {
+    let text = include_str!("../../../../../fixtures/results/tlb.json");
+    let mut result = serde_json::from_str::<Json>(text).expect("JSON")["data"].take();
+    let mut tlb: Tlb = serde_json::from_value(result.take()).expect("a result");
+    tlb.levels
+        .retain(|level| level.kind == PageKind::Base && level.level == 1);
+    tlb.levels[0].entries = Some(Entries::exactly(first));
+    let mut behind = tlb.levels[0].clone();
+    (behind.level, behind.entries, behind.ways) = (2, Some(second), None);
+    behind.miss_cycles = behind.miss_cycles.map(|cycles| Estimate {
+        high: short_walk,
+        ..cycles
+    });
+    tlb.levels.push(behind);
+    tlb
 }
 
 /// Working sets in the near caches of such a guest.

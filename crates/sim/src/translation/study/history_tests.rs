@@ -84,7 +84,7 @@ fn as_many_pages_are_used_as_the_kernel_counted_where_windows_show_too_few_to_te
         for window in &mut windows {
             window
                 .accesses
-                .extend((0..2000).map(|at| Access::load(at % 40 << PAGE)));
+                .extend((0..2000).map(|at| Access::load((at % 40) << PAGE)));
         }
         let (windows, history) = of(windows);
         let (seen, filled) = (pages(&windows), pages(&history));

