@@ -51,7 +51,7 @@ impl Seen {
         self.places.get(&place).is_some_and(|seen| seen.1 <= FEW)
     }
 
-    /// Those that few windows had, in groups that so many address bits number: by group how many there are, and the last windows that had them.
+    /// Those that few windows had, in groups that so many address bits number: by group, the last window of each that had it.
     pub(super) fn rare_in_groups(&self, bits: u32) -> HashMap<u64, Vec<usize>> {
         let mut groups = HashMap::<u64, Vec<usize>>::new();
         for (place, window) in self.rare() {
