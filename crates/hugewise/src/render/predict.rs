@@ -124,7 +124,7 @@ fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     ));
     if let Some(capture) = &prediction.capture {
         let Method::Steps = capture.method;
-        sheet.note("method: one thread at a time is stepped (ptrace), in windows; each stands for the processor time since the one before");
+        sheet.note("method: one thread at a time is stepped (ptrace), in windows; each stands for the processor time around it");
         let spots: Vec<&str> = capture.blind_spots.iter().copied().map(blind_spot).collect();
         sheet.note(format!("not seen: {}", spots.join("; ")));
     }
