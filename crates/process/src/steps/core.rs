@@ -115,6 +115,12 @@ impl<'a> Cores<'a> {
             self.flushed.iter_mut().flatten().for_each(Timeline::flush);
         }
         self.look(touched);
+        if !next.is_another {
+            // Further rounds of a string instruction are never slow.
+            let count = |is_it: fn(&Access) -> bool| self.accesses.iter().filter(|access| is_it(access)).count() as u64;
+            self.counted.lines += count(|access| access.is_new_line);
+            self.counted.pages += count(|access| access.is_new_page);
+        }
         for timeline in self.flushed.iter_mut().flatten().chain(&mut self.predicted) {
             if next.is_another {
                 timeline.repeat(&next.flow, &self.accesses);
@@ -137,8 +143,6 @@ impl<'a> Cores<'a> {
                 is_new_line: self.learned.lines.is_new(address) && !is_store,
                 is_new_page: self.learned.pages.is_new(address),
             };
-            self.counted.lines += u64::from(access.is_new_line);
-            self.counted.pages += u64::from(access.is_new_page);
             self.accesses.push(access);
         }
     }

@@ -229,6 +229,9 @@ fn waits_of_a_chain_come_one_after_the_other_and_others_overlap() {
             "{narrow} and {wide}, expected {expected:?}"
         );
     }
+    // rep movsb, at one place in the code: of 1,000 rounds the first one waits.
+    let string = run(&[&[0xf3, 0xa4]], true, far);
+    assert!(string.lines <= 2 && string.pages <= 2, "{string:?}");
     let same = run(&[others], false, |_| 0);
     assert_eq!((same.lines, same.pages), (1, 1));
 }
