@@ -8,7 +8,7 @@ use host::Source;
 use host::processes::Stat;
 
 use crate::process::{Process, WaitError};
-use crate::steps::{self, Bound, Learned, Window};
+use crate::steps::{self, Bound, Window};
 use crate::tree;
 use crate::used;
 
@@ -21,8 +21,8 @@ const STEPPING: f64 = 0.6;
 /// Between two looks at what the program has used.
 const SHORTEST_REST: Duration = Duration::from_millis(2);
 const LONGEST_REST: Duration = Duration::from_millis(50);
-/// A window with fewer accesses caught a thread that waits or ends.
-const FEWEST: usize = 1000;
+/// A window with fewer instructions caught a thread that waits or ends.
+const FEWEST: u64 = 1000;
 
 /// How much is captured.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ pub struct Sampled {
 pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -> Result<Captured, WaitError> {
     let (mut captured, mut times) = (Captured::default(), Times::default());
     let (mut stepping, mut taken, begun) = (Duration::ZERO, 0_u32, Instant::now());
-    let (mut next, mut rest, mut learned) = (FIRST, SHORTEST_REST, Learned::default());
+    let (mut next, mut rest) = (FIRST, SHORTEST_REST);
     while begun.elapsed() < limits.budget && captured.windows.len() < MOST {
         if process.rest(rest, stop)? {
             captured.has_ended = true;
@@ -74,27 +74,29 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         }
         let family = tree::of(&Source::live(), process.id()).pids;
         process.guard(&family);
-        let busiest = times.look(&family);
+        let due = times.look(&family);
         captured.cpu = times.used;
         captured.has_threads |= times.running > 1;
         rest = ((next.saturating_sub(times.used)) / 2).clamp(SHORTEST_REST, LONGEST_REST);
-        let Some((leader, thread)) = busiest.filter(|_| times.used >= next) else {
+        let Some((leader, thread)) = due.filter(|_| times.used >= next) else {
             continue;
         };
         let before = Instant::now();
         let used_pages = used::base_pages(leader);
-        match steps::window(leader, thread, limits.window, &mut learned, stop) {
-            Ok(window) if window.touched.len() >= FEWEST => captured.windows.push(Sampled {
-                at: times.used,
-                used_pages,
-                window,
-            }),
+        match steps::window(leader, thread, limits.window, stop) {
+            Ok(window) if window.instructions >= FEWEST && !window.touched.is_empty() => {
+                captured.windows.push(Sampled {
+                    at: times.used,
+                    used_pages,
+                    window,
+                });
+            }
             Ok(_) => {}
             // It ended after it was looked at, and may not have been waited for yet: then the kernel permits nothing.
             Err(_) if has_ended(leader, thread) => {}
             Err(error) => captured.refused = Some(error),
         }
-        times.forget(leader, thread);
+        times.taken(leader, thread);
         family.iter().copied().for_each(used::forget);
         (stepping, taken) = (stepping + before.elapsed(), taken + 1);
         next = times.used + distance(times.used, limits.budget, stepping, taken);
@@ -116,40 +118,59 @@ fn distance(used: Duration, budget: Duration, stepping: Duration, taken: u32) ->
 /// Processor time of the threads of a program.
 #[derive(Default)]
 struct Times {
-    known: BTreeMap<u32, u64>,
+    known: BTreeMap<u32, Thread>,
     used: Duration,
+    /// Of that, what is behind the last window.
+    since_window: u64,
     /// Threads that ran between the last two looks.
     running: usize,
 }
 
+/// One of them.
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    /// Nanoseconds on a CPU.
+    used: u64,
+    /// Of them, those that no window stands for yet; fewer than none if a window stands for more.
+    due: i64,
+}
+
 impl Times {
-    /// Reads all threads; gives process and thread of the one that ran most since.
+    /// Reads all threads; gives process and thread of the one that is due: of those that ran since the last look, the one with most time that no window stands for. So
+    /// each thread has windows as its share of the processor time is.
     fn look(&mut self, family: &[u32]) -> Option<(u32, u32)> {
         let source = Source::live();
-        let (mut now, mut busiest) = (BTreeMap::new(), None);
+        let (mut now, mut first) = (BTreeMap::new(), None);
         self.running = 0;
         for &process in family {
             for thread in tree::tasks(&source, process) {
                 let Some(time) = used(&source, process, thread) else {
                     continue;
                 };
-                let since = time.saturating_sub(self.known.get(&thread).copied().unwrap_or(0));
-                now.insert(thread, time);
+                let before = self.known.get(&thread).copied().unwrap_or_default();
+                let since = time.saturating_sub(before.used);
+                let due = before.due + since.cast_signed();
+                now.insert(thread, Thread { used: time, due });
                 self.used += Duration::from_nanos(since);
+                self.since_window += since;
                 self.running += usize::from(since > 0);
-                if since > busiest.map_or(0, |(most, _)| most) {
-                    busiest = Some((since, (process, thread)));
+                if since > 0 && first.is_none_or(|(most, _)| due > most) {
+                    first = Some((due, (process, thread)));
                 }
             }
         }
         self.known = now;
-        busiest.map(|(_, thread)| thread)
+        first.map(|(_, thread)| thread)
     }
 
-    /// What a thread used up to now was stepping.
-    fn forget(&mut self, process: u32, thread: u32) {
-        if let Some(time) = used(&Source::live(), process, thread) {
-            self.known.insert(thread, time);
+    /// A window of a thread was taken, which stands for all time since the one before. What the thread used up to now was stepping.
+    fn taken(&mut self, process: u32, thread: u32) {
+        let since = std::mem::take(&mut self.since_window).cast_signed();
+        if let (Some(known), Some(time)) = (self.known.get_mut(&thread), used(&Source::live(), process, thread)) {
+            *known = Thread {
+                used: time,
+                due: known.due - since,
+            };
         }
     }
 }

@@ -5,6 +5,7 @@
 pub mod cpus;
 pub mod host_memory;
 mod names;
+pub mod pipeline;
 pub mod reach;
 pub mod scheduler;
 pub mod size;

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::bail;
-use sim::translation::trace::own::{BlindSpot, Core, Head, Method, Window, write};
+#[cfg(target_arch = "x86_64")]
+use sim::pipeline::{Code, Instruction};
+use sim::translation::trace::own::{BlindSpot, Head, Method, Window, write};
 use sim::translation::{Access, Side};
 
 use super::desk::Desk;
@@ -123,14 +125,15 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
     let window = |taken: process::capture::Sampled| {
         let access = |touch: &process::steps::Touch| {
             let side = if touch.is_store { Side::Store } else { Side::Load };
-            Access::canonical(touch.address).map(|address| Access::new(address, side))
+            // No program goes on behind an access to any other address.
+            Access::new(Access::canonical(touch.address).unwrap_or(touch.address), side)
         };
         Window {
             instructions: taken.window.instructions,
             at_us: taken.at.as_micros() as u64,
             used_pages: taken.used_pages,
-            core: Some(core(&taken.window.core)),
-            accesses: taken.window.touched.iter().filter_map(access).collect(),
+            accesses: taken.window.touched.iter().map(access).collect(),
+            code: Some(code(taken.window.ran)),
         }
     };
     Recorded {
@@ -146,11 +149,14 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
 }
 
 #[cfg(target_arch = "x86_64")]
-fn core(core: &process::steps::Core) -> Core {
-    let hundredths = |overlap: f64| (overlap * 100.0) as u64;
-    Core {
-        cycles: core.cycles().map(|cycles| cycles as u64),
-        lines: core.overlap_of_lines().map(hundredths),
-        pages: core.overlap_of_pages().map(hundredths),
+fn code(ran: process::steps::Ran) -> Code {
+    let instruction = |known: &process::steps::Instruction| Instruction {
+        at: known.at,
+        bytes: known.bytes.to_vec(),
+        accesses: known.accesses,
+    };
+    Code {
+        known: ran.known.iter().map(instruction).collect(),
+        order: ran.order,
     }
 }

@@ -3,48 +3,36 @@
 //! The thread runs as slowly as that for the time of the window only, and the other threads of its process stand still. Nothing of the program is changed but, for
 //! that time, the CPU that the thread runs on.
 
-mod branches;
-mod core;
-mod flow;
 mod operands;
 mod others;
-mod recent;
+mod ran;
 mod syscall;
 mod taken;
-mod timeline;
 
 use std::io;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-pub use self::core::{Core, Cycles, Learned};
 pub use self::operands::Touch;
 use self::others::Others;
+pub use self::ran::{Instruction, Ran};
 use self::taken::Taken;
 pub use self::taken::{Bound, Window};
 use super::handles::by_number;
 
 /// Steps a thread of a process. It may end during this, or wait in the kernel for longer than [`taken::LONGEST_CALL`]; then the window is shorter.
 ///
-/// `learned` is what earlier windows of the program leave behind in a core.
-///
 /// # Errors
 /// The kernel's: such a thread cannot be traced, as one that another tool traces.
-pub fn window(
-    process: u32,
-    thread: u32,
-    bound: Bound,
-    learned: &mut Learned,
-    stop: &dyn Fn() -> bool,
-) -> io::Result<Window> {
+pub fn window(process: u32, thread: u32, bound: Bound, stop: &dyn Fn() -> bool) -> io::Result<Window> {
     // Let go after the stepped one.
     let mut others = Others::stop(process, thread);
     let _pinned = Pinned::together(thread);
     let mut window = Window::default();
     let mut taken = Taken::ask(process, thread)?;
     if taken.wait()? {
-        let stepped = taken.step(bound, learned, stop, &mut window);
+        let stepped = taken.step(bound, stop, &mut window);
         if !taken.is_stopped() {
             // The call of the kernel in which it is may wait for them.
             others.let_go();

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
-use super::flow::Flow;
 use super::syscall::Registers;
 
 /// The longest instruction of x86.
@@ -24,7 +23,7 @@ pub struct Touch {
 
 /// Decodes the instructions of one thread.
 pub(super) struct Operands {
-    known: HashMap<u64, (Instruction, Rc<Flow>)>,
+    known: HashMap<u64, (Instruction, Rc<[u8]>)>,
     info: InstructionInfoFactory,
     last_string: Option<(u64, [u64; 2])>,
 }
@@ -52,10 +51,10 @@ impl Operands {
             let mut bytes = [0; LONGEST];
             let length = code(&mut bytes);
             let decoded = Decoder::with_ip(64, &bytes[..length], at, DecoderOptions::NONE).decode();
-            let flow = Flow::of(&decoded, self.info.info(&decoded));
-            (decoded, Rc::new(flow))
+            let bytes = &bytes[..decoded.len().clamp(1, LONGEST)];
+            (decoded, bytes.into())
         });
-        let (instruction, flow) = (known.0, Rc::clone(&known.1));
+        let (instruction, bytes) = (known.0, Rc::clone(&known.1));
         let is_call = matches!(
             instruction.mnemonic(),
             Mnemonic::Syscall | Mnemonic::Int | Mnemonic::Sysenter
@@ -91,8 +90,7 @@ impl Operands {
         Next {
             is_call,
             is_another,
-            flow,
-            behind: instruction.next_ip(),
+            bytes,
             pushes_flags: instruction.mnemonic() == Mnemonic::Pushfq,
             pops_flags: (instruction.mnemonic() == Mnemonic::Popfq).then(|| instruction.next_ip()),
         }
@@ -113,15 +111,13 @@ impl Operands {
     }
 }
 
-/// What is to be known of an instruction before it runs: does it call the kernel, is it another round of the one before, how does a core run it, and
-/// does it push the CPU's flags?
+/// What is to be known of an instruction before it runs: does it call the kernel, is it another round of the one before, and does it push the
+/// CPU's flags?
 pub(super) struct Next {
     pub(super) is_call: bool,
     pub(super) is_another: bool,
-    /// How it runs on a core.
-    pub(super) flow: Rc<Flow>,
-    /// The address of the instruction behind it.
-    pub(super) behind: u64,
+    /// What stands in memory.
+    pub(super) bytes: Rc<[u8]>,
     pub(super) pushes_flags: bool,
     /// The address of the next instruction, if it pops the CPU's flags.
     pub(super) pops_flags: Option<u64>,

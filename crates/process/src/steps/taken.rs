@@ -1,13 +1,14 @@
 //! A thread that is traced, and stepped.
 
 use std::io;
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Source;
 
-use super::core::{Core, Cores, Learned};
 use super::operands::{self, Operands, Touch};
+use super::ran::{Instruction, Places, Ran};
 use super::syscall::{self, Stop};
 
 /// How often a thread that is in the kernel is looked at.
@@ -26,8 +27,8 @@ pub struct Window {
     pub touched: Vec<Touch>,
     /// Accesses whose address is not known: gathers and scatters.
     pub hidden: u64,
-    /// How long its instructions take without waits for memory, and how many of these overlap.
-    pub core: Core,
+    /// Which instructions ran.
+    pub ran: Ran,
 }
 
 /// How long a window may be.
@@ -88,14 +89,8 @@ impl Taken {
     }
 
     /// Steps it.
-    pub(super) fn step(
-        &mut self,
-        bound: Bound,
-        learned: &mut Learned,
-        stop: &dyn Fn() -> bool,
-        window: &mut Window,
-    ) -> io::Result<()> {
-        let (mut operands, mut cores) = (Operands::new(), Cores::new(learned));
+    pub(super) fn step(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
+        let (mut operands, mut places) = (Operands::new(), Places::default());
         let until = Instant::now() + bound.time;
         for number in 0..bound.steps {
             if number % 256 == 0 && (stop() || Instant::now() >= until) {
@@ -111,8 +106,12 @@ impl Taken {
                 break;
             }
             window.instructions += u64::from(!next.is_another);
-            cores.take(registers.rip, &next, &window.touched[before..]);
-            window.core = cores.so_far();
+            let step = Instruction {
+                at: registers.rip,
+                bytes: Rc::clone(&next.bytes),
+                accesses: (window.touched.len() - before) as u8,
+            };
+            places.add(&mut window.ran, step);
             if let Some(behind) = next.pops_flags
                 && self.signal == 0
                 && syscall::pop_flags(self.thread, &registers, behind)?

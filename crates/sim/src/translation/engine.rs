@@ -120,9 +120,13 @@ impl Counts {
 
     /// First-level TLB misses that another level held.
     pub fn second_level_hits(&self) -> u64 {
-        let behind = self.levels.iter().skip(1);
-        behind.map(|level| level.lookups - level.misses).sum()
+        second_level_hits(&self.levels)
     }
+}
+
+fn second_level_hits(levels: &[LevelCounts]) -> u64 {
+    let behind = levels.iter().skip(1);
+    behind.map(|level| level.lookups - level.misses).sum()
 }
 
 /// A machine that runs accesses: for each virtual CPU a set of TLBs, and one or more walkers behind it that do not influence each other.
@@ -245,6 +249,13 @@ impl Engine {
             counts.add_cpu(cpu.front.counts(), cpu.walkers.iter().map(|walker| walker.counts));
         }
         counts
+    }
+
+    /// What the first virtual CPU's first walker did since then, and second-level TLB hits: a part of [`Self::counts`] that takes no memory.
+    pub(super) fn first_walker(&self) -> (WalkCounts, u64) {
+        let Cpu { front, walkers } = &self.cpus[0];
+        let walked = walkers.first().map_or_else(WalkCounts::default, |walker| walker.counts);
+        (walked, second_level_hits(front.counts()))
     }
 
     /// Begins to count anew; everything stays as warm as it is.

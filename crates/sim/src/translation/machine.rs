@@ -16,6 +16,7 @@ use super::radix::WalkCaches;
 use super::scatter::Scatter;
 use super::values::Value;
 use crate::cpus::{self, Cpu, PageSize, TlbRow};
+use crate::pipeline::Core;
 use crate::typed_file::TypedFile;
 use arrays::arrays;
 pub use error::MachineError;
@@ -57,6 +58,8 @@ pub struct Machine {
     pub walk_reads: Option<f64>,
     /// Cycles of an exit with its handler under shadow paging.
     pub exit: Option<f64>,
+    /// Which modelled core runs instructions; of none both do.
+    pub core: Option<Core>,
     /// Other CPUs and nodes.
     pub surroundings: Surroundings,
     /// Where the numbers are published.
@@ -82,6 +85,7 @@ struct Typed {
     walk_cycles: Option<f64>,
     walk_reads: Option<f64>,
     exit_cycles: Option<f64>,
+    core: Option<Core>,
     walk_caches: Option<WalkCaches>,
     nested_tlb: Option<u32>,
     nested_paging: Option<bool>,
@@ -217,6 +221,7 @@ impl Typed {
                 mem: own.mem.or(table.mem),
             },
             l2_tlb_hit_cycles: self.l2_tlb_hit_cycles.or(cpu.l2tlb_hit_penalty_cycles),
+            core: self.core.or(Core::of(&cpu.uarch)),
             nested_paging: self.nested_paging.or(cpu.virt.map(|virt| virt.nested_paging)),
             ..self
         })
@@ -286,6 +291,7 @@ impl Typed {
             walk: self.walk_cycles,
             walk_reads: self.walk_reads,
             exit: self.exit_cycles,
+            core: self.core,
             surroundings,
             source,
             readings,

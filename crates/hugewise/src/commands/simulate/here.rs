@@ -8,6 +8,7 @@ use host::{Input, Snapshot};
 use model::latency::Latency;
 use model::tlb::{Tlb, Verdict};
 use model::{Bytes, Envelope};
+use sim::pipeline::Core;
 use sim::translation::machine::Machine;
 use sim::translation::measured::{Measured, here};
 
@@ -59,6 +60,7 @@ pub(in crate::commands) fn measured(
             .as_ref()
             .map(|(latency, source)| (latency, source.as_str())),
         caches: caches(snapshot),
+        core: core(desk),
         base_page: snapshot.base_page().into_result().context("the size of base pages")?,
         // Without THP no kind needs it; the value only has to be a size.
         pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
@@ -77,6 +79,16 @@ fn host_page(verdict: Verdict) -> Option<Bytes> {
         Verdict::Huge => Some(Bytes::gib(1)),
         other => other.parts(),
     }
+}
+
+/// A core with AMX is one of those since 2022, which are wide; a hypervisor that hides the model shows that still.
+fn core(desk: &Desk<'_>) -> Option<Core> {
+    let info = desk.source.text("/proc/cpuinfo");
+    let flags = info.known()?.lines().find(|line| line.starts_with("flags"))?;
+    flags
+        .split_whitespace()
+        .any(|flag| flag == "amx_tile")
+        .then_some(Core::Wide)
 }
 
 /// Sizes and ways of the data caches, as far as the machine reports both.

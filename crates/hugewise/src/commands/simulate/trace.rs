@@ -39,7 +39,7 @@ impl<'a> Opened<'a> {
         path: &'a Path,
         format: Option<TraceFormat>,
         machine: &Machine,
-    ) -> anyhow::Result<Option<Vec<Access>>> {
+    ) -> anyhow::Result<Option<Vec<Vec<Access>>>> {
         if !path.is_file() {
             return Ok(None);
         }

@@ -4,6 +4,8 @@ use model::Bytes;
 use model::latency::Latency;
 use model::tlb::Tlb;
 
+use crate::pipeline::Core;
+
 /// What is known of the machine at hand.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
@@ -15,6 +17,8 @@ pub struct Measured<'a> {
     pub latency: Option<(&'a Latency, &'a str)>,
     /// Data caches from the first level on, as the machine reports them.
     pub caches: Vec<(Bytes, u32)>,
+    /// The modelled core that its own is like, if the machine says so and the table does not.
+    pub core: Option<Core>,
     /// Its base page.
     pub base_page: Bytes,
     /// Its PMD-mapped page.

@@ -36,15 +36,15 @@ fn windows_of(size: Bytes, count: u64, long: usize, used_pages: Option<u64>) -> 
             instructions: accesses.len() as u64,
             at_us: number,
             used_pages,
-            core: None,
+            code: None,
             accesses,
         }
     };
     (0..count).map(window).collect()
 }
 
-/// The accesses of windows, and their history.
-fn of(windows: Vec<Window>) -> (Vec<Access>, Vec<Access>) {
+/// The accesses of windows, and what runs before each.
+fn of(windows: Vec<Window>) -> (Vec<Access>, Vec<Vec<Access>>) {
     let mut bytes = Vec::new();
     write(&Head::default(), &windows, &mut bytes).expect("memory");
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
@@ -60,7 +60,7 @@ fn pages_that_no_window_shows_take_their_turn_and_few_lines_come_again() {
     for size in [Bytes::mib(8), Bytes::mib(256), Bytes::gib(8)] {
         let (windows, history) = of(windows_of(size, 40, 8000, None));
         // Each access is on its own page in one round.
-        let (seen, filled) = (pages(&windows), pages(&history));
+        let (seen, filled) = (pages(&windows), pages(&history.concat()));
         assert!(seen.is_subset(&filled));
         let estimated = size.0 as f64 / 4096.0;
         assert!(
@@ -87,8 +87,12 @@ fn as_many_pages_are_used_as_the_kernel_counted_where_windows_show_too_few_to_te
                 .extend((0..2000).map(|at| Access::load((at % 40) << PAGE)));
         }
         let (windows, history) = of(windows);
-        let (seen, filled) = (pages(&windows), pages(&history));
-        assert!(seen.len() < 600 && seen.is_subset(&filled), "{}", seen.len());
+        let (seen, filled) = (pages(&windows), pages(history.last().expect("windows")));
+        assert!(
+            seen.len() < 600 && seen.is_subset(&pages(&history.concat())),
+            "{}",
+            seen.len()
+        );
         let of_it = filled.len() as f64 / used as f64;
         assert!((0.7..1.3).contains(&of_it), "{} of {used}", filled.len());
     }
@@ -130,7 +134,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
             instructions: 12_000,
             at_us: number,
             used_pages: None,
-            core: None,
+            code: None,
             accesses,
         }
     };
@@ -149,7 +153,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
         curve: false,
     };
     let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace").whole();
-    [&replayed.counts[0], &run.counts()].map(|counts| {
+    [&replayed.kept[0].counts, &run.counts()].map(|counts| {
         let walks = &counts.walkers[0];
         [walks.table_lines, walks.data_lines].map(|lines| {
             let cycles = lines.iter().zip([4.0, 15.0, 60.0, 400.0]);

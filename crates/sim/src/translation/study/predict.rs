@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::{MIDDLE, Point, Weights};
 use super::pace::{FETCHED, INSTRUCTION, OVERLAP, Pace};
-use super::replay::{Part, Replay, Replayed};
+use super::replay::{Counted, Part, Replay, Replayed};
 use super::{MachineFacts, Range, Sensitivity, Setting, Sweep, Unknown};
 use crate::translation::caches::PLACES;
 use crate::translation::engine::Mode;
@@ -87,7 +87,7 @@ impl Replay {
     /// What the parts of a trace say of each setting.
     pub fn prediction(&self, input: String, capture: Option<Head>, replayed: &Replayed) -> Prediction {
         let parts = &replayed.parts;
-        let accesses: u64 = parts.iter().map(|part| part.counts[0].accesses).sum();
+        let accesses: u64 = parts.iter().map(|part| part.kept[0].counts.accesses).sum();
         let instructions: f64 = parts.iter().map(|part| part.instructions).sum();
         let model = Model::of(self, parts);
         Prediction {
@@ -118,7 +118,7 @@ fn swept(parts: &[Part]) -> Vec<Sweep> {
     let sweep = |unknown, values| Sweep { unknown, values };
     let known: Vec<(f64, Pace)> = parts
         .iter()
-        .filter_map(|part| Some((part.instructions, part.pace?)))
+        .filter_map(|part| Some((part.instructions, part.kept[0].pace?)))
         .collect();
     if known.is_empty() {
         return vec![
@@ -153,7 +153,7 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     fn of(replay: &'a Replay, parts: &'a [Part]) -> Self {
         let weights = Weights::of(&replay.machine);
-        let walkers = parts[0].counts[0].walkers.len();
+        let walkers = parts[0].kept[0].counts.walkers.len();
         let mut corners = Vec::new();
         for (walker, point) in weights.corners(walkers) {
             for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
@@ -197,12 +197,12 @@ impl<'a> Model<'a> {
         };
         let rate = |level: usize| {
             let misses = |part: &Part| {
-                let counts = &part.counts[place];
+                let counts = &part.kept[place].counts;
                 counts.levels[level].misses as f64 / counts.accesses.max(1) as f64
             };
             self.mean(&self.parts.iter().map(misses).collect::<Vec<f64>>())
         };
-        let levels = self.parts[0].counts[place].levels.len();
+        let levels = self.parts[0].kept[place].counts.levels.len();
         let own = base(setting.mode);
         let (saves, sensitivity) = match own == place {
             true => (Range::default(), Vec::new()),
@@ -242,27 +242,27 @@ impl<'a> Model<'a> {
     }
 
     fn time(&self, part: &Part, place: usize, corner: &Corner) -> f64 {
-        let counts = if corner.forgets && !part.forgot.is_empty() {
-            &part.forgot[place]
-        } else {
-            &part.counts[place]
+        let Counted { counts, pace } = match part.forgot.get(place) {
+            Some(forgot) if corner.forgets => forgot,
+            _ => &part.kept[place],
         };
         let walks = counts.walkers[corner.walker];
         let latency = |place: usize| self.weights.at(place, &corner.point);
         // A first-level hit of data is part of its instruction.
-        let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * latency(at)).sum();
+        let beyond = |at: usize| (latency(at) - latency(0)).max(0.0);
+        let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * beyond(at)).sum();
         let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
         let hits = counts.second_level_hits() as f64;
         let walked = self.weights.walk * walks.walks as f64 + self.weights.walk_reads * tables;
         let translation = walked + hits * self.weights.tlb_hit(&corner.point);
         let fetched = walks.fetched_lines as f64 * latency(PLACES - 1) / FETCHED.at(corner.overlap);
-        let pace = part.pace.unwrap_or_else(|| {
+        let pace = pace.unwrap_or_else(|| {
             let has_instructions = part.instructions > 0.0;
             let usual = counts.accesses as f64 * USUAL_INSTRUCTIONS;
             Pace::usual(if has_instructions { part.instructions } else { usual })
         });
-        let waits = data / pace.lines.at(corner.overlap) + translation / pace.pages.at(corner.overlap);
-        pace.cycles.at(corner.instruction) + waits + fetched
+        let waits = (data + fetched) / pace.lines.at(corner.overlap) + translation / pace.pages.at(corner.overlap);
+        pace.cycles.at(corner.instruction) + waits
     }
 
     /// Over the run: each part with its weight.

@@ -4,20 +4,21 @@ use model::Bytes;
 
 use super::super::replay;
 use super::{Prediction, Replay, Row, Unknown, settings};
+use crate::pipeline::{Code, Instruction};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Mode};
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
 use crate::translation::trace::Trace;
-use crate::translation::trace::own::{Core, Head, Window, write};
+use crate::translation::trace::own::{Head, Window, write};
 
 /// A trace of eight windows of a pattern.
 fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
-    predicted_on(None, pattern, size)
+    predicted_of(&[], pattern, size)
 }
 
-/// Likewise, with what a core makes of each window.
-fn predicted_on(core: Option<Core>, pattern: Pattern, size: Bytes) -> Prediction {
+/// Likewise, with the code of each window, which is the same for each access.
+fn predicted_of(code: &[&[u8]], pattern: Pattern, size: Bytes) -> Prediction {
     let mut generator = pattern.over(size, 1);
     let window = |at: u64| {
         let mut accesses: Vec<Access> = Vec::new();
@@ -28,7 +29,7 @@ fn predicted_on(core: Option<Core>, pattern: Pattern, size: Bytes) -> Prediction
             instructions: 3 * accesses.len() as u64,
             at_us: at,
             used_pages: None,
-            core,
+            code: (!code.is_empty()).then(|| again(code, accesses.len())),
             accesses,
         }
     };
@@ -106,10 +107,27 @@ fn an_interval_holds_what_each_unknown_alone_does() {
     }
 }
 
+/// A loop of instructions, the first of which has an access.
+fn again(code: &[&[u8]], rounds: usize) -> Code {
+    let mut at = 0x1000;
+    let known = code.iter().enumerate().map(|(place, bytes)| {
+        at += bytes.len() as u64;
+        Instruction {
+            at: at - bytes.len() as u64,
+            bytes: bytes.to_vec(),
+            accesses: u8::from(place == 0),
+        }
+    });
+    Code {
+        known: known.collect(),
+        order: (0..code.len() as u32).cycle().take(code.len() * rounds).collect(),
+    }
+}
+
 #[test]
-fn what_a_core_makes_of_the_instructions_takes_the_place_of_the_usual_values() {
-    let saved = |core| {
-        let prediction = predicted_on(core, Pattern::Random, Bytes::gib(1));
+fn what_cores_make_of_the_instructions_takes_the_place_of_the_usual_values() {
+    let saved = |code: &[&[u8]]| {
+        let prediction = predicted_of(code, Pattern::Random, Bytes::gib(1));
         let swept: Vec<Unknown> = prediction.unknown.iter().map(|sweep| sweep.unknown).collect();
         (
             row(&prediction, Mode::Native, Bytes::mib(2)).saves,
@@ -117,27 +135,35 @@ fn what_a_core_makes_of_the_instructions_takes_the_place_of_the_usual_values() {
             prediction.unknown,
         )
     };
-    let core = |cycles: u64, lines: u64, pages: u64| Core {
-        cycles: [cycles, cycles + 1, cycles + 2],
-        lines: [lines, lines],
-        pages: [pages, pages],
-    };
-    let usual = saved(None);
+    // mov rsi, [rsi]; mov rax, [rsi]; add r8, 1; imul rax, rax; jmp back
+    let [chain, others, add, imul]: [&[u8]; 4] = [
+        &[0x48, 0x8b, 0x36],
+        &[0x48, 0x8b, 0x06],
+        &[0x49, 0x83, 0xc0, 1],
+        &[0x48, 0x0f, 0xaf, 0xc0],
+    ];
+    let usual = saved(&[]);
     assert!(!usual.1.contains(&Unknown::TranslationOverlap));
-    let chain = saved(Some(core(20_000, 100, 100)));
+    let of_chain = saved(&[chain, add, &[0xeb, 0xf7]]);
     assert!(
-        chain
+        of_chain
             .1
             .ends_with(&[Unknown::Instruction, Unknown::Overlap, Unknown::TranslationOverlap])
     );
-    let instruction = chain.2[chain.2.len() - 3].values;
-    // A window is a little longer than 20,000 accesses.
-    assert!((0.32..0.334).contains(&instruction.middle), "{instruction:?}");
+    let overlap = of_chain.2[of_chain.2.len() - 2].values;
+    assert!((0.95..1.1).contains(&overlap.middle), "{overlap:?}");
     // Less is open, and it is where all else is alike.
-    assert!(chain.0.high - chain.0.low < usual.0.high - usual.0.low);
-    assert!((usual.0.low..=usual.0.high).contains(&chain.0.middle));
-    let hidden = saved(Some(core(20_000, 100, 1600))).0.middle;
-    let slow = saved(Some(core(60_000 * 50, 100, 100))).0.middle;
-    assert!(hidden < chain.0.middle / 3.0, "{hidden} {:?}", chain.0);
-    assert!(slow < chain.0.middle, "{slow} {:?}", chain.0);
+    assert!(of_chain.0.high - of_chain.0.low < usual.0.high - usual.0.low);
+    assert!((usual.0.low..=usual.0.high).contains(&of_chain.0.middle));
+    let of_others = saved(&[others, add, &[0xeb, 0xf7]]);
+    let overlap = of_others.2[of_others.2.len() - 2].values;
+    assert!(overlap.middle > 5.0, "{overlap:?}");
+    // Where instructions take most of the time, little of it is saved.
+    let slow: Vec<&[u8]> = [others]
+        .into_iter()
+        .chain([imul; 200])
+        .chain([&[0xeb, 0x80][..]])
+        .collect();
+    let of_slow = saved(&slow).0;
+    assert!(of_slow.middle < of_chain.0.middle / 2.0, "{of_slow:?} {:?}", of_chain.0);
 }

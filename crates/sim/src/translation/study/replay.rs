@@ -4,11 +4,13 @@ use std::io::Read;
 use std::ops::AddAssign;
 use std::thread;
 
+use super::cost::Weights;
 use super::curve::{Curve, Curves};
-use super::pace::Pace;
+use super::pace::{Free, Pace, waits};
 use super::run::{StudyError, engine, possible, unknown, weighed};
 use super::stretch::each_stretch;
 use super::{MachineFacts, Setting, Simulation, Sweep};
+use crate::pipeline::{Branches, Run};
 use crate::translation::access::Access;
 use crate::translation::engine::{Counts, Engine};
 use crate::translation::machine::Machine;
@@ -38,8 +40,8 @@ pub struct Replay {
     pub accesses: u64,
     /// Count windows a second time, with TLBs that are empty at the start of each: else they hold what the window before left.
     pub forgets: bool,
-    /// Run before the trace and not counted: see [`super::history`].
-    pub history: Vec<Access>,
+    /// Run before each window and not counted: see [`super::history`].
+    pub history: Vec<Vec<Access>>,
     /// Ask for misses by the number of TLB entries, too?
     pub curve: bool,
 }
@@ -74,20 +76,27 @@ pub struct Part {
     at_us: u64,
     /// Instructions, where the trace has them.
     pub instructions: f64,
-    /// What a core makes of them, if the trace has that.
-    pub pace: Option<Pace>,
     /// For each setting.
-    pub counts: Vec<Counts>,
+    pub kept: Vec<Counted>,
     /// Likewise with empty TLBs at the start of the window, if asked for.
-    pub forgot: Vec<Counts>,
+    pub forgot: Vec<Counted>,
+}
+
+/// What a part comes to in one setting.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// What was counted.
+    pub counts: Counts,
+    /// What a core makes of the instructions; none where the trace does not have them.
+    pub pace: Option<Pace>,
 }
 
 impl Part {
     fn join(&mut self, other: &Self) {
         self.weight += other.weight;
         self.instructions += other.instructions;
-        for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
-            *counts += more;
+        for (own, more) in self.kept.iter_mut().zip(&other.kept) {
+            own.counts += &more.counts;
         }
     }
 }
@@ -125,26 +134,43 @@ pub fn replay<R: Read + Send>(
     let mut keeping: Vec<Engine> = engines().collect();
     let has_windows = trace.head().is_some();
     let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
-    for engines in [&mut keeping, &mut forgetting] {
-        run_all(engines, &replay.history, &[])?;
-    }
+    let mut history = replay.history.iter();
     let mut parts = Vec::<Part>::new();
+    let (weights, mut branches) = (Weights::of(&replay.machine), Branches::default());
     let mut curves = replay.curve.then(|| Curves::of(&replay.settings, None));
     let long = (STRETCH * replay.settings.len()).min(LONGEST);
     each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
         progress(stretch.offset);
+        if let Some(between) = history.next() {
+            for engines in [&mut keeping, &mut forgetting] {
+                each(engines, |engine| engine.run_stored(between))?;
+            }
+        }
         let (before, counted) = (stretch.before(), stretch.counted());
-        let counts = run_all(&mut keeping, before, counted)?;
+        let run = stretch.code().map(|(code, accesses, counted)| {
+            let run = Run::new(code, accesses, &mut branches);
+            Free::of(run, counted, replay.machine.core)
+        });
+        let count = |engine: &mut Engine| {
+            engine.run_stored(before)?;
+            engine.reset_counts();
+            let pace = match &run {
+                Some(free) => Some(free.pace(&waits(engine, counted, &weights)?)),
+                None => engine.run_stored(counted).map(|()| None)?,
+            };
+            let counts = engine.counts();
+            Ok(Counted { counts, pace })
+        };
+        let kept = each(&mut keeping, count)?;
         curves.iter_mut().for_each(|curves| curves.add(before, counted));
         forgetting.iter_mut().for_each(Engine::flush);
-        let forgot = run_all(&mut forgetting, before, counted)?;
+        let forgot = each(&mut forgetting, count)?;
         if !counted.is_empty() {
             parts.push(Part {
                 weight: counted.len() as f64,
                 at_us: stretch.at_us,
                 instructions: stretch.instructions(),
-                pace: stretch.pace(),
-                counts,
+                kept,
                 forgot,
             });
         }
@@ -154,7 +180,7 @@ pub fn replay<R: Read + Send>(
         Ok(())
     })?;
     if has_windows {
-        let is_whole = parts.iter().map(|part| part.counts[0].accesses).sum::<u64>() < replay.accesses;
+        let is_whole = parts.iter().map(|part| part.kept[0].counts.accesses).sum::<u64>() < replay.accesses;
         let end = trace.head().and_then(|head| head.run_us).filter(|_| is_whole);
         weigh(&mut parts, end);
     }
@@ -195,20 +221,18 @@ fn joined(parts: &[Part]) -> Vec<Part> {
     parts.chunks(2).map(pair).collect()
 }
 
-/// Each engine over the same accesses, on all CPUs; gives what each counted.
-fn run_all(engines: &mut [Engine], before: &[Access], counted: &[Access]) -> Result<Vec<Counts>, TooSpread> {
-    let run = |engine: &mut Engine| {
-        engine.run_stored(before)?;
-        engine.reset_counts();
-        engine.run_stored(counted)?;
-        Ok(engine.counts())
-    };
+/// Each engine does the same, on all CPUs; gives what came of each.
+fn each<T: Send>(
+    engines: &mut [Engine],
+    run: impl Fn(&mut Engine) -> Result<T, TooSpread> + Sync,
+) -> Result<Vec<T>, TooSpread> {
     // A thread takes longer to start than a short stretch to simulate.
     if let [engine] = engines {
         return Ok(vec![run(engine)?]);
     }
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let each = engines.len().div_ceil(cpus).max(1);
+    let run = &run;
     thread::scope(|scope| {
         let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Result<Vec<_>, _>>());
         let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
@@ -229,17 +253,19 @@ impl Replay {
         let all = replayed.whole();
         let base = self.settings.iter().position(|&setting| setting == self.baseline);
         let base = base.ok_or(StudyError::NoBaseline)?;
-        let baseline = (&all.counts[base], self.baseline);
-        let case = |(setting, counts): (&Setting, &Counts)| weighed(&self.machine, None, *setting, counts, baseline);
+        let baseline = (&all.kept[base].counts, self.baseline);
+        let case = |(setting, counted): (&Setting, &Counted)| {
+            weighed(&self.machine, None, *setting, &counted.counts, baseline)
+        };
         Ok(Simulation {
             machine: MachineFacts::of(&self.machine),
             input,
             is_dependent: false,
-            accesses: all.counts[base].accesses,
+            accesses: all.kept[base].counts.accesses,
             warm_up: self.warm_up,
             baseline: self.baseline,
             unknown: self.unknown(),
-            cases: self.settings.iter().zip(&all.counts).map(case).collect(),
+            cases: self.settings.iter().zip(&all.kept).map(case).collect(),
             published: Vec::new(),
             curves: replayed.curves.clone(),
         })

@@ -96,7 +96,13 @@ fn memory_is_bounded_by_parts_and_nothing_is_lost() {
     };
     let all = run(&asked);
     assert!(all.parts.len() <= MOST_PARTS, "{}", all.parts.len());
-    let counted = |replayed: &super::Replayed| replayed.parts.iter().map(|part| part.counts[0].accesses).sum::<u64>();
+    let counted = |replayed: &super::Replayed| {
+        replayed
+            .parts
+            .iter()
+            .map(|part| part.kept[0].counts.accesses)
+            .sum::<u64>()
+    };
     assert_eq!(counted(&all), count as u64);
     asked.accesses = 1_000_001;
     assert_eq!(counted(&run(&asked)), 1_000_001);
@@ -121,7 +127,11 @@ fn no_more_is_read_than_what_counts_and_its_block() {
     let mut trace = Trace::open(bytes[..].chain(Alive), Some(TraceFormat::U64), false).expect("a trace");
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("what was written is enough");
     assert_eq!(
-        replayed.parts.iter().map(|part| part.counts[0].accesses).sum::<u64>(),
+        replayed
+            .parts
+            .iter()
+            .map(|part| part.kept[0].counts.accesses)
+            .sum::<u64>(),
         6000
     );
     let more = Replay {
@@ -143,7 +153,7 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
         instructions: 4 * count,
         at_us: count,
         used_pages: None,
-        core: None,
+        code: None,
         accesses: loop_(count),
     });
     let mut bytes = Vec::new();
@@ -160,8 +170,9 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
             .parts
             .iter()
             .map(|part| {
-                let counts = if forgot { &part.forgot } else { &part.counts };
-                (counts[0].accesses, counts[0].levels[1].misses, part.instructions)
+                let counted = if forgot { &part.forgot } else { &part.kept };
+                let counts = &counted[0].counts;
+                (counts.accesses, counts.levels[1].misses, part.instructions)
             })
             .collect();
         assert_eq!(seen, [(500, 0, 2000.0), (250, 0, 1000.0)]);
@@ -174,7 +185,7 @@ fn a_window_stands_for_the_time_around_it_and_the_last_one_for_the_rest_of_the_r
         instructions: 64,
         at_us,
         used_pages: None,
-        core: None,
+        code: None,
         accesses: (0..64).map(|at| Access::load(at * 4096)).collect(),
     });
     for (run_us, last) in [(Some(1000), 600.0), (None, 200.0)] {

@@ -41,9 +41,8 @@ impl Seen {
         self.window += 1;
     }
 
-    fn rare(&self) -> impl Iterator<Item = (u64, usize)> {
-        let rare = self.places.iter().filter(|(_, seen)| seen.1 <= FEW);
-        rare.map(|(&place, seen)| (place, seen.0))
+    fn rare(&self) -> usize {
+        self.places.values().filter(|seen| seen.1 <= FEW).count()
     }
 
     /// Did only few windows have it?
@@ -51,19 +50,10 @@ impl Seen {
         self.places.get(&place).is_some_and(|seen| seen.1 <= FEW)
     }
 
-    /// Those that few windows had, in groups that so many address bits number: by group, the last window of each that had it.
-    pub(super) fn rare_in_groups(&self, bits: u32) -> HashMap<u64, Vec<usize>> {
-        let mut groups = HashMap::<u64, Vec<usize>>::new();
-        for (place, window) in self.rare() {
-            groups.entry(place >> bits).or_default().push(window);
-        }
-        groups
-    }
-
     /// How many that no window shows there are for each that few do.
     pub(super) fn unseen_for_each_rare(&self) -> u64 {
         let unseen = self.estimated() - self.places.len() as f64;
-        (unseen / (self.rare().count() as f64).max(1.0)).round() as u64
+        (unseen / (self.rare() as f64).max(1.0)).round() as u64
     }
 
     /// The share of those that few windows have which may stay in so much room beside the others, and is not seen to come again anyway. Half of what

@@ -1,14 +1,14 @@
 //! Stretches of a trace, decoded on a thread of their own while the one before is simulated.
 
 use std::io::Read;
-use std::sync::mpsc;
+use std::ops::Range;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
-use super::pace::Pace;
 use super::run::StudyError;
+use crate::pipeline::Code;
 use crate::translation::access::Access;
 use crate::translation::engine::Accesses;
-use crate::translation::trace::own::Core;
 use crate::translation::trace::{Trace, TraceError};
 
 /// Stretches that are decoded before they are needed.
@@ -23,7 +23,7 @@ pub(super) struct Stretch {
     /// Bytes of the trace up to its end.
     pub(super) offset: u64,
     instructions: u64,
-    core: Option<Core>,
+    code: Option<Arc<Code>>,
     /// Microseconds of processor time before it, where it is a window.
     pub(super) at_us: u64,
 }
@@ -44,10 +44,10 @@ impl Stretch {
         self.instructions as f64 * self.counted().len() as f64 / self.accesses.len() as f64
     }
 
-    /// What a core makes of the instructions of those that count.
-    pub(super) fn pace(&self) -> Option<Pace> {
-        let share = self.counted().len() as f64 / self.accesses.len() as f64;
-        self.core.map(|core| Pace::of(core, share))
+    /// All accesses, the instructions that made them, and the places of those that count; none where the instructions are not known.
+    pub(super) fn code(&self) -> Option<(&Code, &[Access], Range<usize>)> {
+        let code = self.code.as_deref()?;
+        Some((code, &self.accesses, self.counted.0..self.counted.1))
     }
 
     fn fill<R: Read>(&mut self, trace: &mut Trace<R>, long: usize) -> Result<bool, TraceError> {
@@ -93,7 +93,7 @@ impl<R: Read> Wanted<'_, R> {
             self.trace.told().instructions - before
         };
         stretch.at_us = window.at_us;
-        stretch.core = window.core;
+        stretch.code.clone_from(&window.code);
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;
         let half = if has_windows { all / 2 } else { 0 };

@@ -134,7 +134,7 @@ fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read + Send) -> 
         curve: false,
     };
     let replayed = replay(&asked, &mut trace, &|_| {})?;
-    Ok(replayed.whole().counts.swap_remove(0))
+    Ok(replayed.whole().kept.swap_remove(0).counts)
 }
 
 fn point(plan: &Plan, unit: &Unit, machine: &Machine, number: u64, parameters: Parameters, counts: &Counts) -> Point {

@@ -1,11 +1,14 @@
 //! Our own format: a head in text, then windows of a program's run, each access a few bytes.
 //!
-//! `hugewise trace 2`, a line of JSON ([`Head`]), then for each window eleven numbers (instructions in it, microseconds of the program's processor
-//! time before it, base pages that were used since the window before, the seven of [`Core`], accesses) and its accesses. A number is LEB128; no pages and no cycles
-//! stand for what is not known. An access is one number: its side in the two low bits, above them the zigzag difference to the last address of that side in the window.
-//! Traces of version 1 have neither.
+//! `hugewise trace 2`, a line of JSON ([`Head`]), then for each window four numbers (instructions in it, microseconds of the program's processor
+//! time before it, base pages that were used since the window before, accesses), its code, and its accesses. A number is LEB128; no pages stand for what is not known. An
+//! access is one number: its side in the two low bits, above them the zigzag difference to the last address of that side in the window.
+//! Code is the number of instructions (none if they were not seen), each with the zigzag difference to the address of the one before, its accesses, its length and its bytes;
+//! then the number of steps, and those steps in turns: how many follow as they did the last time, and which instruction comes then.
+//! Traces of version 1 have neither pages nor code.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::super::access::Access;
 use super::bytes::Bytes;
 use super::error::Reason;
+use crate::pipeline::Code;
 
 /// The first line.
 pub(super) const MAGIC: &[u8] = b"hugewise trace 2\n";
@@ -72,41 +76,10 @@ pub struct Window {
     pub at_us: u64,
     /// Base pages that the program used since the window before, or since its start, as the kernel counts them; none if it was not asked.
     pub used_pages: Option<u64>,
-    /// What a core makes of its instructions; none if they were not seen.
-    pub core: Option<Core>,
+    /// Its instructions; none if they were not seen.
+    pub code: Option<Code>,
     /// Its accesses.
     pub accesses: Vec<Access>,
-}
-
-/// What cores of the last years make of a window's instructions, as modelled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Core {
-    /// Core cycles if nothing waits for memory: least, in the middle, most.
-    pub cycles: [u64; 3],
-    /// Hundredths of waits for lines that overlap: fewest, most.
-    pub lines: [u64; 2],
-    /// Likewise of waits for the translation of pages.
-    pub pages: [u64; 2],
-}
-
-impl Core {
-    /// In a file.
-    const NUMBERS: usize = 7;
-
-    fn numbers(self) -> [u64; Self::NUMBERS] {
-        let ([least, middle, most], [few, many], [few_pages, many_pages]) = (self.cycles, self.lines, self.pages);
-        [least, middle, most, few, many, few_pages, many_pages]
-    }
-
-    /// Of a file.
-    pub(super) fn of(numbers: [u64; Self::NUMBERS]) -> Option<Self> {
-        let [least, middle, most, few, many, few_pages, many_pages] = numbers;
-        (middle > 0).then_some(Self {
-            cycles: [least, middle, most],
-            lines: [few, many],
-            pages: [few_pages, many_pages],
-        })
-    }
 }
 
 /// Writes a trace.
@@ -121,20 +94,87 @@ pub fn write(head: &Head, windows: &[Window], out: &mut dyn Write) -> io::Result
     for window in windows {
         bytes.clear();
         let [used, accesses] = [window.used_pages.unwrap_or(0), window.accesses.len() as u64];
-        let core = window.core.unwrap_or_default().numbers();
-        let numbers = [window.instructions, window.at_us, used].into_iter().chain(core);
-        numbers.chain([accesses]).for_each(|number| put(number, &mut bytes));
+        for number in [window.instructions, window.at_us, used, accesses] {
+            put(number, &mut bytes);
+        }
+        match &window.code {
+            Some(code) => encode(code, &mut bytes),
+            None => put(0, &mut bytes),
+        }
         let mut last = [0; 3];
         for access in &window.accesses {
             let (side, address) = (access.side() as usize, access.address());
             let step = address.wrapping_sub(last[side]).cast_signed();
             last[side] = address;
-            let zigzag = (step << 1 ^ step >> 63).cast_unsigned();
-            put(zigzag << 2 | side as u64, &mut bytes);
+            put(zigzag(step) << 2 | side as u64, &mut bytes);
         }
         out.write_all(&bytes)?;
     }
     Ok(())
+}
+
+fn encode(code: &Code, bytes: &mut Vec<u8>) {
+    put(code.known.len() as u64, bytes);
+    let mut last = 0;
+    for instruction in &code.known {
+        put(zigzag(instruction.at.wrapping_sub(last).cast_signed()), bytes);
+        last = instruction.at;
+        put(instruction.accesses.into(), bytes);
+        put(instruction.bytes.len() as u64, bytes);
+        bytes.extend(&instruction.bytes);
+    }
+    put(code.order.len() as u64, bytes);
+    let mut followed = Followed::new(code.known.len());
+    let mut as_before = 0;
+    for &place in &code.order {
+        if followed.goes_on(place) {
+            as_before += 1;
+        } else {
+            put(as_before, bytes);
+            put(place.into(), bytes);
+            as_before = 0;
+        }
+    }
+    if as_before > 0 {
+        put(as_before, bytes);
+    }
+}
+
+/// Which instruction came last after each: what is expected to come again.
+pub(super) struct Followed {
+    after: Vec<u32>,
+    last: usize,
+}
+
+impl Followed {
+    /// Of so many instructions.
+    pub(super) fn new(known: usize) -> Self {
+        Self {
+            after: vec![0; known],
+            last: 0,
+        }
+    }
+
+    /// Which is expected.
+    pub(super) fn expected(&self) -> u32 {
+        self.after[self.last]
+    }
+
+    /// The one that comes. Was it expected?
+    pub(super) fn goes_on(&mut self, place: u32) -> bool {
+        let expected = std::mem::replace(&mut self.after[self.last], place);
+        self.last = place as usize;
+        expected == place
+    }
+}
+
+fn zigzag(step: i64) -> u64 {
+    (step << 1 ^ step >> 63).cast_unsigned()
+}
+
+/// A step again.
+pub(super) fn step(zigzag: u64) -> u64 {
+    (zigzag >> 1) ^ (zigzag & 1).wrapping_neg()
 }
 
 fn put(mut number: u64, bytes: &mut Vec<u8>) {
@@ -146,7 +186,7 @@ fn put(mut number: u64, bytes: &mut Vec<u8>) {
 }
 
 /// What heads a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Instructions in it.
     pub instructions: u64,
@@ -154,8 +194,8 @@ pub struct Told {
     pub at_us: u64,
     /// Base pages that were used since the window before, if that is known.
     pub used_pages: Option<u64>,
-    /// What a core makes of its instructions, if that is known.
-    pub core: Option<Core>,
+    /// Its instructions, if they are known.
+    pub code: Option<Arc<Code>>,
 }
 
 /// The head, of which the first line was seen.

@@ -19,7 +19,7 @@ pub struct Trace<R> {
 }
 
 /// What a trace said so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Loads, and stores.
     pub data: u64,
@@ -32,7 +32,7 @@ pub struct Told {
 }
 
 /// What a decoder remembers between records.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// Lines so far.
     pub(super) line: u64,
@@ -66,16 +66,16 @@ impl<R: Read> Trace<R> {
     }
 
     /// The window whose accesses came last: all of them, or those before a gap.
-    pub fn finished_window(&self) -> own::Told {
+    pub fn finished_window(&self) -> &own::Told {
         match self.state.left {
-            0 => self.told.window,
-            _ => self.state.before,
+            0 => &self.told.window,
+            _ => &self.state.before,
         }
     }
 
     /// What it said so far.
-    pub fn told(&self) -> Told {
-        self.told
+    pub fn told(&self) -> &Told {
+        &self.told
     }
 
     /// An error `back` bytes before what is read next.

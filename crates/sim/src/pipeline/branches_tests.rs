@@ -32,7 +32,7 @@ fn conditional(is_taken: impl Fn(u64) -> bool) -> u64 {
 }
 
 fn random(number: u64) -> u64 {
-    super::mixed(number ^ super::mixed(77))
+    crate::translation::random::mixed(number ^ crate::translation::random::mixed(77))
 }
 
 #[test]

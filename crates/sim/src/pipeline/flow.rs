@@ -38,6 +38,8 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     pub(super) kind: Kind,
     pub(super) branch: Branch,
+    /// Is it a string instruction that repeats itself?
+    pub(super) is_repeated: bool,
     /// Is a conditional branch that follows it fused with it?
     pub(super) fuses: bool,
 }
@@ -89,6 +91,7 @@ impl Flow {
             bytes: bytes.unwrap_or(0),
             kind: kind(instruction, stores),
             branch: branch(instruction),
+            is_repeated: is_repeated(instruction),
             fuses: fuses(instruction),
         }
     }
@@ -135,15 +138,18 @@ fn is_store(access: OpAccess) -> bool {
 }
 
 fn kind(instruction: &Instruction, stores: bool) -> Kind {
-    let is_repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     match instruction.mnemonic() {
         Mnemonic::Mfence | Mnemonic::Cpuid | Mnemonic::Rdtsc | Mnemonic::Rdtscp | Mnemonic::Pause => Kind::Serial,
         Mnemonic::Xchg if stores => Kind::Serial,
         _ if instruction.has_lock_prefix() => Kind::Serial,
-        _ if is_repeated && instruction.is_string_instruction() && stores => Kind::Lines,
-        _ if is_repeated && instruction.is_string_instruction() => Kind::Items,
+        _ if is_repeated(instruction) && stores => Kind::Lines,
+        _ if is_repeated(instruction) => Kind::Items,
         _ => Kind::Plain,
     }
+}
+
+fn is_repeated(instruction: &Instruction) -> bool {
+    instruction.is_string_instruction() && (instruction.has_rep_prefix() || instruction.has_repne_prefix())
 }
 
 fn branch(instruction: &Instruction) -> Branch {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::flow::Branch;
+use crate::translation::random::mixed;
 
 /// Bits of history for each table. Two bits stand for a branch that was taken; cores keep about a hundred such branches.
 const LENGTHS: [u32; 8] = [0, 4, 8, 16, 32, 64, 96, 128];
@@ -15,7 +16,7 @@ const SUREST: u8 = 3;
 
 /// What a predictor learns of a program's branches, over all its windows.
 #[derive(Clone, Debug)]
-pub(super) struct Branches {
+pub struct Branches {
     /// By length of the history.
     tables: [Vec<Entry>; LENGTHS.len()],
     /// Of branches that were taken: some bits of each, the last one lowest.
@@ -145,13 +146,6 @@ fn key(at: u64, history: u128, length: u32) -> u64 {
         shift => history << shift,
     };
     mixed(at ^ mixed((kept >> 64) as u64 ^ mixed(kept as u64))) | 1 << 63
-}
-
-/// SplitMix64's mixing: all bits of the result depend on all bits of the argument.
-fn mixed(word: u64) -> u64 {
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]
