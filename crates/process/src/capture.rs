@@ -1,12 +1,12 @@
 //! Windows of a whole run whose length is not known: each comes after the same multiple of the processor time before it.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
 
+use crate::due::{Due, Ran};
 use crate::process::{Process, WaitError};
 use crate::steps::{self, Bound, Window};
 use crate::tree;
@@ -64,7 +64,7 @@ pub struct Sampled {
 /// # Errors
 /// That the user stopped it, or the kernel's.
 pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -> Result<Captured, WaitError> {
-    let (mut captured, mut times) = (Captured::default(), Times::default());
+    let (mut captured, mut due) = (Captured::default(), Due::default());
     let (mut stepping, mut taken, begun) = (Duration::ZERO, 0_u32, Instant::now());
     let (mut next, mut rest) = (FIRST, SHORTEST_REST);
     while begun.elapsed() < limits.budget && captured.windows.len() < MOST {
@@ -74,11 +74,16 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         }
         let family = tree::of(&Source::live(), process.id()).pids;
         process.guard(&family);
-        let due = times.look(&family);
-        captured.cpu = times.used;
-        captured.has_threads |= times.running > 1;
-        rest = ((next.saturating_sub(times.used)) / 2).clamp(SHORTEST_REST, LONGEST_REST);
-        let Some((leader, thread)) = due.filter(|_| times.used >= next) else {
+        let first = due.look(&threads(&family));
+        captured.cpu = due.used;
+        captured.has_threads |= due.running > 1;
+        rest = ((next.saturating_sub(due.used)) / 2).clamp(SHORTEST_REST, LONGEST_REST);
+        let Some(Ran {
+            process: leader,
+            thread,
+            ..
+        }) = first.filter(|_| due.used >= next)
+        else {
             continue;
         };
         let before = Instant::now();
@@ -86,7 +91,7 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         match steps::window(leader, thread, limits.window, stop) {
             Ok(window) if window.instructions >= FEWEST && !window.touched.is_empty() => {
                 captured.windows.push(Sampled {
-                    at: times.used,
+                    at: due.used,
                     used_pages,
                     window,
                 });
@@ -96,10 +101,10 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
             Err(_) if has_ended(leader, thread) => {}
             Err(error) => captured.refused = Some(error),
         }
-        times.taken(leader, thread);
+        due.took(thread, used(&Source::live(), leader, thread));
         family.iter().copied().for_each(used::forget);
         (stepping, taken) = (stepping + before.elapsed(), taken + 1);
-        next = times.used + distance(times.used, limits.budget, stepping, taken);
+        next = due.used + distance(due.used, limits.budget, stepping, taken);
     }
     Ok(captured)
 }
@@ -115,64 +120,19 @@ fn distance(used: Duration, budget: Duration, stepping: Duration, taken: u32) ->
     used.mul_f64(growth * (0.5 + (f64::from(taken) * GOLDEN).fract()))
 }
 
-/// Processor time of the threads of a program.
-#[derive(Default)]
-struct Times {
-    known: BTreeMap<u32, Thread>,
-    used: Duration,
-    /// Of that, what is behind the last window.
-    since_window: u64,
-    /// Threads that ran between the last two looks.
-    running: usize,
-}
-
-/// One of them.
-#[derive(Clone, Copy, Default)]
-struct Thread {
-    /// Nanoseconds on a CPU.
-    used: u64,
-    /// Of them, those that no window stands for yet; fewer than none if a window stands for more.
-    due: i64,
-}
-
-impl Times {
-    /// Reads all threads; gives process and thread of the one that is due: of those that ran since the last look, the one with most time that no window stands for. So
-    /// each thread has windows as its share of the processor time is.
-    fn look(&mut self, family: &[u32]) -> Option<(u32, u32)> {
-        let source = Source::live();
-        let (mut now, mut first) = (BTreeMap::new(), None);
-        self.running = 0;
-        for &process in family {
-            for thread in tree::tasks(&source, process) {
-                let Some(time) = used(&source, process, thread) else {
-                    continue;
-                };
-                let before = self.known.get(&thread).copied().unwrap_or_default();
-                let since = time.saturating_sub(before.used);
-                let due = before.due + since.cast_signed();
-                now.insert(thread, Thread { used: time, due });
-                self.used += Duration::from_nanos(since);
-                self.since_window += since;
-                self.running += usize::from(since > 0);
-                if since > 0 && first.is_none_or(|(most, _)| due > most) {
-                    first = Some((due, (process, thread)));
-                }
-            }
-        }
-        self.known = now;
-        first.map(|(_, thread)| thread)
-    }
-
-    /// A window of a thread was taken, which stands for all time since the one before. What the thread used up to now was stepping.
-    fn taken(&mut self, process: u32, thread: u32) {
-        let since = std::mem::take(&mut self.since_window).cast_signed();
-        if let (Some(known), Some(time)) = (self.known.get_mut(&thread), used(&Source::live(), process, thread)) {
-            *known = Thread {
-                used: time,
-                due: known.due - since,
-            };
-        }
-    }
+/// All threads of some processes that did not end yet, with their processor time.
+fn threads(family: &[u32]) -> Vec<Ran> {
+    let source = Source::live();
+    let of = |&process: &u32| {
+        tree::tasks(&source, process)
+            .into_iter()
+            .map(move |thread| (process, thread))
+    };
+    let ran = |(process, thread)| {
+        let used = used(&source, process, thread)?;
+        Some(Ran { process, thread, used })
+    };
+    family.iter().flat_map(of).filter_map(ran).collect()
 }
 
 fn has_ended(process: u32, thread: u32) -> bool {

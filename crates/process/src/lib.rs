@@ -7,6 +7,8 @@
 #[cfg(target_arch = "x86_64")]
 pub mod capture;
 mod cgroup;
+#[cfg(target_arch = "x86_64")]
+mod due;
 mod ended;
 mod guard;
 pub mod halt;

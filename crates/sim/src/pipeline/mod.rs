@@ -4,6 +4,7 @@
 mod branches;
 mod code;
 mod flow;
+mod limits;
 mod run;
 mod timeline;
 

@@ -273,8 +273,14 @@ impl<'a> Model<'a> {
 
     /// The 95 % interval of a mean over windows, by resampling them.
     fn interval(&self, ratios: &[f64]) -> [f64; 2] {
-        let resampled =
-            |places: &Vec<usize>| places.iter().map(|&place| ratios[place]).sum::<f64>() / ratios.len() as f64;
+        let resampled = |places: &Vec<usize>| {
+            let weights = places.iter().map(|&place| self.parts[place].weight);
+            let sum = weights
+                .clone()
+                .zip(places)
+                .map(|(weight, &place)| weight * ratios[place]);
+            sum.sum::<f64>() / weights.sum::<f64>()
+        };
         let mut means: Vec<f64> = self.resamples.iter().map(resampled).collect();
         means.sort_by(f64::total_cmp);
         [means[RESAMPLES / 40], means[RESAMPLES - 1 - RESAMPLES / 40]]
