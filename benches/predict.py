@@ -10,7 +10,7 @@ tools are not installed is skipped, and the table says so.
 import argparse, json, os, shutil, subprocess, sys, tempfile, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-from shared import hugewise_path, tell
+from shared import best_tlb, hugewise_path, tell
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "workloads")
@@ -66,19 +66,12 @@ def beside(hugewise, words, file):
 
 
 def measured_tlb(hugewise, folder):
-    """A result that knows as many levels of base pages as five runs show: contention can hide them for a while."""
-    file, best, most = os.path.join(folder, "tlb.json"), os.path.join(folder, "best.json"), 0
-    for _ in range(5):
+    def measure(file):
         told, why = result(hugewise, ["measure", "tlb"], file)
-        told or sys.exit(f"measure tlb: {why}")
-        known = sum(level["kind"] == "base" and bool(level["entries"]) for level in told["data"]["levels"])
-        if known > most:
-            most = known
-            shutil.copy(file, best)
-        if most >= 2:
-            break
-    most or sys.exit("measure tlb: no level of base pages was found in 5 runs: measure when the machine is quiet, and give --measured")
-    return best
+        return told or sys.exit(f"measure tlb: {why}")
+
+    found = best_tlb(measure, folder)
+    return found or sys.exit("measure tlb: no level of base pages was found: measure when the machine is quiet, and give --measured")
 
 
 def predict(hugewise, program, folder, measured, budget):
