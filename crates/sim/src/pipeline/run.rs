@@ -63,7 +63,7 @@ pub enum Mispredicted {
     None,
     /// All that ran behind it is lost.
     Lost,
-    /// The same, but both ways of a conditional branch soon come to the same instructions, whose loads have begun then.
+    /// The same, but both its ways soon come to the same instructions, whose loads have begun then. Most conditional branches are so; of others this is an end.
     Joins,
 }
 

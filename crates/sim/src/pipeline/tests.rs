@@ -215,10 +215,10 @@ fn repeated_string_instructions_move_lines_and_not_bytes() {
     assert!((6400.0..6500.0).contains(&rounds(&[0xf3, 0xa6])), "repe cmpsb");
 }
 
-/// A branch over one instruction, at random: the other way has a jump of its own. Behind it comes the same code.
-fn at_random(behind: &[Step]) -> Ran {
+/// A branch over one instruction, at random: the other way has a jump of its own. Behind it comes the same code, which loads from another line each round.
+fn at_random(behind: &[&[u8]]) -> Ran {
     let (mut ran, mut state) = (Ran::default(), 88_172_645_463_325_252_u64);
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS as u64 {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -227,8 +227,9 @@ fn at_random(behind: &[Step]) -> Ran {
             ran.step(0x1002, &[0xeb, 0], &[]); // jmp 0x1004
         }
         let mut at = 0x1004;
-        for (bytes, accesses) in behind {
-            ran.step(at, bytes, accesses);
+        for (place, bytes) in behind.iter().enumerate() {
+            let loads = [Access::load(0x10_0000 + (round << 6))];
+            ran.step(at, bytes, if place == 0 { &loads } else { &[] });
             at += bytes.len() as u64;
         }
         ran.step(at, &[0xeb, 0], &[]);
@@ -247,26 +248,19 @@ fn a_mispredicted_branch_empties_the_core() {
 
 #[test]
 fn behind_a_mispredicted_branch_loads_may_have_begun() {
-    // A chain that the branch waits for, and a load behind it that waits for nothing: cmp rax, rax on a chain of multiplications.
-    let load: Step = (&[0x48, 0x8b, 0x0b], &[LOADED]);
-    let behind: Vec<Step> = [load]
-        .into_iter()
-        .chain([IMUL; 10])
-        .chain([plain(&[0x48, 0x39, 0xc0])])
-        .collect();
-    let ran = at_random(&behind);
-    let waits = vec![
-        Wait {
-            line: 25,
-            ..Wait::default()
-        };
-        ran.accesses.len()
-    ];
-    let of = |kind, waits: &[Wait]| ran.cycles(kind, waits)[0] / ROUNDS as f64;
-    let lost = of(Mispredicted::Lost, &waits) - of(Mispredicted::Lost, &[]);
-    let joins = of(Mispredicted::Joins, &waits) - of(Mispredicted::Joins, &[]);
-    assert!(joins < lost + 0.1, "{joins} of {lost}");
-    assert!(of(Mispredicted::Joins, &[]) > of(Mispredicted::None, &[]) + 5.0);
+    // mov rax, [rbx]; three multiplications; cmp rax, rax, for which the next branch waits. The next load waits for nothing.
+    let imul: &[u8] = IMUL.0;
+    let ran = at_random(&[&[0x48, 0x8b, 0x03], imul, imul, imul, &[0x48, 0x39, 0xc0]]);
+    let slow = Wait {
+        line: 300,
+        ..Wait::default()
+    };
+    let waits = vec![slow; ran.accesses.len()];
+    let slower = |kind| (ran.cycles(kind, &waits)[0] - ran.cycles(kind, &[])[0]) / ROUNDS as f64;
+    let (lost, joins) = (slower(Mispredicted::Lost), slower(Mispredicted::Joins));
+    // Half of the branches are mispredicted, and each of those loads waits in vain.
+    assert!((100.0..200.0).contains(&lost), "{lost}");
+    assert!(joins < 0.7 * lost, "{joins} of {lost}");
 }
 
 /// A page for each round.

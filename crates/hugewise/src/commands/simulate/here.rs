@@ -81,7 +81,7 @@ fn host_page(verdict: Verdict) -> Option<Bytes> {
     }
 }
 
-/// A core with AMX is one of those since 2022, which are wide; a hypervisor that hides the model shows that still.
+/// A core with AMX is a Golden Cove or a later one, which are wide; a hypervisor that hides the model shows that still.
 fn core(desk: &Desk<'_>) -> Option<Core> {
     let info = desk.source.text("/proc/cpuinfo");
     let flags = info.known()?.lines().find(|line| line.starts_with("flags"))?;

@@ -8,9 +8,9 @@ use super::cost::Weights;
 use super::curve::{Curve, Curves};
 use super::pace::{Free, Pace, waits};
 use super::run::{StudyError, engine, possible, unknown, weighed};
-use super::stretch::each_stretch;
+use super::stretch::{Stretch, each_stretch};
 use super::{MachineFacts, Setting, Simulation, Sweep};
-use crate::pipeline::{Branches, Run};
+use crate::pipeline::{Branches, Core, Run};
 use crate::translation::access::Access;
 use crate::translation::engine::{Counts, Engine};
 use crate::translation::machine::Machine;
@@ -130,49 +130,14 @@ pub fn replay<R: Read + Send>(
     if replay.machine.surroundings.vcpus() > 1 {
         return Err(StudyError::VcpusOfTrace);
     }
-    let engines = || replay.settings.iter().map(|setting| engine(&replay.machine, *setting));
-    let mut keeping: Vec<Engine> = engines().collect();
     let has_windows = trace.head().is_some();
-    let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
-    let mut history = replay.history.iter();
-    let mut parts = Vec::<Part>::new();
-    let (weights, mut branches) = (Weights::of(&replay.machine), Branches::default());
-    let mut curves = replay.curve.then(|| Curves::of(&replay.settings, None));
+    let (mut running, mut parts) = (Running::new(replay, has_windows), Vec::<Part>::new());
     let long = (STRETCH * replay.settings.len()).min(LONGEST);
     each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
         progress(stretch.offset);
-        if let Some(between) = history.next() {
-            for engines in [&mut keeping, &mut forgetting] {
-                each(engines, |engine| engine.run_stored(between))?;
-            }
-        }
-        let (before, counted) = (stretch.before(), stretch.counted());
-        let run = stretch.code().map(|(code, accesses, counted)| {
-            let run = Run::new(code, accesses, &mut branches);
-            Free::of(run, counted, replay.machine.core)
-        });
-        let count = |engine: &mut Engine| {
-            engine.run_stored(before)?;
-            engine.reset_counts();
-            let pace = match &run {
-                Some(free) => Some(free.pace(&waits(engine, counted, &weights)?)),
-                None => engine.run_stored(counted).map(|()| None)?,
-            };
-            let counts = engine.counts();
-            Ok(Counted { counts, pace })
-        };
-        let kept = each(&mut keeping, count)?;
-        curves.iter_mut().for_each(|curves| curves.add(before, counted));
-        forgetting.iter_mut().for_each(Engine::flush);
-        let forgot = each(&mut forgetting, count)?;
-        if !counted.is_empty() {
-            parts.push(Part {
-                weight: counted.len() as f64,
-                at_us: stretch.at_us,
-                instructions: stretch.instructions(),
-                kept,
-                forgot,
-            });
+        let part = running.part(stretch)?;
+        if !stretch.counted().is_empty() {
+            parts.push(part);
         }
         if parts.len() > MOST_PARTS && !has_windows {
             parts = joined(&parts);
@@ -184,14 +149,77 @@ pub fn replay<R: Read + Send>(
         let end = trace.head().and_then(|head| head.run_us).filter(|_| is_whole);
         weigh(&mut parts, end);
     }
-    let windows = trace.told().windows;
     match parts.is_empty() {
         true => Err(StudyError::OnlyWarmUp),
         false => Ok(Replayed {
             parts,
-            windows,
-            curves: curves.map_or_else(Vec::new, Curves::finish),
+            windows: trace.told().windows,
+            curves: running.curves.map_or_else(Vec::new, Curves::finish),
         }),
+    }
+}
+
+/// All engines, and what passes from stretch to stretch.
+struct Running<'a> {
+    /// Their TLBs keep what the window before left.
+    keeping: Vec<Engine>,
+    /// Their TLBs are empty at the start of each window.
+    forgetting: Vec<Engine>,
+    /// What runs before each window that is still to come.
+    history: std::slice::Iter<'a, Vec<Access>>,
+    core: Option<Core>,
+    weights: Weights,
+    branches: Branches,
+    curves: Option<Curves>,
+}
+
+impl<'a> Running<'a> {
+    fn new(replay: &'a Replay, has_windows: bool) -> Self {
+        let engines = || replay.settings.iter().map(|setting| engine(&replay.machine, *setting));
+        Self {
+            keeping: engines().collect(),
+            forgetting: engines().filter(|_| replay.forgets && has_windows).collect(),
+            history: replay.history.iter(),
+            core: replay.machine.core,
+            weights: Weights::of(&replay.machine),
+            branches: Branches::default(),
+            curves: replay.curve.then(|| Curves::of(&replay.settings, None)),
+        }
+    }
+
+    /// Runs a stretch, and what comes before it.
+    fn part(&mut self, stretch: &Stretch) -> Result<Part, TooSpread> {
+        if let Some(between) = self.history.next() {
+            for engines in [&mut self.keeping, &mut self.forgetting] {
+                each(engines, |engine| engine.run_stored(between))?;
+            }
+        }
+        let (before, counted) = (stretch.before(), stretch.counted());
+        let free = stretch.code().map(|(code, accesses, counted)| {
+            let run = Run::new(code, accesses, &mut self.branches);
+            Free::of(run, counted, self.core)
+        });
+        let weights = &self.weights;
+        let count = |engine: &mut Engine| {
+            engine.run_stored(before)?;
+            engine.reset_counts();
+            let pace = match &free {
+                Some(free) => Some(free.pace(&waits(engine, counted, weights)?)),
+                None => engine.run_stored(counted).map(|()| None)?,
+            };
+            let counts = engine.counts();
+            Ok(Counted { counts, pace })
+        };
+        let kept = each(&mut self.keeping, count)?;
+        self.curves.iter_mut().for_each(|curves| curves.add(before, counted));
+        self.forgetting.iter_mut().for_each(Engine::flush);
+        Ok(Part {
+            weight: counted.len() as f64,
+            at_us: stretch.at_us,
+            instructions: stretch.instructions(),
+            kept,
+            forgot: each(&mut self.forgetting, count)?,
+        })
     }
 }
 
