@@ -1,6 +1,6 @@
 //! Why code that a program mapped from files is not backed by huge pages: the reasons that the kernel does not name. Pure.
 
-use host::programs::Area;
+use host::processes::areas::Area;
 use model::Bytes;
 
 use crate::flip::aligned;
@@ -92,7 +92,7 @@ fn file_system(mountinfo: &str, device: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use host::programs::{Area, parse_maps};
+    use host::processes::areas::{Area, parse_maps};
     use model::Bytes;
 
     use super::Code;

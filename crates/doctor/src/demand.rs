@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use host::Evidence;
-use host::config::Given;
-use host::config::given::{FileKind, Java, Server};
 use model::{Bytes, Unread};
+use programs::Evidence;
+use programs::config::Given;
+use programs::config::given::{FileKind, Java, Server};
 
 use crate::facts::{default_size, known, persistent, pool_file, pools};
 use crate::jvm::pool_pages;

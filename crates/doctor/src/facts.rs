@@ -1,10 +1,11 @@
 //! Facts that several rules need.
 
-use host::config::Distribution;
-use host::programs::{Area, Details, Jvm, Program};
+use host::snapshot;
 use host::snapshot::{Pool, Thp};
-use host::{Evidence, snapshot};
 use model::{Bytes, Reading};
+use programs::Evidence;
+use programs::config::Distribution;
+use programs::{Area, Details, Jvm, Program};
 
 use super::rule::{Answer, Case, Reason};
 

@@ -31,8 +31,8 @@ mod tests;
 
 use std::cmp::Reverse;
 
-use host::Evidence;
 use model::findings::Diagnosis;
+use programs::Evidence;
 
 pub use catalogue::rules;
 pub use rule::{Rule, Verdict};

@@ -2,9 +2,10 @@
 
 mod processes;
 
-use host::{Evidence, Source, Tree};
+use host::{Source, Tree};
 use model::Bytes;
 use model::findings::{Finding, Severity};
+use programs::Evidence;
 
 use super::rule::Verdict;
 use super::{explain, rules};

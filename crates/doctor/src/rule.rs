@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use host::Evidence;
-use host::config::given::FileKind;
 use model::Unread;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
+use programs::Evidence;
+use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
 /// One rule of the catalogue.

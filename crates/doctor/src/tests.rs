@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use host::{Evidence, Node, Source, Tree};
+use host::{Node, Source, Tree};
 use model::findings::{Diagnosis, Severity};
+use programs::Evidence;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;

@@ -2,32 +2,27 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod config;
 pub mod cpu_list;
 pub mod distance;
-pub mod evidence;
 pub mod glob;
+pub mod groups;
 pub mod input;
 pub mod membership;
-mod parse;
+pub mod parse;
 pub mod processes;
-pub mod programs;
-pub mod record;
 pub mod room;
+pub mod shm;
 pub mod snapshot;
 pub mod source;
-mod spread;
+pub mod spread;
 mod syscall;
 pub mod threads;
 pub mod tree;
-pub mod vms;
 
 pub use cpu_list::CpuList;
 pub use distance::Distances;
-pub use evidence::{Applied, Evidence};
 pub use input::{Input, InputError};
 pub use membership::Membership;
-pub use record::{Capture, CaptureOptions, capture};
 pub use snapshot::Snapshot;
 pub use source::{Source, SourceError};
 pub use tree::{Node, Tree, TreeError};

@@ -35,7 +35,7 @@ impl Membership {
     }
 
     /// Lines `N:CONTROLLERS:PATH`; `path` is named in the reasons only.
-    pub(crate) fn parse(path: &str, text: &str) -> Result<Self, Unread> {
+    pub fn parse(path: &str, text: &str) -> Result<Self, Unread> {
         let of = |controller: &str| group_of(text, controller);
         let (unified, systemd) = (of(""), of("name=systemd"));
         let any = of("hugetlb").or(unified).or(systemd);
@@ -96,14 +96,14 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The group in the hierarchy of a controller; v2 has none there.
-pub(crate) fn group_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+pub fn group_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     let mut lines = lines(text);
     let (_, group) = lines.find(|(names, _)| names.split(',').any(|name| name == controller))?;
     Some(group)
 }
 
 /// A group and all above it; the topmost one is empty.
-pub(crate) fn with_ancestors<'a>(path: &'a str) -> impl Iterator<Item = &'a str> {
+pub fn with_ancestors<'a>(path: &'a str) -> impl Iterator<Item = &'a str> {
     let above = |path: &&'a str| path.rsplit_once('/').map(|(above, _)| above);
     std::iter::successors(Some(path.trim_end_matches('/')), above)
 }

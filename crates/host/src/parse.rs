@@ -5,7 +5,7 @@ use std::str::FromStr;
 use model::{Bytes, Cause, Unread};
 
 /// `path:line`: `seen` is not `wanted`. Line numbers count from 0 here, from 1 in the text.
-pub(crate) fn garbled(path: &str, index: usize, item: &str, wanted: &str, seen: &str) -> Unread {
+pub fn garbled(path: &str, index: usize, item: &str, wanted: &str, seen: &str) -> Unread {
     let seen: String = seen.chars().take(40).collect();
     let item = if item.is_empty() {
         String::new()
@@ -17,14 +17,14 @@ pub(crate) fn garbled(path: &str, index: usize, item: &str, wanted: &str, seen: 
 }
 
 /// One value of a line, or where and why it is garbled.
-pub(crate) fn value<T: FromStr>(path: &str, index: usize, item: &str, wanted: &str, seen: &str) -> Result<T, Unread> {
+pub fn value<T: FromStr>(path: &str, index: usize, item: &str, wanted: &str, seen: &str) -> Result<T, Unread> {
     seen.trim()
         .parse()
         .map_err(|_| garbled(path, index, item, wanted, seen))
 }
 
 /// A number of KiB, as in `MemTotal: 24684092 kB`, without its unit.
-pub(crate) fn kib(path: &str, index: usize, item: &str, seen: &str) -> Result<Bytes, Unread> {
+pub fn kib(path: &str, index: usize, item: &str, seen: &str) -> Result<Bytes, Unread> {
     let number: u64 = value(path, index, item, "a number of kB", seen)?;
     number
         .checked_mul(1024)
@@ -33,7 +33,7 @@ pub(crate) fn kib(path: &str, index: usize, item: &str, seen: &str) -> Result<By
 }
 
 /// Text, or the line (counted from 1) that is none.
-pub(crate) fn utf8(bytes: Vec<u8>) -> Result<String, usize> {
+pub fn utf8(bytes: Vec<u8>) -> Result<String, usize> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         1 + valid.iter().filter(|&&byte| byte == b'\n').count()
@@ -41,7 +41,7 @@ pub(crate) fn utf8(bytes: Vec<u8>) -> Result<String, usize> {
 }
 
 /// A number that is finite and not negative.
-pub(crate) fn amount(text: &str) -> Option<f64> {
+pub fn amount(text: &str) -> Option<f64> {
     text.parse()
         .ok()
         .filter(|number: &f64| number.is_finite() && *number >= 0.0)

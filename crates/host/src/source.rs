@@ -35,8 +35,8 @@ use patience::Reader;
 use reads::Log;
 
 pub use open::End;
-pub(crate) use pieces::whole_lines;
-pub(crate) use reads::Reads;
+pub use pieces::whole_lines;
+pub use reads::Reads;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
 /// Links that a path may lead through, one after the other.
@@ -142,7 +142,7 @@ impl Source {
 
     /// May a path that a process names be looked up in the machine's own root, where its own is not there? Not by root on the
     /// running machine: the link may since lead elsewhere, and root may read everything.
-    pub(crate) fn follows_processes(&self) -> bool {
+    pub fn follows_processes(&self) -> bool {
         !(self.is_live() && rustix::process::geteuid().is_root())
     }
 
@@ -288,7 +288,7 @@ impl Source {
 
     /// Everything that `collect` reads of this machine through the source that it is handed. Files that are read in pieces are
     /// not kept.
-    pub(crate) fn recorded(&self, collect: impl FnOnce(&Self)) -> Reads {
+    pub fn recorded(&self, collect: impl FnOnce(&Self)) -> Reads {
         let log = Arc::new(Log::default());
         collect(&Self {
             name: self.name.clone(),
@@ -324,7 +324,7 @@ impl Source {
 }
 
 /// A path as it is meant in a directory, without `.` and `..`.
-pub(crate) fn beside(directory: &str, path: &str) -> String {
+pub fn beside(directory: &str, path: &str) -> String {
     let directory = if path.starts_with('/') { "" } else { directory };
     let mut names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();
     for name in path.split('/') {

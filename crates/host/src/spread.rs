@@ -11,7 +11,7 @@ const FEWEST: usize = 64;
 const MOST_THREADS: usize = 4;
 
 /// What `ask` answers for each of the items, in their order. A captured machine is asked by one thread: nothing waits there.
-pub(crate) fn over<T: Sync, R: Send>(source: &Source, items: &[T], ask: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn over<T: Sync, R: Send>(source: &Source, items: &[T], ask: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = match source.is_live() {
         true => thread::available_parallelism()
             .map_or(1, NonZeroUsize::get)

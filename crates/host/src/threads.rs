@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::Source;
 
 /// Where a capture keeps it: a line `looked SECONDS`, then for each thread `PID TID SHARE RUNNABLE CPU`, where `-` is not known.
-pub(crate) const THREADS: &str = "/hugewise/threads";
+pub const THREADS: &str = "/hugewise/threads";
 const LOOKED: &str = "looked";
 
 /// Nanoseconds of a thread on a CPU and on run queues; `None` once it has ended, or without CONFIG_SCHED_INFO.
@@ -54,7 +54,8 @@ impl Look {
         })
     }
 
-    pub(crate) fn to_text(&self) -> String {
+    /// As text, for a capture.
+    pub fn to_text(&self) -> String {
         let mut text = format!("{LOOKED} {:.3}\n", self.seconds);
         for seen in &self.threads {
             let share = seen.share.map_or_else(|| "-".to_owned(), |share| format!("{share:.3}"));

@@ -119,12 +119,12 @@ impl Tree {
     }
 
     /// Is it a regular file itself, and not a link to one?
-    pub(crate) fn is_file(&self, path: &str) -> bool {
+    pub fn is_file(&self, path: &str) -> bool {
         matches!(self.0.get(path), Some(Node::File(_)))
     }
 
     /// The bytes of a file; links are followed.
-    pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
         self.content(path).map(<[u8]>::to_vec)
     }
 

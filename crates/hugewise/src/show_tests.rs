@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use host::{Evidence, Snapshot, Source};
+use host::{Snapshot, Source};
 use model::Envelope;
 use model::compare::Verdict;
+use programs::Evidence;
 use serde_json::Value;
 
 use super::{Shape, ShowError, show};

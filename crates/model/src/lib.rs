@@ -26,6 +26,7 @@ pub mod process;
 mod progress;
 mod reading;
 pub mod setup;
+pub mod sizing;
 pub mod suite;
 pub mod texts;
 pub mod tlb;

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
+use ::programs::Evidence;
 use host::processes::{Limits, ThpByStart};
-use host::{Evidence, Node, Snapshot, Source, Tree};
+use host::{Node, Snapshot, Source, Tree};
 
 /// Machines with processes, virtual machines, containers and configuration files in them.
 const MACHINES: [&str; 5] = [
@@ -88,7 +89,7 @@ pub(crate) fn machine(bytes: &[u8]) {
     ask(&source);
     let evidence = Evidence::gather(&source);
     let _ = doctor::judge(&evidence);
-    let _ = host::vms::list(&source);
+    let _ = ::programs::vms::list(&source);
     let processes = host::processes::list(&source);
     for process in processes.known().into_iter().flatten().take(4) {
         let mappings = host::processes::mappings(&source, process.pid);

@@ -1,7 +1,7 @@
 //! Programs, what they print, and the files that configure them.
 
-use host::config::Given;
-use host::config::given::FileKind;
+use ::programs::config::Given;
+use ::programs::config::given::FileKind;
 
 use crate::seeds::{chosen, seed};
 
@@ -14,7 +14,7 @@ pub(crate) fn given(bytes: &[u8]) {
     let _ = given.add("fuzz", content, Some(kind));
     let _ = given.add("fuzz", content, None);
     assert!(given.garbled.iter().all(|why| why.place.starts_with("fuzz:")));
-    let _ = doctor::judge(&host::Evidence::of_files(given));
+    let _ = doctor::judge(&::programs::Evidence::of_files(given));
 }
 
 /// A file of each kind.
@@ -26,9 +26,9 @@ pub(crate) fn configurations() -> Vec<Vec<u8>> {
 /// The settings of a database server, as it prints them or from its file.
 pub(crate) fn server(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let _ = sim::size::postgres::Postgres::parse("fuzz", &text);
-    let options = host::config::mysql::Options::parse("fuzz", &text, &mut Vec::new());
-    let _ = sim::size::database::Innodb::of(options.settings.pairs());
+    let _ = ::programs::size::postgres::Postgres::parse("fuzz", &text);
+    let options = ::programs::config::mysql::Options::parse("fuzz", &text, &mut Vec::new());
+    let _ = ::programs::size::database::Innodb::of(options.settings.pairs());
     let _ = sim::cpus::parse(bytes, "fuzz");
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn arms(bytes: &[u8]) {
 /// The log of a JVM's garbage collector: its sums are finite, and no pause is without its line.
 pub(crate) fn gc_log(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let log = host::programs::gc_log::parse(&text);
+    let log = ::programs::gc_log::parse(&text);
     let lines = text.lines().count() as u64;
     assert!(log.pauses <= lines && log.collections <= lines && log.warnings.len() <= 5);
     assert!(log.pause_seconds >= 0.0 && log.cpu_seconds.is_none_or(|seconds| seconds >= 0.0));

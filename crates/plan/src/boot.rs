@@ -1,8 +1,8 @@
 //! The kernel's command line: pools that can only be had at boot.
 
-use host::config::Distribution;
 use model::Bytes;
 use model::plan::Layer;
+use programs::config::Distribution;
 
 use super::draft::{Draft, Drafts};
 

@@ -1,9 +1,9 @@
 //! PostgreSQL, InnoDB, Oracle and Redis: their own settings, and what they ask of the system.
 
-use host::config::Setting;
-use host::config::mysql::is_on;
 use model::Reading;
 use model::plan::{Layer, Value};
+use programs::config::Setting;
+use programs::config::mysql::is_on;
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
@@ -14,7 +14,7 @@ use super::{Need, cgroup, thp};
 /// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
 pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
-    let over = host::programs::auto_conf(&database.file, &drafts.host.text(&database.file));
+    let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
     let mut lines = vec![("huge_pages", "on".to_owned())];
     if let Some(page) = database.page {

@@ -1,12 +1,12 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
-use host::config::mysql::Options;
-use host::config::postgres::Configuration;
-use host::config::{Config, Distribution, Setting};
 use host::snapshot::Pool;
 use host::{Snapshot, Source};
 use model::plan::{Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
+use programs::config::mysql::Options;
+use programs::config::postgres::Configuration;
+use programs::config::{Config, Distribution, Setting};
 
 /// Everything that a plan is made from. The same source gives the same plan.
 pub struct Host<'a> {

@@ -1,9 +1,9 @@
 //! Limits of locked memory and of System V shared memory on huge pages, and the group that may use it.
 
-use host::config::memlock_for;
-use host::programs::Limit;
 use model::plan::{Layer, Value};
 use model::{Bytes, Reading};
+use programs::Limit;
+use programs::config::memlock_for;
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use host::Source;
-use host::programs::{Area, parse_maps};
+use host::processes::areas::{Area, parse_maps};
 use model::{Bytes, Cause, counted};
 use process::cpu_time;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};

@@ -1,9 +1,9 @@
 //! What containers and Kubernetes need to use hugetlb pages.
 
-use host::Evidence;
-use host::programs::{GroupLevel, Kind, Limit};
 use host::snapshot::Pool;
 use model::Bytes;
+use programs::Evidence;
+use programs::{GroupLevel, Kind, Limit};
 
 use crate::facts::{bytes, each, known, persistent, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};

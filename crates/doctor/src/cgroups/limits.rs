@@ -1,8 +1,8 @@
 //! Control groups that limit hugetlb pages.
 
-use host::Evidence;
-use host::programs::{Area, Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
 use model::{Bytes, Cause};
+use programs::Evidence;
+use programs::{Area, Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
 
 use crate::facts::{each_looked_into, known, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};

@@ -1,8 +1,8 @@
 //! Memory limits that keep huge pages from being charged.
 
-use host::Evidence;
-use host::programs::Limit;
 use model::Bytes;
+use programs::Evidence;
+use programs::Limit;
 
 use crate::facts::programs;
 use crate::rule::{Answer, Case};

@@ -1,9 +1,9 @@
 //! Pods of Kubernetes: what the API server rejects, what the kubelet cannot mount, what a node cannot hold.
 
-use host::Evidence;
-use host::config::given::{Container, FileKind, Pod, Quantity};
 use model::Bytes;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::config::given::{Container, FileKind, Pod, Quantity};
 
 use crate::demand::shortages;
 use crate::rule::{Answer, Case};

@@ -1,8 +1,8 @@
 //! Databases' files against the pools.
 
-use host::Evidence;
-use host::config::given::FileKind;
 use model::Bytes;
+use programs::Evidence;
+use programs::config::given::FileKind;
 
 use crate::demand::{Room, Shortage, shortages};
 use crate::rule::{Answer, Reason};

@@ -1,9 +1,9 @@
 //! Databases.
 
-use host::Evidence;
-use host::config::given::FileKind;
-use host::programs::{Area, Kind, Program, Setting};
 use model::Bytes;
+use programs::Evidence;
+use programs::config::given::FileKind;
+use programs::{Area, Kind, Program, Setting};
 
 use super::facts::{each, known, persistent, pools, programs};
 use super::rule::{Answer, Case, Checks, Reason};

@@ -1,9 +1,9 @@
 //! Each check on files where it fires and on files where it must not.
 
-use host::Evidence;
 use host::Source;
-use host::config::Given;
 use model::findings::{Diagnosis, Finding, Severity};
+use programs::Evidence;
+use programs::config::Given;
 
 use crate::judge;
 use crate::machines::{machine, pool};

@@ -1,8 +1,8 @@
 //! JVMs that are configured to use hugetlb pages.
 
-use host::Evidence;
-use host::programs::{Jvm, Program};
 use model::{Bytes, PageKind};
+use programs::Evidence;
+use programs::{Jvm, Program};
 
 use super::pool_pages;
 use crate::facts::{each_jvm, known, pool_file};

@@ -1,7 +1,7 @@
 //! Java command lines against the pools and the policy that files set.
 
-use host::Evidence;
-use host::config::given::FileKind;
+use programs::Evidence;
+use programs::config::given::FileKind;
 
 use super::options::{invalid_size, obsolete};
 use crate::demand::{Shortage, shortages};
@@ -27,7 +27,7 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
 pub(super) fn sizes(evidence: &Evidence) -> Answer {
     let cases = evidence.files.java.iter().filter_map(|java| {
         let size = java.jvm.page_size.filter(|_| java.jvm.wants_hugetlb())?;
-        let known = host::config::Boot::SIZES.contains(&size);
+        let known = programs::config::Boot::SIZES.contains(&size);
         (!known).then(|| invalid_size(&java.path, size, "Linux has no pages of that size on any machine"))
     });
     Ok(cases.collect())

@@ -1,8 +1,8 @@
 //! Options of JVMs that do not do what they seem to.
 
-use host::Evidence;
-use host::programs::{Jvm, JvmKind};
 use model::Bytes;
+use programs::Evidence;
+use programs::{Jvm, JvmKind};
 
 use crate::facts::{each_jvm, known, pools};
 use crate::rule::{Answer, Case};

@@ -1,8 +1,8 @@
 //! The pages of a pool that a JVM takes.
 
-use host::programs::Jvm;
 use model::Bytes;
-use sim::size::jvm;
+use programs::Jvm;
+use programs::size::jvm;
 
 /// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
 pub(crate) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {

@@ -1,8 +1,8 @@
 //! JVMs and transparent huge pages.
 
-use host::Evidence;
-use host::programs::{Jvm, JvmKind, Program};
 use model::Bytes;
+use programs::Evidence;
+use programs::{Jvm, JvmKind, Program};
 
 use crate::facts::{each_jvm, kernel, known, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};

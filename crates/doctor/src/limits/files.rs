@@ -1,10 +1,10 @@
 //! Limits as files of services, pam_limits and sysctl set them.
 
-use host::Evidence;
-use host::config::given::FileKind;
-use host::config::memlock_for;
 use model::Bytes;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::config::given::FileKind;
+use programs::config::memlock_for;
 
 use crate::demand::Room;
 use crate::rule::{Answer, Case};

@@ -1,9 +1,9 @@
 //! The limit of locked memory: where it matters, and where it comes from.
 
-use host::Evidence;
-use host::config::{Unit, memlock_for};
-use host::programs::{Details, Kind, Limit, Program};
 use model::Bytes;
+use programs::Evidence;
+use programs::config::{Unit, memlock_for};
+use programs::{Details, Kind, Limit, Program};
 
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{each, each_looked_into, kernel, known, programs};

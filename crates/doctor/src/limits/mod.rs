@@ -7,7 +7,7 @@ mod shm;
 #[cfg(test)]
 mod tests;
 
-use host::config::given::FileKind;
+use programs::config::given::FileKind;
 
 use super::rule::Checks;
 use super::topic::Topic;

@@ -1,9 +1,9 @@
 //! System V shared memory on hugetlb pages: which programs may use it, and how much.
 
-use host::Evidence;
-use host::programs::{Kind, Program};
 use model::Bytes;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::{Kind, Program};
 
 use crate::facts::{bytes, each_that_can, kernel, known, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};

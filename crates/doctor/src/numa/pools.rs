@@ -1,9 +1,9 @@
 //! Pools by NUMA node.
 
-use host::Evidence;
-use host::programs::{Area, Kind, Program};
 use host::snapshot::{NodePool, Pool};
 use model::Bytes;
+use programs::Evidence;
+use programs::{Area, Kind, Program};
 
 use crate::facts::{absent, each, is_own, known, node_file, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};

@@ -1,9 +1,9 @@
 //! Pools that are smaller than files or the boot command line request.
 
-use host::Evidence;
 use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
+use programs::Evidence;
 
 use crate::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::rule::{Answer, Case, Reason};

@@ -1,9 +1,9 @@
 //! Boot parameters that have no effect, and page sizes that the CPU lacks.
 
-use host::Evidence;
-use host::config::{Boot, Ignored, IgnoredWhy};
-use host::programs::Program;
 use model::Bytes;
+use programs::Evidence;
+use programs::Program;
+use programs::config::{Boot, Ignored, IgnoredWhy};
 
 use crate::facts::{boot_fix, each, known, pools, programs};
 use crate::rule::{Answer, Case, Reason};

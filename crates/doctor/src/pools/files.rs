@@ -1,9 +1,9 @@
 //! Pools as boot parameters and sysctl files ask for them.
 
-use host::Evidence;
-use host::config::given::{BootLine, FileKind};
-use host::config::{Ignored, IgnoredWhy};
 use model::Bytes;
+use programs::Evidence;
+use programs::config::given::{BootLine, FileKind};
+use programs::config::{Ignored, IgnoredWhy};
 
 use super::asked::disagreement;
 use super::boot::{is_out_of_order, no_effect};

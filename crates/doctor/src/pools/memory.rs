@@ -1,8 +1,8 @@
 //! How pools, or their absence, affect the rest of memory.
 
-use host::Evidence;
 use host::snapshot::Pool;
 use model::Bytes;
+use programs::Evidence;
 
 use crate::facts::{available, bytes, known, percent, pool_file, pools, total};
 use crate::rule::{Answer, Case};

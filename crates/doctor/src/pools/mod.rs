@@ -11,7 +11,7 @@ mod used;
 #[cfg(test)]
 mod tests;
 
-use host::config::given::FileKind;
+use programs::config::given::FileKind;
 
 use super::rule::Checks;
 use super::topic::Topic;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use host::Evidence;
-use host::programs::{Area, Kind};
 use model::Bytes;
+use programs::Evidence;
+use programs::{Area, Kind};
 
 use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};

@@ -1,6 +1,6 @@
 //! The default size, and what free, reserved and surplus pages mean.
 
-use host::Evidence;
+use programs::Evidence;
 
 use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
 use crate::rule::{Answer, Case};

@@ -1,8 +1,9 @@
 //! Each rule of `pools` where it fires and where it must not.
 
-use host::{Applied, Evidence, Source, Tree};
+use host::{Source, Tree};
 use model::Reading;
 use model::findings::Severity;
+use programs::{Applied, Evidence};
 
 use crate::machines::*;
 use crate::{Verdict, explain};

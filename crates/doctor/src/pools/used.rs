@@ -1,10 +1,10 @@
 //! Idle pools, and programs that could use them.
 
-use host::Evidence;
-use host::programs::{Area, Details, Program};
 use host::snapshot::Pool;
 use model::findings::Confidence;
 use model::{Bytes, PageKind};
+use programs::Evidence;
+use programs::{Area, Details, Program};
 
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use host::Evidence;
-use host::programs::{Area, Kind, Program};
 use model::findings::Severity;
 use model::{Bytes, Reading};
+use programs::Evidence;
+use programs::{Area, Kind, Program};
 
 use crate::facts::{any_size, count, counted_areas, each_looked_into, kernel, known, programs, thp, thp_file};
 use crate::rule::{Answer, Case};

@@ -1,7 +1,7 @@
 //! Databases whose vendors recommend a THP policy.
 
-use host::Evidence;
-use host::programs::{Kind, Program};
+use programs::Evidence;
+use programs::{Kind, Program};
 
 use crate::facts::{each, known, policy, programs, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};

@@ -1,10 +1,10 @@
 //! Settings that differ between files, the running kernel, and the time when a program started.
 
-use host::Evidence;
-use host::config::PolicyLine;
 use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
+use programs::Evidence;
+use programs::config::PolicyLine;
 
 use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};

@@ -1,9 +1,9 @@
 //! How the kernel obtains huge pages for THP, what that costs, and how often it fails.
 
-use host::Evidence;
 use host::snapshot::ThpSize;
 use model::Bytes;
 use model::findings::Severity;
+use programs::Evidence;
 
 use crate::facts::{known, percent, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};

@@ -1,9 +1,9 @@
 //! Mappings that could be backed by huge pages and are not.
 
-use host::Evidence;
 use host::processes::{Reason as Why, why_base};
-use host::programs::{Area, Program};
 use model::Bytes;
+use programs::Evidence;
+use programs::{Area, Program};
 
 use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};

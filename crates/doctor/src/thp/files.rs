@@ -1,9 +1,9 @@
 //! Transparent huge pages as the files of services and pods ask for them.
 
-use host::Evidence;
-use host::config::Setting;
-use host::config::given::FileKind;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::config::Setting;
+use programs::config::given::FileKind;
 
 use super::drift::conflicting;
 use super::glibc::in_list;

@@ -1,8 +1,8 @@
 //! glibc's tunables for huge pages, and what came before them.
 
-use host::Evidence;
-use host::programs::Program;
 use model::{Bytes, PageKind};
+use programs::Evidence;
+use programs::Program;
 
 use crate::facts::{available, count, each_that_can, known, policy, pools, programs, thp_file};
 use crate::rule::{Answer, Case, Reason};

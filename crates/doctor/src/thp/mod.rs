@@ -12,7 +12,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-use host::config::given::FileKind;
+use programs::config::given::FileKind;
 
 use super::rule::Checks;
 use super::topic::Topic;

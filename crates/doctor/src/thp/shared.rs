@@ -1,8 +1,8 @@
 //! Shared memory, and machines whose base page is 64 KiB.
 
-use host::Evidence;
-use host::programs::{Kind, Program};
 use model::{Bytes, Reading};
+use programs::Evidence;
+use programs::{Kind, Program};
 
 use crate::facts::{known, programs, thp, thp_file, total};
 use crate::rule::{Answer, Case, Reason};

@@ -1,7 +1,7 @@
 //! Memory that common tools do not show.
 
-use host::Evidence;
 use model::Bytes;
+use programs::Evidence;
 
 use super::facts::programs;
 use super::rule::{Answer, Case, Checks};

@@ -1,10 +1,10 @@
 //! The account of one program: its parts, what it asked for, why the rest is on base pages, what to do next.
 
 use host::processes::Reason;
-use host::programs::{CutLog, LogLine};
 use host::snapshot::Pool;
 use model::findings::Finding;
 use model::{Backing, Bytes, Reading};
+use programs::{CutLog, LogLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
-use host::Evidence;
 use host::processes::Reason;
-use host::programs::{Jvm, Kind, Setting, Target};
 use model::{Reading, Unread};
+use programs::Evidence;
+use programs::{Jvm, Kind, Setting, Target};
 
 use super::parts::asks_for_hugetlb;
 use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why, heap_file};
@@ -169,7 +169,7 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
 
 /// How many pages it needs, its files alone do not say.
 fn not_asked_of_mysql(setting: Option<&Setting>) -> Vec<Why> {
-    let is_on = setting.is_some_and(|setting| host::config::mysql::is_on(&setting.value));
+    let is_on = setting.is_some_and(|setting| programs::config::mysql::is_on(&setting.value));
     let why = (!is_on).then(|| Why::NotAsked {
         setting: LARGE_PAGES.to_owned(),
     });

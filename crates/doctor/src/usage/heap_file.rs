@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use host::programs::{Area, Jvm, Target};
 use model::{Bytes, Cause, Collector, Reading, Unread};
+use programs::{Area, Jvm, Target};
 
 use super::pages::{backing, needs, of_pool, range, unread};
 use super::{Part, PartKind};

@@ -8,8 +8,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use host::Evidence;
-use host::programs::Target;
+use programs::Evidence;
+use programs::Target;
 
 pub use account::{
     Asked, Command, Database, HugetlbPages, InUse, Needs, Part, PartKind, PoolState, Server, Step, Usage, Why,

@@ -1,7 +1,7 @@
 //! The figures of a part: where it lies, its pages, and what backs them.
 
-use host::programs::Area;
 use model::{Backing, Bytes, Cause, Reading, Unread};
+use programs::Area;
 
 use super::{HugetlbPages, Needs, Part, PartKind};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use host::processes::why_base;
-use host::programs::{Area, Jvm, Kind, SharedMemory, Target};
 use host::snapshot::Thp;
 use model::vms::Vm;
 use model::{Bytes, PageKind};
+use programs::{Area, Jvm, Kind, SharedMemory, Target};
 
 use super::pages::{backing, needs, of_pool, range, unread};
 use super::{HugetlbPages, Part, PartKind, Why, heap_file};

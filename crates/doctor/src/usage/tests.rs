@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use host::processes::Reason;
-use host::programs::{Target, TargetError, targets};
-use host::{Evidence, Snapshot, Source};
+use host::{Snapshot, Source};
 use model::{Bytes, Cause, Reading};
+use programs::Evidence;
+use programs::{Target, TargetError, targets};
 
 use super::{Asked, Database, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
 use crate::machines::{anonymous, machine, process, shared};

@@ -1,9 +1,9 @@
 //! Guests as libvirt and QEMU are configured to start them.
 
-use host::Evidence;
-use host::config::given::{Backing, FileKind, Guest};
 use model::Bytes;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::config::given::{Backing, FileKind, Guest};
 
 use crate::demand::{Shortage, shortages};
 use crate::rule::{Answer, Case};

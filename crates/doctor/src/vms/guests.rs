@@ -1,8 +1,8 @@
 //! Huge pages in a guest and under it: both levels are needed.
 
-use host::Evidence;
-use host::programs::{Area, Kind, Program};
 use model::{Bytes, PageKind};
+use programs::Evidence;
+use programs::{Area, Kind, Program};
 
 use crate::facts::{
     absent, any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file,

@@ -1,7 +1,7 @@
 //! VMware ESX: settings of a virtual machine and of the host.
 
-use host::Evidence;
 use model::findings::Confidence;
+use programs::Evidence;
 
 use crate::facts::each;
 use crate::rule::{Answer, Case};

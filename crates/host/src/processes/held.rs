@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mapping::Mapping;
 use super::smaps;
-use crate::config::{Segment, shm};
+use crate::shm::{self, Segment};
 use crate::snapshot::{Pool, Snapshot};
 use crate::source::HUGETLB_FILES;
 use crate::{Source, parse};

@@ -3,6 +3,7 @@
 //! The order is cheap first: `status` needs no lock, `smaps_rollup` and `smaps` walk the page tables under the
 //! process's memory lock.
 
+pub mod areas;
 mod folios;
 mod frames;
 mod held;

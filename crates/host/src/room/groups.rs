@@ -3,8 +3,8 @@
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::Source;
+use crate::groups::{self, Limit, NO_LIMIT};
 use crate::membership::{group_of, with_ancestors};
-use crate::programs::{self, Limit, NO_LIMIT};
 use crate::snapshot::mount_table::unescape;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
@@ -124,7 +124,7 @@ fn inherited(source: &Source, directory: &str) -> Result<Option<(u64, String)>, 
 
 /// A limit, or none: without the file, with `max`, or with v1's number for none.
 fn limit(source: &Source, file: &str) -> Result<Option<u64>, Unread> {
-    Ok(match programs::limit(source, file).if_present()? {
+    Ok(match groups::limit(source, file).if_present()? {
         Some(Limit::Bytes(bytes)) => Some(bytes),
         Some(Limit::Unlimited) | None => None,
     })

@@ -31,7 +31,8 @@ pub enum CgroupVersion {
 }
 
 impl Cgroup {
-    pub(crate) fn read(source: &Source) -> Self {
+    /// What is mounted where.
+    pub fn read(source: &Source) -> Self {
         let mounts = match mounts::all(source) {
             Reading::Known(mounts) => mounts,
             Reading::Unread(why) => {

@@ -61,7 +61,7 @@ impl Pool {
     }
 
     /// As the pool would be without pages that are borrowed in one of its settings.
-    pub(crate) fn leave_out(&mut self, setting: &str, pages: u64) {
+    pub fn leave_out(&mut self, setting: &str, pages: u64) {
         let Some((directory, name)) = setting.rsplit_once('/') else {
             return;
         };

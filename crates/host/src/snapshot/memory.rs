@@ -121,7 +121,7 @@ impl Memory {
 
 impl Meminfo {
     /// Reads a meminfo file, global or of one node.
-    pub(crate) fn read(source: &Source, path: &str) -> Reading<Self> {
+    pub fn read(source: &Source, path: &str) -> Reading<Self> {
         parsed(source, path, meminfo)
     }
 

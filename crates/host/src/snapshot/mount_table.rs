@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The mounts as the reading process sees them.
-pub(crate) const MOUNTS: &str = "/proc/self/mounts";
+pub const MOUNTS: &str = "/proc/self/mounts";
 
 /// One mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

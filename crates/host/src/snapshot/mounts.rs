@@ -5,7 +5,7 @@ use model::Reading;
 use super::mount_table;
 use crate::Source;
 
-pub(crate) use super::mount_table::MOUNTS;
+pub use super::mount_table::MOUNTS;
 pub use super::mount_table::Mount;
 
 /// hugetlbfs mounts, and tmpfs mounts that ask for huge pages.
@@ -24,6 +24,6 @@ pub fn all(source: &Source) -> Reading<Vec<Mount>> {
 }
 
 /// Every mount that a process sees.
-pub(crate) fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
+pub fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
     source.text(path).map(|table| mount_table::mounts(&table))
 }

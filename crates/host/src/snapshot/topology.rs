@@ -122,7 +122,7 @@ impl Node {
 }
 
 /// The numbers of the online nodes, in order.
-pub(crate) fn node_numbers(source: &Source) -> Reading<Vec<u32>> {
+pub fn node_numbers(source: &Source) -> Reading<Vec<u32>> {
     source.list(NODES).map(|names| {
         let number = |name: &String| name.strip_prefix("node")?.parse().ok();
         let mut nodes: Vec<u32> = names.iter().filter_map(number).collect();

@@ -27,7 +27,7 @@ impl Source {
     ///
     /// # Errors
     /// If it cannot be read, or is larger, and what `take` answers.
-    pub(crate) fn pieces(
+    pub fn pieces(
         &self,
         path: &str,
         limit: Bytes,
@@ -132,7 +132,7 @@ fn piece(next: Next) -> io::Result<(Next, Vec<u8>)> {
 }
 
 /// The end of the last whole line.
-pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
+pub fn whole_lines(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 

@@ -7,11 +7,11 @@ use model::Reading;
 
 /// Everything that was read, by path.
 #[derive(Debug, Default)]
-pub(crate) struct Reads {
+pub struct Reads {
     /// The content of files, whole or not read with the reason.
-    pub(crate) files: BTreeMap<String, Reading<Vec<u8>>>,
+    pub files: BTreeMap<String, Reading<Vec<u8>>>,
     /// The names in directories.
-    pub(crate) directories: BTreeMap<String, Reading<Vec<String>>>,
+    pub directories: BTreeMap<String, Reading<Vec<String>>>,
 }
 
 /// Where reads are noted, from several threads.

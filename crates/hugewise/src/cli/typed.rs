@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use host::config::given::FileKind;
 use model::findings::Severity;
+use programs::config::given::FileKind;
 
 pub use crate::show::Format;
 pub use collapse::Collapse;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use host::{Evidence, Input, Source, SourceError, Tree};
+use host::{Input, Source, SourceError, Tree};
 use model::compare::Compare;
 use model::latency::Latency;
 use model::{Envelope, Warning};
+use programs::Evidence;
 
 use super::desk::Desk;
 use super::ps;

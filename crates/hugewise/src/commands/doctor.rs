@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use doctor::Rule;
-use host::config::Given;
-use host::{Evidence, Input, Snapshot, Source};
+use host::{Input, Snapshot, Source};
 use model::Warning;
 use model::findings::Severity;
+use programs::Evidence;
+use programs::config::Given;
 
 use super::desk::Desk;
 use crate::cli::typed::{self, Format};

@@ -1,9 +1,10 @@
 //! `hugewise explain`: are one program's huge pages in use, how many, and why not?
 
 use ::doctor::usage::Step;
-use host::programs::{self, Target};
-use host::{Evidence, Snapshot};
+use host::Snapshot;
 use model::Reading;
+use programs::Evidence;
+use programs::{self, Target};
 
 use super::desk::Desk;
 use super::running;

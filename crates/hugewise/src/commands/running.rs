@@ -3,12 +3,12 @@
 mod alone;
 
 use anyhow::{Context, anyhow, bail};
-use host::programs::{self, Target};
 use host::{Snapshot, Source};
 use model::Bytes;
 use model::setup::Program;
 use plan::goal::{DatabaseGoal, Goal, Want};
-use sim::size::database::Innodb;
+use programs::size::database::Innodb;
+use programs::{self, Target};
 
 use alone::Alone;
 

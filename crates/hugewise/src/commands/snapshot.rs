@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use host::record::{Capture, CaptureOptions, LEFT_OUT, capture};
+use programs::record::{Capture, CaptureOptions, LEFT_OUT, capture};
 
 use super::desk::Desk;
 use crate::cli::typed;

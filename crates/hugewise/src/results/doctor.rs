@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use host::Evidence;
 use model::findings::{Diagnosis, Severity};
+use programs::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -16,7 +16,7 @@ pub struct VmList {
 impl VmList {
     /// Those that run on the machine that `source` reads.
     pub fn of(source: &Source) -> Self {
-        let vms = host::vms::list(source).map(|mut vms| {
+        let vms = programs::vms::list(source).map(|mut vms| {
             vms.sort_by_key(|vm| vm.pid);
             vms
         });

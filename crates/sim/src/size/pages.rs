@@ -3,37 +3,10 @@
 use model::Bytes;
 
 use super::{SizeError, Sizing};
+pub use model::sizing::{memlock_kib, pages_for};
 
 const JBOSS: &str = "JBoss community post \"Big performance wins with large pages\" (RHEL 5.1, \
                      vm.nr_hugepages = 3072)";
-
-/// How many pages of one size hold so many bytes: rounded up, because a page cannot be shared with the next pool.
-///
-/// # Errors
-/// When the page is none.
-pub fn pages_for(bytes: Bytes, page: Bytes) -> Result<u64, SizeError> {
-    check_page(page)?;
-    Ok(bytes.0.div_ceil(page.0))
-}
-
-/// The memlock limit for so many pages, in the unit of limits.conf: KiB.
-///
-/// # Errors
-/// When the page is none, or the product is beyond 64 bits.
-pub fn memlock_kib(pages: u64, page: Bytes) -> Result<u64, SizeError> {
-    check_page(page)?;
-    pages
-        .checked_mul(page.0 >> 10)
-        .ok_or(SizeError::TooLarge("the memlock limit"))
-}
-
-pub(super) fn check_page(page: Bytes) -> Result<(), SizeError> {
-    if page.0 >= 4096 && page.0.is_power_of_two() {
-        Ok(())
-    } else {
-        Err(SizeError::NotAPage(page))
-    }
-}
 
 /// `size pages`: pages for bytes, and what is lost by rounding.
 ///

@@ -1,9 +1,10 @@
 //! A machine as doctor judges it: with what hugewise applied to it, and without what its runs have borrowed for a while.
 
-use host::{Applied, Evidence, Snapshot};
+use host::Snapshot;
 use jiff::Timestamp;
 use model::setup::{Run, Status};
 use model::{Cause, Reading, Unread};
+use programs::{Applied, Evidence};
 
 use crate::commands::desk::Desk;
 use crate::commands::settings;
@@ -11,7 +12,7 @@ use crate::commands::settings::setup;
 
 /// Everything about the machine. Of a captured one nothing is known of what hugewise did to it.
 pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {
-    let programs = host::programs::programs(&desk.source, &snapshot);
+    let programs = programs::programs(&desk.source, &snapshot);
     let mut evidence = Evidence::of(&desk.source, snapshot, programs);
     if desk.source.is_live() {
         match settings::writer().loans() {

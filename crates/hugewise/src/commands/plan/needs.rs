@@ -4,16 +4,17 @@ use std::path::Path;
 
 use anyhow::Context;
 use host::Source;
-use host::config::mysql::Options;
-use host::config::postgres::Configuration;
-use host::programs::auto_conf;
 use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
 use plan::{Host, Need};
-use sim::size::database::{self, Innodb};
-use sim::size::jvm::{self, Jvm};
-use sim::size::postgres::{self, Origin, Postgres};
-use sim::size::{Sizing, Step, machine, pages};
+use programs::auto_conf;
+use programs::config::mysql::Options;
+use programs::config::postgres::Configuration;
+use programs::size::database::{self, Innodb};
+use programs::size::jvm::{self, Jvm};
+use programs::size::machine;
+use programs::size::postgres::{self, Origin, Postgres};
+use sim::size::{Sizing, Step, pages};
 
 use super::super::running;
 use super::super::size::{estimated, server};

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use host::config::Accounts;
 use host::{Membership, Source};
 use model::{Bytes, Reading};
+use programs::config::Accounts;
 
 use crate::cli::meaning::word;
 use crate::cli::typed::By;
@@ -68,7 +68,7 @@ impl<'a> Names<'a> {
     }
 
     fn vm(&self, row: &ProcessRow) -> Option<String> {
-        let vm = host::vms::vm(self.source, row.pages.pid)?;
+        let vm = programs::vms::vm(self.source, row.pages.pid)?;
         Some(vm.name.unwrap_or_else(|| format!("{} {}", vm.program, vm.pid)))
     }
 

@@ -1,9 +1,9 @@
 //! Which processes were asked for.
 
 use anyhow::bail;
-use host::config::Accounts;
 use host::{Membership, Source, glob};
 use model::process::ProcessPages;
+use programs::config::Accounts;
 
 use crate::cli::typed;
 

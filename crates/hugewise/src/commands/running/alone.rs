@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use host::config::mysql::Options;
-use host::programs::{Kind, Target};
 use host::{Snapshot, Source};
 use model::Bytes;
 use model::vms::Vm;
-use sim::size::database::{self, Innodb};
+use programs::config::mysql::Options;
+use programs::size::database::{self, Innodb};
+use programs::{Kind, Target};
 
 const PAGE: Bytes = Bytes::mib(2);
 

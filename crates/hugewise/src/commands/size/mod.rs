@@ -5,13 +5,14 @@ pub(super) mod server;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use host::programs::auto_conf;
 use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
-use sim::size::database::{self, Innodb};
-use sim::size::jvm::{self, Jvm};
-use sim::size::postgres::{self, Postgres};
-use sim::size::{Sizing, esx, gain, ksm, machine, pages};
+use programs::auto_conf;
+use programs::size::database::{self, Innodb};
+use programs::size::jvm::{self, Jvm};
+use programs::size::machine;
+use programs::size::postgres::{self, Postgres};
+use sim::size::{Sizing, esx, gain, ksm, pages};
 
 use super::desk::Desk;
 use crate::cli::typed::{self, Format, Size};

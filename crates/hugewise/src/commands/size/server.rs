@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use host::programs::{auto_conf, running_server};
 use host::{Input, Source};
 use model::Bytes;
+use programs::size::postgres::Origin;
+use programs::{auto_conf, running_server};
 use rustix::fs::OFlags;
-use sim::size::postgres::Origin;
 
 use crate::helper::{self, Ended, Place, User};
 use crate::trusted::changed_only_by;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use compare::{Comparison, Error, Request, RunLog, Task};
-use host::programs::gc_log;
 use host::{Input, Snapshot};
 use model::compare::{Compare, Ended, Order};
 use model::gc::GcLog;
 use model::suite::{Experiment, Outcome, Page, Suite};
 use model::{Envelope, PageKind, Warning};
+use programs::gc_log;
 
 use super::super::compare::around::Around;
 use super::super::compare::store::Store;

@@ -1,0 +1,156 @@
+//! The control group of a process and all above it, with what they allow of hugetlb pages and memory.
+
+use model::{Bytes, Cause, Reading, Unread};
+
+use crate::membership::with_ancestors;
+use crate::snapshot::{Cgroup, CgroupVersion};
+use crate::{Membership, Source, parse};
+
+/// A limit of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// So many.
+    Bytes(u64),
+    /// No limit.
+    Unlimited,
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => model::Bytes(*bytes).fmt(f),
+            Self::Unlimited => f.pad("unlimited"),
+        }
+    }
+}
+
+/// A process's place among the control groups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Groups {
+    /// Path below the hierarchy's root: `/system.slice/postgresql.service`.
+    pub path: String,
+    /// The systemd service that it runs in: `postgresql.service`.
+    pub service: Option<String>,
+    /// Does the path look like a container's?
+    pub is_container: bool,
+    /// Limits, from the process's own group upwards.
+    pub levels: Vec<GroupLevel>,
+}
+
+/// One group's limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupLevel {
+    /// The group's directory.
+    pub directory: String,
+    /// Limits by page size; empty without the hugetlb controller.
+    pub hugetlb: Vec<HugetlbLimit>,
+    /// The limit of memory.
+    pub memory_max: Reading<Limit>,
+    /// Memory in use.
+    pub memory_current: Reading<Bytes>,
+}
+
+/// What a group may have of one page size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HugetlbLimit {
+    /// Page size.
+    pub page: Bytes,
+    /// The file of the limit.
+    pub file: String,
+    /// Most bytes in use; a fault above it is a SIGBUS.
+    pub max: Reading<Limit>,
+    /// Most bytes reserved; a mapping above it fails at once, as it should.
+    pub reserved_max: Reading<Limit>,
+    /// How often a fault was refused.
+    pub refused: Reading<u64>,
+}
+
+impl Groups {
+    /// Those of a process.
+    pub fn read(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], pid: u32) -> Reading<Self> {
+        Membership::read(source, pid).map(|membership| Self {
+            service: membership.service(),
+            is_container: membership.is_container(),
+            levels: levels(source, cgroup, sizes, &membership.limits),
+            path: membership.limits,
+        })
+    }
+
+    /// The limits of one page size, from the process's own group upwards.
+    pub fn limits(&self, page: Bytes) -> impl Iterator<Item = &HugetlbLimit> {
+        self.levels
+            .iter()
+            .flat_map(|level| &level.hugetlb)
+            .filter(move |limit| limit.page == page)
+    }
+}
+
+fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<GroupLevel> {
+    let Reading::Known(root) = &cgroup.root else {
+        return Vec::new();
+    };
+    let v1 = cgroup.version.known() == Some(&CgroupVersion::V1)
+        || (cgroup.version.known() == Some(&CgroupVersion::Hybrid) && cgroup.hugetlb.known() == Some(&true));
+    with_ancestors(path)
+        .filter(|path| !path.is_empty())
+        .map(|path| GroupLevel::read(source, &format!("{root}{path}"), sizes, v1))
+        .collect()
+}
+
+impl GroupLevel {
+    fn read(source: &Source, directory: &str, sizes: &[Bytes], v1: bool) -> Self {
+        let limits = sizes
+            .iter()
+            .filter_map(|&page| HugetlbLimit::read(source, directory, page, v1));
+        Self {
+            directory: directory.to_owned(),
+            hugetlb: limits.collect(),
+            memory_max: limit(source, &format!("{directory}/memory.max")),
+            memory_current: source.number(&format!("{directory}/memory.current")).map(Bytes),
+        }
+    }
+}
+
+impl HugetlbLimit {
+    /// `None` if the group has no such file: the controller is not switched on there.
+    fn read(source: &Source, directory: &str, page: Bytes, v1: bool) -> Option<Self> {
+        let of_size = format!("{directory}/hugetlb.{}B", page.exact());
+        let limit_file = if v1 { "limit_in_bytes" } else { "max" };
+        let file = format!("{of_size}.{limit_file}");
+        let max = limit(source, &file);
+        (!max.is_absent()).then(|| Self {
+            page,
+            max,
+            reserved_max: limit(source, &format!("{of_size}.rsvd.{limit_file}")),
+            refused: match v1 {
+                true => source.number(&format!("{of_size}.failcnt")),
+                false => events(source, &format!("{of_size}.events")),
+            },
+            file,
+        })
+    }
+}
+
+/// v1 writes the largest number of whole pages for no limit.
+pub(crate) const NO_LIMIT: u64 = 0x7fff_ffff_0000_0000;
+
+/// `max`, or bytes.
+pub(crate) fn limit(source: &Source, path: &str) -> Reading<Limit> {
+    source.line(path).and_then(|line| match line.as_str() {
+        "max" => Ok(Limit::Unlimited),
+        bytes => parse::value::<u64>(path, 0, "", "bytes or `max`", bytes).map(|bytes| match bytes {
+            0..NO_LIMIT => Limit::Bytes(bytes),
+            _ => Limit::Unlimited,
+        }),
+    })
+}
+
+/// The count in a line `max 7`.
+fn events(source: &Source, path: &str) -> Reading<u64> {
+    source.text(path).and_then(|text| {
+        let mut lines = text.lines().enumerate();
+        let found = lines.find_map(|(index, line)| Some((index, line.strip_prefix("max ")?.to_owned())));
+        let (index, seen) = found.ok_or_else(|| Unread::new(Cause::Absent, path, "no `max` line"))?;
+        parse::value(path, index, "max", "a whole number", &seen)
+    })
+}

@@ -1,0 +1,113 @@
+//! The mappings of a process with their bytes (smaps) or, where counting those would hold it up, without (maps).
+
+use std::sync::Arc;
+
+use model::texts::Texts;
+use model::{Cause, Reading, Unread};
+
+use super::mapping::{Counted, Mapping};
+use super::smaps;
+use crate::Source;
+
+/// A mapping whose texts are shared with the others of its process.
+pub type Area = Mapping<Arc<str>>;
+
+/// Mappings with their bytes.
+pub fn counted(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    let path = format!("/proc/{pid}/smaps");
+    let mut areas = Areas::new(&path);
+    let read = smaps::each(source, &path, |mapping| areas.add(mapping));
+    read.map(|()| areas.all).into()
+}
+
+/// Mappings without their bytes: cheap, whatever the size of the process.
+pub fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    named_where(source, pid, |_| true)
+}
+
+fn named_where(source: &Source, pid: u32, keeps: impl Fn(&Mapping<&[u8]>) -> bool) -> Reading<Vec<Area>> {
+    let path = format!("/proc/{pid}/maps");
+    let mut areas = Areas::new(&path);
+    let read = smaps::each_named(source, &path, &mut |mapping| match keeps(mapping) {
+        true => areas.add(mapping),
+        false => Ok(()),
+    });
+    read.map(|()| areas.all).into()
+}
+
+/// Mappings of files, of which there are few, from whichever of the two files is there.
+pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    let named = named_where(source, pid, |mapping| mapping.name.starts_with(b"/"));
+    let areas = match named {
+        absent if absent.is_absent() => counted(source, pid),
+        named => named,
+    };
+    areas.map(|mut areas| {
+        areas.retain(|area| area.name.starts_with('/'));
+        areas
+    })
+}
+
+/// Reads a maps file; `path` is only for the reasons.
+///
+/// # Errors
+/// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
+pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
+    let mut areas = Areas::new(path);
+    smaps::parse_named(path, bytes, &mut |mapping| areas.add(mapping))?;
+    Ok(areas.all)
+}
+
+/// What mapped files stand for, by the beginnings of their names.
+pub fn known_files<T: Copy>(areas: &[Area], known: &[(&str, T)]) -> impl Iterator<Item = T> {
+    let files = areas.iter().filter_map(|area| Some(area.name.rsplit_once('/')?.1));
+    files.filter_map(|file| Some(known.iter().find(|(beginning, _)| file.starts_with(beginning))?.1))
+}
+
+/// Mappings that share their texts.
+struct Areas<'a> {
+    path: &'a str,
+    texts: Texts,
+    all: Vec<Area>,
+}
+
+impl<'a> Areas<'a> {
+    fn new(path: &'a str) -> Self {
+        Self {
+            path,
+            texts: Texts::default(),
+            all: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, mapping: &Mapping<&[u8]>) -> Result<(), Unread> {
+        let counted = match &mapping.counted {
+            None => None,
+            Some(counted) => Some(Counted {
+                counts: counted.counts,
+                kernel_page: counted.kernel_page,
+                mmu_page: counted.mmu_page,
+                thp_eligible: counted.thp_eligible,
+                flags: self.shared(counted.flags)?,
+            }),
+        };
+        let area = Area {
+            range: mapping.range.clone(),
+            perms: self.shared(mapping.perms)?,
+            offset: mapping.offset,
+            device: self.shared(mapping.device)?,
+            inode: mapping.inode,
+            name: self.shared(mapping.name)?,
+            counted,
+        };
+        self.all.push(area);
+        Ok(())
+    }
+
+    fn shared(&mut self, text: &[u8]) -> Result<Arc<str>, Unread> {
+        self.texts.of(&String::from_utf8_lossy(text)).ok_or_else(|| {
+            let why = format!("the names of its mappings have more than {}", Texts::MOST);
+            Unread::new(Cause::Failed, self.path, why)
+        })
+    }
+}

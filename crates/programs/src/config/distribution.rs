@@ -1,0 +1,53 @@
+//! Which family of distributions this is, as far as commands differ (os-release(5)).
+
+use model::Reading;
+
+use host::Source;
+
+/// Families by their tool for boot parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Debian, Ubuntu and their kin: `update-grub`.
+    Debian,
+    /// Fedora, Red Hat Enterprise Linux and their kin: `grubby`.
+    RedHat,
+    /// SUSE: `update-bootloader`.
+    Suse,
+    /// Any other.
+    Other,
+}
+
+impl Distribution {
+    pub(super) fn read(source: &Source) -> Reading<Self> {
+        source.text("/etc/os-release").map(|text| Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Self {
+        let names = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("ID=").or_else(|| line.strip_prefix("ID_LIKE=")));
+        let words: Vec<&str> = names.flat_map(|names| names.trim_matches('"').split(' ')).collect();
+        let is = |known: &[&str]| words.iter().any(|word| known.contains(word));
+        if is(&["debian", "ubuntu"]) {
+            Self::Debian
+        } else if is(&["fedora", "rhel", "centos"]) {
+            Self::RedHat
+        } else if is(&["suse", "sles", "opensuse"]) {
+            Self::Suse
+        } else {
+            Self::Other
+        }
+    }
+
+    /// How to add parameters to the boot command line.
+    pub fn add_boot_parameters(self, parameters: &str) -> String {
+        match self {
+            Self::Debian => {
+                format!("add `{parameters}` to GRUB_CMDLINE_LINUX in /etc/default/grub, then: update-grub && reboot")
+            }
+            Self::RedHat => format!("grubby --update-kernel=ALL --args=\"{parameters}\" && reboot"),
+            Self::Suse => format!("update-bootloader --add-option \"{parameters}\" && reboot"),
+            Self::Other => format!("add `{parameters}` to the kernel's command line in the boot loader, then reboot"),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! How files of configuration are found and read: what is not there says nothing, what may not be read is an error.
+
+use model::Unread;
+
+use super::Setting;
+use host::{Source, parse};
+
+/// A machine without `/etc` is a capture without its configuration: then nothing can be said about it.
+pub(super) fn has_configuration(source: &Source) -> Result<(), Unread> {
+    source.list("/etc").into_result().map(drop)
+}
+
+/// The names in a directory of configuration; one that is not there holds none.
+pub(super) fn listed(source: &Source, directory: &str) -> Result<Vec<String>, Unread> {
+    Ok(source.list(directory).if_present()?.unwrap_or_default())
+}
+
+/// A file of configuration; one that is not there says nothing. Bytes that are not UTF-8 are in comments, if anywhere.
+pub(super) fn content(source: &Source, path: &str) -> Result<Option<String>, Unread> {
+    let bytes = source.bytes(path).if_present()?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Files whose names end in `.conf`, as name and path; a file hides those of its name in later directories.
+pub(super) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Unread> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for directory in directories.iter().map(AsRef::as_ref) {
+        for name in listed(source, directory)? {
+            if name.ends_with(".conf") && found.iter().all(|(known, _)| *known != name) {
+                let path = format!("{directory}/{name}");
+                found.push((name, path));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What is taken of the lines of all files that are there, in their order.
+pub(super) fn taken<T>(
+    source: &Source,
+    paths: impl IntoIterator<Item = String>,
+    comment: &'static [char],
+    take: impl Fn(&Line<'_>) -> Option<T>,
+) -> Result<Vec<T>, Unread> {
+    let mut all = Vec::new();
+    for path in paths {
+        let text = content(source, &path)?.unwrap_or_default();
+        all.extend(said(&path, &text, comment).filter_map(|line| take(&line)));
+    }
+    Ok(all)
+}
+
+/// A line that says something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    path: &'a str,
+    /// Counted from 1.
+    number: usize,
+    /// Without the white space around it.
+    pub(super) text: &'a str,
+}
+
+/// The lines of a file that are neither empty nor comments.
+pub(super) fn said<'a>(
+    path: &'a str,
+    text: &'a str,
+    comment: &'static [char],
+) -> impl Iterator<Item = Line<'a>> + Clone {
+    (1..)
+        .zip(text.lines().map(str::trim))
+        .filter(move |(_, text)| !text.is_empty() && !text.starts_with(comment))
+        .map(move |(number, text)| Line { path, number, text })
+}
+
+impl<'a> Line<'a> {
+    /// `FILE:LINE`.
+    pub(super) fn place(&self) -> String {
+        format!("{}:{}", self.path, self.number)
+    }
+
+    /// Name and value of `name = value`.
+    pub(super) fn pair(&self) -> Option<(&'a str, &'a str)> {
+        let (name, value) = self.text.split_once('=')?;
+        Some((name.trim(), value.trim()))
+    }
+
+    /// A setting that the line makes.
+    pub(super) fn setting(&self, name: impl Into<String>, value: impl Into<String>) -> Setting {
+        Setting {
+            place: self.place(),
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+
+    /// The error that it is not of the form wanted.
+    pub(super) fn garbled(&self, wanted: &str) -> Unread {
+        parse::garbled(self.path, self.number - 1, "", wanted, self.text)
+    }
+}

@@ -1,0 +1,75 @@
+//! A Java command line, or a file of options for one.
+
+use model::Unread;
+
+use super::garbled::empty;
+use super::kind::is_java;
+use super::shell;
+use crate::Jvm;
+use host::{Snapshot, Source, Tree};
+
+/// The options of a Java virtual machine to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Java {
+    /// The file.
+    pub path: String,
+    /// Its words, the program first.
+    pub arguments: Vec<String>,
+    /// What they mean for pages.
+    pub jvm: Jvm,
+}
+
+impl Java {
+    /// The first argument that begins so, as written.
+    pub fn argument(&self, prefix: &str) -> Option<&str> {
+        self.arguments
+            .iter()
+            .map(String::as_str)
+            .find(|argument| argument.starts_with(prefix))
+    }
+}
+
+pub(super) fn parse(path: &str, text: &str) -> Result<Java, Unread> {
+    let arguments = if shell::starts(text, is_java) {
+        shell::words(path, text, is_java)?
+    } else {
+        options(text)
+    };
+    let jvm = jvm(&arguments).ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))?;
+    Ok(Java {
+        path: path.to_owned(),
+        arguments,
+        jvm,
+    })
+}
+
+/// `jvm.options` of Elasticsearch, Kafka and others: an option on each line, after `VERSIONS:` if it is not for all.
+fn options(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let option = |line: &str| {
+        line.split_once(":-")
+            .filter(|(versions, _)| is_range(versions))
+            .map(|(_, rest)| format!("-{rest}"))
+    };
+    let words = lines.flat_map(|line| match option(line) {
+        Some(option) => vec![option],
+        None => line.split_whitespace().map(str::to_owned).collect(),
+    });
+    std::iter::once("java".to_owned()).chain(words).collect()
+}
+
+fn is_range(versions: &str) -> bool {
+    !versions.is_empty() && versions.chars().all(|c| c.is_ascii_digit() || c == '-')
+}
+
+/// As a process of that command line would be read: one reader of options, live and here.
+fn jvm(arguments: &[String]) -> Option<Jvm> {
+    let command: String = arguments.iter().skip(1).map(|word| format!("{word}\0")).collect();
+    let tree = Tree::new()
+        .file("/proc/2/status", "Name:\tjava\nPPid:\t1\nVmRSS:\t1 kB\n")
+        .file("/proc/2/cmdline", format!("java\0{command}"))
+        .file("/proc/2/environ", "");
+    let source = Source::from_tree("a command line", tree);
+    let found = crate::programs(&source, &Snapshot::take(&source));
+    found.known()?.first()?.jvm().ok().flatten().cloned()
+}

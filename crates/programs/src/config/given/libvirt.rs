@@ -1,0 +1,88 @@
+//! Domain XML of libvirt: memory, and the pages that are to back it (libvirt.org/formatdomain.html).
+
+use model::{Bytes, Cause, Unread};
+use roxmltree::{Document, Node};
+
+use super::garbled::{empty, garbled};
+use super::guest::{Backing, Guest};
+
+pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
+    let document = Document::parse(text).map_err(|error| {
+        let place = format!("{path}:{}", error.pos().row);
+        Unread::new(Cause::Garbled, place, error.to_string())
+    })?;
+    let domain = document.descendants().find(|node| node.has_tag_name("domain"));
+    let domain = domain.ok_or_else(|| empty(path, "no <domain> is in it"))?;
+    let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row as usize;
+    let memory = child(domain, "memory").ok_or_else(|| empty(path, "the <domain> has no <memory>"))?;
+    let bytes = |node: Node<'_, '_>, number: &str| {
+        sized(node, number).ok_or_else(|| garbled(path, line(node), number, "a size with a unit that libvirt knows"))
+    };
+    let total = bytes(memory, memory.text().unwrap_or_default())?;
+    let backing = child(domain, "memoryBacking");
+    let pages = backing.and_then(|backing| child(backing, "hugepages"));
+    let mut sizes = Vec::new();
+    for page in pages.iter().flat_map(Node::children) {
+        if !page.has_tag_name("page") {
+            continue;
+        }
+        let size = bytes(page, page.attribute("size").unwrap_or_default())?;
+        sizes.push((size, page.attribute("nodeset").map(str::to_owned)));
+    }
+    let mut cells = Vec::new();
+    for cell in domain.descendants().filter(|node| node.has_tag_name("cell")) {
+        if let Some(memory) = cell.attribute("memory") {
+            cells.push((cell.attribute("id").unwrap_or("0").to_owned(), bytes(cell, memory)?));
+        }
+    }
+    if cells.is_empty() {
+        cells.push(("0".to_owned(), total));
+    }
+    let of_cell = |(id, size): (String, Bytes)| (size, pages.map_or(Backing::Any, |_| page_of(&sizes, &id)));
+    Ok(Guest {
+        place: format!("{path}:{}", line(pages.or(backing).unwrap_or(memory))),
+        name: child(domain, "name")
+            .and_then(|name| name.text())
+            .unwrap_or("the guest")
+            .to_owned(),
+        memory: cells.into_iter().map(of_cell).collect(),
+        unreserved: false,
+        prealloc: backing
+            .and_then(|backing| child(backing, "allocation"))
+            .is_some_and(|allocation| allocation.attribute("mode") == Some("immediate")),
+    })
+}
+
+fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
+    node.children().find(|child| child.has_tag_name(name))
+}
+
+/// `<memory unit='GiB'>4</memory>`; without a unit it is KiB.
+fn sized(node: Node<'_, '_>, number: &str) -> Option<Bytes> {
+    let number: u64 = number.trim().parse().ok()?;
+    let unit: u64 = match node.attribute("unit").unwrap_or("KiB") {
+        "b" | "bytes" => 1,
+        "KB" => 1000,
+        "k" | "K" | "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "M" | "MiB" => 1 << 20,
+        "GB" => 1_000_000_000,
+        "G" | "GiB" => 1 << 30,
+        "TB" => 1_000_000_000_000,
+        "T" | "TiB" => 1 << 40,
+        _ => return None,
+    };
+    number.checked_mul(unit).map(Bytes)
+}
+
+/// The page size for a cell: that of its nodeset, else that without one, else the host's default.
+fn page_of(sizes: &[(Bytes, Option<String>)], cell: &str) -> Backing {
+    let named = |nodes: &String| {
+        nodes
+            .parse::<host::CpuList>()
+            .is_ok_and(|list| cell.parse().is_ok_and(|id| list.contains(id)))
+    };
+    let own = sizes.iter().find(|(_, nodes)| nodes.as_ref().is_some_and(named));
+    let other = || sizes.iter().find(|(_, nodes)| nodes.is_none());
+    Backing::Hugetlb(own.or_else(other).map(|(size, _)| *size))
+}

@@ -1,0 +1,204 @@
+//! Pods of Kubernetes: what their containers ask of hugetlb pages, and which volumes bring them.
+
+use model::{Bytes, Unread};
+
+use super::garbled::{empty, garbled};
+use super::yaml::{self, Node};
+use crate::config::Setting;
+use host::parse;
+
+/// A pod, or the template of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// `FILE:LINE` of its specification.
+    pub place: String,
+    /// Its name, or that of what makes it.
+    pub name: String,
+    /// Its containers, those that run first included.
+    pub containers: Vec<Container>,
+    /// Volumes of hugetlbfs.
+    pub volumes: Vec<Volume>,
+}
+
+/// A container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// Its name.
+    pub name: String,
+    /// `resources.requests`.
+    pub requests: Vec<Quantity>,
+    /// `resources.limits`.
+    pub limits: Vec<Quantity>,
+    /// Volumes that it mounts, by name.
+    pub mounts: Vec<String>,
+    /// Its environment, as far as it is written there.
+    pub environment: Vec<Setting>,
+}
+
+/// So much of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// `memory`, `hugepages-2Mi`, ...
+    pub resource: String,
+    /// As written.
+    pub written: String,
+    /// In units of the resource: bytes of memory. Parts of a unit (`500m` of a CPU) are left out.
+    pub amount: u64,
+}
+
+/// A volume on hugetlbfs: `emptyDir: {medium: HugePages-2Mi}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// Its name.
+    pub name: String,
+    /// `HugePages`, `HugePages-2Mi`, ...
+    pub medium: String,
+}
+
+impl Quantity {
+    /// The page size of a hugetlb resource.
+    pub fn page(&self) -> Option<Bytes> {
+        amount(self.resource.strip_prefix("hugepages-")?).map(Bytes)
+    }
+}
+
+impl Volume {
+    /// The page size that it names.
+    pub fn page(&self) -> Option<Bytes> {
+        amount(self.medium.strip_prefix("HugePages-")?).map(Bytes)
+    }
+}
+
+impl Container {
+    /// Bytes of hugetlb pages by size: limits, and requests where there is none.
+    pub fn hugetlb(&self) -> Vec<(Bytes, &Quantity)> {
+        let limited = |asked: &&Quantity| self.limits.iter().any(|limit| limit.resource == asked.resource);
+        let requests = self.requests.iter().filter(|asked| !limited(asked));
+        let all = self.limits.iter().chain(requests);
+        all.filter_map(|quantity| Some((quantity.page()?, quantity))).collect()
+    }
+}
+
+pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Pod>, Unread> {
+    let mut pods = Vec::new();
+    for document in yaml::documents(path, text)? {
+        let items = document.get("items").map_or(&[][..], Node::items);
+        for object in std::iter::once(&document).chain(items) {
+            if let Some(spec) = spec(object) {
+                pods.push(pod(path, object, spec)?);
+            }
+        }
+    }
+    if pods.is_empty() {
+        return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
+    }
+    Ok(pods)
+}
+
+/// Where the containers are: in a pod, in a template of one, in a template of a job.
+fn spec(object: &Node) -> Option<&Node> {
+    const PATHS: [&[&str]; 3] = [
+        &["spec", "jobTemplate", "spec", "template", "spec"],
+        &["spec", "template", "spec"],
+        &["spec"],
+    ];
+    let specs = PATHS.iter().filter_map(|path| object.at(path));
+    specs.into_iter().find(|spec| spec.get("containers").is_some())
+}
+
+fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread> {
+    let lists = ["initContainers", "containers"].map(|key| spec.get(key).map_or(&[][..], Node::items));
+    let containers: Result<Vec<_>, _> = lists.concat().iter().map(|node| container(path, node)).collect();
+    let volumes = spec.get("volumes").map_or(&[][..], Node::items);
+    Ok(Pod {
+        place: format!("{path}:{}", spec.line),
+        name: named(object.get("metadata").unwrap_or(object)),
+        containers: containers?,
+        volumes: volumes.iter().filter_map(|node| volume(path, node)).collect(),
+    })
+}
+
+fn named(node: &Node) -> String {
+    let name = node.get("name").and_then(Node::text);
+    name.unwrap_or("without a name").to_owned()
+}
+
+fn container(path: &str, node: &Node) -> Result<Container, Unread> {
+    let mounts = node.get("volumeMounts").map_or(&[][..], Node::items);
+    let variables = node.get("env").map_or(&[][..], Node::items);
+    Ok(Container {
+        place: format!("{path}:{}", node.line),
+        name: named(node),
+        requests: quantities(path, node.at(&["resources", "requests"]))?,
+        limits: quantities(path, node.at(&["resources", "limits"]))?,
+        mounts: mounts.iter().map(named).collect(),
+        environment: variables.iter().filter_map(|node| variable(path, node)).collect(),
+    })
+}
+
+fn variable(path: &str, node: &Node) -> Option<Setting> {
+    Some(Setting {
+        place: format!("{path}:{}", node.line),
+        name: node.get("name")?.text()?.to_owned(),
+        value: node.get("value")?.text()?.to_owned(),
+    })
+}
+
+fn volume(path: &str, node: &Node) -> Option<Volume> {
+    let medium = node.at(&["emptyDir", "medium"])?;
+    let text = medium.text()?;
+    text.starts_with("HugePages").then(|| Volume {
+        place: format!("{path}:{}", medium.line),
+        name: named(node),
+        medium: text.to_owned(),
+    })
+}
+
+fn quantities(path: &str, node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
+    let entries = node.map_or(&[][..], Node::entries);
+    let quantity = |(resource, node): &(String, Node)| {
+        let written = node.text().unwrap_or_default();
+        let known = amount(written).ok_or_else(|| garbled(path, node.line, written, "a quantity such as 512Mi"));
+        Ok(Quantity {
+            place: format!("{path}:{}", node.line),
+            resource: resource.clone(),
+            written: written.to_owned(),
+            amount: known?,
+        })
+    };
+    entries.iter().map(quantity).collect()
+}
+
+/// Suffixes of quantities, binary and decimal.
+const SUFFIXES: [(&str, u64); 11] = [
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
+    ("Ti", 1 << 40),
+    ("Pi", 1 << 50),
+    ("k", 1000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("T", 1_000_000_000_000),
+    ("P", 1_000_000_000_000_000),
+    ("", 1),
+];
+
+/// `2Gi`, `512Mi`, `1.5G`, `250m`, `100`.
+fn amount(text: &str) -> Option<u64> {
+    if let Some(milli) = text.strip_suffix('m') {
+        return milli.parse::<u64>().ok().map(|milli| milli / 1000);
+    }
+    let (suffix, unit) = SUFFIXES.into_iter().find(|(suffix, _)| text.ends_with(suffix))?;
+    let number = text.strip_suffix(suffix)?;
+    match number.parse::<u64>() {
+        Ok(whole) => whole.checked_mul(unit),
+        Err(_) => Some((parse::amount(number)? * unit as f64) as u64),
+    }
+}

@@ -1,0 +1,282 @@
+//! Every kind of file: what is read, what is garbled and where, and that nothing makes a reader panic.
+
+use model::Bytes;
+use proptest::prelude::*;
+
+use super::{Backing, FileKind, Given, GivenError};
+use crate::Limit;
+
+fn given(files: &[(&str, &str)]) -> Given {
+    let mut given = Given::default();
+    for (path, text) in files {
+        given
+            .add(path, text.as_bytes(), None)
+            .unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    given
+}
+
+fn kind(path: &str, text: &str) -> FileKind {
+    FileKind::of(path, text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const DOMAIN: &str = "<?xml version='1.0'?>\n<domain type='kvm'>\n <name>db</name>\n <memory unit='GiB'>8</memory>\n <memoryBacking>\n  \
+                      <hugepages>\n   <page size='1' unit='G' nodeset='1'/>\n   <page size='2' unit='M'/>\n  </hugepages>\n  \
+                      <allocation mode='immediate'/>\n </memoryBacking>\n <cpu><numa>\n  <cell id='0' memory='4' unit='GiB'/>\n  \
+                      <cell id='1' memory='4' unit='GiB'/>\n </numa></cpu>\n</domain>\n";
+const POD: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: db\nspec:\n  template:\n    spec:\n      containers:\n      - name: pg\n        \
+                   env:\n        - name: GLIBC_TUNABLES\n          value: glibc.malloc.hugetlb=2\n        volumeMounts:\n        - name: huge\n          \
+                   mountPath: /dev/hugepages\n        resources:\n          requests: {cpu: 500m, hugepages-2Mi: 1Gi}\n          limits: {hugepages-2Mi: 1Gi}\n      \
+                   volumes:\n      - name: huge\n        emptyDir: {medium: HugePages-2Mi}\n";
+
+#[test]
+fn names_and_contents_tell_the_kind() {
+    for (path, kind) in [
+        ("/etc/sysctl.conf", FileKind::Sysctl),
+        ("etc/sysctl.d/60-x.conf", FileKind::Sysctl),
+        ("/proc/cmdline", FileKind::Cmdline),
+        ("/etc/default/grub", FileKind::Cmdline),
+        ("/etc/security/limits.d/9.conf", FileKind::Limits),
+        ("/etc/systemd/system/db.service", FileKind::Unit),
+        ("/etc/systemd/system/db.service.d/10.conf", FileKind::Unit),
+        ("config/jvm.options", FileKind::Java),
+        ("postgresql.auto.conf", FileKind::Postgres),
+        ("/etc/my.cnf", FileKind::Mysql),
+        ("db.vmx", FileKind::Vmware),
+    ] {
+        assert_eq!(self::kind(path, ""), kind, "{path}");
+    }
+    for (text, kind) in [
+        ("vm.nr_hugepages = 5\n", FileKind::Sysctl),
+        ("BOOT_IMAGE=/vmlinuz root=/dev/sda hugepages=4", FileKind::Cmdline),
+        ("oracle soft memlock unlimited\n", FileKind::Limits),
+        ("[Unit]\nX=1\n[Service]\nLimitMEMLOCK=1\n", FileKind::Unit),
+        ("#!/bin/sh\nexec /opt/jdk/bin/java -Xmx1g Main\n", FileKind::Java),
+        ("java\0-Xmx1g\0Main\0", FileKind::Java),
+        ("#shared_buffers = 1GB\n", FileKind::Postgres),
+        ("[mysqld]\nlarge-pages\n", FileKind::Mysql),
+        (POD, FileKind::Pod),
+        (DOMAIN, FileKind::Libvirt),
+        ("taskset -c 1 qemu-system-x86_64 -m 4G\n", FileKind::Qemu),
+        ("/Mem/AllocGuestLargePage = 1\n", FileKind::Vmware),
+    ] {
+        assert_eq!(self::kind("unknown", text), kind, "{text}");
+    }
+}
+
+#[test]
+fn what_could_be_anything_or_two_things_has_to_be_named() {
+    let told = |text: &str| FileKind::of("x.txt", text).expect_err("unsure").to_string();
+    assert!(told("hello\n").contains("neither its name nor its content") && told("").contains("--as sysctl|cmdline|"));
+    let two = told("vm.nr_hugepages = 5\n[mysqld]\n");
+    assert!(two.contains("could be sysctl or mysql"), "{two}");
+    let mut given = Given::default();
+    assert_eq!(
+        given.add("x.txt", b"vm.nr_hugepages = 5\n[mysqld]\n", Some(FileKind::Sysctl)),
+        Ok(FileKind::Sysctl)
+    );
+    assert_eq!(
+        given
+            .sysctl
+            .number("vm.nr_hugepages")
+            .map(|found| found.map(|(pages, _)| pages)),
+        Ok(Some(5))
+    );
+    assert!("SYSCTL".parse() == Ok(FileKind::Sysctl) && "dns".parse::<FileKind>().is_err());
+}
+
+#[test]
+fn bad_lines_are_named_and_the_others_hold() {
+    let given = given(&[
+        ("sysctl.conf", "# x\nvm.nr_hugepages 5\n-net.ipv4\nvm.swappiness=1\n"),
+        (
+            "limits.conf",
+            "* soft memlock 64\nroot hard memlock lots\nroot memlock 64\n",
+        ),
+        (
+            "db.service",
+            "[Service]\nExecStart=/bin/x \\\n  --flag\nLimitMEMLOCK=much\nUser\n",
+        ),
+        ("postgresql.conf", "shared_buffers = 1GB # x\nhuge_pages 'on'\nport\n"),
+        ("my.cnf", "[client]\n???\n[mysqld]\nlarge-pages\n= 5\n"),
+    ]);
+    let garbled: Vec<&str> = given.garbled.iter().map(|why| why.place.as_str()).collect();
+    let places = [
+        "sysctl.conf:2",
+        "limits.conf:2",
+        "limits.conf:3",
+        "db.service:4",
+        "db.service:5",
+        "postgresql.conf:3",
+        "my.cnf:5",
+    ];
+    assert_eq!(garbled, places);
+    assert_eq!(
+        given.sysctl.last("vm.swappiness").map(|line| line.place.as_str()),
+        Some("sysctl.conf:4")
+    );
+    let value = |settings: &crate::config::Settings, name| settings.last(name).map(|line| line.value.clone());
+    assert_eq!(value(&given.postgres[0].settings, "huge_pages").as_deref(), Some("on"));
+    assert_eq!(
+        value(&given.postgres[0].settings, "shared_buffers").as_deref(),
+        Some("1GB")
+    );
+    assert_eq!(value(&given.mysql[0].settings, "large_pages").as_deref(), Some("ON"));
+}
+
+#[test]
+fn the_command_line_of_the_kernel_stands_alone_or_in_grub() {
+    let line = |path, text| given(&[(path, text)]).boot.remove(0);
+    let alone = line("/proc/cmdline", "quiet hugepagesz=1G hugepages=4\n");
+    assert_eq!((alone.place.as_str(), alone.boot.pools.len()), ("/proc/cmdline:1", 1));
+    let grub = line(
+        "grub",
+        "GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet hugepages=3\"\nGRUB_CMDLINE_LINUX='transparent_hugepage=never'\n",
+    );
+    assert_eq!(
+        (grub.place.as_str(), grub.boot.thp.as_deref()),
+        ("grub:2", Some("never"))
+    );
+    assert_eq!(grub.boot.pools[0].pages.total(), 3);
+    assert_eq!(
+        line("cmdline.txt", "root=/dev/sda hugepagesz=3M hugepages=4")
+            .boot
+            .ignored
+            .len(),
+        2
+    );
+}
+
+#[test]
+fn drop_ins_of_one_service_are_one() {
+    let given = given(&[
+        (
+            "/etc/systemd/system/db.service",
+            "[Service]\nUser=pg\nLimitMEMLOCK=64K\n",
+        ),
+        (
+            "/etc/systemd/system/db.service.d/x.conf",
+            "[Service]\nEnvironment=A=1 \"B=2 3\"\nMemoryTHP=madvise\nLimitMEMLOCK=infinity\n",
+        ),
+    ]);
+    let [service] = &given.services[..] else {
+        panic!("{:?}", given.services)
+    };
+    assert_eq!(
+        service.unit.memlock,
+        Some((Limit::Unlimited, "/etc/systemd/system/db.service.d/x.conf:4".to_owned()))
+    );
+    assert_eq!(service.user.as_ref().map(|user| user.value.as_str()), Some("pg"));
+    let variables: Vec<(&str, &str)> = given
+        .environment()
+        .map(|line| (line.name.as_str(), line.value.as_str()))
+        .collect();
+    assert_eq!(variables, [("A", "1"), ("B", "2 3")]);
+}
+
+#[test]
+fn java_is_read_as_a_process_would_be() {
+    for text in [
+        "# x\nexec /opt/jdk/bin/java -XX:+UseLargePages \\\n  -Xmx4g -jar app.jar\n",
+        "/opt/jdk/bin/java\0-XX:+UseLargePages\0-Xmx4g\0Main\0",
+        "## options\n-XX:+UseLargePages\n17-:-Xmx4g\n",
+        "numactl -m 0 java -XX:+UseLargePages -Xmx4g Main",
+    ] {
+        let java = given(&[("start", text)]).java.remove(0);
+        assert!(
+            java.jvm.large_pages && java.jvm.heap_max == Some(Bytes::gib(4)),
+            "{text:?}: {java:?}"
+        );
+    }
+    let wrong = Given::default().add("start", b"java -Xmx'", None);
+    assert!(
+        matches!(&wrong, Err(GivenError::Garbled(why)) if why.place == "start:1"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn pods_tell_what_their_containers_ask_for() {
+    let given = given(&[("db.yaml", POD)]);
+    let [pod] = &given.pods[..] else {
+        panic!("{:?}", given.pods)
+    };
+    assert_eq!((pod.name.as_str(), pod.place.as_str()), ("db", "db.yaml:8"));
+    let container = &pod.containers[0];
+    let asked: Vec<_> = container
+        .hugetlb()
+        .iter()
+        .map(|(page, quantity)| (*page, quantity.amount))
+        .collect();
+    assert_eq!(asked, [(Bytes::mib(2), 1 << 30)]);
+    assert_eq!(
+        (&container.mounts[..], pod.volumes[0].page()),
+        (&["huge".to_owned()][..], Some(Bytes::mib(2)))
+    );
+    assert_eq!(given.environment().count(), 1);
+    for (text, place) in [
+        ("a: [1\n", "x.yaml"),
+        (
+            "spec:\n  containers:\n  - resources:\n      limits:\n        memory: lots\n",
+            "x.yaml:5",
+        ),
+        ("kind: Service\n", "x.yaml"),
+        (&"- ".repeat(200), "x.yaml"),
+    ] {
+        let wrong = Given::default()
+            .add("x.yaml", text.as_bytes(), Some(FileKind::Pod))
+            .expect_err(text);
+        assert!(wrong.to_string().contains(place), "{wrong}");
+    }
+}
+
+#[test]
+fn guests_of_libvirt_and_qemu() {
+    let libvirt = given(&[("db.xml", DOMAIN)]).guests.remove(0);
+    assert_eq!(
+        (libvirt.name.as_str(), libvirt.place.as_str(), libvirt.prealloc),
+        ("db", "db.xml:6", true)
+    );
+    let pages = [Bytes::mib(2), Bytes::gib(1)].map(|page| (Bytes::gib(4), Backing::Hugetlb(Some(page))));
+    assert_eq!(libvirt.memory, pages);
+    let plain = given(&[("a.xml", "<domain><memory>1048576</memory></domain>")])
+        .guests
+        .remove(0);
+    assert_eq!(plain.memory, [(Bytes::gib(1), Backing::Any)]);
+    let bad = Given::default()
+        .add("a.xml", b"<domain>\n<memory unit='ell'>5</memory></domain>", None)
+        .expect_err("a unit");
+    assert!(bad.to_string().contains("a.xml:2"), "{bad}");
+    let qemu =
+        "qemu-system-x86_64 -m 4G -object memory-backend-memfd,id=m,size=4G,hugetlb=on,hugetlbsize=1G,reserve=off\n";
+    let qemu = given(&[("start.sh", qemu)]).guests.remove(0);
+    assert_eq!(qemu.memory, [(Bytes::gib(4), Backing::Hugetlb(Some(Bytes::gib(1))))]);
+    assert!(qemu.unreserved && !qemu.prealloc);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a file holds, each reader answers, and a garbled line has a place.
+    #[test]
+    fn no_content_upsets_a_reader(
+        which in 0..FileKind::ALL.len(),
+        seed in prop_oneof![Just(POD), Just(DOMAIN), Just("[Service]\nLimitMEMLOCK=1\nEnvironment=\"A=1\"\n"),
+            Just("java -Xmx4g -XX:+UseLargePages 'a b'"), Just("[mysqld]\nlarge-pages=1\n"), Just("huge_pages = 'try'\n")],
+        at: prop::sample::Index,
+        noise in "[ -~\\n\\t\u{0}\u{fe}]{0,12}",
+    ) {
+        let at = at.index(seed.len());
+        let text = format!("{}{noise}{}", &seed[..at], &seed[at..]);
+        let mut given = Given::default();
+        let _ = given.add("x", text.as_bytes(), Some(FileKind::ALL[which]));
+        let _ = FileKind::of("x", &text);
+        prop_assert!(given.garbled.iter().all(|why| why.place.starts_with("x:")), "{:?}", given.garbled);
+    }
+
+    /// Bytes of any kind.
+    #[test]
+    fn no_bytes_upset_a_reader(which in 0..FileKind::ALL.len(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Given::default().add("x", &bytes, Some(FileKind::ALL[which]));
+    }
+}

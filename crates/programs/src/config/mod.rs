@@ -1,0 +1,95 @@
+//! What was asked for: boot parameters and configuration files, to compare with what the kernel has.
+
+mod accounts;
+mod boot;
+mod distribution;
+mod files;
+pub mod given;
+mod includes;
+mod limits;
+pub mod mysql;
+mod policy;
+pub mod postgres;
+mod settings;
+mod sysctl_files;
+pub(crate) mod unit;
+mod vmware;
+
+#[cfg(test)]
+mod tests;
+
+use model::{Bytes, Reading};
+
+use host::{Snapshot, Source};
+
+pub use accounts::{Accounts, Group};
+pub use boot::{Boot, BootPool, Ignored, IgnoredWhy, PoolRequest};
+pub use distribution::Distribution;
+pub use given::Given;
+pub use host::shm::Segment;
+pub use limits::{LimitLine, memlock_for};
+pub use policy::PolicyLine;
+pub use settings::{Setting, Settings};
+pub use unit::Unit;
+pub use vmware::Vmware;
+
+pub(crate) use boot::memparse;
+use files::listed;
+
+/// Files and boot parameters. Each is there or says why not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The hugetlb part of the boot command line, as the kernel takes it.
+    pub boot: Reading<Boot>,
+    /// `/etc/sysctl.conf` and the `sysctl.d` directories.
+    pub sysctl: Reading<Settings>,
+    /// `/etc/security/limits.conf` and `limits.d`.
+    pub limits: Reading<Vec<LimitLine>>,
+    /// Everything that sets the THP policy at boot.
+    pub thp_policy: Reading<Vec<PolicyLine>>,
+    /// Users and groups.
+    pub accounts: Reading<Accounts>,
+    /// The family of distributions, as far as commands differ.
+    pub distribution: Reading<Distribution>,
+    /// System V shared memory segments.
+    pub segments: Reading<Vec<Segment>>,
+    /// Files in hugetlbfs mounts, as paths.
+    pub hugetlb_files: Reading<Vec<String>>,
+}
+
+impl Config {
+    /// Reads everything once. The snapshot has the page sizes for which the kernel has pools.
+    pub fn read(source: &Source, snapshot: &Snapshot) -> Self {
+        let pools = snapshot.pools.known();
+        let sizes: Option<Vec<Bytes>> = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
+        Self {
+            boot: source
+                .line("/proc/cmdline")
+                .map(|line| Boot::parse(&line, sizes.as_deref())),
+            sysctl: sysctl_files::read(source).into(),
+            limits: limits::read(source).into(),
+            thp_policy: policy::read(source).into(),
+            accounts: Accounts::read(source),
+            distribution: Distribution::read(source),
+            segments: host::shm::read(source),
+            hugetlb_files: hugetlb_files(source),
+        }
+    }
+}
+
+/// The files below every hugetlbfs mount, one level of directories deep.
+fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
+    host::snapshot::mounts::all(source).and_then(|mounts| {
+        let mut files = Vec::new();
+        for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {
+            for name in listed(source, &mount.target)? {
+                let path = format!("{}/{name}", mount.target);
+                match source.list(&path) {
+                    Reading::Known(inner) => files.extend(inner.iter().map(|name| format!("{path}/{name}"))),
+                    Reading::Unread(_) => files.push(path),
+                }
+            }
+        }
+        Ok(files)
+    })
+}

@@ -1,0 +1,261 @@
+//! Option files of MySQL and MariaDB: what the groups of the server say, in a file and in those that it includes.
+
+use model::{Cause, Reading, Unread};
+
+use super::files::{Line, said};
+use super::includes::{Files, Include, Reader};
+use super::{Setting, Settings};
+use host::Source;
+
+/// Those that a server reads, in this order, without the files of one user.
+const FILES: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
+
+/// What an option file says to the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Names with underscores; `name` alone is `ON`. The last one of a name holds.
+    pub settings: Settings,
+    /// Is there a group that MariaDB alone reads?
+    pub names_mariadb: bool,
+}
+
+/// The file that a server's arguments name, or the first that is there; `None` without any. `root` is the server's own root directory.
+pub fn option_file(source: &Source, root: &str, arguments: &[String]) -> Option<String> {
+    let is_there = |file: &&str| source.text(&format!("{root}{file}")).known().is_some();
+    let found = || FILES.into_iter().find(is_there);
+    named(arguments).or_else(found).map(str::to_owned)
+}
+
+fn named(arguments: &[String]) -> Option<&str> {
+    arguments.iter().find_map(|word| word.strip_prefix("--defaults-file="))
+}
+
+impl Options {
+    /// A file with all that it includes, below `root`.
+    ///
+    /// # Errors
+    /// If it is not there, or one of its files may not be read.
+    pub fn read(source: &Source, root: &str, file: &str) -> Result<Self, Unread> {
+        let mut groups = Groups::default();
+        match Files::below(source, root).read(file, &mut groups)? {
+            true => Ok(groups.options),
+            false => Err(Unread::new(Cause::Absent, file, "there is no such file")),
+        }
+    }
+
+    /// A text alone; what it includes is not there.
+    pub fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Self {
+        let mut groups = Groups::default();
+        groups.begin(0);
+        for line in said(path, text, Groups::COMMENT) {
+            groups.line(0, line);
+        }
+        bad.append(&mut groups.bad);
+        groups.options
+    }
+}
+
+/// A file begins in no group, and the one that includes it goes on in its own.
+#[derive(Default)]
+struct Groups {
+    /// By depth: is the group one of the server's?
+    are_ours: Vec<bool>,
+    options: Options,
+    bad: Vec<Unread>,
+}
+
+impl Reader for Groups {
+    const COMMENT: &'static [char] = &['#', ';'];
+
+    fn begin(&mut self, depth: usize) {
+        self.are_ours.truncate(depth);
+        self.are_ours.push(false);
+    }
+
+    fn line(&mut self, depth: usize, line: Line<'_>) -> Option<Include> {
+        self.are_ours.truncate(depth + 1);
+        if let Some(order) = line.text.strip_prefix('!') {
+            return include(order);
+        }
+        match line.text.strip_prefix('[').map(|group| group.split_once(']')) {
+            Some(Some((name, _))) => {
+                self.are_ours[depth] = is_of_the_server(name.trim());
+                self.options.names_mariadb |= name.trim().starts_with("mariadb");
+            }
+            Some(None) => self.bad.push(line.garbled("`[group]`")),
+            None if self.are_ours[depth] => match pair(line.text) {
+                Some((name, value)) => self.options.settings.0.push(line.setting(name, value)),
+                None => self.bad.push(line.garbled("`name` or `name = value`")),
+            },
+            None => {}
+        }
+        None
+    }
+}
+
+fn include(order: &str) -> Option<Include> {
+    let (order, path) = order.split_once(char::is_whitespace)?;
+    let path = path.trim().to_owned();
+    match order {
+        "include" => Some(Include::File(path)),
+        "includedir" => Some(Include::Directory(path, ".cnf")),
+        _ => None,
+    }
+}
+
+/// `mysqld`, `mysqld-8.0`, `mariadb-10.11`; not `mysqldump`, and not `mysqld_safe`.
+fn is_of_the_server(group: &str) -> bool {
+    let versioned = ["mysqld", "mariadb", "mariadbd"];
+    let is_version =
+        |rest: &str| rest.is_empty() || rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit());
+    ["server", "client-server"].contains(&group)
+        || versioned
+            .iter()
+            .any(|name| group.strip_prefix(name).is_some_and(is_version))
+}
+
+fn pair(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
+    let name = name.trim().replace('-', "_").to_ascii_lowercase();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+    let value = value.split(" #").next()?.trim().trim_matches(['"', '\'']);
+    // An option that the server may not know is written so, lest it refuse to start.
+    let name = name.strip_prefix("loose_").map_or(name.clone(), str::to_owned);
+    let (name, value) = match name.strip_prefix("skip_") {
+        Some(option) => (option.to_owned(), "OFF"),
+        None => (name, value),
+    };
+    is_name.then(|| (name, value.to_owned()))
+}
+
+/// Is a switch on?
+pub fn is_on(value: &str) -> bool {
+    !matches!(value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE")
+}
+
+/// `large-pages` among a server's arguments, or else in its option files, the last of which wins.
+/// `typed_in` is the place of the arguments.
+pub(crate) fn large_pages(
+    source: &Source,
+    root: &str,
+    (arguments, typed_in): (&[String], &str),
+) -> Reading<Option<Setting>> {
+    let typed = arguments.iter().rev().filter_map(|word| pair(word.strip_prefix("--")?));
+    let mut typed = typed.filter(|(name, _)| name == NAME);
+    if let Some((name, value)) = typed.next() {
+        let place = typed_in.to_owned();
+        return Reading::Known(Some(Setting { place, name, value }));
+    }
+    let files = named(arguments).map_or_else(|| FILES.to_vec(), |named| vec![named]);
+    let mut last = None;
+    for file in files {
+        match Options::read(source, root, file) {
+            Ok(options) => last = options.settings.last(NAME).cloned().or(last),
+            Err(why) if why.unread == Cause::Absent => {}
+            Err(why) => return Reading::Unread(why),
+        }
+    }
+    Reading::Known(last)
+}
+
+const NAME: &str = "large_pages";
+
+#[cfg(test)]
+mod tests {
+    use model::Cause;
+
+    use super::{Options, large_pages, option_file};
+    use host::{Source, Tree};
+
+    fn debian() -> Tree {
+        Tree::new()
+            .file(
+                "/etc/mysql/my.cnf",
+                "[client-server]\nsocket = /run/s\n[mysqld]\n!includedir /etc/mysql/conf.d/\nport = 1\n",
+            )
+            .file(
+                "/etc/mysql/conf.d/b.cnf",
+                "[mysqld_safe]\nnice = 1\n[mysqldump]\nquick\n[mysqld-8.0]\ninnodb-buffer-pool-size = 8G # most\n",
+            )
+            .file(
+                "/etc/mysql/conf.d/a.cnf",
+                "port = 7\n[server]\ninnodb_buffer_pool_size = 1G\n!include /etc/more\n",
+            )
+            .file("/etc/mysql/conf.d/c.txt", "[mysqld]\nport = 9\n")
+            .file("/etc/more", "[mariadb-10.11]\nskip-large-pages\n")
+    }
+
+    fn last(options: &Options, name: &str) -> Option<(String, String)> {
+        let setting = options.settings.last(name)?;
+        Some((setting.value.clone(), setting.place.clone()))
+    }
+
+    #[test]
+    fn included_files_are_read_in_place_and_in_order_and_groups_of_other_programs_are_not() {
+        let options = Options::read(&Source::from_tree("made", debian()), "", "/etc/mysql/my.cnf").expect("readable");
+        let at = |value: &str, place: &str| Some((value.to_owned(), place.to_owned()));
+        assert_eq!(
+            last(&options, "innodb_buffer_pool_size"),
+            at("8G", "/etc/mysql/conf.d/b.cnf:6")
+        );
+        assert_eq!(last(&options, "large_pages"), at("OFF", "/etc/more:2"));
+        assert_eq!(
+            last(&options, "port"),
+            at("1", "/etc/mysql/my.cnf:5"),
+            "its own group goes on"
+        );
+        assert_eq!((last(&options, "quick"), last(&options, "nice")), (None, None));
+        assert!(options.names_mariadb);
+    }
+
+    #[test]
+    fn files_that_include_each_other_end_and_a_missing_one_is_none() {
+        let tree = Tree::new().file(
+            "/a.cnf",
+            "[mysqld]\nport = 3\n!include /a.cnf\n!includedir /nowhere\n!include /nowhere\n",
+        );
+        let source = Source::from_tree("made", tree);
+        let options = Options::read(&source, "", "/a.cnf").expect("readable");
+        assert_eq!(options.settings.iter().count(), 1 + super::super::includes::DEEPEST);
+        // What would cost too much to read is an error, and no part of it.
+        let many = |count: usize| {
+            let text = format!("[mysqld]\n{}!include /last.cnf\n", "!include /nowhere\n".repeat(count));
+            let tree = Tree::new()
+                .file("/a.cnf", text)
+                .file("/last.cnf", "[mysqld]\nport = 3\n");
+            Options::read(&Source::from_tree("made", tree), "", "/a.cnf")
+        };
+        assert!(many(100).is_ok_and(|options| last(&options, "port").is_some()));
+        assert_eq!(many(1000).map_err(|why| why.unread), Err(Cause::Failed));
+        let missing = Options::read(&source, "", "/b.cnf").expect_err("nowhere");
+        assert_eq!((missing.unread, missing.place.as_str()), (Cause::Absent, "/b.cnf"));
+    }
+
+    #[test]
+    fn arguments_win_over_the_files_of_the_server_s_own_root() {
+        let tree = Tree::new().file("/proc/7/root/etc/my.cnf", "[mysqld]\nlarge-pages\n");
+        let source = Source::from_tree("made", tree);
+        let of = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let found = large_pages(&source, "/proc/7/root", (&words, "cmdline"));
+            found
+                .known()
+                .cloned()
+                .flatten()
+                .map(|setting| (setting.value, setting.place))
+        };
+        let pair = |value: &str, place: &str| Some((value.to_owned(), place.to_owned()));
+        assert_eq!(of(&["mysqld"]), pair("ON", "/etc/my.cnf:2"));
+        assert_eq!(of(&["mysqld", "--large-pages=0"]), pair("0", "cmdline"));
+        assert_eq!(of(&["mysqld", "--skip-large-pages"]), pair("OFF", "cmdline"));
+        let both = Tree::new()
+            .file("/etc/my.cnf", "[mysqld]\nlarge-pages\n")
+            .file("/etc/mysql/my.cnf", "[mysqld]\nlarge-pages = 0\n");
+        let last = large_pages(&Source::from_tree("made", both), "", (&[], "cmdline"));
+        let place = last.known().and_then(|last| Some(last.as_ref()?.place.as_str()));
+        assert_eq!(place, Some("/etc/mysql/my.cnf:2"));
+        assert_eq!(option_file(&source, "", &[]), None);
+        let named = ["mysqld".to_owned(), "--defaults-file=/x".to_owned()];
+        assert_eq!(option_file(&source, "", &named).as_deref(), Some("/x"));
+    }
+}

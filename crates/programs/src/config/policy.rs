@@ -1,0 +1,127 @@
+//! Everything that sets the THP policy at boot: several of these on one machine may disagree.
+
+use model::Unread;
+
+use super::files::{Line, content, drop_ins, has_configuration, listed, said, taken};
+use host::Source;
+
+const ENABLED: &str = "transparent_hugepage/enabled";
+/// Of units and profiles.
+const COMMENT: &[char] = &['#', ';'];
+const TMPFILES: [&str; 3] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"];
+const UNITS: &str = "/etc/systemd/system";
+const TUNED: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
+
+/// One place that sets the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyLine {
+    /// `FILE:LINE`, or the boot parameter.
+    pub place: String,
+    /// `always`, `madvise` or `never`.
+    pub value: String,
+}
+
+impl PolicyLine {
+    /// A place and the value that it sets.
+    pub(super) fn new(place: impl Into<String>, value: &str) -> Self {
+        Self {
+            place: place.into(),
+            value: value.trim_matches('"').to_owned(),
+        }
+    }
+}
+
+pub(super) fn read(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    has_configuration(source)?;
+    let mut lines: Vec<PolicyLine> = boot(source)?.into_iter().collect();
+    lines.extend(tmpfiles(source)?);
+    lines.extend(sysfs_conf(source)?);
+    lines.extend(units(source)?);
+    // tuned leaves the policy alone when the command line sets it (plugin_vm).
+    if lines.iter().all(|line| line.place != "/proc/cmdline") {
+        lines.extend(tuned(source)?);
+    }
+    Ok(lines)
+}
+
+fn boot(source: &Source) -> Result<Option<PolicyLine>, Unread> {
+    let line = source.line("/proc/cmdline").into_result()?;
+    let mut values = line
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("transparent_hugepage="));
+    let last = values.next_back();
+    Ok(last.map(|value| PolicyLine::new("/proc/cmdline", value)))
+}
+
+/// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`; a file hides one of its name in a later directory.
+fn tmpfiles(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let paths = drop_ins(source, &TMPFILES)?.into_iter().map(|(_, path)| path);
+    taken(source, paths, &['#'], |line| {
+        let mut words = line.text.split_whitespace();
+        let _ = words.next().filter(|kind| kind.starts_with('w'))?;
+        words.next().filter(|file| file.ends_with(ENABLED))?;
+        Some(PolicyLine::new(line.place(), words.nth(4)?))
+    })
+}
+
+/// `kernel/mm/transparent_hugepage/enabled = never`, of the sysfsutils package.
+fn sysfs_conf(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let drop_ins = listed(source, "/etc/sysfs.d")?
+        .into_iter()
+        .map(|name| format!("/etc/sysfs.d/{name}"));
+    let paths = ["/etc/sysfs.conf".to_owned()].into_iter().chain(drop_ins);
+    taken(source, paths, &['#'], |line| {
+        let (file, value) = line.pair()?;
+        file.ends_with(ENABLED).then(|| PolicyLine::new(line.place(), value))
+    })
+}
+
+/// Units such as `disable-thp.service`, whose command writes to the file.
+fn units(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let named = |name: &String| {
+        let name = name.to_ascii_lowercase();
+        name.ends_with(".service") && (name.contains("thp") || name.contains("huge"))
+    };
+    let names = listed(source, UNITS)?.into_iter().filter(named);
+    let paths = names.map(|name| format!("{UNITS}/{name}"));
+    taken(source, paths, COMMENT, command)
+}
+
+/// Commands of a unit that write the policy.
+pub(super) fn in_unit(path: &str, text: &str) -> Vec<PolicyLine> {
+    said(path, text, COMMENT).filter_map(|line| command(&line)).collect()
+}
+
+fn command(line: &Line<'_>) -> Option<PolicyLine> {
+    let command = line.text.strip_prefix("ExecStart")?;
+    let writes = command.contains(ENABLED) && (command.contains("echo") || command.contains("tee"));
+    let words = ["never", "madvise", "always"];
+    let value = words.into_iter().find(|word| writes && command.contains(word))?;
+    Some(PolicyLine::new(line.place(), value))
+}
+
+/// The active profile and, if that says nothing, the ones it includes.
+fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let active = content(source, "/etc/tuned/active_profile")?.unwrap_or_default();
+    let mut waiting: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
+    let mut visited = Vec::new();
+    while let Some(profile) = waiting.pop() {
+        if visited.contains(&profile) || visited.len() > 16 {
+            continue;
+        }
+        for directory in TUNED {
+            let path = format!("{directory}/{profile}/tuned.conf");
+            let Some(text) = content(source, &path)? else { continue };
+            let mut pairs = said(&path, &text, COMMENT).filter_map(|line| Some((line, line.pair()?)));
+            if let Some((line, (_, value))) = pairs.clone().find(|(_, (key, _))| key.starts_with("transparent_huge")) {
+                return Ok(vec![PolicyLine::new(line.place(), value)]);
+            }
+            if let Some((_, (_, included))) = pairs.find(|(_, (key, _))| *key == "include") {
+                waiting.extend(included.split(',').map(|name| name.trim().to_owned()));
+            }
+            break;
+        }
+        visited.push(profile);
+    }
+    Ok(Vec::new())
+}

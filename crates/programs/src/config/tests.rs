@@ -1,0 +1,191 @@
+//! The order in which files hold, and the boot command line as the kernel reads it.
+
+use model::{Bytes, Cause};
+
+use super::boot::{Boot, IgnoredWhy, PoolRequest};
+use super::{Config, memlock_for, unit};
+use crate::Limit;
+use host::{Snapshot, Source, Tree};
+
+const SIZES: [Bytes; 2] = [Bytes::mib(2), Bytes::gib(1)];
+
+fn boot(line: &str) -> Boot {
+    Boot::parse(line, Some(&SIZES))
+}
+
+fn read(tree: Tree) -> Config {
+    let with_pool =
+        |tree: Tree, size| tree.line(&format!("/sys/kernel/mm/hugepages/hugepages-{size}kB/nr_hugepages"), 0);
+    let source = Source::from_tree("test", with_pool(with_pool(tree, 2048), 1_048_576));
+    Config::read(&source, &Snapshot::take(&source))
+}
+
+fn ignored(line: &str) -> Vec<(String, IgnoredWhy)> {
+    boot(line)
+        .ignored
+        .into_iter()
+        .map(|ignored| (ignored.parameter, ignored.why))
+        .collect()
+}
+
+#[test]
+fn pairs_count_and_a_count_alone_is_of_the_default_size() {
+    let pairs = boot("quiet hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=0:1,1:3");
+    assert_eq!(pairs.pages_of(Bytes::mib(2), None), Some(512));
+    assert_eq!(pairs.pages_of(Bytes::gib(1), None), Some(4));
+    assert_eq!(pairs.pools[1].pages, PoolRequest::ByNode(vec![(0, 1), (1, 3)]));
+    assert!(pairs.is_by_node() && pairs.ignored.is_empty());
+    let alone = boot("hugepages=8");
+    assert_eq!(alone.pages_of(Bytes::mib(2), Some(Bytes::mib(2))), Some(8));
+    assert_eq!(alone.pages_of(Bytes::gib(1), Some(Bytes::mib(2))), None);
+    let default = boot("default_hugepagesz=1G hugepages=2");
+    assert_eq!(default.pages_of(Bytes::gib(1), Some(Bytes::gib(1))), Some(2));
+    let both = boot("default_hugepagesz=1G hugepagesz=1G hugepages=4 hugetlb_cma=4G transparent_hugepage=never");
+    assert_eq!((both.ignored.len(), both.pages_of(Bytes::gib(1), None)), (0, Some(4)));
+    assert_eq!((both.cma.as_deref(), both.thp.as_deref()), (Some("4G"), Some("never")));
+}
+
+#[test]
+fn what_the_kernel_passes_over_says_why() {
+    use IgnoredWhy::{CountTwice, FollowsIgnored, NotACount, SizeTwice, UnsupportedSize};
+    let parameter = |text: &str, why| (text.to_owned(), why);
+    assert_eq!(
+        ignored("hugepagesz=3M hugepages=4"),
+        [
+            parameter("hugepagesz=3M", UnsupportedSize),
+            parameter("hugepages=4", FollowsIgnored)
+        ]
+    );
+    assert_eq!(
+        ignored("hugepages=256 hugepagesz=2M hugepages=512"),
+        [parameter("hugepages=512", CountTwice)]
+    );
+    assert_eq!(
+        ignored("hugepagesz=1G hugepages=1 hugepagesz=1G hugepages=2"),
+        [
+            parameter("hugepagesz=1G", SizeTwice),
+            parameter("hugepages=2", FollowsIgnored)
+        ]
+    );
+    assert_eq!(ignored("hugepages=many"), [parameter("hugepages=many", NotACount)]);
+    assert!(
+        Boot::parse("hugepagesz=3M", None).ignored.is_empty(),
+        "without sizes none is unsupported"
+    );
+}
+
+#[test]
+fn sysctl_files_hold_by_name_and_hide_each_other() {
+    let config = read(
+        Tree::new()
+            .file("/usr/lib/sysctl.d/50-a.conf", "vm.nr_hugepages = 1\n")
+            .file("/usr/lib/sysctl.d/60-b.conf", "vm.nr_hugepages = 2\n")
+            .file(
+                "/etc/sysctl.d/50-a.conf",
+                "; hides the one in /usr\n-vm/nr_hugepages=3\n",
+            )
+            .file("/etc/sysctl.d/README", "vm.nr_hugepages = 9\n"),
+    );
+    let files = config.sysctl.known().expect("files");
+    let values: Vec<&str> = files.all("vm.nr_hugepages").map(|line| line.value.as_str()).collect();
+    assert_eq!(values, ["3", "2"]);
+    assert_eq!(
+        files.last("vm.nr_hugepages").map(|line| line.place.as_str()),
+        Some("/usr/lib/sysctl.d/60-b.conf:1")
+    );
+    let linked = read(
+        Tree::new()
+            .file("/etc/sysctl.conf", "vm.nr_hugepages=7\n")
+            .link("/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf"),
+    );
+    assert_eq!(
+        linked.sysctl.known().map(|files| files.all("vm.nr_hugepages").count()),
+        Some(1)
+    );
+}
+
+#[test]
+fn a_capture_without_its_configuration_is_absent_and_a_denied_file_is_denied() {
+    let cause = |tree| read(tree).sysctl.unread().map(|why| why.unread);
+    assert_eq!(cause(Tree::new().line("/proc/cmdline", "")), Some(Cause::Absent));
+    assert_eq!(cause(Tree::new().denied("/etc/sysctl.d/1.conf")), Some(Cause::Denied));
+    assert_eq!(
+        cause(Tree::new().denied("/etc/sysctl.conf").line("/etc/x", "")),
+        Some(Cause::Denied)
+    );
+    assert_eq!(cause(Tree::new().line("/etc/os-release", "ID=x")), None);
+}
+
+#[test]
+fn the_closest_line_of_limits_conf_holds() {
+    let config = read(
+        Tree::new()
+            .file(
+                "/etc/security/limits.conf",
+                "* soft memlock 64\n@dba - memlock 1024 # x\n",
+            )
+            .file(
+                "/etc/security/limits.d/9.conf",
+                "oracle soft memlock unlimited\noracle hard memlock 5\n",
+            ),
+    );
+    let lines = config.limits.known().expect("limits");
+    let limit = |user: &str, groups: &[&str]| {
+        let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+        memlock_for(lines, user, &groups).map(|(limit, _)| limit)
+    };
+    assert_eq!(limit("oracle", &["dba"]), Some(Limit::Unlimited));
+    assert_eq!(limit("scott", &["dba"]), Some(Limit::Bytes(1 << 20)));
+    assert_eq!(limit("anna", &[]), Some(Limit::Bytes(64 << 10)));
+    assert_eq!(limit("root", &[]), None, "`*` is not for root");
+}
+
+#[test]
+fn drop_ins_hold_over_the_unit_and_templates_have_units_too() {
+    let source = Source::from_tree(
+        "test",
+        Tree::new()
+            .file(
+                "/usr/lib/systemd/system/db@.service",
+                "[Service]\nLimitMEMLOCK=64K\nMemoryTHP=disable\n",
+            )
+            .file(
+                "/etc/systemd/system/db@.service.d/10-x.conf",
+                "[Service]\nLimitMEMLOCK=infinity:infinity\n",
+            ),
+    );
+    let unit = unit::read(&source, "db@15.service");
+    let unit = unit.known().expect("a unit");
+    assert_eq!(unit.memlock.as_ref().map(|(limit, _)| *limit), Some(Limit::Unlimited));
+    assert_eq!(unit.thp.as_ref().map(|(value, _)| value.as_str()), Some("disable"));
+}
+
+#[test]
+fn segments_and_files_of_hugetlbfs_are_listed() {
+    let header = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n";
+    let tree = Tree::new()
+        .file(
+            "/proc/sysvipc/shm",
+            format!("{header}0 32769 1640 4194304 10 11 2 1000 1000 0 0 1 0 1 2097152 0\n"),
+        )
+        .file("/proc/self/mounts", "none /mnt/huge hugetlbfs rw,pagesize=2M 0 0\n")
+        .file("/mnt/huge/rtemap_0", "")
+        .file("/mnt/huge/libvirt/qemu", "");
+    let config = read(tree.clone());
+    let segment = &config.segments.known().expect("segments")[0];
+    assert_eq!(
+        (segment.id, segment.size, segment.attached, segment.creator),
+        (32769, Bytes::mib(4), 2, 10)
+    );
+    assert_eq!(
+        config.hugetlb_files.known().expect("files"),
+        &["/mnt/huge/libvirt/qemu", "/mnt/huge/rtemap_0"]
+    );
+    let garbled = read(tree.file("/proc/sysvipc/shm", format!("{header}x y\n"))).segments;
+    assert!(
+        garbled
+            .unread()
+            .is_some_and(|why| why.to_string().contains("/proc/sysvipc/shm:2: shmid")),
+        "{garbled:?}"
+    );
+}

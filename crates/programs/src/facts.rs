@@ -1,0 +1,126 @@
+//! Small files of one process: status lines, limits, arguments, environment, start time.
+
+use std::collections::BTreeMap;
+
+use model::{Cause, Reading, Unread};
+
+use super::Limit;
+use super::tunables::is_tunable;
+use host::processes::Stat;
+use host::{CpuList, Source, parse};
+
+/// Lines of /proc/PID/status that the accounts of pages do not need.
+pub(super) struct StatusLines {
+    pub(super) parent: Reading<u32>,
+    pub(super) groups: Reading<Vec<u32>>,
+    pub(super) capabilities: Reading<u64>,
+    pub(super) nodes: Reading<CpuList>,
+    pub(super) threads: Reading<u64>,
+}
+
+impl StatusLines {
+    pub(super) fn read(source: &Source, pid: u32) -> Self {
+        let path = format!("/proc/{pid}/status");
+        let text = source
+            .bytes(&path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let field = |key: &str| -> Result<(usize, String), Unread> {
+            let text = text.as_ref().into_result()?;
+            let found = text.lines().enumerate().find_map(|(index, line)| {
+                let (name, value) = line.split_once(':')?;
+                (name == key).then(|| (index, value.trim().to_owned()))
+            });
+            found.ok_or_else(|| Unread::new(Cause::Absent, path.clone(), format!("no {key} line")))
+        };
+        let number = |key: &str| -> Result<u64, Unread> {
+            let (index, value) = field(key)?;
+            parse::value(&path, index, key, "a whole number", &value)
+        };
+        Self {
+            parent: number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0)).into(),
+            groups: groups(field("Gid"), field("Groups")).into(),
+            capabilities: field("CapEff")
+                .and_then(|(index, hex)| {
+                    u64::from_str_radix(&hex, 16)
+                        .map_err(|_| parse::garbled(&path, index, "CapEff", "a set of bits in hex", &hex))
+                })
+                .into(),
+            nodes: field("Mems_allowed_list")
+                .and_then(|(index, list)| parse::value(&path, index, "Mems_allowed_list", "a list of nodes", &list))
+                .into(),
+            threads: number("Threads").into(),
+        }
+    }
+}
+
+/// The effective group is the second number of `Gid`.
+fn groups(gid: Result<(usize, String), Unread>, more: Result<(usize, String), Unread>) -> Result<Vec<u32>, Unread> {
+    let (_, gid) = gid?;
+    let (_, more) = more?;
+    let effective = gid.split_whitespace().nth(1).and_then(|gid| gid.parse().ok());
+    Ok(effective
+        .into_iter()
+        .chain(more.split_whitespace().filter_map(|gid| gid.parse().ok()))
+        .collect())
+}
+
+/// The soft limit of locked memory, from /proc/PID/limits.
+pub(super) fn memlock(source: &Source, pid: u32) -> Reading<Limit> {
+    let path = format!("/proc/{pid}/limits");
+    source.text(&path).and_then(|text| {
+        let absent = || Unread::new(Cause::Absent, path.clone(), "no `Max locked memory` line");
+        let mut lines = text.lines().enumerate();
+        let (index, line) = lines
+            .find(|(_, line)| line.starts_with("Max locked memory"))
+            .ok_or_else(absent)?;
+        let soft = line.split_whitespace().nth(3).unwrap_or_default();
+        match soft {
+            "unlimited" => Ok(Limit::Unlimited),
+            bytes => parse::value(&path, index, "Max locked memory", "bytes or `unlimited`", bytes).map(Limit::Bytes),
+        }
+    })
+}
+
+/// The arguments, as the process shows them.
+pub(super) fn arguments(source: &Source, pid: u32) -> Reading<Vec<String>> {
+    source
+        .bytes(&format!("/proc/{pid}/cmdline"))
+        .map(|bytes| zero_ended(&bytes))
+}
+
+/// The known tunables of its environment.
+pub(super) fn tunables(source: &Source, pid: u32) -> Reading<BTreeMap<String, String>> {
+    source.bytes(&format!("/proc/{pid}/environ")).map(|bytes| {
+        let pair = |entry: String| {
+            let (name, value) = entry.split_once('=')?;
+            is_tunable(name).then(|| (name.to_owned(), value.to_owned()))
+        };
+        zero_ended(&bytes).into_iter().filter_map(pair).collect()
+    })
+}
+
+/// Texts that are separated and ended by zero bytes, as `cmdline` and `environ` have them.
+pub(crate) fn zero_ended(bytes: &[u8]) -> Vec<String> {
+    let whole = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    if whole.is_empty() {
+        return Vec::new();
+    }
+    whole
+        .split(|&byte| byte == 0)
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .collect()
+}
+
+/// Ticks per second of times that the kernel reports to programs; 100 on every architecture but alpha and ia64.
+const TICKS: f64 = 100.0;
+
+/// Seconds from boot to its start.
+pub(super) fn started(source: &Source, pid: u32) -> Reading<f64> {
+    let ticks = Stat::of(source, pid).and_then(|stat| {
+        stat.and_then(|stat| stat.started()).ok_or_else(|| {
+            let place = format!("/proc/{pid}/stat:1");
+            Unread::new(Cause::Garbled, place, "field 22 is not clock ticks since boot")
+        })
+    });
+    ticks.map(|ticks| ticks as f64 / TICKS)
+}

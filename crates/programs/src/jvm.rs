@@ -1,0 +1,190 @@
+//! The page options of a Java virtual machine, in the order in which the JVM applies them.
+
+use model::{Bytes, Collector, Unread};
+
+use super::glibc::pair;
+use super::{Area, Program};
+use host::Source;
+
+/// Which implementation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JvmKind {
+    /// OpenJDK's and Oracle's.
+    #[default]
+    HotSpot,
+    /// Eclipse OpenJ9 and IBM's.
+    OpenJ9,
+    /// Azul's Zing (Prime).
+    Zing,
+}
+
+/// Its options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Jvm {
+    /// Implementation.
+    pub kind: JvmKind,
+    /// Major version, such as 17; unknown without a `release` file or a version in its path.
+    pub version: Option<u32>,
+    /// `-XX:+UseLargePages`, or OpenJ9's `-Xlp`: explicit huge pages are requested.
+    pub large_pages: bool,
+    /// `-XX:+UseTransparentHugePages`.
+    pub transparent: bool,
+    /// `-XX:LargePageSizeInBytes=`, or the size in `-Xlp`.
+    pub page_size: Option<Bytes>,
+    /// `-Xmx`, or `-XX:MaxHeapSize=`.
+    pub heap_max: Option<Bytes>,
+    /// `-XX:+AlwaysPreTouch`.
+    pub pretouch: bool,
+    /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
+    pub shm: bool,
+    /// The garbage collector that an option chooses.
+    pub collector: Option<Collector>,
+    /// `-XX:ReservedCodeCacheSize=`.
+    pub code_cache: Option<Bytes>,
+    /// `-XX:AllocateHeapAt=`: the directory of a file that is the heap.
+    pub heap_at: Option<String>,
+}
+
+/// An empty list of arguments means that it could not be read: a JVM is never started without any.
+pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -> Result<Jvm, Unread> {
+    let arguments = program.arguments.as_ref().into_result()?;
+    if arguments.len() < 2 {
+        let why = "it holds no arguments: they were left out of the capture";
+        return Err(Unread::new(model::Cause::Absent, program.file("cmdline"), why));
+    }
+    let mut jvm = Jvm {
+        kind: areas.map(implementation).unwrap_or_default(),
+        ..Jvm::default()
+    };
+    let variables = program.tunables.known();
+    let variable = |name: &str| variables.and_then(|all| all.get(name)).map_or("", String::as_str);
+    let (before, after) = (
+        ["JAVA_TOOL_OPTIONS", "OPENJ9_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"],
+        "_JAVA_OPTIONS",
+    );
+    for option in before.iter().flat_map(|name| variable(name).split_whitespace()) {
+        jvm.take(option);
+    }
+    options(arguments).for_each(|option| jvm.take(option));
+    variable(after).split_whitespace().for_each(|option| jvm.take(option));
+    jvm.version = version(source, program, areas);
+    Ok(jvm)
+}
+
+/// The arguments that are the machine's own; those of the application follow them.
+pub(crate) fn options(arguments: &[String]) -> impl Iterator<Item = &String> {
+    arguments.iter().skip(1).take_while(|argument| is_option(argument))
+}
+
+/// Options end at the main class, or at the file after `-jar`; class paths are values of the options before them.
+fn is_option(argument: &str) -> bool {
+    argument.starts_with(['-', '@', '/']) || argument.contains(':') || argument.ends_with(".jar")
+}
+
+impl Jvm {
+    fn take(&mut self, option: &str) {
+        match option {
+            "-XX:+UseLargePages" => self.large_pages = true,
+            "-XX:-UseLargePages" => (self.large_pages, self.transparent) = (false, false),
+            "-XX:+UseTransparentHugePages" => self.transparent = true,
+            "-XX:-UseTransparentHugePages" => self.transparent = false,
+            "-XX:+UseSHM" => self.shm = true,
+            "-XX:+AlwaysPreTouch" => self.pretouch = true,
+            "-XX:-AlwaysPreTouch" => self.pretouch = false,
+            _ if Collector::of_option(option).is_some() => self.collector = Collector::of_option(option),
+            _ => self.take_value(option),
+        }
+    }
+
+    fn take_value(&mut self, option: &str) {
+        if let Some(size) = option.strip_prefix("-XX:LargePageSizeInBytes=") {
+            self.page_size = size_of(size);
+        } else if let Some(size) = option.strip_prefix("-XX:ReservedCodeCacheSize=") {
+            self.code_cache = size_of(size);
+        } else if let Some(directory) = option.strip_prefix("-XX:AllocateHeapAt=") {
+            self.heap_at = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
+        } else if let Some(size) = option
+            .strip_prefix("-Xmx")
+            .or_else(|| option.strip_prefix("-XX:MaxHeapSize="))
+        {
+            self.heap_max = size_of(size);
+        } else if let Some(rest) = option.strip_prefix("-Xlp") {
+            let size = rest.split([':', ',']).find_map(|part| part.strip_prefix("pagesize="));
+            let size = size.map_or_else(|| size_of(rest), size_of);
+            // `pagesize=4K` switches huge pages off in OpenJ9.
+            self.large_pages = size.is_none_or(|size| size > Bytes::kib(64));
+            self.shm |= self.large_pages;
+            self.page_size = size;
+        }
+    }
+
+    /// Are explicit huge pages requested, and not THP? (`UseTransparentHugePages` goes first.)
+    pub fn wants_hugetlb(&self) -> bool {
+        self.large_pages && !self.transparent
+    }
+}
+
+/// Sizes as the JVM writes them: `4g`, `512M`, `2048`.
+fn size_of(text: &str) -> Option<Bytes> {
+    crate::config::memparse(text)
+}
+
+fn implementation(areas: &[Area]) -> JvmKind {
+    let mapped = |word: &str| areas.iter().any(|area| area.name.contains(word));
+    if mapped("libj9") {
+        JvmKind::OpenJ9
+    } else if mapped("zing") {
+        JvmKind::Zing
+    } else {
+        JvmKind::HotSpot
+    }
+}
+
+/// The library that is the machine.
+fn library(areas: &[Area]) -> Option<&str> {
+    areas
+        .iter()
+        .map(|area| &*area.name)
+        .find(|name| name.ends_with("/libjvm.so"))
+}
+
+/// The `release` file beside the library, in the process's own root and in the machine's.
+pub(crate) fn release_files(source: &Source, pid: u32, areas: &[Area]) -> Option<Vec<String>> {
+    let (home, _) = library(areas)?.rsplit_once("/lib/")?;
+    let inside = format!("/proc/{pid}/root{home}/release");
+    let outside = source.follows_processes().then(|| format!("{home}/release"));
+    Some([inside].into_iter().chain(outside).collect())
+}
+
+/// From the `release` file, the environment of the official images, or the path's name.
+fn version(source: &Source, program: &Program, areas: Option<&[Area]>) -> Option<u32> {
+    let areas = areas?;
+    let told = release_files(source, program.pid(), areas).and_then(|files| {
+        files
+            .iter()
+            .find_map(|path| source.text(path).known().and_then(|text| in_release(text)))
+    });
+    let variable = || {
+        let value = program.tunables.known()?.get("JAVA_VERSION")?;
+        in_text(value.trim_start_matches("jdk-"))
+    };
+    told.or_else(variable).or_else(|| in_path(library(areas)?))
+}
+
+/// `JAVA_VERSION="17.0.15"`; `1.8.0_392` is 8.
+fn in_release(text: &str) -> Option<u32> {
+    let line = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    in_text(line.trim_matches('"'))
+}
+
+fn in_text(text: &str) -> Option<u32> {
+    let (major, minor) = pair(text.trim_start_matches('v'))?;
+    Some(if major == 1 { minor } else { major })
+}
+
+/// `/usr/lib/jvm/java-17-openjdk-amd64/...`, `/opt/jdk-21.0.2/...`
+fn in_path(path: &str) -> Option<u32> {
+    let after = |word: &str| path.split_once(word).map(|(_, rest)| rest);
+    let rest = after("java-").or_else(|| after("jdk-")).or_else(|| after("jdk"))?;
+    in_text(rest).filter(|version| (6..100).contains(version))
+}

@@ -1,0 +1,227 @@
+//! The programs that use huge pages: what each is, how its own files configure it, what it needs, and what may prevent that.
+//!
+//! Every process gives its status, arguments and known environment variables; only those that could matter are looked
+//! into further, the largest first, within a budget of time.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod allocator;
+pub mod config;
+mod containers;
+pub mod evidence;
+mod facts;
+pub mod gc_log;
+pub(crate) mod glibc;
+pub(crate) mod jvm;
+mod kind;
+mod log;
+mod look;
+mod mysql;
+pub(crate) mod postgres;
+pub mod record;
+pub mod size;
+mod target;
+mod tunables;
+pub mod vms;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use model::process::ProcessPages;
+use model::{Bytes, PageKind, Reading, Unread};
+
+use crate::config::Unit;
+use host::CpuList;
+use host::snapshot::Mount;
+
+pub use allocator::Allocator;
+pub use evidence::{Applied, Evidence};
+pub(crate) use facts::zero_ended;
+pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
+pub use host::processes::areas::{self, Area, parse_maps};
+pub use jvm::{Jvm, JvmKind};
+pub use kind::Kind;
+pub use log::{CutLog, LogLine, Logs};
+pub use look::programs;
+pub(crate) use look::{MOST_TABLES, candidates};
+pub use postgres::{Listens, auto_conf};
+pub use record::{Capture, CaptureOptions, capture};
+pub use target::{RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
+pub use tunables::{TUNABLES, is_tunable};
+
+/// One process with memory of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Its id, name and page kinds.
+    pub pages: ProcessPages,
+    /// What it is, if it is a program known here.
+    pub kind: Reading<Option<Kind>>,
+    /// Its arguments, the program's name first.
+    pub arguments: Reading<Vec<String>>,
+    /// Those of [`TUNABLES`] that are in its environment.
+    pub tunables: Reading<BTreeMap<String, String>>,
+    /// Its parent's id.
+    pub parent: Reading<u32>,
+    /// Its effective and supplementary groups.
+    pub groups: Reading<Vec<u32>>,
+    /// Its effective capabilities, one bit each.
+    pub capabilities: Reading<u64>,
+    /// The NUMA nodes that it may take memory from.
+    pub nodes: Reading<CpuList>,
+    /// Its threads.
+    pub threads: Reading<u64>,
+    /// What only those have that could matter: large ones, known ones, those with tunables.
+    pub details: Option<Details>,
+}
+
+/// A setting in a program's own configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its value.
+    pub value: String,
+    /// The file that sets it, or the file of the arguments.
+    pub place: String,
+}
+
+impl Details {
+    /// Is it set not to use huge pages?
+    pub fn is_off(&self) -> bool {
+        let setting = self.setting.known().and_then(Option::as_ref);
+        setting.is_some_and(|setting| setting.value == "off")
+    }
+}
+
+/// A closer look at one process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Details {
+    /// Its mappings. The bytes behind them are unknown where counting them would hold up a large live process.
+    pub areas: Reading<Vec<Area>>,
+    /// Its soft limit of locked memory.
+    pub memlock: Reading<Limit>,
+    /// Its control group and those above.
+    pub cgroup: Reading<Groups>,
+    /// Its systemd service, if it runs as one.
+    pub unit: Option<Reading<Unit>>,
+    /// When it started, in seconds since boot.
+    pub started: Reading<f64>,
+    /// Its options as a Java virtual machine.
+    pub jvm: Option<Reading<Jvm>>,
+    /// The allocators that it mapped beside glibc's own; empty if there is none, or if it is linked into the program.
+    pub allocators: Reading<Vec<Allocator>>,
+    /// The version of glibc that it mapped; read only where tunables depend on it.
+    pub glibc: Reading<(u32, u32)>,
+    /// hugetlbfs mounts as the process sees them; read only for programs that need a path.
+    pub hugetlb_mounts: Reading<Vec<Mount>>,
+    /// The version of the program; read only where advice depends on it.
+    pub version: Reading<(u32, u32)>,
+    /// The option file of MySQL, which includes others.
+    pub option_file: Option<String>,
+    /// A setting of the program's own files: `huge_pages` of PostgreSQL, `large-pages` of MySQL.
+    pub setting: Reading<Option<Setting>>,
+}
+
+/// CAP_IPC_LOCK (linux/capability.h).
+const IPC_LOCK: u32 = 14;
+
+impl Program {
+    /// Its id.
+    pub fn pid(&self) -> u32 {
+        self.pages.pid
+    }
+
+    /// `java (1234)`.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.pages.name, self.pages.pid)
+    }
+
+    /// A file of it below /proc, to name as a source.
+    pub fn file(&self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.pages.pid)
+    }
+
+    /// Is it of that kind?
+    ///
+    /// # Errors
+    /// If its name cannot be read.
+    pub fn is(&self, kind: Kind) -> Result<bool, Unread> {
+        self.kind.as_ref().into_result().map(|own| *own == Some(kind))
+    }
+
+    /// A known environment variable.
+    ///
+    /// # Errors
+    /// If its environment cannot be read.
+    pub fn tunable(&self, name: &str) -> Result<Option<&str>, Unread> {
+        let tunables = self.tunables.as_ref().into_result()?;
+        Ok(tunables.get(name).map(String::as_str))
+    }
+
+    /// The first argument that begins so, without that beginning.
+    pub fn argument(&self, prefix: &str) -> Option<&str> {
+        self.arguments
+            .known()?
+            .iter()
+            .find_map(|argument| argument.strip_prefix(prefix))
+    }
+
+    /// hugetlb pages of all sizes; none on a kernel without them.
+    ///
+    /// # Errors
+    /// If its status cannot be read.
+    pub fn hugetlb(&self) -> Result<Bytes, Unread> {
+        match &self.pages.hugetlb {
+            absent if absent.is_absent() && self.pages.rss.known().is_some() => Ok(Bytes(0)),
+            told => told.clone().into_result(),
+        }
+    }
+
+    /// Bytes of PMD-mapped THP.
+    ///
+    /// # Errors
+    /// If its page kinds are not known.
+    pub fn thp(&self) -> Result<Bytes, Unread> {
+        let backing = self.pages.backing.as_ref().into_result()?;
+        Ok(backing.of(PageKind::Thp))
+    }
+
+    /// Does it hold CAP_IPC_LOCK?
+    ///
+    /// # Errors
+    /// If its status cannot be read.
+    pub fn may_lock(&self) -> Result<bool, Unread> {
+        let set = self.capabilities.as_ref().into_result()?;
+        Ok(set >> IPC_LOCK & 1 == 1)
+    }
+
+    /// Its options as a Java virtual machine; `None` if it is none.
+    ///
+    /// # Errors
+    /// If its name or arguments cannot be read.
+    pub fn jvm(&self) -> Result<Option<&Jvm>, Unread> {
+        if !self.is(Kind::Jvm)? {
+            return Ok(None);
+        }
+        let jvm = self.details.as_ref().and_then(|details| details.jvm.as_ref());
+        jvm.map(|jvm| jvm.as_ref().into_result()).transpose()
+    }
+
+    /// Its mappings, if it was looked into.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn areas(&self) -> Result<&[Area], Unread> {
+        let areas = self.details.as_ref().map(|details| details.areas.as_ref());
+        areas.map_or(Ok(&[]), |areas| areas.into_result().map(Vec::as_slice))
+    }
+
+    /// Its control groups, if it was looked into.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn cgroup(&self) -> Result<Option<&Groups>, Unread> {
+        let groups = self.details.as_ref().map(|details| details.cgroup.as_ref());
+        groups.map(Reading::into_result).transpose()
+    }
+}

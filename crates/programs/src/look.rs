@@ -1,0 +1,284 @@
+//! One pass over all processes: cheap facts for each, a closer look where it can matter.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use model::process::ProcessPages;
+use model::{Bytes, Cause, Reading, Unread};
+
+use super::Groups;
+use super::facts::{self, StatusLines};
+use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mysql, postgres};
+use crate::config::{Unit, unit};
+use host::processes;
+use host::{Snapshot, Source, snapshot, spread};
+
+/// Processes from this size on are looked into, whatever they are.
+const LARGE: Bytes = Bytes::mib(64);
+/// A live process with more page tables than this is not walked: its own mappings would wait for it. It maps 4 GiB of
+/// base pages: 60 ms of CPU on a Zen 4 guest.
+pub(crate) const MOST_TABLES: Bytes = Bytes::mib(8);
+/// Counting bytes behind mappings stops after this long; what is left keeps its mappings without bytes.
+const BUDGET: Duration = Duration::from_millis(200);
+
+/// Every process with memory of its own.
+///
+/// Absent if the source holds no process at all, as a capture without them does.
+pub fn programs(source: &Source, snapshot: &Snapshot) -> Reading<Vec<Program>> {
+    candidates(source).map(|candidates| look(source, snapshot, candidates))
+}
+
+/// Every process, and which of them deserve a closer look.
+pub(crate) struct Candidates {
+    /// All, without details.
+    pub(crate) programs: Vec<Program>,
+    /// Places in `programs`, the largest first.
+    pub(crate) closer: Vec<usize>,
+}
+
+/// The cheap half of [`programs`]: nothing but status, arguments and environment is read of each.
+pub(crate) fn candidates(source: &Source) -> Reading<Candidates> {
+    processes::list(source).and_then(|rows| survey(source, &rows))
+}
+
+fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> {
+    if rows.is_empty() {
+        let why = "no process is in this capture";
+        return Err(Unread::new(Cause::Absent, "/proc/PID/status", why));
+    }
+    let programs: Vec<Program> = spread::over(source, rows, |row| cheap(source, row.clone()));
+    let kinds: BTreeMap<u32, Kind> = programs
+        .iter()
+        .filter_map(|program| Some((program.pid(), (*program.kind.known()?)?)))
+        .collect();
+    let mut closer: Vec<usize> = (0..programs.len())
+        .filter(|&at| matters(&programs[at], &kinds))
+        .collect();
+    closer.sort_by_key(|&at| Reverse(programs[at].pages.resident.known().map_or(0, |bytes| bytes.0)));
+    Ok(Candidates { programs, closer })
+}
+
+fn look(source: &Source, snapshot: &Snapshot, candidates: Candidates) -> Vec<Program> {
+    let Candidates { mut programs, closer } = candidates;
+    let mut looker = Looker::new(source, snapshot);
+    for at in closer {
+        looker.look_into(&mut programs[at]);
+    }
+    programs.retain(|program| !has_ended(source, program));
+    programs
+}
+
+/// Gives one program its details.
+pub(super) fn into(source: &Source, snapshot: &Snapshot, program: &mut Program) {
+    Looker::new(source, snapshot).look_into(program);
+}
+
+/// Did it end while it was looked at? Then it is no program of which something could not be read.
+fn has_ended(source: &Source, program: &Program) -> bool {
+    let lacks = |of: &Details| of.areas.is_absent() || of.cgroup.is_absent() || of.memlock.is_absent();
+    let missing = program.arguments.is_absent()
+        || program.tunables.is_absent()
+        || program.parent.is_absent()
+        || program.details.as_ref().is_some_and(lacks);
+    source.is_live() && missing && processes::one(source, program.pid()).is_absent()
+}
+
+fn cheap(source: &Source, pages: ProcessPages) -> Program {
+    let pid = pages.pid;
+    let status = StatusLines::read(source, pid);
+    let arguments = facts::arguments(source, pid);
+    let kind = match &status.parent {
+        Reading::Unread(why) if pages.name.is_empty() => Reading::Unread(why.clone()),
+        _ => Reading::Known(Kind::of(&pages.name, arguments.known().map_or(&[], Vec::as_slice))),
+    };
+    Program {
+        kind,
+        arguments,
+        tunables: facts::tunables(source, pid),
+        parent: status.parent,
+        groups: status.groups,
+        capabilities: status.capabilities,
+        nodes: status.nodes,
+        threads: status.threads,
+        pages,
+        details: None,
+    }
+}
+
+/// Is a closer look due? The many processes of one database share what decides: the first of them stands for all.
+fn matters(program: &Program, kinds: &BTreeMap<u32, Kind>) -> bool {
+    let kind = program.kind.known().copied().flatten();
+    let parent = program.parent.known().and_then(|parent| kinds.get(parent)).copied();
+    match kind {
+        Some(Kind::Postgres) => parent != Some(Kind::Postgres),
+        Some(Kind::Oracle) => program.pages.name.starts_with("ora_pmon"),
+        Some(_) => true,
+        None => {
+            let at_least = |bytes: &Reading<Bytes>, least: Bytes| bytes.known().is_none_or(|bytes| *bytes >= least);
+            at_least(&program.pages.resident, LARGE)
+                || program.pages.hugetlb.known().is_some_and(|bytes| bytes.0 > 0)
+                || program.pages.thp_enabled.known() == Some(&false)
+                || program.tunables.known().is_some_and(|tunables| !tunables.is_empty())
+        }
+    }
+}
+
+/// What a pass keeps between processes.
+struct Looker<'a> {
+    source: &'a Source,
+    snapshot: &'a Snapshot,
+    sizes: Vec<Bytes>,
+    units: BTreeMap<String, Reading<Unit>>,
+    glibc: BTreeMap<(Arc<str>, u64), (u32, u32)>,
+    began: Instant,
+}
+
+impl<'a> Looker<'a> {
+    fn new(source: &'a Source, snapshot: &'a Snapshot) -> Self {
+        Self {
+            source,
+            snapshot,
+            sizes: snapshot
+                .pools
+                .known()
+                .into_iter()
+                .flatten()
+                .map(|pool| pool.size)
+                .collect(),
+            units: BTreeMap::new(),
+            glibc: BTreeMap::new(),
+            began: Instant::now(),
+        }
+    }
+
+    /// What is found closer by; the kind may only show in what is mapped.
+    /// Gives a program its details, and its kind if those show it.
+    fn look_into(&mut self, program: &mut Program) {
+        let (kind, details) = self.details(program);
+        if kind.is_some() {
+            program.kind = Reading::Known(kind);
+        }
+        program.details = Some(details);
+    }
+
+    fn details(&mut self, program: &Program) -> (Option<Kind>, Details) {
+        let (source, pid) = (self.source, program.pid());
+        let areas = self.areas(program);
+        let mapped = || Kind::of_areas(areas.known()?);
+        let kind = program.kind.known().copied().flatten().or_else(mapped);
+        let cgroup = Groups::read(source, &self.snapshot.cgroup, &self.sizes, pid);
+        let is_container = cgroup.known().is_some_and(|groups| groups.is_container);
+        let service = cgroup.known().and_then(|groups| groups.service.clone());
+        let jvm =
+            (kind == Some(Kind::Jvm)).then(|| jvm::read(source, program, areas.known().map(Vec::as_slice)).into());
+        let details = Details {
+            memlock: facts::memlock(source, pid),
+            unit: service.map(|name| self.unit(name)),
+            started: facts::started(source, pid),
+            jvm,
+            glibc: self.glibc(program, &areas),
+            hugetlb_mounts: snapshot::mounts::all_of(source, &program.file("mounts"))
+                .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
+            version: version(source, program, kind),
+            setting: match kind {
+                Some(Kind::Mysql) => mysql::large_pages(source, program, is_container),
+                kind => postgres::huge_pages(source, program, kind),
+            },
+            option_file: (kind == Some(Kind::Mysql))
+                .then(|| mysql::option_file(source, program, is_container))
+                .flatten(),
+            allocators: areas.as_ref().map(|areas| Allocator::all_in(areas)),
+            areas,
+            cgroup,
+        };
+        (kind, details)
+    }
+
+    /// With bytes where that is cheap. Reading a capture is always cheap.
+    fn areas(&self, program: &Program) -> Reading<Vec<Area>> {
+        let affordable = || {
+            let tables = program.pages.page_tables.known();
+            tables.is_some_and(|&tables| tables <= MOST_TABLES) && self.began.elapsed() < BUDGET
+        };
+        let named = || areas::named(self.source, program.pid());
+        if self.source.is_live() && !affordable() {
+            return named();
+        }
+        match areas::counted(self.source, program.pid()) {
+            counted if counted.is_absent() && !self.source.is_live() => {
+                Some(named()).filter(|named| named.known().is_some()).unwrap_or(counted)
+            }
+            counted => counted,
+        }
+    }
+
+    fn unit(&mut self, name: String) -> Reading<Unit> {
+        let source = self.source;
+        self.units
+            .entry(name)
+            .or_insert_with_key(|name| unit::read(source, name))
+            .clone()
+    }
+
+    /// Needed for tunables, which came and went with versions, and on arm64, where the default changed.
+    fn glibc(&mut self, program: &Program, areas: &Reading<Vec<Area>>) -> Reading<(u32, u32)> {
+        let has_tunables = program.tunables.known().is_some_and(|tunables| !tunables.is_empty());
+        let vendor = self.snapshot.cpu.vendor.known();
+        let is_arm = vendor.is_some_and(|vendor| vendor.starts_with("0x"));
+        if !has_tunables && !is_arm {
+            return Reading::absent("the version of glibc decides nothing here");
+        }
+        let areas = match areas {
+            Reading::Known(areas) => areas,
+            Reading::Unread(why) => return Reading::Unread(why.clone()),
+        };
+        let file = areas
+            .iter()
+            .find(|area| area.name.contains("/libc.so.6") || area.name.contains("/libc-2."));
+        let (source, pid) = (self.source, program.pid());
+        match file.map(|area| (area.device.clone(), area.inode)) {
+            Some(file) if file.1 != 0 => match self.glibc.get(&file) {
+                Some(version) => Reading::Known(*version),
+                None => {
+                    // Only what was read is kept: the next process may live longer than this one.
+                    let version = glibc::version(source, pid, areas);
+                    version.known().map(|version| self.glibc.insert(file, *version));
+                    version
+                }
+            },
+            _ => glibc::version(source, pid, areas),
+        }
+    }
+}
+
+/// MongoDB's advice depends on its version: the official image's variable, or the package that is installed.
+fn version(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<(u32, u32)> {
+    if kind != Some(Kind::Mongo) {
+        return Reading::absent("the program's version decides nothing here");
+    }
+    let told = program
+        .tunables
+        .known()
+        .and_then(|tunables| glibc::pair(tunables.get("MONGO_VERSION")?));
+    match told {
+        Some(version) => Reading::Known(version),
+        None => packaged(source, "mongodb-org-server"),
+    }
+}
+
+/// The version of a package in dpkg's status file.
+fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
+    let status = "/var/lib/dpkg/status";
+    source.bytes(status).and_then(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        let header = format!("Package: {package}\n");
+        let after = text
+            .split_once(&header)
+            .map(|(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
+        let line = after.and_then(|block| block.lines().find_map(|line| line.strip_prefix("Version: ")));
+        let absent = || Unread::new(Cause::Absent, status, format!("the package {package} is not in it"));
+        line.and_then(glibc::pair).ok_or_else(absent)
+    })
+}

@@ -1,0 +1,319 @@
+//! The process part of a capture: accounts and limits of all, arguments and mappings of those that rules know.
+
+use std::collections::BTreeSet;
+
+use model::{Bytes, PageKind, Reading};
+
+use super::keep::Kept;
+use super::mappings::{LARGEST_FILE, MOST_COUNTED, has_more_mappings, is_affordable};
+use super::recorder::Recorder;
+use super::table::{memory_mounts, whole};
+use super::{accounts, secrets, settings, threads};
+use crate::config::postgres::Configuration;
+use crate::vms;
+use crate::{self as programs, Area, Kind, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
+use host::Membership;
+use host::snapshot::Cgroup;
+use host::tree::Node;
+
+/// Files of every process with memory of its own that are kept whole.
+const FILES: [&str; 6] = ["status", "stat", "comm", "limits", "cgroup", "oom_score_adj"];
+/// A C library, of which one sentence is kept.
+const LARGEST_LIBRARY: Bytes = Bytes::mib(16);
+/// Arguments of one process; class paths are long.
+const LARGEST_ARGUMENTS: usize = 64 << 10;
+/// Files of the control groups in which processes run.
+const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,memory.limit_in_bytes,cpuset.cpus,cpuset.cpus.effective}";
+
+pub(super) fn record(recorder: &mut Recorder<'_>) {
+    recorder.file("/proc/sysvipc/shm", LARGEST_FILE, whole);
+    let Reading::Known(candidates) = programs::candidates(recorder.source) else {
+        return;
+    };
+    let before = threads::Before::read(recorder.source, &candidates.programs);
+    recorder.each(&candidates.programs, |recorder, program| {
+        for name in FILES {
+            recorder.file(&program.file(name), LARGEST_FILE, whole);
+        }
+        record_open_files(recorder, program.pid());
+        record_words(recorder, program);
+        record_sum(recorder, program);
+    });
+    for &at in &candidates.closer {
+        let program = &candidates.programs[at];
+        Closer { recorder, program }.record();
+    }
+    record_groups(recorder, &candidates.programs);
+    accounts::record(recorder, &candidates.programs);
+    threads::record(recorder, &candidates.programs, &before);
+}
+
+/// The sum over all mappings. That of a large process was counted in steps already, and is written as the kernel would.
+fn record_sum(recorder: &mut Recorder<'_>, program: &Program) {
+    let path = program.file("smaps_rollup");
+    let counted = program.pages.rss.known().zip(program.pages.backing.known());
+    match counted {
+        Some((rss, backing)) if !is_affordable(recorder, program) => {
+            let (rss, thp) = (rss.0 / 1024, backing.of(PageKind::Thp).0 / 1024);
+            recorder.leave_out(
+                &path,
+                "all but Rss and AnonHugePages, because reading it would hold up so large a process",
+            );
+            let text = format!(
+                "00000000-ffffffff ---p 00000000 00:00 0    [rollup]\nRss: {rss} kB\nAnonHugePages: {thp} kB\n"
+            );
+            recorder.tree.insert(&path, Node::File(text.into_bytes()));
+        }
+        _ if !is_affordable(recorder, program) => {
+            recorder.leave_out(&path, "all of it, because it would hold up so large a process");
+        }
+        _ => recorder.file(&path, LARGEST_FILE, whole),
+    }
+}
+
+/// Arguments and environment, of which most stay out.
+fn record_words(recorder: &mut Recorder<'_>, program: &Program) {
+    let kind = program.kind.known().copied().flatten();
+    let told = program.arguments.as_ref().map(|told| arguments(told, kind));
+    recorder.put(&program.file("cmdline"), told);
+    recorder.file(&program.file("environ"), LARGEST_FILE, environment);
+}
+
+/// The program's own name, and for programs that rules know their arguments, without secrets. Titles such as
+/// `postgres: USER DATABASE ADDRESS` end at the colon.
+fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
+    let Some(first) = arguments.first() else {
+        return Kept::default();
+    };
+    let program = first
+        .split_once(": ")
+        .map_or_else(|| first.clone(), |(title, _)| format!("{title}:"));
+    let told = match kind {
+        None => Vec::new(),
+        // Options of the machine only: what follows is the application's own.
+        Some(Kind::Jvm) => jvm::options(arguments).cloned().collect(),
+        Some(_) => arguments[1..].to_vec(),
+    };
+    let dropped = arguments.len() - 1 - told.len();
+    let (kept, redacted) = secrets::arguments(&[vec![program], told].concat());
+    let mut bytes: Vec<u8> = kept.iter().flat_map(|text| text.bytes().chain([0])).collect();
+    let cut = bytes.len().saturating_sub(LARGEST_ARGUMENTS);
+    bytes.truncate(LARGEST_ARGUMENTS);
+    let mut part = Kept::part(bytes, dropped, "arguments that decide nothing about pages");
+    part.left_out
+        .extend(redacted.into_iter().map(|option| format!("the value of {option}")));
+    if cut > 0 {
+        part.left_out.push(format!("its last {}", Bytes(cut as u64)));
+    }
+    part
+}
+
+/// The known tunables. Java's hold options like those on a command line.
+fn environment(bytes: &[u8]) -> Kept {
+    let all = zero_ended(bytes);
+    let (known, others): (Vec<&String>, Vec<&String>) = all
+        .iter()
+        .partition(|entry| entry.split_once('=').is_some_and(|(name, _)| is_tunable(name)));
+    let mut kept = Vec::new();
+    let mut redacted = Vec::new();
+    for entry in known {
+        let (words, taken) = secrets::arguments(&entry.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        redacted.extend(taken.into_iter().map(|option| format!("the value of {option}")));
+        kept.extend(words.join(" ").bytes().chain([0]));
+    }
+    let mut part = Kept::part(kept, others.len(), "variables that are no known tunables");
+    part.left_out.extend(redacted);
+    part
+}
+
+/// Only that a process holds a machine of KVM.
+fn record_open_files(recorder: &mut Recorder<'_>, pid: u32) {
+    let Reading::Known(found) = vms::kvm_descriptors(recorder.source, pid) else {
+        return;
+    };
+    for path in &found.kvm {
+        recorder.tree.insert(path, Node::Link(vms::KVM.to_owned()));
+    }
+    if found.left_out > 0 {
+        let what = format!("the last {} of its open files, which were not read", found.left_out);
+        recorder.leave_out(&format!("/proc/{pid}/fd"), &what);
+    }
+}
+
+/// One process that deserves a closer look.
+struct Closer<'r, 'a> {
+    recorder: &'r mut Recorder<'a>,
+    program: &'r Program,
+}
+
+impl Closer<'_, '_> {
+    fn record(mut self) {
+        let areas = self.mappings();
+        self.file("mounts", memory_mounts);
+        self.unit();
+        self.files_of_its_own(&areas);
+    }
+
+    /// Was there such a file?
+    fn file(&mut self, name: &str, keep: impl Fn(&[u8]) -> Kept) -> bool {
+        let path = self.program.file(name);
+        self.recorder.file(&path, LARGEST_FILE, keep);
+        self.recorder.tree.is_file(&path)
+    }
+
+    fn leave_out(&mut self, name: &str, what: &str) {
+        self.recorder.leave_out(&self.program.file(name), what);
+    }
+
+    /// With counts where that stalls no process, otherwise the names of what is mapped.
+    fn mappings(&mut self) -> Vec<Area> {
+        let mut is_counted = false;
+        if !is_affordable(self.recorder, self.program) {
+            self.leave_out(
+                "smaps",
+                "all of it, because reading it would hold up so large a process",
+            );
+        } else if has_more_mappings(self.recorder.source, &self.program.file("maps"), MOST_COUNTED) {
+            let why = format!("all of it, because the process has more than {MOST_COUNTED} mappings");
+            ["smaps", "numa_maps"]
+                .iter()
+                .for_each(|name| self.leave_out(name, &why));
+        } else {
+            is_counted = self.file("smaps", counts_that_count);
+            self.file("numa_maps", whole);
+        }
+        if !is_counted {
+            self.file("maps", whole);
+        }
+        let areas = areas::of_files(self.recorder.source, self.program.pid());
+        areas.into_result().unwrap_or_default()
+    }
+
+    fn unit(&mut self) {
+        let membership = Membership::read(self.recorder.source, self.program.pid());
+        if let Some(service) = membership.known().and_then(Membership::service) {
+            settings::record_unit(self.recorder, &service);
+        }
+    }
+
+    /// Files in its own root: configuration, and files that hold versions.
+    fn files_of_its_own(&mut self, areas: &[Area]) {
+        let (program, pid) = (self.program, self.program.pid());
+        let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+        if program.is(Kind::Postgres) == Ok(true) {
+            let root = format!("/proc/{pid}/root");
+            for path in postgres::files(arguments) {
+                settings::record_postgres(self.recorder, &format!("{root}{path}"));
+                let read = Configuration::read(self.recorder.source, &root, &path);
+                for included in read.unwrap_or_default().files.iter().skip(1) {
+                    settings::record_postgres(self.recorder, &format!("{root}{included}"));
+                }
+            }
+        }
+        for path in jvm::release_files(self.recorder.source, pid, areas).unwrap_or_default() {
+            self.recorder.file(&path, LARGEST_FILE, settings::java_version);
+        }
+        if let Some(path) = glibc::library(areas) {
+            let own = format!("/proc/{pid}/root{path}");
+            self.recorder
+                .file(&own, LARGEST_LIBRARY, |bytes| Kept::whole(&glibc::telling_part(bytes)));
+        }
+        if program.is(Kind::Mongo) == Ok(true) {
+            self.recorder
+                .file("/var/lib/dpkg/status", Bytes::mib(16), settings::mongo_package);
+        }
+    }
+}
+
+/// smaps without the counts that are zero; every mapping keeps its Rss.
+fn counts_that_count(bytes: &[u8]) -> Kept {
+    let counts = |line: &&[u8]| !line.ends_with(b" 0 kB\n") || line.starts_with(b"Rss:");
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n').filter(counts);
+    Kept::whole(&lines.collect::<Vec<_>>().concat())
+}
+
+/// The limits of every control group that holds a process, and of those above it.
+fn record_groups(recorder: &mut Recorder<'_>, programs: &[Program]) {
+    let Reading::Known(root) = Cgroup::read(recorder.source).root else {
+        return;
+    };
+    let memberships = programs
+        .iter()
+        .map(|program| Membership::read(recorder.source, program.pid()));
+    let groups: BTreeSet<String> = memberships
+        .filter_map(|membership| membership.known().map(Membership::with_parents))
+        .flatten()
+        // A name with pattern letters in it cannot be looked up by pattern.
+        .filter(|path| !path.contains(['*', '{', '}']))
+        .collect();
+    for group in groups {
+        recorder.pattern(
+            &format!("{root}{}/{CGROUP}", group.trim_end_matches('/')),
+            LARGEST_FILE,
+            whole,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, arguments, counts_that_count, environment};
+
+    fn texts(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).replace('\0', "|")
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split('|').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn only_programs_that_rules_know_keep_their_arguments() {
+        let kept = arguments(&words("/usr/bin/thing|--password|x|--mode=y"), None);
+        assert_eq!(texts(&kept.bytes), "/usr/bin/thing|");
+        assert_eq!(kept.left_out, ["arguments that decide nothing about pages (3)"]);
+        let java = words("java|-Xmx4g|-Ddb.password=x|-jar|app.jar|--secret-of-the-app|x");
+        let kept = arguments(&java, Some(Kind::Jvm));
+        assert_eq!(
+            texts(&kept.bytes),
+            "java|-Xmx4g|-Ddb.password=<redacted>|-jar|app.jar|--secret-of-the-app|"
+        );
+        let title = arguments(
+            &words("postgres: alice payroll 10.0.0.7(5433) SELECT"),
+            Some(Kind::Postgres),
+        );
+        assert_eq!(texts(&title.bytes), "postgres:|");
+    }
+
+    #[test]
+    fn long_arguments_are_cut_and_say_so() {
+        let long = vec!["java".to_owned(), "-cp".to_owned(), "/x".repeat(50_000)];
+        let kept = arguments(&long, Some(Kind::Jvm));
+        assert_eq!(kept.bytes.len(), 64 << 10);
+        assert!(kept.left_out[0].starts_with("its last "), "{:?}", kept.left_out);
+    }
+
+    #[test]
+    fn only_known_variables_are_kept_and_without_their_secrets() {
+        let bytes = b"HOME=/x\0JAVA_TOOL_OPTIONS=-Xmx1g -Dapi_key=x\0DB_PASSWORD=x\0MIMALLOC_VERBOSE=1\0";
+        let kept = environment(bytes);
+        assert_eq!(
+            texts(&kept.bytes),
+            "JAVA_TOOL_OPTIONS=-Xmx1g -Dapi_key=<redacted>|MIMALLOC_VERBOSE=1|"
+        );
+        assert_eq!(
+            kept.left_out,
+            ["variables that are no known tunables (2)", "the value of -Dapi_key"]
+        );
+    }
+
+    #[test]
+    fn counts_of_zero_go_and_every_mapping_keeps_its_rss() {
+        let smaps =
+            b"1000-2000 r--p 0 00:00 0 \nRss:                   0 kB\nPss:                   0 kB\nSize: 4 kB\n";
+        assert_eq!(
+            counts_that_count(smaps).bytes,
+            b"1000-2000 r--p 0 00:00 0 \nRss:                   0 kB\nSize: 4 kB\n"
+        );
+    }
+}

@@ -1,0 +1,264 @@
+//! The configuration part of a capture: files that request huge pages, limit them, or set their policy at boot.
+
+use model::Bytes;
+
+use super::keep::Kept;
+use super::pattern::expand;
+use super::recorder::Recorder;
+use super::secrets;
+use super::table::{Keep, is_parameter, whole};
+use host::tree::Node;
+
+/// A file of configuration is written by people.
+const LARGEST_FILE: Bytes = Bytes::kib(256);
+
+/// Settings of PostgreSQL that decide how much shared memory it takes, and on which pages.
+const POSTGRES: [&str; 9] = [
+    "autovacuum_max_workers",
+    "dynamic_shared_memory_type",
+    "huge_page_size",
+    "huge_pages",
+    "include",
+    "max_connections",
+    "shared_buffers",
+    "shared_memory_type",
+    "wal_buffers",
+];
+
+/// Files by pattern. Units of services and files of databases that run come with their processes.
+const SETTINGS: [(&str, Keep); 23] = [
+    ("/etc/os-release", whole),
+    ("/etc/fstab", memory_file_systems),
+    ("/etc/sysctl.conf", assignments),
+    ("/{etc,run,usr/local/lib,usr/lib,lib}/sysctl.d/*.conf", assignments),
+    ("/etc/security/limits.conf", assignments),
+    ("/etc/security/limits.d/*.conf", assignments),
+    ("/etc/default/grub", boot_lines),
+    ("/etc/default/grub.d/*.cfg", boot_lines),
+    ("/etc/kernel/cmdline", boot_lines),
+    ("/boot/loader/entries/*.conf", boot_lines),
+    ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
+    ("/etc/sysfs.conf", about_memory),
+    ("/etc/sysfs.d/*", about_memory),
+    ("/etc/rc.local", about_memory),
+    ("/etc/systemd/system/*{thp,THP,huge,Huge}*.service", unit),
+    ("/etc/tuned/active_profile", whole),
+    (
+        "/{etc/tuned,etc/tuned/profiles,usr/lib/tuned}/*/tuned.conf",
+        about_memory_or_profile,
+    ),
+    ("/etc/my.cnf", assignments),
+    ("/etc/my.cnf.d/*.cnf", assignments),
+    ("/etc/mysql/{my,mariadb}.cnf", assignments),
+    ("/etc/mysql/{conf.d,mysql.conf.d,mariadb.conf.d}/*.cnf", assignments),
+    ("/etc/{redis,valkey}/*.conf", about_memory),
+    ("/etc/mongod.conf", assignments),
+];
+
+/// Directories whose absence would be mistaken for a capture without configuration.
+const DIRECTORIES: [&str; 4] = [
+    "/etc/sysctl.d",
+    "/etc/security/limits.d",
+    "/etc/systemd/system",
+    "/etc/tmpfiles.d",
+];
+
+pub(super) fn record(recorder: &mut Recorder<'_>) {
+    for (pattern, keep) in SETTINGS {
+        recorder.pattern(pattern, LARGEST_FILE, keep);
+    }
+    for directory in DIRECTORIES {
+        recorder.directory(directory);
+    }
+    hugetlb_names(recorder);
+}
+
+/// The names of files in hugetlbfs mounts; their content is memory of programs.
+fn hugetlb_names(recorder: &mut Recorder<'_>) {
+    let mounts = host::snapshot::mounts::all(recorder.source);
+    let mounts = mounts.known().into_iter().flatten();
+    for mount in mounts.filter(|mount| mount.kind == "hugetlbfs") {
+        recorder.directory(&mount.target);
+        for pattern in ["/*", "/*/*"] {
+            for path in expand(recorder.source, &format!("{}{pattern}", mount.target)).paths {
+                if recorder.source.list(&path).known().is_none() {
+                    let why = "left out: it is memory of programs".to_owned();
+                    recorder.tree.insert(&path, Node::Failed(why));
+                }
+            }
+        }
+    }
+}
+
+/// Files of the services in which processes run: their units and drop-ins.
+pub(super) fn record_unit(recorder: &mut Recorder<'_>, name: &str) {
+    let template = name.split_once('@').map(|(first, _)| format!("{first}@.service"));
+    for name in [Some(name), template.as_deref()].into_iter().flatten() {
+        let file = format!("/{{etc,run,usr/lib,lib}}/systemd/system/{name}");
+        recorder.pattern(&file, LARGEST_FILE, unit);
+        recorder.pattern(&format!("{file}.d/*.conf"), LARGEST_FILE, unit);
+    }
+}
+
+/// A configuration file of PostgreSQL.
+pub(super) fn record_postgres(recorder: &mut Recorder<'_>, path: &str) {
+    recorder.file(path, LARGEST_FILE, |bytes| {
+        Kept::lines(bytes, |line| {
+            let line = line.trim_start();
+            POSTGRES.iter().any(|name| line.starts_with(name))
+        })
+    });
+}
+
+/// The `release` file of a Java installation, for its version.
+pub(super) fn java_version(bytes: &[u8]) -> Kept {
+    let mut kept = Kept::lines(bytes, |line| {
+        line.starts_with("JAVA_VERSION=") || line.starts_with("IMPLEMENTOR=")
+    });
+    kept.left_out.clear();
+    kept
+}
+
+/// What dpkg says of MongoDB's server; the list of all other packages stays out.
+pub(super) fn mongo_package(bytes: &[u8]) -> Kept {
+    let text = String::from_utf8_lossy(bytes);
+    let mut blocks = text
+        .split("\n\n")
+        .filter(|block| block.contains("Package: mongodb-org-server\n"));
+    match blocks.next() {
+        None => Kept::idle(),
+        Some(block) => {
+            let lines = block
+                .lines()
+                .filter(|line| line.starts_with("Package:") || line.starts_with("Version:"));
+            Kept::whole(lines.map(|line| format!("{line}\n")).collect::<String>().as_bytes())
+        }
+    }
+}
+
+/// Every line that is no comment.
+fn assignments(bytes: &[u8]) -> Kept {
+    let says = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with(['#', ';']);
+    let mut kept = Kept::lines(bytes, says);
+    // Comments are no loss.
+    kept.left_out.retain(|what| what.starts_with("a secret"));
+    kept
+}
+
+/// Does it name a setting of memory?
+fn names_memory(line: &str) -> bool {
+    let words = ["huge", "/sys/kernel/mm", "transparent", "thp", "maxmemory"];
+    let line = line.trim_start();
+    !line.starts_with(['#', ';']) && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
+}
+
+fn about_memory(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, names_memory)
+}
+
+fn about_memory_or_profile(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| {
+        names_memory(line) || line.trim_start().starts_with(['[']) || line.trim_start().starts_with("include")
+    })
+}
+
+/// Limits and memory of a unit. Its command and its environment can hold secrets.
+fn unit(bytes: &[u8]) -> Kept {
+    let keys = [
+        "Limit",
+        "Memory",
+        "NUMA",
+        "CPUAffinity",
+        "Slice",
+        "Delegate",
+        "Type=",
+        "User=",
+        "Group=",
+        "[",
+    ];
+    Kept::lines(bytes, |line| {
+        keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
+    })
+}
+
+/// hugetlbfs and tmpfs; the other lines name servers.
+fn memory_file_systems(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| {
+        let kind = line.split_whitespace().nth(2);
+        !line.trim_start().starts_with('#') && matches!(kind, Some("hugetlbfs" | "tmpfs"))
+    })
+}
+
+/// Lines with boot parameters, and of those only the ones that decide page sizes.
+fn boot_lines(bytes: &[u8]) -> Kept {
+    let text = String::from_utf8_lossy(bytes);
+    let mut left_out = 0;
+    let mut lines = String::new();
+    for line in text.lines() {
+        let (head, parameters) = boot_line(line);
+        let (known, others): (Vec<&str>, Vec<&str>) = parameters
+            .split_whitespace()
+            .partition(|word| is_parameter(word.trim_matches(['"', '\''])));
+        left_out += others.len();
+        if !known.is_empty() {
+            let known: Vec<&str> = known.iter().map(|word| word.trim_matches(['"', '\''])).collect();
+            let quote = if head.ends_with('=') { "\"" } else { "" };
+            lines += &format!("{head}{quote}{}{quote}", secrets::line(&known.join(" ")));
+        }
+        lines.push('\n');
+    }
+    let end = lines.trim_end_matches('\n').len();
+    match end {
+        0 => Kept::idle(),
+        _ => Kept::part(
+            lines.as_bytes()[..=end].to_vec(),
+            left_out,
+            "words that decide nothing about pages",
+        ),
+    }
+}
+
+/// `GRUB_CMDLINE_LINUX="..."`, `options ...`, or a bare command line: what stands before the parameters, and these.
+fn boot_line(line: &str) -> (&str, &str) {
+    let line = line.trim();
+    match (line.starts_with('#'), line.split_once(['=', ' '])) {
+        (true, _) => ("", ""),
+        (_, Some((name, rest))) if name.starts_with("GRUB_CMDLINE_LINUX") || name == "options" => {
+            (&line[..=name.len()], rest)
+        }
+        _ => ("", line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{boot_lines, unit};
+
+    fn text(kept: super::Kept) -> String {
+        String::from_utf8(kept.bytes).expect("text")
+    }
+
+    #[test]
+    fn boot_parameters_lose_what_decides_nothing() {
+        let grub = "GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX=\"root=UUID=1 hugepagesz=1G hugepages=4 ip=10.0.0.7\"\n";
+        assert_eq!(
+            text(boot_lines(grub.as_bytes())),
+            "\nGRUB_CMDLINE_LINUX=\"hugepagesz=1G hugepages=4\"\n"
+        );
+        let entry = "title x\noptions root=/dev/sda1 transparent_hugepage=never\n";
+        assert_eq!(
+            text(boot_lines(entry.as_bytes())),
+            "\noptions transparent_hugepage=never\n"
+        );
+        assert_eq!(text(boot_lines(b"root=/dev/sda1 quiet\n")), "");
+        assert_eq!(text(boot_lines(b"root=/dev/sda1 hugepages=4\n")), "hugepages=4\n");
+    }
+
+    #[test]
+    fn a_unit_keeps_its_limits_and_the_numbers_of_its_lines() {
+        let file = "[Service]\nEnvironment=TOKEN=x\nLimitMEMLOCK=infinity\nExecStart=/bin/db --password x\n";
+        let kept = unit(file.as_bytes());
+        assert_eq!(kept.left_out, ["lines that decide nothing about pages (2)"]);
+        assert_eq!(text(kept), "[Service]\n\nLimitMEMLOCK=infinity\n");
+    }
+}

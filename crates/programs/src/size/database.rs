@@ -1,0 +1,322 @@
+//! Pages for Oracle, InnoDB and Redis.
+
+use model::Bytes;
+
+use super::{SizeError, Sizing};
+use model::sizing::pages_for;
+
+/// Pages that each Oracle instance takes beyond its SGA (two were found too few).
+const ORACLE_EXTRA: u64 = 4;
+/// Bytes of bookkeeping that InnoDB keeps with each of its pages: a chunk of 128 MiB asks for 137,428,992 bytes.
+const INNODB_BLOCK: u64 = 392;
+const INNODB_PAGE: u64 = 16 << 10;
+const POOL: &str = "innodb_buffer_pool_size";
+
+/// `size oracle`.
+///
+/// # Errors
+/// When the page is none.
+pub fn oracle(sga: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
+    let each = pages_for(sga, page)?.saturating_add(ORACLE_EXTRA);
+    let pages = each.saturating_mul(instances);
+    Ok(Sizing::new(
+        format!("pages of {} for Oracle with an SGA of {sga}", page.exact()),
+        "Oracle's hugepages_settings.sh (MOS 401749.1); oravirt/ansible-oracle#576",
+    )
+    .step(
+        "each",
+        format!("{} B / {} B, rounded up, + {ORACLE_EXTRA}", sga.0, page.0),
+        each,
+        "pages",
+    )
+    .step("pages", format!("{instances} x {each}"), pages, "pages")
+    .trap("memory_target (AMM) puts the SGA on /dev/shm and leaves the pool idle: use sga_target (ASMM)")
+    .trap("use_large_pages=ONLY refuses to start when the pool is short; TRUE mixes pages silently")
+    .trap("the PGA is never on pool pages")
+    .trap("memlock must cover the SGA, and transparent huge pages should be off or on madvise"))
+}
+
+/// The buffer pool that InnoDB makes of what is asked for: a multiple of chunk x instances.
+pub fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
+    let unit = chunk.0.saturating_mul(instances).max(1);
+    Bytes(asked.0.div_ceil(unit).saturating_mul(unit))
+}
+
+/// The settings that decide InnoDB's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Innodb {
+    /// `innodb_buffer_pool_size`.
+    pub pool: Bytes,
+    /// `innodb_buffer_pool_chunk_size`.
+    pub chunk: Bytes,
+    /// `innodb_buffer_pool_instances`; without, 8 from 1 GiB on, else 1.
+    pub instances: Option<u64>,
+    /// `innodb_log_buffer_size`.
+    pub log_buffer: Bytes,
+    /// `key_buffer_size`, for MyISAM, if it is set.
+    pub key_buffer: Option<Bytes>,
+    /// `aria_pagecache_buffer_size`, of MariaDB, if it is set.
+    pub aria: Option<Bytes>,
+    /// MariaDB puts more of its memory on huge pages than the buffer pool.
+    pub is_mariadb: bool,
+}
+
+/// What else comes from the pool: the names of the step and the setting, how often, and the bytes that are mapped at once.
+type Beside = (&'static str, &'static str, u64, Bytes);
+
+impl Innodb {
+    /// With the server's defaults.
+    pub fn new(pool: Bytes) -> Self {
+        Self {
+            pool,
+            chunk: Bytes::mib(128),
+            instances: None,
+            log_buffer: Bytes::mib(16),
+            key_buffer: None,
+            aria: None,
+            is_mariadb: false,
+        }
+    }
+
+    /// Memory beside the buffer pool, where it is set or the server is MariaDB: that has 128 MiB for both caches (10.11).
+    fn beside(&self) -> impl Iterator<Item = Beside> {
+        let usual = self.is_mariadb.then_some(Bytes::mib(128));
+        let log_buffers = self.is_mariadb.then_some(self.log_buffer);
+        let all = [
+            ("key_buffer", "key_buffer_size", 1, self.key_buffer.or(usual)),
+            ("aria_cache", "aria_pagecache_buffer_size", 1, self.aria.or(usual)),
+            ("log_buffers", "innodb_log_buffer_size", 2, log_buffers),
+        ];
+        all.into_iter()
+            .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
+    }
+
+    /// From what the server's files set, names with underscores: values are bytes, or have K, M, G or T. What cannot be read is as if
+    /// it were not there, which the server would refuse at its start.
+    pub fn of<'a>(set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut settings = Self::new(Bytes::mib(128));
+        set.into_iter().for_each(|(name, value)| settings.take(name, value));
+        settings
+    }
+
+    /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
+    #[must_use]
+    pub fn with_options(mut self, arguments: &[String]) -> Self {
+        options(arguments).for_each(|(name, value)| self.take(&name, value));
+        self
+    }
+
+    /// Does the command line give the buffer pool a size?
+    pub fn is_pool_among(arguments: &[String]) -> bool {
+        options(arguments).any(|(name, _)| name == POOL)
+    }
+
+    fn take(&mut self, name: &str, value: &str) {
+        let size = || value.parse().map(Bytes).ok().or_else(|| value.parse().ok());
+        match name {
+            POOL => self.pool = size().unwrap_or(self.pool),
+            "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
+            "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
+            "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
+            "key_buffer_size" => self.key_buffer = size(),
+            "aria_pagecache_buffer_size" => self.aria = size(),
+            _ => {}
+        }
+    }
+}
+
+/// What options of the form `--name=value` set.
+fn options(arguments: &[String]) -> impl Iterator<Item = (String, &str)> {
+    let pairs = arguments
+        .iter()
+        .filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
+    pairs.map(|(name, value)| (written(name), value))
+}
+
+/// Dashes and underscores are the same in a name.
+fn written(name: &str) -> String {
+    name.trim().replace('-', "_")
+}
+
+/// `size innodb`: each chunk of the buffer pool with its bookkeeping is a mapping of its own.
+///
+/// # Errors
+/// When the page is none, or a chunk is no multiple of 1 MiB.
+pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
+    let (asked, chunk) = (settings.pool, settings.chunk);
+    let instances = settings.instances.unwrap_or(if asked >= Bytes::gib(1) { 8 } else { 1 });
+    check_innodb(chunk, instances)?;
+    let pool = innodb_pool(asked, chunk, instances);
+    let chunks = pool.0 / chunk.0;
+    let blocks = chunk.0 / INNODB_PAGE;
+    let with_blocks = Bytes(chunk.0.saturating_add(blocks.saturating_mul(INNODB_BLOCK)));
+    let each = pages_for(with_blocks, page)?;
+    let source = "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248";
+    let about = format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact());
+    let mut sizing = Sizing::new(about, source)
+        .step(
+            "buffer_pool",
+            format!("{asked} rounded up to {} x {instances}", chunk.exact()),
+            pool,
+            "B",
+        )
+        .step("chunks", format!("{pool} / {}", chunk.exact()), chunks, "chunks")
+        .step(
+            "chunk",
+            format!("{} + {blocks} blocks x {INNODB_BLOCK} B", chunk.exact()),
+            with_blocks,
+            "B",
+        )
+        .rounded_up("chunk_pages", with_blocks, page, each);
+    let mut pages = chunks.saturating_mul(each);
+    let mut sum = format!("{chunks} x {each}");
+    for (name, setting, times, bytes) in settings.beside() {
+        let own = pages_for(bytes, page)?.saturating_mul(times);
+        let how = format!("{times} x {setting} = {}, / {} rounded up", bytes.exact(), page.exact());
+        sizing = sizing.step(name, how, own, "pages");
+        sum += &format!(" + {own}");
+        pages = pages.saturating_add(own);
+    }
+    Ok(sizing
+        .step("pages", sum, pages, "pages")
+        .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
+        .trap("shmget(SHM_HUGETLB): the mysql user needs the group of vm.hugetlb_shm_group")
+        .trap("key_buffer_size and the query cache come from the pool too where they are large")
+        .trap("MariaDB takes 128M each for MyISAM and for Aria, if nothing else is set"))
+}
+
+fn check_innodb(chunk: Bytes, instances: u64) -> Result<(), SizeError> {
+    if chunk.0 == 0 || !chunk.0.is_multiple_of(1 << 20) {
+        let wanted = "innodb_buffer_pool_chunk_size, a multiple of 1M such as 128M";
+        return Err(SizeError::out_of_range("--chunk", chunk, wanted));
+    }
+    if !(1..=64).contains(&instances) {
+        let wanted = "innodb_buffer_pool_instances, from 1 to 64";
+        return Err(SizeError::out_of_range("--instances", instances, wanted));
+    }
+    Ok(())
+}
+
+/// `size redis`: no pool pages, but what copying costs while a child saves.
+///
+/// # Errors
+/// When the page is none.
+pub fn redis(maxmemory: Bytes, written: Bytes, base: Bytes, large: Bytes) -> Result<Sizing, SizeError> {
+    let small = pages_for(written, base)?.saturating_mul(base.0).min(maxmemory.0);
+    let worst = written.0.div_ceil(64).saturating_mul(large.0).min(maxmemory.0);
+    pages_for(maxmemory, large)?;
+    Ok(Sizing::new(
+        format!("Redis with maxmemory of {maxmemory}"),
+        "Redis documentation, Diagnosing latency issues",
+    )
+    .step("pages", "Redis takes no pages from a pool", 0u64, "pages")
+    .step(
+        "written_base",
+        format!("{written} written during a save, in whole pages of {}", base.exact()),
+        Bytes(small),
+        "B",
+    )
+    .step(
+        "written_large",
+        format!("at worst each write of 64 B copies {}, at most all", large.exact()),
+        Bytes(worst),
+        "B",
+    )
+    .trap(
+        "with THP on always, each first write after a fork copies a large page: leave it on \
+         madvise, or disable-thp yes (the default since 6.2)",
+    )
+    .trap("memory needed at worst is maxmemory plus what is copied"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Innodb, innodb, innodb_pool, oracle, redis};
+    use model::Bytes;
+
+    #[test]
+    fn oracle_takes_four_pages_more_per_instance() {
+        let sizing = oracle(Bytes::gib(24), 2, Bytes::mib(2)).expect("a size");
+        assert_eq!(sizing.whole("pages"), Some(2 * (12288 + 4)));
+    }
+
+    #[test]
+    fn an_innodb_chunk_asks_for_what_the_server_logs() {
+        // docker-library/mysql#248: `InnoDB: mmap(137428992 bytes) failed`, a chunk of 128M in MySQL 5.7.17.
+        let sizing = innodb(&Innodb::new(Bytes::gib(8)), Bytes::mib(2)).expect("a size");
+        assert_eq!(sizing.whole("chunk"), Some(137_428_992));
+        assert_eq!(sizing.whole("pages"), Some(64 * 66));
+        assert_eq!(
+            innodb_pool(Bytes::gib(9), Bytes::mib(128), 16),
+            Bytes::gib(10),
+            "the manual's example"
+        );
+        for (chunk, instances) in [(Bytes(0), 8), (Bytes::mib(128), 0)] {
+            let settings = Innodb {
+                chunk,
+                instances: Some(instances),
+                ..Innodb::new(Bytes::gib(8))
+            };
+            assert!(innodb(&settings, Bytes::mib(2)).is_err());
+        }
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_have_a_unit_and_what_is_no_size_is_not_there() {
+        let settings = Innodb::of([
+            ("innodb_buffer_pool_size", "8G"),
+            ("innodb_buffer_pool_instances", "4"),
+            ("innodb_buffer_pool_chunk_size", "268435456"),
+            ("innodb_log_buffer_size", "much"),
+        ]);
+        assert_eq!(
+            (settings.pool, settings.chunk, settings.instances, settings.log_buffer),
+            (Bytes::gib(8), Bytes::mib(256), Some(4), Bytes::mib(16))
+        );
+        assert_eq!(Innodb::of([]), Innodb::new(Bytes::mib(128)));
+    }
+
+    #[test]
+    fn redis_never_copies_more_than_it_has() {
+        let sizing = redis(Bytes::gib(8), Bytes::gib(1), Bytes::kib(4), Bytes::mib(2)).expect("a size");
+        assert_eq!(sizing.whole("written_large"), Some(Bytes::gib(8).0));
+        assert_eq!(sizing.whole("written_base"), Some(Bytes::gib(1).0));
+    }
+
+    #[test]
+    fn mariadb_takes_pages_for_its_other_caches_too() {
+        let pages = |settings: &Innodb| {
+            let sizing = innodb(settings, Bytes::mib(2)).expect("a size");
+            sizing.whole("pages")
+        };
+        let of_mariadb = |settings| Innodb {
+            is_mariadb: true,
+            ..settings
+        };
+        let plain = Innodb::new(Bytes::mib(128));
+        assert_eq!(
+            (pages(&plain), pages(&of_mariadb(plain))),
+            (Some(66), Some(66 + 64 + 64 + 16))
+        );
+        let set = Innodb::of([
+            ("key_buffer_size", "16K"),
+            ("aria_pagecache_buffer_size", "1M"),
+            ("innodb_log_buffer_size", "64M"),
+        ]);
+        assert_eq!(pages(&set), Some(66 + 1 + 1), "what is set counts for each server");
+        assert_eq!(pages(&of_mariadb(set)), Some(66 + 1 + 1 + 64));
+    }
+
+    #[test]
+    fn options_of_the_command_line_win_over_the_file() {
+        let arguments = [
+            "mysqld",
+            "--innodb_buffer_pool_size=2G",
+            "--innodb-buffer-pool-instances=2",
+        ];
+        let arguments = arguments.map(str::to_owned);
+        let settings = Innodb::of([("innodb_buffer_pool_size", "8G")]).with_options(&arguments);
+        assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
+        assert!(Innodb::is_pool_among(&arguments) && !Innodb::is_pool_among(&arguments[..1]));
+    }
+}

@@ -1,0 +1,258 @@
+//! Pages for a Java virtual machine: the heap, the code cache, and what the garbage collector keeps beside the heap.
+
+use model::{Bytes, Collector};
+
+use super::{SizeError, Sizing};
+use model::sizing::pages_for;
+
+/// A table that a collector keeps: one byte of it for so many bytes of heap.
+type Table = (&'static str, u64);
+
+/// What is known of the JVM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jvm {
+    /// `-Xmx`.
+    pub heap: Bytes,
+    /// `-XX:ReservedCodeCacheSize`: 240 MiB with tiered compilation.
+    pub code_cache: Bytes,
+    /// `-XX:MaxMetaspaceSize`, or what is expected.
+    pub metaspace: Bytes,
+    /// Threads, for their stacks of 1 MiB.
+    pub threads: u64,
+    /// Which collector.
+    pub collector: Collector,
+    /// Major version of the JDK.
+    pub jdk: u32,
+    /// Page size of the pool for the heap.
+    pub page: Bytes,
+}
+
+/// Structures that are too small for a page of the heap's size come from the pool of this size.
+const SMALL: Bytes = Bytes::mib(2);
+/// From this size on the code cache has segments.
+const SEGMENTED: Bytes = Bytes::mib(240);
+/// Pages that rounding up three segments takes at most beyond their sum. JDK 25 does that, JDK 17 and 21 do not. Of the versions between it is
+/// not known: two pages too few keep a JVM from starting, two too many do no harm.
+const SEGMENTS_EXTRA: u64 = 2;
+const SOURCE: &str = "OpenJDK: os_linux.cpp, g1CollectedHeap.cpp, parMarkBitMap.cpp, cardTable.hpp, codeCache.cpp";
+
+/// The tables of a collector in this version of the JDK.
+fn tables(collector: Collector, jdk: u32) -> Vec<Table> {
+    let cards = [("card_table", 512), ("offset_table", 512)];
+    match collector {
+        Collector::Serial => cards.to_vec(),
+        Collector::Parallel => [&cards[..], &[("mark_bitmap", 32), ("block_table", 512)]].concat(),
+        // One of the two bitmaps went with JDK 20 (JDK-8210708), the counts of cards with JDK 21 (JDK-8225409).
+        Collector::G1 => {
+            let bitmap = ("mark_bitmap", if jdk < 20 { 32 } else { 64 });
+            let counts = (jdk < 21).then_some(("card_counts", 512));
+            cards.into_iter().chain([bitmap]).chain(counts).collect()
+        }
+        Collector::Z => Vec::new(),
+        Collector::Shenandoah => vec![("mark_bitmap", 32)],
+    }
+}
+
+impl Jvm {
+    /// With HotSpot's defaults.
+    pub fn new(heap: Bytes, page: Bytes) -> Self {
+        Self {
+            heap,
+            code_cache: Bytes::mib(240),
+            metaspace: Bytes::mib(256),
+            threads: 100,
+            collector: Collector::G1,
+            jdk: 21,
+            page,
+        }
+    }
+
+    /// With what is known of one, and the defaults for the rest. Without a collector it is G1, or Parallel before JDK 9.
+    pub fn known(
+        heap: Bytes,
+        page: Bytes,
+        collector: Option<Collector>,
+        jdk: Option<u32>,
+        code_cache: Option<Bytes>,
+    ) -> Self {
+        let usual = Self::new(heap, page);
+        let jdk = jdk.unwrap_or(usual.jdk);
+        let default = if jdk < 9 { Collector::Parallel } else { Collector::G1 };
+        Self {
+            collector: collector.unwrap_or(default),
+            code_cache: code_cache.unwrap_or(usual.code_cache),
+            jdk,
+            ..usual
+        }
+    }
+
+    /// Is each segment of the code cache a whole number of pages?
+    fn rounds_segments(&self) -> bool {
+        self.jdk > 21 && self.code_cache >= SEGMENTED
+    }
+
+    /// Structures beside the heap that are large enough for a page: name, how, bytes.
+    fn beside(&self) -> Vec<(&'static str, String, Bytes)> {
+        let table = |(name, divisor): Table| {
+            (
+                name,
+                format!("{} / {divisor}", self.heap),
+                Bytes(self.heap.0.div_ceil(divisor)),
+            )
+        };
+        let tables = tables(self.collector, self.jdk).into_iter().map(table);
+        let segments = if self.rounds_segments() { ", three segments" } else { "" };
+        let code = (
+            "code_cache",
+            format!("ReservedCodeCacheSize{segments}"),
+            self.code_cache,
+        );
+        [code]
+            .into_iter()
+            .chain(tables)
+            .filter(|(_, _, bytes)| *bytes >= SMALL)
+            .collect()
+    }
+}
+
+/// `size jvm`: pages of the heap's pool, and pages of 2 MiB for what lies beside it.
+///
+/// # Errors
+/// When the page is none.
+pub fn jvm(jvm: &Jvm) -> Result<Sizing, SizeError> {
+    let heap = pages_for(jvm.heap, jvm.page)?;
+    let beside_page = jvm.page.min(SMALL);
+    let about = format!(
+        "pages of {} for a JVM of {} ({}, JDK {})",
+        jvm.page.exact(),
+        jvm.heap,
+        jvm.collector,
+        jvm.jdk
+    );
+    let mut sizing = Sizing::new(about, SOURCE).step(
+        "heap",
+        format!("{} / {}, rounded up", jvm.heap, jvm.page.exact()),
+        heap,
+        "pages",
+    );
+    let mut beside = 0u64;
+    for (name, how, bytes) in jvm.beside() {
+        let extra = if name == "code_cache" && jvm.rounds_segments() {
+            SEGMENTS_EXTRA
+        } else {
+            0
+        };
+        let pages = pages_for(bytes, beside_page)?.saturating_add(extra);
+        beside = beside.saturating_add(pages);
+        sizing = sizing.step(
+            name,
+            format!("{how} = {bytes}, / {} rounded up", beside_page.exact()),
+            pages,
+            "pages",
+        );
+    }
+    let outside = jvm.metaspace.0.saturating_add(jvm.threads.saturating_mul(1 << 20));
+    sizing = sizing.step(
+        "outside",
+        format!(
+            "metaspace {} + {} stacks of 1M, on base pages",
+            jvm.metaspace, jvm.threads
+        ),
+        outside,
+        "B",
+    );
+    Ok(totals(sizing, jvm.page, heap, beside))
+}
+
+/// The answer: one pool, or two where the heap's pages are larger than what lies beside it.
+fn totals(sizing: Sizing, page: Bytes, heap: u64, beside: u64) -> Sizing {
+    let sizing = if page > SMALL {
+        sizing
+            .step(
+                "pages_2m",
+                "code cache and tables: the next smaller size",
+                beside,
+                "pages of 2M",
+            )
+            .step("pages", "the heap", heap, "pages")
+            .trap("without a pool of 2M beside it, code cache and tables stay on base pages, silently")
+    } else {
+        sizing.step(
+            "pages",
+            format!("{heap} + {beside}"),
+            heap.saturating_add(beside),
+            "pages",
+        )
+    };
+    sizing
+        .trap(
+            "the JVM tests one page at the start: with a pool that is too small for all it falls \
+             back part by part, with no more than a line in -Xlog:pagesize",
+        )
+        .trap("-Xms = -Xmx and -XX:+AlwaysPreTouch: pages are taken at the start or not at all")
+        .trap("metaspace and stacks are never on pool pages")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Jvm, jvm};
+    use model::{Bytes, Collector};
+
+    #[test]
+    fn newer_jdks_round_up_each_segment_of_the_code_cache() {
+        let pages = |jdk, code_cache| {
+            let collector = Some(Collector::Z);
+            let known = Jvm::known(Bytes::mib(256), Bytes::mib(2), collector, Some(jdk), code_cache);
+            jvm(&known).expect("a size").whole("pages")
+        };
+        // A JVM 25 maps 118M + 6M + 118M, and with 248 pages ZGC does not start.
+        assert_eq!((pages(17, None), pages(25, None)), (Some(248), Some(250)));
+        assert_eq!(pages(25, Some(Bytes::mib(64))), Some(128 + 32), "one segment");
+    }
+
+    #[test]
+    fn each_table_is_rounded_up_by_itself() {
+        let mut six = Jvm::new(Bytes::gib(6), Bytes::mib(2));
+        let sizing = jvm(&six).expect("a size");
+        // 6 GiB / 512 = 12 MiB = 6 pages twice; / 64 = 96 MiB = 48 pages; 240 MiB of code = 120 pages.
+        for (name, pages) in [
+            ("heap", 3072),
+            ("code_cache", 120),
+            ("card_table", 6),
+            ("offset_table", 6),
+            ("mark_bitmap", 48),
+            ("pages", 3252),
+        ] {
+            assert_eq!(sizing.whole(name), Some(pages), "{name}");
+        }
+        six.jdk = 17;
+        assert_eq!(
+            jvm(&six).expect("a size").whole("pages"),
+            Some(3072 + 120 + 6 + 6 + 96 + 6)
+        );
+        six.collector = Collector::Z;
+        assert_eq!(jvm(&six).expect("a size").whole("pages"), Some(3192));
+    }
+
+    #[test]
+    fn what_lies_beside_a_heap_on_1g_pages_takes_2m_pages() {
+        let sizing = jvm(&Jvm::new(Bytes(7 << 29), Bytes::gib(1))).expect("a size");
+        assert_eq!(sizing.whole("pages"), Some(4), "3.5 GiB rounded up");
+        assert_eq!(sizing.whole("pages_2m"), Some(120 + 4 + 4 + 28));
+    }
+
+    #[test]
+    fn a_small_heap_has_tables_too_small_for_a_page() {
+        let sizing = jvm(&Jvm::new(Bytes::mib(64), Bytes::mib(2))).expect("a size");
+        assert_eq!(sizing.value("card_table"), None);
+        assert_eq!(sizing.whole("pages"), Some(32 + 120));
+    }
+
+    #[test]
+    fn every_collector_reads_what_it_prints() {
+        for collector in Collector::ALL {
+            assert_eq!(collector.to_string().parse(), Ok(collector));
+        }
+        assert!("cms".parse::<Collector>().expect_err("gone").contains("shenandoah"));
+    }
+}

@@ -1,0 +1,8 @@
+//! How many pages known programs take: the only calculator of each need, with its arithmetic line by line.
+
+pub mod database;
+pub mod jvm;
+pub mod machine;
+pub mod postgres;
+
+pub use model::sizing::{SizeError, Sizing};

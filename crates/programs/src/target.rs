@@ -1,0 +1,303 @@
+//! Which processes a word on the command line means: a PID, a known program, a name, a virtual machine, a systemd unit or a
+//! container.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use model::vms::Vm;
+use model::{Bytes, Reading, Unread};
+
+use super::{Area, Kind, Listens, Logs, Program, candidates, containers, log, look, postgres};
+use crate::evidence::uptime;
+use crate::vms;
+use host::{Membership, Snapshot, Source};
+
+/// Shared memory below this size is a library's scratch area, not a database's cache.
+const LEAST_SHARED: Bytes = Bytes::mib(8);
+/// Fewer characters of a container's id mean too many of them.
+const LEAST_ID: usize = 6;
+
+/// Words for programs whose processes go by other names.
+const WORDS: [(&str, Kind); 15] = [
+    ("dpdk", Kind::Dpdk),
+    ("java", Kind::Jvm),
+    ("jvm", Kind::Jvm),
+    ("kubelet", Kind::Kubelet),
+    ("mariadb", Kind::Mysql),
+    ("mongo", Kind::Mongo),
+    ("mongodb", Kind::Mongo),
+    ("mysql", Kind::Mysql),
+    ("oracle", Kind::Oracle),
+    ("pg", Kind::Postgres),
+    ("postgres", Kind::Postgres),
+    ("postgresql", Kind::Postgres),
+    ("qemu", Kind::Qemu),
+    ("redis", Kind::Redis),
+    ("valkey", Kind::Redis),
+];
+
+/// One program with all that belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The process that stands for it, such as PostgreSQL's postmaster, looked into.
+    pub main: Program,
+    /// Its other processes, such as PostgreSQL's sessions.
+    pub others: Vec<Program>,
+    /// Its shared memory, largest first.
+    pub shared: Vec<SharedMemory>,
+    /// The virtual machine that it runs.
+    pub vm: Option<Vm>,
+    /// The directory that it works in, if that could be read.
+    pub directory: Option<String>,
+    /// Where it takes connections, of a PostgreSQL server on this machine.
+    pub listens: Option<Listens>,
+    /// What it wrote about huge pages in its logs, as far as they could be read.
+    pub log: Logs,
+}
+
+/// One segment of shared memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedMemory {
+    /// The mapping in the main process.
+    pub area: Area,
+    /// Bytes that exist, whichever process touched them; the rest of a hugetlb segment is reserved. Read from the segment's inode,
+    /// which takes root.
+    pub touched: Reading<Bytes>,
+}
+
+/// Why a word means no process.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// Nothing goes by it.
+    #[error(
+        "no process, virtual machine, unit or container is called `{word}`{}",
+        near.first().map_or_else(String::new, |_| format!("; running: {}", near.join(", ")))
+    )]
+    NotFound {
+        /// As typed.
+        word: String,
+        /// Known programs that run.
+        near: Vec<String>,
+    },
+    /// The list of processes could not be read.
+    #[error(transparent)]
+    Unread(#[from] Unread),
+}
+
+/// The programs that `word` means, the largest first.
+///
+/// # Errors
+/// If there is none, or the processes cannot be listed.
+pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<Target>, TargetError> {
+    let all = candidates(source).into_result()?.programs;
+    let meant = meant(source, &all, word);
+    if meant.is_empty() {
+        let word = word.to_owned();
+        return Err(TargetError::NotFound {
+            word,
+            near: known(&all),
+        });
+    }
+    let families = families(&all, &meant);
+    Ok(families
+        .into_iter()
+        .map(|(main, others)| looked_into(source, snapshot, main.clone(), others.into_iter().cloned().collect()))
+        .collect())
+}
+
+/// The first way of reading the word that finds anything.
+fn meant<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program> {
+    if let Ok(pid) = word.parse::<u32>() {
+        return all.iter().filter(|program| program.pid() == pid).collect();
+    }
+    let kind = WORDS
+        .into_iter()
+        .find(|(known, _)| *known == word)
+        .map(|(_, kind)| kind);
+    let of_kind = |program: &Program| kind.is_some() && program.kind.known().copied().flatten() == kind;
+    let named = |program: &Program| program.pages.name == word || called(program) == Some(word);
+    // Any program that holds a machine of KVM, whatever it is called.
+    let runs_vm = |program: &Program| word == "vm" && vms::vm(source, program.pid()).is_some();
+    let is_vm = |program: &Program| {
+        let is_hypervisor = program.kind.known().copied().flatten().is_some_and(Kind::is_hypervisor);
+        is_hypervisor && vms::vm(source, program.pid()).and_then(|vm| vm.name).as_deref() == Some(word)
+    };
+    let in_group = |program: &Program| is_in_group(source, program.pid(), word);
+    // Reading the engines' files is left for words that mean nothing else so far.
+    let containers = std::cell::LazyCell::new(|| containers::ids(source, word));
+    let in_container = |program: &Program| {
+        let membership = Membership::read(source, program.pid());
+        let id = membership.known().and_then(Membership::container);
+        id.is_some_and(|id| containers.iter().any(|container| container.starts_with(&id)))
+    };
+    let has_argument = |program: &Program| {
+        let arguments = program.arguments.known();
+        arguments.is_some_and(|arguments| arguments.iter().any(|argument| file_name(argument) == word))
+    };
+    let ways: [&dyn Fn(&Program) -> bool; 7] = [
+        &of_kind,
+        &named,
+        &runs_vm,
+        &is_vm,
+        &in_group,
+        &in_container,
+        &has_argument,
+    ];
+    let own = std::process::id();
+    let others = || all.iter().filter(|program| program.pid() != own || !source.is_live());
+    let mut found = ways
+        .into_iter()
+        .map(|way| others().filter(|program| way(program)).collect());
+    found
+        .find(|found: &Vec<&Program>| !found.is_empty())
+        .unwrap_or_default()
+}
+
+/// The file that it runs, without the directory.
+fn called(program: &Program) -> Option<&str> {
+    program.arguments.known()?.first().map(|first| file_name(first))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A unit by its name, with or without its type; a container by its id or the beginning of it.
+fn is_in_group(source: &Source, pid: u32, word: &str) -> bool {
+    let membership = Membership::read(source, pid);
+    let Some(membership) = membership.known() else {
+        return false;
+    };
+    let is_unit = membership
+        .unit()
+        .is_some_and(|unit| unit == word || unit.rsplit_once('.').is_some_and(|(name, _)| name == word));
+    let is_id = word.len() >= LEAST_ID && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_unit || (is_id && membership.container().is_some_and(|id| id.contains(word)))
+}
+
+/// Each program that is below none of the others, with those that are below it. The largest first.
+fn families<'a>(all: &'a [Program], meant: &[&'a Program]) -> Vec<(&'a Program, Vec<&'a Program>)> {
+    let parents: BTreeMap<u32, u32> = all
+        .iter()
+        .filter_map(|program| Some((program.pid(), *program.parent.known()?)))
+        .collect();
+    let is_meant = |pid: &u32| meant.iter().any(|program| program.pid() == *pid);
+    let main_of = |pid: u32| {
+        let above = std::iter::successors(Some(pid), |pid| parents.get(pid).copied().filter(is_meant));
+        // A capture may hold a circle.
+        above.take(all.len()).last().unwrap_or(pid)
+    };
+    let mut families: BTreeMap<u32, (Option<&Program>, Vec<&Program>)> = BTreeMap::new();
+    for program in meant {
+        let main = main_of(program.pid());
+        let family = families.entry(main).or_default();
+        if main == program.pid() {
+            family.0 = Some(program);
+        } else {
+            family.1.push(program);
+        }
+    }
+    let mut families: Vec<_> = families
+        .into_values()
+        .filter_map(|(main, others)| Some((main?, others)))
+        .collect();
+    families.sort_by_key(|(main, _)| std::cmp::Reverse(main.pages.resident.known().map_or(0, |bytes| bytes.0)));
+    families
+}
+
+/// A running PostgreSQL server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunningServer {
+    /// Its postmaster.
+    pub pid: u32,
+    /// Its shared memory, exactly as it asked the kernel for it.
+    pub segment: Bytes,
+    /// How long it has been running, if that could be read.
+    pub age: Option<Duration>,
+}
+
+/// The running PostgreSQL server that reads this configuration file, if there is one.
+pub fn running_server(source: &Source, file: &str) -> Option<RunningServer> {
+    let servers = targets(source, &Snapshot::take(source), "postgres").ok()?;
+    let server = servers
+        .iter()
+        .find(|server| server.configuration().as_deref() == Some(file))?;
+    Some(RunningServer {
+        pid: server.main.pid(),
+        segment: server.shared.first()?.area.size(),
+        age: age(source, &server.main),
+    })
+}
+
+/// How long it has been running; `None` if that could not be read, or it was not looked into.
+pub fn age(source: &Source, program: &Program) -> Option<Duration> {
+    let started = program.details.as_ref()?.started.known()?;
+    Duration::try_from_secs_f64(uptime(source).known()? - started).ok()
+}
+
+fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: Vec<Program>) -> Target {
+    look::into(source, snapshot, &mut main);
+    let kind = main.kind.known().copied().flatten();
+    let segments = main.areas().unwrap_or_default().iter();
+    let mut shared: Vec<SharedMemory> = segments
+        .filter(|area| area.is_shared_memory() && area.size() >= LEAST_SHARED)
+        .map(|area| SharedMemory {
+            touched: touched(source, main.pid(), area),
+            area: area.clone(),
+        })
+        .collect();
+    shared.sort_by_key(|segment| std::cmp::Reverse(segment.area.size()));
+    let directory = source.link(&main.file("cwd")).known().cloned();
+    Target {
+        log: log::lines(source, &main, kind, directory.as_deref()),
+        vm: vms::vm(source, main.pid()),
+        listens: directory
+            .as_deref()
+            .filter(|_| kind == Some(Kind::Postgres))
+            .and_then(|directory| postgres::listens(source, &main, directory)),
+        directory,
+        main,
+        others,
+        shared,
+    }
+}
+
+fn touched(source: &Source, pid: u32, area: &Area) -> Reading<Bytes> {
+    source.allocated(&format!(
+        "/proc/{pid}/map_files/{:x}-{:x}",
+        area.range.start, area.range.end
+    ))
+}
+
+/// Known programs that run, to choose from.
+fn known(all: &[Program]) -> Vec<String> {
+    let known = all
+        .iter()
+        .filter(|program| program.kind.known().copied().flatten().is_some());
+    let names: BTreeSet<&String> = known.map(|program| &program.pages.name).collect();
+    names.into_iter().take(8).cloned().collect()
+}
+
+impl Target {
+    /// The configuration file of PostgreSQL, as its arguments say or in the directory that it works in, or the option file of MySQL.
+    pub fn configuration(&self) -> Option<String> {
+        match self.main.kind.known()? {
+            Some(Kind::Postgres) => {}
+            Some(Kind::Mysql) => return self.main.details.as_ref()?.option_file.clone(),
+            _ => return None,
+        }
+        let named = postgres::files(self.main.arguments.known()?).pop();
+        named.or_else(|| {
+            self.directory
+                .as_ref()
+                .map(|directory| format!("{directory}/postgresql.conf"))
+        })
+    }
+}
+
+impl SharedMemory {
+    /// Pages of one size that hold the segment. PostgreSQL rounds its request up like this.
+    pub fn pages(&self, page: Bytes) -> u64 {
+        self.area.size().0.div_ceil(page.0.max(1))
+    }
+}

@@ -1,0 +1,176 @@
+//! The virtual machines that run here: which page kinds back their memory, and whether that is what they were configured for.
+
+mod cloud_hypervisor;
+mod configured;
+mod firecracker;
+mod mismatch;
+mod qemu;
+mod ram;
+#[cfg(test)]
+mod tests;
+
+use model::vms::{Configured, KvmPages, Vm};
+use model::{Bytes, Cause, Reading, Unread};
+
+use crate::Kind;
+use configured::{Asked, HugeMounts};
+use host::processes::smaps;
+use host::snapshot::{Meminfo, mounts};
+use host::{Source, spread};
+
+/// Command lines that no process runs yet.
+pub(crate) mod asked {
+    pub use super::configured::Backing;
+    pub(crate) use super::configured::{Asked, options, parts};
+    pub(crate) use super::qemu::{is_program as is_qemu, parse as qemu};
+}
+
+/// KVM's own accounts: a directory `PID-FD` for each machine.
+const DEBUGFS: &str = "/sys/kernel/debug/kvm";
+/// What the descriptor of a machine leads to.
+pub(crate) const KVM: &str = "anon_inode:kvm-vm";
+/// Descriptors of one process that are looked at, each by a system call; a process may have a million.
+const MOST_DESCRIPTORS: usize = 4096;
+/// smaps of a large process.
+const LONGEST_SMAPS: Bytes = Bytes::gib(1);
+
+/// The hypervisor that a file is, by its base name, and the name under which its machines are shown.
+fn hypervisor(file: &str) -> Option<(Kind, &'static str)> {
+    match file {
+        "cloud-hypervisor" => Some((Kind::CloudHypervisor, "cloud-hypervisor")),
+        "firecracker" => Some((Kind::Firecracker, "firecracker")),
+        name if qemu::is_program(name) => Some((Kind::Qemu, "qemu")),
+        _ => None,
+    }
+}
+
+/// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM.
+pub fn list(source: &Source) -> Reading<Vec<Vm>> {
+    source.pids().map(|pids| {
+        let found = spread::over(source, &pids, |&pid| vm(source, pid));
+        found.into_iter().flatten().collect()
+    })
+}
+
+/// The machine that a process runs; `None` if it runs none, or has just ended.
+pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
+    let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
+    let argv = words(bytes.known()?);
+    let own_name = argv.first()?.rsplit('/').next().unwrap_or_default();
+    let (program, name) = hypervisor(own_name).unzip();
+    let kvm = holds_kvm(source, pid);
+    if program.is_none() && kvm.known() != Some(&true) {
+        return None;
+    }
+    let asked = asked(source, pid, program, &argv);
+    let configured = asked.as_ref().map(|asked| configured(source, pid, asked));
+    let memory = memory(source, pid, configured.known());
+    let mut vm = Vm {
+        pid,
+        program: name.unwrap_or(own_name).to_owned(),
+        name: asked.known().and_then(|asked| asked.name.clone()),
+        kvm,
+        configured,
+        mapped: memory.as_ref().map_or(Bytes(0), |memory| memory.mapped),
+        found: memory.as_ref().ok().map(|memory| memory.found.to_owned()),
+        backing: memory.map(|memory| memory.backing).into(),
+        kvm_pages: kvm_pages(source, pid),
+        mismatches: Vec::new(),
+    };
+    vm.mismatches = mismatch::all(&vm);
+    Some(vm)
+}
+
+fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {
+    // A capture has the machine's mounts, not those of each process.
+    let mounts = match mounts::all_of(source, &format!("/proc/{pid}/mounts")) {
+        Reading::Unread(_) => mounts::all_of(source, mounts::MOUNTS),
+        own => own,
+    };
+    let mounts = mounts.known().map_or(&[][..], Vec::as_slice);
+    asked.resolve(&HugeMounts::new(mounts, default_huge_page(source)))
+}
+
+/// `cmdline` is separated and ended by zero bytes.
+fn words(cmdline: &[u8]) -> Vec<String> {
+    let words = cmdline.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+fn asked(source: &Source, pid: u32, program: Option<Kind>, argv: &[String]) -> Reading<Asked> {
+    let absent = |why| Reading::Unread(Unread::new(Cause::Absent, format!("/proc/{pid}/cmdline"), why));
+    if argv.len() == 1 && !source.is_live() {
+        return absent("the capture has only the name of the program");
+    }
+    match program {
+        Some(Kind::Qemu) => Reading::Known(qemu::parse(argv)),
+        Some(Kind::CloudHypervisor) => Reading::Known(cloud_hypervisor::parse(argv)),
+        Some(Kind::Firecracker) => firecracker::read(source, pid, argv),
+        _ => absent("this program's options are not known"),
+    }
+}
+
+/// A descriptor of a KVM machine among the open files. A program opens its machine early, so it has one of the lower numbers.
+fn holds_kvm(source: &Source, pid: u32) -> Reading<bool> {
+    kvm_descriptors(source, pid).and_then(|found| match found {
+        Descriptors { kvm, .. } if !kvm.is_empty() => Ok(true),
+        Descriptors { left_out: 0, .. } => Ok(false),
+        Descriptors { left_out, .. } => {
+            let why = format!("{left_out} of its open files were not read");
+            Err(Unread::new(Cause::Failed, format!("/proc/{pid}/fd"), why))
+        }
+    })
+}
+
+/// The paths of a process's descriptors that are machines of KVM, and how many were not read.
+pub(crate) struct Descriptors {
+    pub(crate) kvm: Vec<String>,
+    pub(crate) left_out: usize,
+}
+
+/// Looks at the lowest [`MOST_DESCRIPTORS`] of a process.
+pub(crate) fn kvm_descriptors(source: &Source, pid: u32) -> Reading<Descriptors> {
+    let place = format!("/proc/{pid}/fd");
+    source.list(&place).map(|names| {
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        let left_out = numbers.len().saturating_sub(MOST_DESCRIPTORS);
+        let paths = numbers
+            .into_iter()
+            .take(MOST_DESCRIPTORS)
+            .map(|number| format!("{place}/{number}"));
+        let is_kvm = |path: &String| source.link(path).known().is_some_and(|target| target == KVM);
+        Descriptors {
+            kvm: paths.filter(is_kvm).collect(),
+            left_out,
+        }
+    })
+}
+
+fn memory(source: &Source, pid: u32, configured: Option<&Configured>) -> Result<ram::Memory, Unread> {
+    let path = format!("/proc/{pid}/smaps");
+    let bytes = source.bytes_within(&path, LONGEST_SMAPS).into_result()?;
+    let mappings = smaps::parse(&path, &bytes)?;
+    let why = "no mapping that could hold a guest's memory";
+    ram::find(&mappings, configured).ok_or_else(|| Unread::new(Cause::Absent, &path, why))
+}
+
+fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
+    let mine = |name: &&String| name.split('-').next() == Some(&pid.to_string());
+    source.list(DEBUGFS).and_then(|names| {
+        let absent = || Unread::new(Cause::Absent, DEBUGFS, format!("no machine of process {pid} there"));
+        let name = names.iter().find(mine).ok_or_else(absent)?;
+        let count = |size: &str| source.number(&format!("{DEBUGFS}/{name}/pages_{size}")).into_result();
+        Ok(KvmPages {
+            pages_4k: count("4k")?,
+            pages_2m: count("2m")?,
+            pages_1g: count("1g")?,
+        })
+    })
+}
+
+/// The size of a hugetlb page where none is named.
+fn default_huge_page(source: &Source) -> Option<Bytes> {
+    let meminfo = Meminfo::read(source, "/proc/meminfo");
+    meminfo.known()?.get("Hugepagesize").known().copied()
+}
