@@ -125,6 +125,7 @@ fn checkup(name: &str) -> Checkup {
         processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
         vms: Some(VmList::of(&source)),
         doctor: Some(Doctor::of(&Evidence::gather(&source))),
+        headline: None,
         latency: Some(samples::usual()),
         tlb: Some(samples::tlb()),
         guest: Some(samples::guest()),

@@ -1,23 +1,22 @@
 //! The verdict of a checkup: which saving is certain, which page kind to choose, and what limits the use of huge pages.
 
-use std::collections::BTreeMap;
-
 use host::Snapshot;
 use host::snapshot::Pool;
-use model::latency::Latency;
-use model::verdict::{Choice, Coverage, Interval, KindSaved, Limits, PoolPages, Saved, Saving, Verdict};
-use model::{PageKind, Reading};
+use model::headline::{Headline, PairedGain, Percent, Shows, WORTH};
+use model::verdict::{Choice, Coverage, Doubt, Interval, Limits, PoolPages, Saved, Saving, Verdict};
+use model::{Bytes, PageKind, Reading};
 
-use crate::gain::{Curve, Gain, curves, gains};
 use crate::results::Totals;
 
-/// A saving below this many percent is not worth mentioning, even if it is beyond noise.
-const WORTH: f64 = 3.0;
+/// Half width of an interval that is good enough, in points.
+const ENOUGH: f64 = 2.0;
+/// With fewer draws than this an interval is wide because of their number.
+const FEW: u32 = 4;
 
-/// The verdict, without its sentences. `latency` is the measurement, or why there is none.
-pub fn verdict(latency: Result<&Latency, &str>, snapshot: &Snapshot, totals: Option<&Totals>) -> Verdict {
-    let (saving, choice) = match latency {
-        Ok(latency) => measured(latency),
+/// The verdict, without its sentences. `headline` is the measurement, or why there is none.
+pub fn verdict(headline: Result<&Headline, &str>, snapshot: &Snapshot, totals: Option<&Totals>) -> Verdict {
+    let (saving, choice) = match headline {
+        Ok(headline) => measured(headline),
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),
     };
     Verdict {
@@ -28,121 +27,79 @@ pub fn verdict(latency: Result<&Latency, &str>, snapshot: &Snapshot, totals: Opt
     }
 }
 
-fn measured(latency: &Latency) -> (Saving, Choice) {
-    let gains = gains(latency);
-    let curves = curves(&gains);
-    let lasting = lasting(&gains, curves);
-    // At the largest working set: far from the edges of caches, where contention can make any difference. It is the largest
-    // that was asked for and so not chosen by what was measured; only the curve is, and intervals are corrected for that.
-    let largest = lasting.iter().map(|gain| gain.bytes).max();
-    let there = lasting.iter().copied().filter(|gain| Some(gain.bytes) == largest);
-    if let Some(best) = surest(there, curves) {
-        return saves(best, &lasting, &gains);
-    }
-    match surest(ends(&gains), curves) {
-        Some(best) => {
-            let saved = saved(best, curves);
-            (Saving::NoDifference { saved }, Choice::NoDifference)
-        }
-        None if gains.is_empty() => (nothing_to_compare(latency), Choice::Unknown),
-        None => {
-            let saved = ends(&gains).map(|gain| saved(gain, curves)).collect();
-            (Saving::NoInterval { saved }, Choice::Unknown)
-        }
-    }
-}
-
-/// The gain with the highest lower end, to a tenth of a percent; at the larger working set if equal.
-fn surest<'a, 'b>(gains: impl IntoIterator<Item = &'b Gain<'a>>, curves: usize) -> Option<&'b Gain<'a>>
-where
-    'a: 'b,
-{
-    let place = |gain: &'b Gain<'a>| {
-        let (low, _) = gain.interval(curves)?;
-        Some((((low * 10.0).round() as i64, gain.bytes), gain))
+fn measured(headline: &Headline) -> (Saving, Choice) {
+    let against_base = headline.gains.iter().filter(|gain| gain.against == PageKind::Base);
+    let mut all: Vec<Saved> = against_base.filter_map(saved).collect();
+    all.sort_by_key(|saved| (saved.kind, saved.bytes));
+    let is_any = |of: &Saved, shows| all.iter().any(|other| other.kind == of.kind && other.shows == shows);
+    // The kind that is easiest to set up of those that save, else the easiest of all: the order of kinds is fixed beforehand.
+    let first = all.iter().find(|saved| is_any(saved, Shows::Saves)).or_else(|| all.first());
+    let Some(first) = first else {
+        let why = headline.gains.iter().find_map(|gain| gain.not_measured.clone());
+        return (Saving::NothingToCompare { why }, Choice::Unknown);
     };
-    let places = gains.into_iter().filter_map(place);
-    places.max_by_key(|(place, _)| *place).map(|(_, gain)| gain)
-}
-
-/// The gains by curve.
-fn by_curve<'a, 'b>(gains: &'b [Gain<'a>]) -> BTreeMap<Curve, Vec<&'b Gain<'a>>> {
-    let mut curves: BTreeMap<_, Vec<&Gain<'_>>> = BTreeMap::new();
-    for gain in gains {
-        curves.entry(gain.curve()).or_default().push(gain);
-    }
-    curves
-}
-
-/// Each curve's gain at its largest working set.
-fn ends<'a, 'b>(gains: &'b [Gain<'a>]) -> impl Iterator<Item = &'b Gain<'a>> {
-    let largest = |curve: Vec<&'b Gain<'a>>| curve.into_iter().max_by_key(|gain| gain.bytes);
-    by_curve(gains).into_values().filter_map(largest)
-}
-
-/// Gains that last from their working set to the largest one. What larger pages save in translation stays as working
-/// sets grow; a gap that closes again is a cache edge that contention moved.
-fn lasting<'a, 'b>(gains: &'b [Gain<'a>], curves: usize) -> Vec<&'b Gain<'a>> {
-    let by_curve = by_curve(gains).into_values();
-    by_curve.flat_map(|curve| tail(curve, curves)).collect()
-}
-
-/// One curve's gains that hold at their working set and at every larger one. The first that does not hold ends the search, so
-/// testing one working set after the other needs no correction.
-fn tail<'a, 'b>(mut curve: Vec<&'b Gain<'a>>, curves: usize) -> impl Iterator<Item = &'b Gain<'a>> {
-    curve.sort_by_key(|gain| std::cmp::Reverse(gain.bytes));
-    let lasts = move |gain: &&Gain<'_>| gain.is_shown(curves) && gain.percent() >= WORTH;
-    curve.into_iter().take_while(lasts)
-}
-
-/// A lasting saving, and which kind to choose for it.
-fn saves(best: &Gain<'_>, lasting: &[&Gain<'_>], gains: &[Gain<'_>]) -> (Saving, Choice) {
-    let view = |gain: &&Gain<'_>| (gain.bytes, gain.pattern, gain.access) == (best.bytes, best.pattern, best.access);
-    let all: BTreeMap<PageKind, &Gain<'_>> = gains.iter().filter(view).map(|gain| (gain.kind, gain)).collect();
-    let kind_saved = |gain: &&Gain<'_>| KindSaved {
-        kind: gain.kind,
-        percent: gain.percent(),
+    let kind = first.kind;
+    let has = |shows| is_any(first, shows);
+    let choice = if has(Shows::Saves) { choice(headline, &all) } else { Choice::NoDifference };
+    let at: Vec<Saved> = all.iter().filter(|saved| saved.kind == kind).copied().collect();
+    let saving = if has(Shows::Saves) {
+        Saving::Saves { at }
+    } else if has(Shows::CannotTell) {
+        let (why, seconds) = doubt(headline, kind);
+        return (Saving::CannotTell { at, why, seconds }, Choice::Unknown);
+    } else if has(Shows::Costs) {
+        Saving::Costs { at }
+    } else {
+        Saving::NoDifference { at }
     };
-    let curve = lasting.iter().filter(|gain| gain.curve() == best.curve());
-    let saving = Saving::Saves {
-        saved: saved(best, curves(gains)),
-        from_bytes: curve.map(|gain| gain.bytes).min().unwrap_or(best.bytes),
-        kinds: all.values().map(kind_saved).collect(),
-    };
-    (saving, choice(best, &all))
+    (saving, choice)
 }
 
-fn saved(gain: &Gain<'_>, candidates: usize) -> Saved {
-    Saved {
+fn saved(gain: &PairedGain) -> Option<Saved> {
+    let saved = gain.saved?;
+    Some(Saved {
         kind: gain.kind,
         bytes: gain.bytes,
-        pattern: gain.pattern,
-        access: gain.access,
-        percent: gain.percent(),
-        percent_interval: gain.interval(candidates).map(|(low, high)| Interval { low, high }),
-        candidates,
-        base_ns: gain.base.median,
-        ns: gain.large.median,
+        shows: saved.shows(),
+        saved,
+        base_ns: gain.against_ns?,
+        ns: gain.ns?,
+    })
+}
+
+/// Why the widest interval of a kind is so wide, and how long it would take until it is not.
+fn doubt(headline: &Headline, kind: PageKind) -> (Doubt, Option<f64>) {
+    let of_kind = headline.gains.iter().filter(|gain| (gain.kind, gain.against) == (kind, PageKind::Base));
+    let widths = of_kind.filter_map(|gain| Some((gain, gain.saved?.half_width())));
+    let Some((gain, half)) = widths.max_by(|(_, a), (_, b)| a.total_cmp(b)) else {
+        return (Doubt::FewDraws { draws: headline.draws }, None);
+    };
+    if headline.draws < FEW {
+        return (Doubt::FewDraws { draws: headline.draws }, None);
     }
+    let ends = gain.draws.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &draw| {
+        (least.min(draw), most.max(draw))
+    });
+    let (least, most) = ends;
+    let seconds = headline.seconds * (half / ENOUGH).powi(2);
+    (Doubt::DrawsDiffer { least, most }, Some(seconds))
 }
 
-fn nothing_to_compare(latency: &Latency) -> Saving {
-    let why = latency.points.iter().find_map(|point| point.not_measured.clone());
-    Saving::NothingToCompare { why }
-}
-
-/// Which kind to choose: the one that is easiest to set up among those that take hardly more time than the best.
-fn choice(best: &Gain<'_>, all: &BTreeMap<PageKind, &Gain<'_>>) -> Choice {
-    if all.len() == 1 {
+/// Which kind to choose: the one that is easiest to set up among those that take hardly more time than the best, at the largest
+/// working set at which two kinds were measured.
+fn choice(headline: &Headline, all: &[Saved]) -> Choice {
+    let largest: Option<Bytes> = all.iter().map(|saved| saved.bytes).max();
+    let there: Vec<&Saved> = all.iter().filter(|saved| Some(saved.bytes) == largest).collect();
+    let best = there.iter().max_by(|a, b| a.saved.percent.total_cmp(&b.saved.percent));
+    let Some(best) = best else { return Choice::Unknown };
+    if there.len() == 1 {
         return Choice::Only { kind: best.kind };
     }
     // How much more time each kind that is easier to set up takes.
-    let easier = all.values().filter(|gain| gain.kind < best.kind);
-    let rivals: Vec<(PageKind, Interval)> = easier
-        .filter_map(|gain| {
-            let (low, high) = gain.against(best, all.len() - 1)?;
-            Some((gain.kind, Interval { low, high }))
-        })
+    let pairs = headline.gains.iter().filter(|gain| Some(gain.bytes) == largest);
+    let rivals: Vec<(PageKind, Interval)> = pairs
+        .filter(|gain| gain.kind == best.kind && gain.against != PageKind::Base)
+        .filter_map(|gain| Some((gain.against, more(gain.saved?))))
         .collect();
     if let Some(&(kind, more)) = rivals.iter().find(|(_, more)| more.high < WORTH) {
         return Choice::Enough {
@@ -158,6 +115,15 @@ fn choice(best: &Gain<'_>, all: &BTreeMap<PageKind, &Gain<'_>>) -> Choice {
             more_percent,
         },
         None => Choice::Best { kind: best.kind },
+    }
+}
+
+/// How much more time the other takes, of what a kind saves against it.
+fn more(saved: Percent) -> Interval {
+    let more = |saved: f64| (1.0 / (1.0 - saved / 100.0) - 1.0) * 100.0;
+    Interval {
+        low: more(saved.low),
+        high: more(saved.high),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod guest;
 pub mod kernelops;
 pub mod latency;
 pub mod migration;
+pub mod headline;
 mod not_measured;
 mod page;
 pub mod placement;

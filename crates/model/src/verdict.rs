@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::latency::{Access, Pattern};
+use crate::headline::{Percent, Shows};
 use crate::{Bytes, PageKind, Reading};
 
 /// The verdict of a checkup, for scripts and for readers.
@@ -23,30 +23,33 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Saving {
-    /// They save time at the largest working set.
+    /// They save time at one working set at least.
     Saves {
-        /// The curve that saves most for certain, at the largest working set.
-        #[serde(flatten)]
-        saved: Saved,
-        /// The smallest working set from which on every larger one shows the saving.
-        from_bytes: Bytes,
-        /// Every kind measured at that point, smallest pages first.
-        kinds: Vec<KindSaved>,
+        /// One page kind at each working set, smallest first.
+        at: Vec<Saved>,
     },
-    /// No saving lasts up to the largest working set.
+    /// At every working set the interval lies within 3 points of no saving.
     NoDifference {
-        /// The curve that saves most for certain, at the largest working set.
-        #[serde(flatten)]
-        saved: Saved,
+        /// The same.
+        at: Vec<Saved>,
     },
-    /// There are medians without an interval: the result holds fewer than two visits to each point.
-    NoInterval {
-        /// Each curve at its largest working set.
-        saved: Vec<Saved>,
+    /// They cost time at one working set at least, and save none at any.
+    Costs {
+        /// The same.
+        at: Vec<Saved>,
+    },
+    /// At one working set at least the interval leaves open whether they save time, and none shows that they do.
+    CannotTell {
+        /// The same.
+        at: Vec<Saved>,
+        /// Why the intervals are as wide as they are.
+        why: Doubt,
+        /// Seconds that such a checkup would take until the widest interval is 2 points wide to each side; `null` if unknown.
+        seconds: Option<f64>,
     },
     /// Base pages and a larger kind were not both measured at one working set.
     NothingToCompare {
-        /// Why the first missing point was not measured, if one was asked for.
+        /// Why the first missing kind was not measured, if one was asked for.
         why: Option<String>,
     },
     /// Latency was not measured.
@@ -57,26 +60,39 @@ pub enum Saving {
 }
 
 /// What one page kind saves at one working set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Saved {
     /// Page kind.
     pub kind: PageKind,
     /// Working set.
     pub bytes: Bytes,
-    /// Order of visits.
-    pub pattern: Pattern,
-    /// Loads, or loads and stores.
-    pub access: Access,
+    /// What the interval shows.
+    pub shows: Shows,
     /// Time saved, in percent of the time on base pages; negative if this kind is slower.
-    pub percent: f64,
-    /// 95 % CI of `percent`; `null` without two visits to both points.
-    pub percent_interval: Option<Interval>,
-    /// Curves among which this one was chosen; the interval is corrected for that choice.
-    pub candidates: usize,
+    #[serde(flatten)]
+    pub saved: Percent,
     /// Median ns per access on base pages.
     pub base_ns: f64,
     /// Median ns per access on this kind.
     pub ns: f64,
+}
+
+/// Why an interval is wide.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Doubt {
+    /// There was time for few draws of memory.
+    FewDraws {
+        /// How many.
+        draws: u32,
+    },
+    /// Draws of memory differ.
+    DrawsDiffer {
+        /// The least that was saved in a draw, in percent.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
 }
 
 /// The two ends of an interval.
@@ -115,7 +131,7 @@ pub enum Choice {
         /// How much more time `rival` takes than `best`, in percent: 95 % CI.
         more_percent: Interval,
     },
-    /// Only one kind larger than base pages was measured there.
+    /// Only one kind larger than base pages was measured.
     Only {
         /// That kind.
         kind: PageKind,
@@ -124,15 +140,6 @@ pub enum Choice {
     NoDifference,
     /// Nothing was measured that could decide it.
     Unknown,
-}
-
-/// What one of several page kinds saves at the same point.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KindSaved {
-    /// Page kind.
-    pub kind: PageKind,
-    /// Time saved, in percent of the time on base pages.
-    pub percent: f64,
 }
 
 /// What limits the use of huge pages now.

@@ -5,6 +5,7 @@
 //! | visits to a point, each with samples | [`of_visits`], [`of_medians`] |
 //! | values that are independent of each other | [`estimate`] |
 //! | one thing over another, visited in the same rounds | [`ratio`] |
+//! | values one after the other, whose neighbours may be alike | [`mean_in_time`] |
 //! | one thing in two runs that share nothing | [`apart`], [`of_intervals`], [`together`] |
 //! | is it enough? | [`is_enough`] |
 //! | do visits agree? | [`disagreement`] |
@@ -17,6 +18,7 @@ mod interval;
 mod quantiles;
 mod ratio;
 pub mod rounds;
+mod serial;
 mod stop;
 mod visits;
 
@@ -26,6 +28,7 @@ pub use apart::{Apart, apart, of_intervals, together};
 pub use interval::{CONFIDENCE, ranks};
 pub use quantiles::{median, quantile, sorted};
 pub use ratio::{confidence, ratio};
+pub use serial::mean_in_time;
 pub use stop::{LEAST_VISITS, is_enough};
 pub use visits::{disagreement, medians, of_medians, of_visits};
 

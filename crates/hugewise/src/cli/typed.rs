@@ -212,9 +212,12 @@ pub enum Command {
 /// Arguments of `hugewise checkup`.
 #[derive(Args, Debug)]
 pub struct Checkup {
-    /// Measure less: no guest, fewer working sets, under 20 seconds instead of 90
+    /// Measure less: no guest, fewer working sets, under 20 seconds instead of 60
     #[arg(long)]
     pub quick: bool,
+    /// Stop within this time: `90s`, `3m` [default: 60s, with --quick 20s]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    pub budget: Option<std::time::Duration>,
     /// Write the report to this file, and result.json beside it
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub report: PathBuf,
@@ -233,7 +236,7 @@ pub enum Part {
     Doctor,
     /// Page kinds behind processes and virtual machines
     Ps,
-    /// Latency by working set and page kind
+    /// What huge pages save, and latency by working set and page kind
     Latency,
     /// TLB levels, walk costs, and the host's page size, from timing
     Tlb,

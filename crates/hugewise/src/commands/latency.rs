@@ -4,6 +4,7 @@ use anyhow::bail;
 use host::Snapshot;
 use measure::latency::Spec;
 use model::Bytes;
+use model::headline::Headline;
 use model::latency::{Access, Latency, Pattern};
 
 use super::desk::Desk;
@@ -92,6 +93,21 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measu
     let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
     on_loan(ui, stop, no_pool, wanted, |progress, stop| {
         measure::latency::run(spec, progress, stop)
+    })
+}
+
+/// Measures what page kinds save against each other, in the same way.
+pub(super) fn pair(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Headline> {
+    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    note_limit(ui);
+    ui.note(&format!(
+        "comparing {} page kinds by turns at {} working sets",
+        spec.kinds.len(),
+        spec.sizes.len()
+    ));
+    let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
+    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+        measure::latency::paired::run(spec, progress, stop)
     })
 }
 

@@ -17,6 +17,7 @@ const FEW: usize = 8;
 impl Shape for Checkup {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "checkup";
+    const VERSION: u32 = 3;
 }
 
 impl Show for Checkup {
@@ -155,6 +156,7 @@ mod tests {
             processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
             vms: None,
             doctor: None,
+            headline: None,
             latency: Some(samples::usual()),
             tlb: Some(samples::tlb()),
             guest: Some(samples::guest()),

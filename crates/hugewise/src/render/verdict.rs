@@ -1,6 +1,7 @@
 //! The verdict of a checkup in sentences: the answer first, then the numbers behind it.
 
-use model::verdict::{Choice, Coverage, KindSaved, Limits, PoolPages, Saved, Saving, Verdict};
+use model::headline::{Percent, Shows};
+use model::verdict::{Choice, Coverage, Doubt, Limits, PoolPages, Saved, Saving, Verdict};
 use model::{Cause, PageKind, Reading};
 
 use super::axis::number;
@@ -11,38 +12,24 @@ pub fn sentences(verdict: &Verdict) -> [String; 3] {
     let Verdict {
         saving, choice, limits, ..
     } = verdict;
-    [saves(saving), chosen(choice, saving), limited(limits)]
+    [saves(saving), chosen(choice), limited(limits)]
 }
 
 fn saves(saving: &Saving) -> String {
     match saving {
-        Saving::Saves { saved, from_bytes, .. } => {
-            let is_long = *from_bytes < saved.bytes;
-            let from = is_long.then(|| format!(" The saving lasts from a working set of {from_bytes} on."));
-            let from = from.unwrap_or_default();
+        Saving::Saves { at } => judged(at, "save", Shows::Saves),
+        Saving::Costs { at } => judged(at, "cost", Shows::Costs),
+        Saving::NoDifference { at } => judged(at, "make no difference", Shows::NoDifference),
+        Saving::CannotTell { at, why, seconds } => {
+            let long = seconds.map_or(String::new(), |seconds| {
+                format!("; about {} of measuring would tell (--budget)", rounded(seconds))
+            });
+            let open: Vec<String> = at.iter().filter(|at| at.shows == Shows::CannotTell).map(interval_at).collect();
             format!(
-                "Huge pages save {} % of the time of {} at a working set of {} ({}): {} instead of {} ns.{from}",
-                number(saved.percent),
-                access(saved),
-                saved.bytes,
-                interval(saved),
-                number(saved.ns),
-                number(saved.base_ns)
-            )
-        }
-        Saving::NoDifference { saved } => format!(
-            "Huge pages show no lasting saving up to a working set of {}. There {} saved {} % ({}).",
-            saved.bytes,
-            saved.kind,
-            number(saved.percent),
-            interval(saved)
-        ),
-        Saving::NoInterval { saved } => {
-            let each = |saved: &Saved| format!("{} saved {} % at {}", saved.kind, number(saved.percent), saved.bytes);
-            format!(
-                "The saving by huge pages has no confidence interval: this result holds fewer than two visits to each \
-                 point. By medians alone: {}.",
-                listed(saved.iter().map(each))
+                "Whether huge pages save time here cannot be told: with {} the saving is {} (95 % CI). {}{long}.",
+                at.first().map_or(PageKind::Thp, |at| at.kind),
+                joined(&open),
+                doubt(*why)
             )
         }
         Saving::NothingToCompare { why } => {
@@ -57,33 +44,91 @@ fn saves(saving: &Saving) -> String {
     }
 }
 
-fn access(saved: &Saved) -> String {
-    format!("a {} {}", saved.pattern, saved.access)
+/// What is shown first, then what other working sets show.
+fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
+    let of = |shows| at.iter().filter(move |at| at.shows == shows);
+    let kind = at.first().map_or(PageKind::Thp, |at| at.kind);
+    let main: Vec<String> = of(first)
+        .map(|at| match first {
+            Shows::Saves => format!("{} at {}", percent(&at.saved), at.bytes),
+            Shows::Costs => format!("{} at {}", percent(&negated(&at.saved)), at.bytes),
+            Shows::NoDifference | Shows::CannotTell => interval_at(at),
+        })
+        .collect();
+    let main = match first {
+        Shows::Saves | Shows::Costs => format!("Huge pages {verb} {} of the time of a random read ({kind}, 95 % CI)", joined(&main)),
+        Shows::NoDifference | Shows::CannotTell => {
+            format!("Huge pages {verb} to a random read: with {kind} the saving is {} (95 % CI)", joined(&main))
+        }
+    };
+    let others = [
+        (Shows::NoDifference, "no difference"),
+        (Shows::Costs, "a loss"),
+        (Shows::CannotTell, "cannot be told"),
+    ];
+    let others = others.into_iter().filter(|(shows, _)| *shows != first).filter_map(|(shows, name)| {
+        let list: Vec<String> = of(shows).map(interval_at).collect();
+        (!list.is_empty()).then(|| format!("; {name}: {}", joined(&list)))
+    });
+    format!("{main}{}.", others.collect::<String>())
 }
 
-/// The interval of a saving; that of the best of several curves says so.
-fn interval(saved: &Saved) -> String {
-    let Some(interval) = saved.percent_interval else {
-        return "no interval".to_owned();
-    };
-    let chosen = match saved.candidates {
-        0 | 1 => String::new(),
-        candidates => format!(", corrected for choosing among {candidates}"),
-    };
-    let [low, high] = [interval.low, interval.high].map(number);
-    format!("95 % CI {low} to {high} %{chosen}")
+fn negated(saved: &Percent) -> Percent {
+    Percent {
+        percent: -saved.percent,
+        low: -saved.high,
+        high: -saved.low,
+    }
 }
 
-fn chosen(choice: &Choice, saving: &Saving) -> String {
-    let measured = kinds(saving);
+/// `8.1 % (7.2 to 9)`.
+fn percent(saved: &Percent) -> String {
+    format!("{} % ({} to {})", number(saved.percent), number(saved.low), number(saved.high))
+}
+
+/// An interval without a number in its middle, which would look surer than it is.
+fn interval_at(at: &Saved) -> String {
+    format!("{} to {} % at {}", number(at.saved.low), number(at.saved.high), at.bytes)
+}
+
+fn joined(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn doubt(why: Doubt) -> String {
+    match why {
+        Doubt::FewDraws { draws } => {
+            format!("There was time to take memory {draws} times only: the machine brings it in slowly, or is busy")
+        }
+        Doubt::DrawsDiffer { least, most } => format!(
+            "Each time that memory was taken anew showed another saving, from {} to {} %: neighbors use the caches",
+            number(least),
+            number(most)
+        ),
+    }
+}
+
+fn rounded(seconds: f64) -> String {
+    if seconds < 90.0 {
+        format!("{:.0} s", (seconds / 10.0).ceil() * 10.0)
+    } else {
+        format!("{:.0} min", (seconds / 60.0).ceil())
+    }
+}
+
+fn chosen(choice: &Choice) -> String {
     match choice {
-        Choice::Best { kind } => format!("{kind} saves most{}.{measured}", effort(*kind)),
+        Choice::Best { kind } => format!("{kind} saves most{}.", effort(*kind)),
         Choice::Enough {
             kind,
             best,
             at_most_percent,
         } => format!(
-            "{kind} is enough: it takes at most {} % more time than {best}{}.{measured}",
+            "{kind} is enough: it takes at most {} % more time than {best}{}.",
             number(*at_most_percent),
             effort(*kind)
         ),
@@ -92,27 +137,14 @@ fn chosen(choice: &Choice, saving: &Saving) -> String {
             rival,
             more_percent,
         } => format!(
-            "{best} saved most, but {rival} may be as good: it takes {} to {} % more time (95 % CI).{measured}",
+            "{best} saved most, but {rival} may be as good: it takes {} to {} % more time (95 % CI).",
             number(more_percent.low),
             number(more_percent.high)
         ),
-        Choice::Only { kind } => format!("{kind} is the only huge page kind that was measured there.{measured}"),
+        Choice::Only { kind } => format!("{kind} is the only huge page kind that was measured."),
         Choice::NoDifference => "No huge page kind is shown to be better than another.".to_owned(),
         Choice::Unknown => "The best huge page kind is not known.".to_owned(),
     }
-}
-
-/// What each kind saved at the point of the verdict, as a sentence behind another.
-fn kinds(saving: &Saving) -> String {
-    let Saving::Saves { saved, kinds, .. } = saving else {
-        return String::new();
-    };
-    let each = |kind: &KindSaved| format!("{} {} %", kind.kind, number(kind.percent));
-    format!(" Saved at {}: {}.", saved.bytes, listed(kinds.iter().map(each)))
-}
-
-fn listed(parts: impl Iterator<Item = String>) -> String {
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn effort(kind: PageKind) -> &'static str {

@@ -2,6 +2,7 @@
 
 use host::Snapshot;
 use model::guest::Guest;
+use model::headline::Headline;
 use model::latency::Latency;
 use model::tlb::Tlb;
 use model::verdict::Verdict;
@@ -25,6 +26,8 @@ pub struct Checkup {
     pub processes: Option<ProcessList>,
     /// Virtual machines that run here; `null` with the processes.
     pub vms: Option<VmList>,
+    /// What huge pages save at a few working sets, measured by turns: what the verdict says it by.
+    pub headline: Option<Headline>,
     /// Latency by working set and page kind.
     pub latency: Option<Latency>,
     /// TLB levels, walk costs, and the page size with which the host backs huge pages.

@@ -6,6 +6,7 @@ mod converge;
 #[cfg(test)]
 mod lap_tests;
 mod outcome;
+pub mod paired;
 mod plan;
 mod sampling;
 #[cfg(test)]

@@ -1,0 +1,149 @@
+//! The measurements of a checkup: the headline first, then TLBs and guests, and the curve with what is left of the time.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use host::Snapshot;
+use measure::latency::Spec;
+use model::guest::Guest;
+use model::headline::Headline;
+use model::latency::Latency;
+use model::tlb::Tlb;
+use model::{Bytes, PageKind};
+
+use super::super::desk::Desk;
+use super::super::latency::{self, FROM};
+use super::super::measuring::{Measured, room};
+use super::super::stop::Stop;
+use super::super::{guest, tlb};
+use super::parts::Parts;
+use crate::cli::typed::{self, Part};
+
+/// Time for everything, if none is typed.
+const USUAL: Duration = Duration::from_secs(60);
+const QUICK: Duration = Duration::from_secs(20);
+/// What is kept back for memory that comes in slowly, and for writing the report.
+const KEPT_BACK: f64 = 0.08;
+/// The headline's share of the time.
+const HEADLINE: f64 = 0.45;
+/// Beyond the TLB reach of base pages on most machines, and warm within a second or two under shadow paging.
+const GUEST_SIZE: Bytes = Bytes::mib(256);
+const GUEST_BUDGET: Duration = Duration::from_secs(4);
+/// Working sets of the headline beyond the TLB reach of base pages, as far as memory allows: the largest, and a quarter of it.
+const LARGEST: Bytes = Bytes::gib(1);
+const QUICK_LARGEST: Bytes = Bytes::mib(256);
+/// One within the reach of the first level of every CPU of the table, and in its private cache: what is shown there is not the TLB's.
+const WITHIN_REACH: Bytes = Bytes::kib(128);
+/// Working sets are of whole huge pages.
+const PAGE: Bytes = Bytes::mib(8);
+/// The curve of a quick one ends here, since bringing pages in takes longest.
+const QUICK_CURVE: Bytes = Bytes::mib(256);
+
+/// What each measurement of a checkup needs.
+pub(super) struct Bench<'a> {
+    desk: &'a Desk<'a>,
+    typed: &'a typed::Checkup,
+    snapshot: &'a Snapshot,
+    stop: &'a Stop,
+    budget: Duration,
+    /// When everything is to be done.
+    end: Instant,
+}
+
+/// What was measured.
+pub(super) struct Measurements {
+    pub(super) headline: Option<Headline>,
+    pub(super) latency: Option<Latency>,
+    pub(super) tlb: Option<Tlb>,
+    pub(super) guest: Option<Guest>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(
+        desk: &'a Desk<'a>,
+        typed: &'a typed::Checkup,
+        snapshot: &'a Snapshot,
+        stop: &'a Stop,
+        begun: Instant,
+    ) -> Self {
+        let budget = typed.budget.unwrap_or(if typed.quick { QUICK } else { USUAL });
+        Self {
+            desk,
+            typed,
+            snapshot,
+            stop,
+            budget,
+            end: begun + budget.mul_f64(1.0 - KEPT_BACK),
+        }
+    }
+
+    /// Each measurement that could be made; none of them if the user stopped one.
+    pub(super) fn all(&self, parts: &mut Parts<'_>) -> Option<Measurements> {
+        let headline = parts.measured(Part::Latency, || self.headline())?;
+        let tlb = parts.measured(Part::Tlb, || self.tlb())?;
+        let guest = parts.measured(Part::Guest, || self.guest())?;
+        let latency = match headline {
+            Some(_) => parts.measured(Part::Latency, || self.latency())?,
+            None => None,
+        };
+        Some(Measurements {
+            headline,
+            latency,
+            tlb,
+            guest,
+        })
+    }
+
+    /// Page kinds by turns at a few working sets.
+    fn headline(&self) -> Measured<Headline> {
+        let spec = Spec {
+            sizes: self.headline_sizes()?,
+            budget: Some(self.budget.mul_f64(HEADLINE)),
+            ..latency::usual(self.snapshot, self.desk.seed)?
+        };
+        latency::pair(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
+    }
+
+    fn headline_sizes(&self) -> anyhow::Result<Vec<Bytes>> {
+        let largest = if self.typed.quick { QUICK_LARGEST } else { LARGEST };
+        let largest = Bytes(largest.min(room(self.snapshot)?).0 / PAGE.0 * PAGE.0);
+        let quarter = Bytes(largest.0 / 4);
+        let beyond = if self.typed.quick { vec![largest] } else { vec![quarter, largest] };
+        Ok([WITHIN_REACH].into_iter().chain(beyond).collect())
+    }
+
+    /// The curve by page kind, in whole octaves.
+    fn latency(&self) -> Measured<Latency> {
+        let largest = if self.typed.quick { QUICK_CURVE } else { LARGEST };
+        let mut sizes = measure::latency::sizes(FROM, largest.min(room(self.snapshot)?).max(FROM));
+        sizes.retain(|size: &Bytes| size.0.is_power_of_two());
+        let spec = Spec {
+            sizes,
+            budget: Some(self.end.saturating_duration_since(Instant::now())),
+            ..latency::usual(self.snapshot, self.desk.seed)?
+        };
+        latency::measure(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
+    }
+
+    /// Levels, walks and what the host backs; base pages alone if quick, since each kind takes seconds.
+    fn tlb(&self) -> Measured<Tlb> {
+        let kinds = match self.typed.quick {
+            true => vec![PageKind::Base],
+            false => tlb::usual(self.snapshot),
+        };
+        tlb::measure(&self.desk.ui, self.stop, &tlb::spec(kinds, true, self.snapshot)?, true)
+    }
+
+    /// One working set on the pages that most have: enough to see what a hypervisor keeps of the gain.
+    fn guest(&self) -> Measured<Guest> {
+        if self.typed.quick {
+            bail!("skipped by --quick; `hugewise measure guest` measures it");
+        }
+        let spec = measure::guest::Spec {
+            sizes: vec![GUEST_SIZE.min(room(self.snapshot)?)],
+            budget: Some(GUEST_BUDGET),
+            ..guest::usual(self.snapshot, self.desk.seed)?
+        };
+        guest::measure(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
+    }
+}

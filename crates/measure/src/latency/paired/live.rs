@@ -1,0 +1,130 @@
+//! Draws on the real machine: new arenas, then visits that begin with a warm-up and are timed in their second half.
+
+use std::time::{Duration, Instant};
+
+use chase::block::Block;
+use chase::thread::Pinned;
+use model::latency::{Access, Backed, Pattern};
+use model::{Backing, Bytes};
+
+use super::draws::Bench;
+use crate::Error;
+use crate::latency::Spec;
+use crate::latency::arenas::Arenas;
+use crate::latency::converge::Approach;
+use crate::latency::plan::Target;
+use crate::latency::sweep::Bench as _;
+use crate::latency::visit::{self, Caches};
+
+/// After a parallel warm-up a visit walks so long before it is timed, and so long while it is: until page-table lines of 1 GiB
+/// are back in the caches where neighbours leave them there.
+const WALK: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(60)];
+/// The same of a working set that the private cache holds.
+const SHORT_WALK: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(6)];
+/// Undisturbed blocks of which a visit has a time.
+const LEAST_BLOCKS: usize = 8;
+
+pub(super) struct Live<'a> {
+    spec: &'a Spec,
+    stop: &'a dyn Fn() -> bool,
+    pinned: Pinned,
+    begun: Instant,
+    targets: Vec<Target>,
+    /// What backed each point in the last draw, and why it has no time.
+    proofs: Vec<(Backed, Option<String>)>,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn new(spec: &'a Spec, stop: &'a dyn Fn() -> bool) -> Result<Self, Error> {
+        let target = |bytes: Bytes, kind| Target {
+            kind,
+            bytes,
+            pattern: Pattern::RandomLine,
+            access: Access::Read,
+        };
+        let sizes = spec.sizes.iter();
+        let targets: Vec<Target> = sizes
+            .flat_map(|&bytes| spec.kinds.iter().map(move |&kind| target(bytes, kind)))
+            .collect();
+        let nothing = |target: &Target| {
+            let backed = Backed {
+                asked: target.kind,
+                got: Backing::new(),
+                proof: "never mapped".to_owned(),
+            };
+            (backed, None)
+        };
+        Ok(Self {
+            spec,
+            stop,
+            pinned: Pinned::to(spec.cpu).map_err(Error::Pin)?,
+            begun: Instant::now(),
+            proofs: targets.iter().map(nothing).collect(),
+            targets,
+        })
+    }
+
+    pub(super) fn cpu(&self) -> u32 {
+        self.pinned.cpu()
+    }
+
+    /// What backed a point in the last draw, and why it had no time then.
+    pub(super) fn proof(&self, point: usize) -> (Backed, Option<String>) {
+        self.proofs[point].clone()
+    }
+
+    fn walks(&self, bytes: Bytes) -> [Duration; 2] {
+        match self.spec.private_cache {
+            Some(private) if bytes <= private => SHORT_WALK,
+            _ => WALK,
+        }
+    }
+}
+
+impl Bench for Live<'_> {
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn draw(&mut self, number: u32, visits: &[usize]) -> Result<Vec<Option<f64>>, Error> {
+        let spec = Spec {
+            seed: self.spec.seed ^ u64::from(number) << 40,
+            ..self.spec.clone()
+        };
+        let mut arenas = Arenas::take(&spec, &spec.kinds, &self.pinned, &mut |_| !(self.stop)());
+        Error::if_stopped(self.stop)?;
+        let caches = Caches {
+            private: spec.private_cache,
+            last: spec.last_cache,
+        };
+        let mut live = visit::Live::new(&mut arenas, &self.targets, caches, spec.seed, self.stop);
+        let mut times = Vec::new();
+        for &point in visits {
+            Error::if_stopped(self.stop)?;
+            let [before, timed] = self.walks(self.targets[point].bytes);
+            let is_there = live.enter(point, Approach::Warm { boost: 1 });
+            times.push(is_there.then(|| {
+                live.walk(point, before);
+                middle(&live.walk(point, timed))
+            }));
+        }
+        drop(live);
+        for (at, target) in self.targets.iter().enumerate() {
+            if let Some(held) = arenas.of(target.kind) {
+                let (backed, why) = held.prove(target.bytes);
+                self.proofs[at] = (backed, why.map(|why| why.to_string()));
+            }
+        }
+        // Pages may have been split or collapsed while they were timed.
+        let is_proved = |point: &usize| self.proofs[*point].1.is_none();
+        let proved = visits.iter().zip(times);
+        Ok(proved.map(|(point, time)| time.flatten().filter(|_| is_proved(point))).collect())
+    }
+}
+
+/// The median of the undisturbed blocks.
+fn middle(blocks: &[Block]) -> Option<f64> {
+    let undisturbed = blocks.iter().filter(|block| !block.is_disturbed());
+    let ticks: Vec<f64> = undisturbed.map(|block| block.ticks).collect();
+    stats::median(&ticks).filter(|_| ticks.len() >= LEAST_BLOCKS)
+}

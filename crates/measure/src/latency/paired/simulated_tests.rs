@@ -1,0 +1,185 @@
+//! The design on a machine made of arithmetic, whose visits drift, are disturbed, and differ from draw to draw: do the three
+//! outcomes keep their error rates, and does the interval hold what is true of all runs together?
+
+use std::time::Duration;
+
+use model::headline::{Percent, Shows};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::draws::{self, Bench, Grid};
+use crate::Error;
+
+/// What a simulated machine is like; shares are of the time of a step, as logarithms.
+#[derive(Clone, Copy, Debug)]
+struct Nature {
+    name: &'static str,
+    /// Standard deviation between visits.
+    visits: f64,
+    /// The same by an exponential tail on one side.
+    tail: f64,
+    /// Standard deviation of what memory costs on base pages, from draw to draw.
+    draws: f64,
+    /// Change of everything in a second.
+    drift: f64,
+    /// Change of the cost of base pages alone over a run, one way or the other.
+    wander: f64,
+    /// What a neighbour adds on base pages while it is there.
+    burst: f64,
+    /// How long it stays, and stays away, on average, in seconds.
+    stay: f64,
+}
+
+const CALM: Nature = Nature {
+    name: "calm",
+    visits: 0.01,
+    tail: 0.0,
+    draws: 0.01,
+    drift: 0.0,
+    wander: 0.0,
+    burst: 0.0,
+    stay: 1.0,
+};
+
+const NATURES: [Nature; 8] = [
+    CALM,
+    Nature { name: "draws differ", draws: 0.03, ..CALM },
+    Nature { name: "visits differ", visits: 0.08, ..CALM },
+    Nature { name: "everything drifts", drift: 0.02, ..CALM },
+    Nature { name: "skewed", tail: 0.1, ..CALM },
+    Nature { name: "bursts of a second", burst: 0.06, stay: 1.0, ..CALM },
+    Nature { name: "bursts of five seconds", burst: 0.06, stay: 5.0, ..CALM },
+    Nature { name: "base pages drift", wander: 0.04, ..CALM },
+];
+
+/// Seconds of a draw without its visits, and of a visit.
+const SET_UP: f64 = 1.2;
+const VISIT: f64 = 0.125;
+
+struct Simulated {
+    nature: Nature,
+    grid: Grid,
+    /// The logarithm of the ratio of times.
+    gain: f64,
+    now: f64,
+    is_burst: bool,
+    until: f64,
+    slope: f64,
+    random: Pcg64Mcg,
+}
+
+impl Simulated {
+    fn new(nature: Nature, grid: Grid, gain: f64, seed: u64) -> Self {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        Self {
+            slope: if random.random() { nature.wander } else { -nature.wander },
+            is_burst: random.random(),
+            nature,
+            grid,
+            gain,
+            now: 0.0,
+            until: 0.0,
+            random,
+        }
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.random.random::<f64>()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.random.random::<f64>()).cos()
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.random.random::<f64>()).ln()
+    }
+
+    /// What base pages cost more now.
+    fn neighbour(&mut self) -> f64 {
+        while self.now >= self.until {
+            self.is_burst = !self.is_burst;
+            self.until += self.nature.stay * self.exponential();
+        }
+        let middle = BUDGET.as_secs_f64() / 2.0;
+        f64::from(self.is_burst) * self.nature.burst + self.slope * (self.now - middle) / middle / 2.0
+    }
+}
+
+impl Bench for Simulated {
+    fn now(&self) -> Duration {
+        Duration::from_secs_f64(self.now)
+    }
+
+    fn draw(&mut self, _: u32, visits: &[usize]) -> Result<Vec<Option<f64>>, Error> {
+        self.now += SET_UP;
+        let memory: Vec<f64> = (0..self.grid.sizes).map(|_| self.nature.draws * self.normal()).collect();
+        let visit = |&point: &usize| {
+            self.now += VISIT;
+            let (size, kind) = (point / self.grid.kinds, point % self.grid.kinds);
+            let own = match kind {
+                0 => memory[size] + self.neighbour(),
+                _ => self.gain,
+            };
+            let noise = self.nature.visits * self.normal() + self.nature.tail * self.exponential();
+            Some((own + noise + self.nature.drift * self.now).exp() * 200.0)
+        };
+        Ok(visits.iter().map(visit).collect())
+    }
+}
+
+const BUDGET: Duration = Duration::from_secs(27);
+const RUNS: u64 = 400;
+
+/// Each run's interval of the last kind at the last size, and the truth over all runs.
+fn runs(nature: Nature, kinds: usize, percent: f64) -> (Vec<Percent>, f64, f64) {
+    let grid = Grid { sizes: 3, kinds };
+    let gain = (1.0 - percent / 100.0_f64).ln();
+    let truth = (1.0 - (gain - nature.burst / 2.0).exp()) * 100.0;
+    let mut seconds = 0.0;
+    let run = |seed| {
+        // The whole of it is a saving by so many percent, bursts included.
+        let mut bench = Simulated::new(nature, grid, gain + nature.burst / 2.0, seed);
+        let draws = draws::run(grid, seed, BUDGET, &mut bench, &mut |_, _| {}).expect("runs");
+        seconds += bench.now;
+        draws
+            .saved(grid.point(2, kinds - 1), grid.point(2, 0), stats::CONFIDENCE)
+            .expect("draws")
+    };
+    let all = (0..RUNS).map(run).collect();
+    let _ = truth;
+    (all, percent, seconds / RUNS as f64)
+}
+
+fn share(all: &[Percent], is: impl Fn(&Percent) -> bool) -> f64 {
+    all.iter().filter(|saved| is(saved)).count() as f64 * 100.0 / all.len() as f64
+}
+
+/// Error rates at gains of none, and of 6 points; prints what it finds.
+#[test]
+fn outcomes_are_rarely_wrong_and_intervals_hold_the_truth() {
+    let mut wrong = Vec::new();
+    for nature in NATURES {
+        for kinds in [2, 3] {
+            for truth in [0.0, 6.0, 14.0] {
+                let (all, truth, seconds) = runs(nature, kinds, truth);
+                let held = share(&all, |saved| saved.low <= truth && truth <= saved.high);
+                let shown = |shows| share(&all, |saved| saved.shows() == shows);
+                let width = all.iter().map(Percent::half_width).sum::<f64>() / all.len() as f64;
+                println!(
+                    "{}, {kinds} kinds, {truth} %: holds {held:.1} %, saves {:.1}, no difference {:.1}, cannot tell {:.1}, costs {:.1}; half width {width:.2}, {seconds:.0} s",
+                    nature.name,
+                    shown(Shows::Saves),
+                    shown(Shows::NoDifference),
+                    shown(Shows::CannotTell),
+                    shown(Shows::Costs)
+                );
+                let is_false = match truth {
+                    0.0 => shown(Shows::Saves) + shown(Shows::Costs),
+                    _ => shown(Shows::NoDifference) + shown(Shows::Costs),
+                };
+                if held < 92.0 || is_false > 5.0 {
+                    wrong.push((nature, kinds, truth, held, is_false));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
