@@ -33,14 +33,21 @@ fn measured(headline: &Headline) -> (Saving, Choice) {
     all.sort_by_key(|saved| (saved.kind, saved.bytes));
     let is_any = |of: &Saved, shows| all.iter().any(|other| other.kind == of.kind && other.shows == shows);
     // The kind that is easiest to set up of those that save, else the easiest of all: the order of kinds is fixed beforehand.
-    let first = all.iter().find(|saved| is_any(saved, Shows::Saves)).or_else(|| all.first());
+    let first = all
+        .iter()
+        .find(|saved| is_any(saved, Shows::Saves))
+        .or_else(|| all.first());
     let Some(first) = first else {
         let why = headline.gains.iter().find_map(|gain| gain.not_measured.clone());
         return (Saving::NothingToCompare { why }, Choice::Unknown);
     };
     let kind = first.kind;
     let has = |shows| is_any(first, shows);
-    let choice = if has(Shows::Saves) { choice(headline, &all) } else { Choice::NoDifference };
+    let choice = if has(Shows::Saves) {
+        choice(headline, &all)
+    } else {
+        Choice::NoDifference
+    };
     let at: Vec<Saved> = all.iter().filter(|saved| saved.kind == kind).copied().collect();
     let saving = if has(Shows::Saves) {
         Saving::Saves { at }
@@ -69,7 +76,10 @@ fn saved(gain: &PairedGain) -> Option<Saved> {
 
 /// Why the widest interval of a kind is so wide, and how long it would take until it is not.
 fn doubt(headline: &Headline, kind: PageKind) -> (Doubt, Option<f64>) {
-    let of_kind = headline.gains.iter().filter(|gain| (gain.kind, gain.against) == (kind, PageKind::Base));
+    let of_kind = headline
+        .gains
+        .iter()
+        .filter(|gain| (gain.kind, gain.against) == (kind, PageKind::Base));
     let widths = of_kind.filter_map(|gain| Some((gain, gain.saved?.half_width())));
     let Some((gain, half)) = widths.max_by(|(_, a), (_, b)| a.total_cmp(b)) else {
         return (Doubt::FewDraws { draws: headline.draws }, None);
@@ -77,9 +87,12 @@ fn doubt(headline: &Headline, kind: PageKind) -> (Doubt, Option<f64>) {
     if headline.draws < FEW {
         return (Doubt::FewDraws { draws: headline.draws }, None);
     }
-    let ends = gain.draws.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &draw| {
-        (least.min(draw), most.max(draw))
-    });
+    let ends = gain
+        .draws
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &draw| {
+            (least.min(draw), most.max(draw))
+        });
     let (least, most) = ends;
     let seconds = headline.seconds * (half / ENOUGH).powi(2);
     (Doubt::DrawsDiffer { least, most }, Some(seconds))

@@ -24,7 +24,11 @@ fn saves(saving: &Saving) -> String {
             let long = seconds.map_or(String::new(), |seconds| {
                 format!("; about {} of measuring would tell (--budget)", rounded(seconds))
             });
-            let open: Vec<String> = at.iter().filter(|at| at.shows == Shows::CannotTell).map(interval_at).collect();
+            let open: Vec<String> = at
+                .iter()
+                .filter(|at| at.shows == Shows::CannotTell)
+                .map(interval_at)
+                .collect();
             format!(
                 "Whether huge pages save time here cannot be told: with {} the saving is {} (95 % CI). {}{long}.",
                 at.first().map_or(PageKind::Thp, |at| at.kind),
@@ -56,9 +60,15 @@ fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
         })
         .collect();
     let main = match first {
-        Shows::Saves | Shows::Costs => format!("Huge pages {verb} {} of the time of a random read ({kind}, 95 % CI)", joined(&main)),
+        Shows::Saves | Shows::Costs => format!(
+            "Huge pages {verb} {} of the time of a random read ({kind}, 95 % CI)",
+            joined(&main)
+        ),
         Shows::NoDifference | Shows::CannotTell => {
-            format!("Huge pages {verb} to a random read: with {kind} the saving is {} (95 % CI)", joined(&main))
+            format!(
+                "Huge pages {verb} to a random read: with {kind} the saving is {} (95 % CI)",
+                joined(&main)
+            )
         }
     };
     let others = [
@@ -66,10 +76,13 @@ fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
         (Shows::Costs, "a loss"),
         (Shows::CannotTell, "cannot be told"),
     ];
-    let others = others.into_iter().filter(|(shows, _)| *shows != first).filter_map(|(shows, name)| {
-        let list: Vec<String> = of(shows).map(interval_at).collect();
-        (!list.is_empty()).then(|| format!("; {name}: {}", joined(&list)))
-    });
+    let others = others
+        .into_iter()
+        .filter(|(shows, _)| *shows != first)
+        .filter_map(|(shows, name)| {
+            let list: Vec<String> = of(shows).map(interval_at).collect();
+            (!list.is_empty()).then(|| format!("; {name}: {}", joined(&list)))
+        });
     format!("{main}{}.", others.collect::<String>())
 }
 
@@ -83,12 +96,22 @@ fn negated(saved: &Percent) -> Percent {
 
 /// `8.1 % (7.2 to 9)`.
 fn percent(saved: &Percent) -> String {
-    format!("{} % ({} to {})", number(saved.percent), number(saved.low), number(saved.high))
+    format!(
+        "{} % ({} to {})",
+        number(saved.percent),
+        number(saved.low),
+        number(saved.high)
+    )
 }
 
 /// An interval without a number in its middle, which would look surer than it is.
 fn interval_at(at: &Saved) -> String {
-    format!("{} to {} % at {}", number(at.saved.low), number(at.saved.high), at.bytes)
+    format!(
+        "{} to {} % at {}",
+        number(at.saved.low),
+        number(at.saved.high),
+        at.bytes
+    )
 }
 
 fn joined(parts: &[String]) -> String {

@@ -108,7 +108,11 @@ impl<'a> Bench<'a> {
         let largest = if self.typed.quick { QUICK_LARGEST } else { LARGEST };
         let largest = Bytes(largest.min(room(self.snapshot)?).0 / PAGE.0 * PAGE.0);
         let quarter = Bytes(largest.0 / 4);
-        let beyond = if self.typed.quick { vec![largest] } else { vec![quarter, largest] };
+        let beyond = if self.typed.quick {
+            vec![largest]
+        } else {
+            vec![quarter, largest]
+        };
         Ok([WITHIN_REACH].into_iter().chain(beyond).collect())
     }
 

@@ -81,7 +81,9 @@ impl Draws {
     fn logs(&self, point: usize, against: usize) -> Vec<f64> {
         let draw = |draw: &Vec<Vec<Option<f64>>>| {
             let rounds = draw[point].iter().zip(&draw[against]);
-            let logs: Vec<f64> = rounds.filter_map(|(own, other)| Some(((*own)? / (*other)?).ln())).collect();
+            let logs: Vec<f64> = rounds
+                .filter_map(|(own, other)| Some(((*own)? / (*other)?).ln()))
+                .collect();
             stats::median(&logs)
         };
         self.times.iter().filter_map(draw).collect()
@@ -104,7 +106,13 @@ impl Draws {
 
     /// The median time of a step.
     pub(super) fn time(&self, point: usize) -> Option<f64> {
-        let all: Vec<f64> = self.times.iter().flat_map(|draw| &draw[point]).flatten().copied().collect();
+        let all: Vec<f64> = self
+            .times
+            .iter()
+            .flat_map(|draw| &draw[point])
+            .flatten()
+            .copied()
+            .collect();
         stats::median(&all)
     }
 
@@ -114,7 +122,10 @@ impl Draws {
         let mut open = pairs.filter_map(|(size, kind)| {
             let (point, against) = (grid.point(size, kind), grid.point(size, 0));
             let is_measured = !self.logs(point, against).is_empty();
-            is_measured.then(|| self.saved(point, against, TO_STOP).is_none_or(|saved| saved.half_width() > ENOUGH))
+            is_measured.then(|| {
+                self.saved(point, against, TO_STOP)
+                    .is_none_or(|saved| saved.half_width() > ENOUGH)
+            })
         });
         self.len() >= LEAST_DRAWS && !open.any(|is_open| is_open)
     }

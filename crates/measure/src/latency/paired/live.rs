@@ -118,7 +118,9 @@ impl Bench for Live<'_> {
         // Pages may have been split or collapsed while they were timed.
         let is_proved = |point: &usize| self.proofs[*point].1.is_none();
         let proved = visits.iter().zip(times);
-        Ok(proved.map(|(point, time)| time.flatten().filter(|_| is_proved(point))).collect())
+        Ok(proved
+            .map(|(point, time)| time.flatten().filter(|_| is_proved(point)))
+            .collect())
     }
 }
 

@@ -43,13 +43,43 @@ const CALM: Nature = Nature {
 
 const NATURES: [Nature; 8] = [
     CALM,
-    Nature { name: "draws differ", draws: 0.03, ..CALM },
-    Nature { name: "visits differ", visits: 0.08, ..CALM },
-    Nature { name: "everything drifts", drift: 0.02, ..CALM },
-    Nature { name: "skewed", tail: 0.1, ..CALM },
-    Nature { name: "bursts of a second", burst: 0.06, stay: 1.0, ..CALM },
-    Nature { name: "bursts of five seconds", burst: 0.06, stay: 5.0, ..CALM },
-    Nature { name: "base pages drift", wander: 0.04, ..CALM },
+    Nature {
+        name: "draws differ",
+        draws: 0.03,
+        ..CALM
+    },
+    Nature {
+        name: "visits differ",
+        visits: 0.08,
+        ..CALM
+    },
+    Nature {
+        name: "everything drifts",
+        drift: 0.02,
+        ..CALM
+    },
+    Nature {
+        name: "skewed",
+        tail: 0.1,
+        ..CALM
+    },
+    Nature {
+        name: "bursts of a second",
+        burst: 0.06,
+        stay: 1.0,
+        ..CALM
+    },
+    Nature {
+        name: "bursts of five seconds",
+        burst: 0.06,
+        stay: 5.0,
+        ..CALM
+    },
+    Nature {
+        name: "base pages drift",
+        wander: 0.04,
+        ..CALM
+    },
 ];
 
 /// Seconds of a draw without its visits, and of a visit.
@@ -110,7 +140,9 @@ impl Bench for Simulated {
 
     fn draw(&mut self, _: u32, visits: &[usize]) -> Result<Vec<Option<f64>>, Error> {
         self.now += SET_UP;
-        let memory: Vec<f64> = (0..self.grid.sizes).map(|_| self.nature.draws * self.normal()).collect();
+        let memory: Vec<f64> = (0..self.grid.sizes)
+            .map(|_| self.nature.draws * self.normal())
+            .collect();
         let visit = |&point: &usize| {
             self.now += VISIT;
             let (size, kind) = (point / self.grid.kinds, point % self.grid.kinds);
