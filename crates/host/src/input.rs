@@ -37,10 +37,6 @@ pub enum Input {
     FinishedRuns,
     /// Goals of a plan: `--for FILE.toml`.
     Goals,
-    /// The axes of a sweep: `simulate sweep FILE.toml`.
-    Sweep,
-    /// Finished points of a sweep, which writes to the file, too.
-    Points,
     /// Configuration of a server or of a machine: `doctor --file`, `size postgres FILE`.
     Configuration,
     /// A text with metrics: `--metric`, after each run.
@@ -100,8 +96,6 @@ impl Input {
             Self::Arms => ("a file of arms", Bytes::mib(1), true),
             Self::FinishedRuns => ("a file of finished runs", Bytes::mib(256), false),
             Self::Goals => ("a file of goals", Bytes::mib(1), true),
-            Self::Sweep => ("a file of a sweep", Bytes::mib(1), true),
-            Self::Points => ("a file of points", Bytes::mib(256), false),
             Self::Configuration => ("a configuration file", Bytes::mib(4), true),
             Self::Metrics => ("a text with metrics", Bytes::mib(16), true),
             Self::Program => ("a program", Bytes::gib(2), false),

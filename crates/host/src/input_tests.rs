@@ -9,15 +9,13 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{Input, InputError, stream};
 
-const ALL: [Input; 11] = [
+const ALL: [Input; 9] = [
     Input::Result,
     Input::Plan,
     Input::Archive,
     Input::Arms,
     Input::FinishedRuns,
     Input::Goals,
-    Input::Sweep,
-    Input::Points,
     Input::Configuration,
     Input::Metrics,
     Input::Program,

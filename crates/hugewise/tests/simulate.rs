@@ -334,3 +334,81 @@ fn this_machine_is_what_was_measured_and_says_so() {
     let why = refused(&[&["simulate", "translation", "--machine", "8452y"], &with[..2]].concat());
     assert!(why.contains("--measured: it is for --machine here"), "{why}");
 }
+
+/// Each machine with each pattern is a result, in the order typed, and the same as alone.
+#[test]
+fn lists_of_machines_and_patterns_give_a_line_of_json_each() {
+    let common = [
+        "--working-sets",
+        "1M",
+        "--mode",
+        "native",
+        "--accesses",
+        "2000",
+        "--seed",
+        "7",
+    ];
+    let run = |machines: &str, patterns: &str, form: &[&str]| {
+        let head = ["simulate", "translation", "--machine", machines, "--pattern", patterns];
+        done(&[&head, &common[..], form].concat()).out
+    };
+    let out = run("skylake-sp,9654", "chase,zipf", &["--json"]);
+    let lines: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    let of = |result: &Value| (result["data"]["machine"]["id"].clone(), result["data"]["input"].clone());
+    let expected = ["skylake-sp", "epyc-9654"].map(|id| ["chase", "zipf"].map(|pattern| (id.into(), pattern.into())));
+    assert_eq!(lines.iter().map(of).collect::<Vec<_>>(), expected.concat());
+    let alone: Value = serde_json::from_str(&run("9654", "zipf", &["--json"])).expect("JSON");
+    assert_eq!(alone["data"], lines[3]["data"]);
+    let text = run("skylake-sp,9654", "chase", &[]);
+    assert_eq!(text.matches("simulated: chase").count(), 2, "{text}");
+    assert!(text.contains("\n\nAddress translation on AMD EPYC 9654"), "{text}");
+}
+
+#[test]
+fn a_list_of_results_in_a_file_is_all_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("runs.jsonl");
+    let name = file.to_str().expect("text");
+    let few = [
+        "--working-sets",
+        "1M",
+        "--mode",
+        "native",
+        "--accesses",
+        "2000",
+        "--vcpus",
+        "1,2,4",
+    ];
+    let head = [
+        "simulate",
+        "translation",
+        "--machine",
+        "8452y",
+        "--json",
+        "--output",
+        name,
+    ];
+    done(&[&head, &few[..]].concat());
+    let lines = std::fs::read_to_string(&file).expect("written");
+    assert_eq!(lines.lines().count(), 3);
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+#[test]
+fn several_results_have_no_form_that_holds_one() {
+    let why = refused(&[
+        "simulate",
+        "translation",
+        "--machine",
+        "8452y",
+        "--pattern",
+        "chase,zipf",
+        "--format",
+        "csv",
+    ]);
+    assert!(why.contains("--format csv: 2 simulations"), "{why}");
+    assert!(why.contains("json"), "{why}");
+}

@@ -20,7 +20,7 @@ const WAYS: [(&str, &str); 11] = [
     ("doctor --file {} --as sysctl", "4M"),
     ("size postgres {}", "4M"),
     ("plan --for {}", "1M"),
-    ("simulate sweep {}", "1M"),
+    ("simulate translation --machine {}", "4M"),
     ("compare --arms-file {} --arms a,b -- true", "1M"),
     ("compare --resume {} --arms base,thp -- true", "256M"),
 ];

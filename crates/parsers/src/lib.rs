@@ -10,7 +10,6 @@ mod programs;
 mod results;
 mod scenarios;
 mod seeds;
-mod sweeps;
 mod traces;
 
 #[cfg(test)]
@@ -32,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 21] = [
     target("tree", machine::tree, machine::trees),
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),
@@ -52,8 +51,6 @@ pub const TARGETS: [Target; 23] = [
     target("result", results::result, results::made),
     target("runs", results::runs, || files("runs")),
     target("trace", traces::trace, traces::traces),
-    target("sweep", sweeps::sweep, || files("sweep")),
-    target("points", sweeps::points, sweeps::files),
     target("scenario", scenarios::scenario, || files("scenario")),
     target("host-memory", scenarios::memory, || files("host-memory")),
 ];

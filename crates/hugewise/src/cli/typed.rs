@@ -19,7 +19,7 @@ pub use predict::{Predict, Trace};
 pub use ps::{By, Ps, Sort};
 pub use scheduler::Scheduler;
 pub use setup::{Apply, Undo, Verify};
-pub use simulate::{Simulate, Sweep, Translation};
+pub use simulate::{Simulate, Translation};
 pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
 pub use suite::Suite;
 

@@ -9,7 +9,7 @@ use sim::translation::trace::Trace;
 use sim::translation::trace::own::write;
 
 use super::desk::Desk;
-use super::simulate::asked_machine;
+use super::simulate::machine;
 use super::simulate::no_tlb;
 use super::simulate::trace::Opened;
 use super::trace::record;
@@ -21,7 +21,7 @@ use crate::ui::Outcome;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcome> {
     let form = desk.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
-    let Some(machine) = asked_machine(desk, typed.machine.as_deref(), &typed.measured, &snapshot)? else {
+    let Some(machine) = machine::asked(desk, typed.machine.as_deref(), &typed.measured, &snapshot)? else {
         return Ok(Outcome::Interrupted);
     };
     let mut asked = asked(machine, typed.warm_up);

@@ -19,7 +19,6 @@ use sim::scheduler::Schedule;
 use sim::size::Sizing;
 use sim::translation::study::Simulation;
 use sim::translation::study::predict::Prediction;
-use sim::translation::sweep::SweepResult;
 
 use super::desk::Desk;
 use crate::cli::{Cli, typed};
@@ -82,7 +81,6 @@ kinds! {
     Status,
     Suite,
     SuiteList,
-    SweepResult,
     Tlb,
     Undone,
     Verified,

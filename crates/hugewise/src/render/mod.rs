@@ -42,7 +42,6 @@ mod simulate;
 pub mod size;
 pub mod status;
 mod suite;
-mod sweep;
 pub mod table;
 pub mod terminal;
 pub mod tlb;

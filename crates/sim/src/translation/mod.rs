@@ -38,7 +38,6 @@ mod shadow;
 mod shards;
 pub mod study;
 pub mod surface;
-pub mod sweep;
 mod touch;
 pub mod trace;
 mod unknown;

@@ -26,7 +26,7 @@ pub use history::history;
 pub use pace::Pace;
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
-pub(crate) use run::{count, engine, on_all_cpus, possible, total, unknown, walkers, weighed};
+pub(crate) use run::{engine, on_all_cpus, possible, unknown, walkers};
 
 use super::engine::Mode;
 use super::layout::Backing;

@@ -8,7 +8,6 @@ use sim::translation::Mode;
 use sim::translation::patterns::Pattern;
 use sim::translation::study::Setting;
 use sim::translation::study::preset::Preset;
-use sim::translation::sweep::Shard;
 use sim::translation::trace::TraceFormat;
 
 /// Simulations.
@@ -20,12 +19,6 @@ pub enum Simulate {
     /// miss rates, page-table entries read, and cycles by cause. What no public source gives is swept, and its effect is printed.
     /// Nothing is measured, and this machine is not needed.
     Translation(Box<Translation>),
-    /// Simulate every combination of machines, inputs, memory, pages, modes and parameters
-    ///
-    /// FILE.toml has a list for each of them. Each combination is a point, and each finished point is a line of JSON in the file of points.
-    /// A sweep that was killed goes on from there: give the same command again. One seed gives the same points on any machine, with any
-    /// number of threads. --shard simulates a part, so that an engine can spread a sweep over machines; --merge puts the parts together.
-    Sweep(Sweep),
     /// Simulate which virtual CPUs run where and wait how long, under several schedulers
     ///
     /// Runs virtual machines on a host with SMT and NUMA nodes, event by event. Reports CPU time, waits, moves and fairness. The host, the
@@ -38,35 +31,16 @@ pub enum Simulate {
     Host(super::HostMemory),
 }
 
-/// Arguments of `hugewise simulate sweep`.
-#[derive(Args, Debug)]
-pub struct Sweep {
-    /// Simulate the combinations of this file
-    #[arg(value_name = "FILE.toml")]
-    pub file: PathBuf,
-    /// Keep finished points in this file, and go on from those in it [default: FILE.jsonl, of a shard FILE.1-of-4.jsonl]
-    #[arg(long, value_name = "FILE.jsonl")]
-    pub points: Option<PathBuf>,
-    /// Simulate this part alone, such as 1/4 for the first of four
-    #[arg(long, value_name = "I/N")]
-    pub shard: Option<Shard>,
-    /// Simulate nothing: put together the points of these files, which must hold all shards
-    #[arg(long, value_name = "FILE.jsonl", num_args = 1.., conflicts_with_all = ["shard", "threads"])]
-    pub merge: Vec<PathBuf>,
-    /// Simulate on this many threads [default: one for each CPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub threads: Option<u16>,
-}
-
 /// Arguments of `hugewise simulate translation`.
 #[derive(Args, Debug)]
 pub struct Translation {
     /// Simulate this CPU of the table, a machine in a TOML file, or this machine as measured (`here`) [default: the CPU of this machine, by
     /// the table]
     ///
-    /// `list` prints the table's CPUs.
-    #[arg(long, value_name = "ID|here|FILE.toml|list")]
-    pub machine: Option<String>,
+    /// `list` prints the table's CPUs. Each of several machines with each pattern and number of virtual CPUs is a result of its own: a text,
+    /// or with --json a line.
+    #[arg(long, value_delimiter = ',', value_name = "ID|here|FILE.toml|list,..")]
+    pub machine: Vec<String>,
     /// Take this result for --machine here (repeatable) [default: result.json in this directory, else measure now]
     ///
     /// A result of `measure tlb`, `measure latency` or `checkup`. Without any, measuring takes half a minute.
@@ -83,8 +57,8 @@ pub struct Translation {
     /// random: independent loads anywhere. chase: a ring through all lines. zipf: popular pages, exponent 0.99. stream and stride: 8 bytes, or
     /// a page and a line, from load to load. btree: index lookups with a log. gc: objects are marked, then moved. heap: a Java heap of that size
     /// in use. churn: short processes that map, use and unmap 1M each.
-    #[arg(long, value_name = "PATTERN", default_value = "random")]
-    pub pattern: Pattern,
+    #[arg(long, value_delimiter = ',', value_name = "PATTERN,..", default_value = "random")]
+    pub pattern: Vec<Pattern>,
     /// Run the accesses of this trace instead: a file, or a pipe
     ///
     /// valgrind's lackey (--trace-mem=yes), drmemtrace (raw), ChampSim, flat addresses of 8 bytes (little endian), or `hugewise trace`. The
@@ -109,8 +83,8 @@ pub struct Translation {
     /// Run this many threads, each on a virtual CPU with TLBs of its own [default: 1]
     ///
     /// They belong to one process and share its page tables. An invalidation interrupts all other virtual CPUs (shootdown).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "trace")]
-    pub vcpus: Option<u16>,
+    #[arg(long, value_delimiter = ',', value_name = "N,..", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "trace")]
+    pub vcpus: Vec<u16>,
     /// Use pages of these sizes, in the host the same as in the guest [default: all that the CPU has of 4K, 2M and 1G]
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
     pub pages: Vec<Bytes>,

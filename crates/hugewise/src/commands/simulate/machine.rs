@@ -1,30 +1,31 @@
 //! Which machine is simulated: one of the CPU table, one in a file, or the CPU at hand.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use host::{Input, Snapshot};
 use sim::cpus;
 use sim::translation::machine::{Machine, known};
 
-/// The machine as typed, or else the CPU of the machine at hand if the table has it.
-pub(in crate::commands) fn typed(typed: Option<&str>, snapshot: &Snapshot) -> anyhow::Result<Machine> {
-    let Some(typed) = typed else {
-        return at_hand(snapshot);
-    };
-    if is_file(typed) {
-        return of_file(typed, Path::new(typed)).with_context(|| format!("--machine {typed}"));
-    }
-    Machine::by_id(typed).context("--machine")
-}
+use super::super::desk::Desk;
+use super::here;
 
-/// A machine of a sweep; files are named from the sweep's directory.
-pub(super) fn beside(directory: &Path, name: &str) -> anyhow::Result<Machine> {
-    if is_file(name) {
-        let path = directory.join(name);
-        return of_file(name, &path).with_context(|| path.display().to_string());
+/// The machine as typed, or else the CPU of the machine at hand if the table has it; `here` is that machine as measured. `None` if the
+/// user stopped measuring it.
+pub(in crate::commands) fn asked(
+    desk: &Desk<'_>,
+    typed: Option<&str>,
+    measured: &[PathBuf],
+    snapshot: &Snapshot,
+) -> anyhow::Result<Option<Machine>> {
+    match typed {
+        Some("here") => return here::measured(desk, measured, snapshot),
+        _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
+        Some(typed) if is_file(typed) => of_file(typed).with_context(|| format!("--machine {typed}")),
+        Some(typed) => Machine::by_id(typed).context("--machine"),
+        None => at_hand(snapshot),
     }
-    Ok(Machine::by_id(name)?)
+    .map(Some)
 }
 
 fn is_file(typed: &str) -> bool {
@@ -33,8 +34,8 @@ fn is_file(typed: &str) -> bool {
         .is_some_and(|extension| extension == "toml")
 }
 
-fn of_file(name: &str, path: &Path) -> anyhow::Result<Machine> {
-    let text = Input::Configuration.text(path)?;
+fn of_file(name: &str) -> anyhow::Result<Machine> {
+    let text = Input::Configuration.text(Path::new(name))?;
     Ok(Machine::parse(name, &text)?)
 }
 

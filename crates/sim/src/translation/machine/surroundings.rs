@@ -25,19 +25,6 @@ pub struct Surroundings {
 pub const MOST_VCPUS: u16 = 1024;
 
 impl Surroundings {
-    /// These where they are known, else those of another machine.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            vcpus: self.vcpus.or(other.vcpus),
-            ipi: self.ipi.or(other.ipi),
-            ipi_exits: self.ipi_exits.or(other.ipi_exits),
-            remote_tables: self.remote_tables.or(other.remote_tables),
-            remote_cost: self.remote_cost.or(other.remote_cost),
-            scatter: self.scatter.or(other.scatter),
-            agile_interval: self.agile_interval.or(other.agile_interval),
-        }
-    }
-
     /// Virtual CPUs.
     pub fn vcpus(self) -> u16 {
         self.vcpus.unwrap_or(1).max(1)

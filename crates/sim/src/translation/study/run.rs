@@ -273,14 +273,6 @@ pub(crate) fn weighed(
     }
 }
 
-/// Cycles per access, all causes together, over everything that is not known.
-pub(crate) fn total(machine: &Machine, mode: Mode, counts: &Counts) -> Range {
-    let weights = Weights::of(machine);
-    let cycles = |at: &Choice| weights.cycles(counts, mode, at);
-    let corners = weights.corners(counts.walkers.len());
-    Range::of(cycles(&(0, MIDDLE)), corners.iter().map(cycles))
-}
-
 /// What each unknown alone does to a ratio.
 fn sensitivity(weights: &Weights, walkers: usize, ratio: impl Fn(&Choice) -> f64) -> Vec<Sensitivity> {
     let alone = |dimension: usize, position: u8| {
