@@ -134,7 +134,7 @@ fn between(start: *const u8, end: *const u8) -> &'static [u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, UNROLL, bytes, multiply_bytes, walk};
+    use super::{Access, UNROLL, bytes, multiply, multiply_bytes, walk};
 
     fn ring_of(nodes: usize) -> Vec<u64> {
         let mut ring = vec![0u64; nodes];
@@ -160,16 +160,24 @@ mod tests {
 
     #[test]
     fn the_bytes_run_anywhere() {
-        for code in [bytes(Access::Read), bytes(Access::Write), multiply_bytes()] {
+        let ring = ring_of(1000);
+        let before = ring.clone();
+        let start = ring.as_ptr().cast::<u8>();
+        // Two turns: 32 nodes of 8 bytes on, or the 33rd power of 3.
+        let reached = start as u64 + 8 * 2 * UNROLL;
+        let cases = [
+            (bytes(Access::Read), start, reached),
+            (bytes(Access::Write), start, reached),
+            (multiply_bytes(), std::ptr::without_provenance(3), multiply(2)),
+        ];
+        assert_eq!(multiply(2), 3u64.pow(33));
+        for (code, argument, result) in cases {
             assert_eq!(code.last(), Some(&0xc3), "ends in `ret`");
-            assert!(code.len() < 512);
             let copy = crate::syscall::executable_copy(code).expect("an executable page");
-            // SAFETY: the copy has the contract of the kernels; a self-loop is a closed ring, and a valid factor too.
+            // SAFETY: the copy has the contract of the kernels; the ring is closed and lives on, and a factor can be any number.
             let run: extern "sysv64" fn(*const u8, u64) -> u64 = unsafe { std::mem::transmute(copy.start()) };
-            let mut node = 0u64;
-            node = (&raw const node) as u64;
-            let _ = std::hint::black_box(&node);
-            run((&raw const node).cast(), 2);
+            assert_eq!(run(argument, 2), result);
         }
+        assert_eq!(ring, before);
     }
 }

@@ -163,7 +163,6 @@ fn another_metric_is_refused(log: &str) {
 fn a_ready_that_hangs_is_ended_and_named() {
     let mark = format!("3600.{}", std::process::id());
     let hangs = format!("sleep {mark}");
-    let began = Instant::now();
     let ended = run(&words(
         "compare --quiet --arms base,system --budget 1s",
         &["--ready", &hangs, "--load", "true", "--", "/bin/sleep", &mark],
@@ -176,7 +175,6 @@ fn a_ready_that_hangs_is_ended_and_named() {
         "{}",
         ended.err
     );
-    assert!(began.elapsed() < Duration::from_secs(3600));
     assert_eq!(
         common::alive(std::path::Path::new(&mark)),
         0,

@@ -126,7 +126,10 @@ fn every_kind_of_result_is_compared_in_every_form() {
     let roots = [machine("postgres-good"), machine("jvm-madvise")];
     for command in ["doctor", "ps", "checkup"] {
         let [a, b] = roots.each_ref().map(|root| {
-            let file = folder.path().join(format!("{command}-{}.json", text(root).len()));
+            let file = folder.path().join(format!(
+                "{command}-{}.json",
+                root.file_stem().and_then(|stem| stem.to_str()).expect("a name")
+            ));
             let report = folder.path().join("report.html");
             let more: &[&str] = if command == "checkup" {
                 &["--report", text(&report)]
@@ -145,9 +148,15 @@ fn every_kind_of_result_is_compared_in_every_form() {
         let data = diff(&a, &b);
         assert_eq!(data["a"]["what"], command);
         assert_eq!(data["findings"].is_null(), command == "ps", "{data}");
+        assert_ne!(a, b, "two results, not one twice");
+        // What differs between these two machines, by the JSON: each form shows it.
+        let changed = match command {
+            "ps" => "postgres",
+            _ => data["findings"][0]["id"].as_str().expect("a finding"),
+        };
         for form in ["text", "csv", "markdown", "html"] {
             let shown = done(&["diff", text(&a), text(&b), "--format", form]).out;
-            assert!(shown.contains("postgres") || command == "doctor", "{command} {form}");
+            assert!(shown.contains(changed), "{command} {form}: no {changed} in {shown}");
         }
     }
 }

@@ -119,12 +119,12 @@ fn the_time_of_64_threads_is_within_1_percent_of_rusage() {
             }
             apart.push(apart_from_rusage(&data));
         }
+        if apart.is_empty() {
+            continue; // The reason is recorded.
+        }
         // Nothing is missing, whatever the hypervisor does.
         assert!(apart.iter().all(|apart| *apart > -0.01), "{method}: {apart:?}");
-        assert!(
-            apart.is_empty() || apart.iter().any(|apart| *apart <= 0.01),
-            "{method}: {apart:?}"
-        );
+        assert!(apart.iter().any(|apart| *apart <= 0.01), "{method}: {apart:?}");
     }
 }
 

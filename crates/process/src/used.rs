@@ -10,7 +10,8 @@ use std::fs;
 use host::Source;
 use model::Bytes;
 
-/// Base pages that it used since the marks were last removed. None if the kernel does not say, or if some are huge, which have one mark each.
+/// Base pages that it used since the marks were last removed: at least so many, as the kernel takes marks away for itself, too (DAMON, reclaim).
+/// None if the kernel does not say, or if some are huge, which have one mark each.
 pub(crate) fn base_pages(process: u32) -> Option<u64> {
     let text = Source::live().text(&format!("/proc/{process}/smaps_rollup"));
     let text = text.known()?;
@@ -30,7 +31,11 @@ pub(crate) fn base_pages(process: u32) -> Option<u64> {
 
 /// Removes the marks. They only guide the kernel in what it takes away when memory is short; where it has none, or the process has ended, nothing happens.
 pub(crate) fn forget(process: u32) {
-    let _ = fs::write(format!("/proc/{process}/clear_refs"), "1");
+    let file = format!("/proc/{process}/clear_refs");
+    let _ = fs::write(&file, "1");
+    // The CPU sets no mark for a translation that is still in its TLB, and the kernel leaves it there. Only after removing the marks of
+    // written pages does it flush the TLB. Each page's next write then takes a short fault.
+    let _ = fs::write(&file, "4");
 }
 
 #[cfg(test)]
@@ -58,7 +63,8 @@ mod tests {
         let (Some(idle), Some(busy)) = (idle, base_pages(own)) else {
             return testing::skipped("memory of this process became huge");
         };
-        assert!(busy >= idle + 4000, "{idle} and {busy} pages");
+        // Fewer where something else takes marks away; all but a few that a TLB holds if it is not flushed, 1,500 seen of 4,096.
+        assert!(busy >= idle + 3000, "{idle} and {busy} pages");
         std::hint::black_box(memory);
     }
 }

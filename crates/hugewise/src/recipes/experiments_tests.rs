@@ -4,6 +4,16 @@ use model::suite::Experiment;
 
 use super::{Place, planned};
 
+/// Who published what experiments stand beside.
+const SOURCES: [&str; 6] = [
+    "VMware, Large Page Performance",
+    "VMware, Performance Evaluation of Intel EPT",
+    "JBoss community post",
+    "VMware's study of memory latency for EDA",
+    "Redis documentation",
+    "PostgreSQL documentation",
+];
+
 fn named(only: &[&str]) -> Vec<String> {
     let only: Vec<String> = only.iter().map(|only| (*only).to_owned()).collect();
     let planned = planned(&only, &Place::default()).expect("experiments");
@@ -16,10 +26,21 @@ fn every_built_in_experiment_has_what_was_published_and_why_that_may_differ() {
     for planned in &all {
         let experiment = &planned.experiment;
         let published = experiment.published.as_ref().expect("a figure");
+        // A figure, its source by the name that its publisher gave it, and every word of a row in its place.
         assert!(
-            published.source.contains(' ') && !experiment.differs.is_empty(),
+            published.figure.contains(|letter: char| letter.is_ascii_digit()),
             "{experiment:?}"
         );
+        assert!(
+            SOURCES.iter().any(|source| published.source.starts_with(source)),
+            "{experiment:?}"
+        );
+        let texts = [&experiment.title, &published.figure, &published.source].into_iter();
+        assert!(
+            texts.chain(&experiment.differs).all(|text| !text.contains(['{', '}'])),
+            "{experiment:?}"
+        );
+        assert!(!experiment.differs.is_empty(), "{experiment:?}");
     }
 }
 
