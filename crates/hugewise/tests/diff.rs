@@ -152,7 +152,7 @@ fn every_kind_of_result_is_compared_in_every_form() {
         // What differs between these two machines, by the JSON: each form shows it.
         let changed = match command {
             "ps" => "postgres",
-            _ => data["findings"][0]["id"].as_str().expect("a finding"),
+            _ => data["findings"][0]["name"].as_str().expect("a finding"),
         };
         for form in ["text", "csv", "markdown", "html"] {
             let shown = done(&["diff", text(&a), text(&b), "--format", form]).out;

@@ -28,7 +28,8 @@ fn every_built_in_experiment_has_what_was_published_and_why_that_may_differ() {
         let published = experiment.published.as_ref().expect("a figure");
         // A figure, its source by the name that its publisher gave it, and every word of a row in its place.
         assert!(
-            published.figure.contains(|letter: char| letter.is_ascii_digit()),
+            published.figure.contains(|letter: char| letter.is_ascii_digit())
+                || published.figure.ends_with("(no figure)"),
             "{experiment:?}"
         );
         assert!(
