@@ -167,6 +167,7 @@ fn process(pid: u32, name: &str, backing: &[(PageKind, Bytes)]) -> ProcessPages 
         page_tables: Reading::Known(Bytes::kib(400)),
         backing: Reading::Known(backing),
         thp_enabled: Reading::Known(pid != 10),
+        segments: Vec::new(),
     }
 }
 

@@ -27,6 +27,14 @@ impl Backing {
         }
     }
 
+    /// Takes away up to so many bytes of a kind, and returns what was there.
+    pub fn take(&mut self, kind: PageKind, most: Bytes) -> Option<(PageKind, Bytes)> {
+        let there = self.0.remove(&kind)?;
+        let taken = there.min(most);
+        self.add(kind, Bytes(there.0 - taken.0));
+        Some((kind, taken))
+    }
+
     /// Bytes of one kind.
     pub fn of(&self, kind: PageKind) -> Bytes {
         self.0.get(&kind).copied().unwrap_or_default()

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Backing, Bytes, Reading};
+use crate::{Address, Backing, Bytes, PageKind, Reading};
 
 /// One process and what backs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,40 @@ pub struct ProcessPages {
     pub backing: Reading<Backing>,
     /// `false` when the process or an ancestor disabled THP for itself.
     pub thp_enabled: Reading<bool>,
+    /// Its segments of shared memory, each once however often it is mapped: those on hugetlb pages, and the largest other one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SharedMemory>,
+}
+
+/// A segment of shared memory as one process maps it. Others of the same `id` map the same pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedMemory {
+    /// Device and inode, such as `00:01:1027`.
+    pub id: String,
+    /// The page size of the pool that it draws from; `null` for memory outside hugetlb.
+    pub page: Option<Bytes>,
+    /// Bytes that are mapped; of a pool, they are reserved.
+    pub size: Bytes,
+    /// Bytes that this process has touched.
+    pub resident: Bytes,
+}
+
+impl ProcessPages {
+    /// What backs the process without its segments, and what backs each of those; `None` if its page kinds are not known.
+    pub fn without_segments(&self) -> Option<(Backing, Vec<(&SharedMemory, Backing)>)> {
+        let mut own = self.backing.known()?.clone();
+        let of = |segment: &SharedMemory, own: &mut Backing| match segment.page {
+            Some(page) => own.take(PageKind::Hugetlb(page), segment.resident).into_iter().collect(),
+            None => {
+                let base = own.take(PageKind::Base, segment.resident);
+                let left = Bytes(segment.resident.0.saturating_sub(base.map_or(0, |(_, bytes)| bytes.0)));
+                base.into_iter().chain(own.take(PageKind::Thp, left)).collect()
+            }
+        };
+        let segments = self.segments.iter();
+        let segments = segments.map(|segment| (segment, of(segment, &mut own))).collect();
+        Some((own, segments))
+    }
 }
 
 /// One mapping of a process.

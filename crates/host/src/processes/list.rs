@@ -6,7 +6,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::mapping::Counts;
-use super::one::{Hugetlb, row};
+use super::one::{Hugetlb, row, shmem};
 use super::status::Status;
 use crate::{Source, spread};
 
@@ -61,7 +61,8 @@ impl Survey<'_> {
             return None;
         }
         let hugetlb = self.hugetlb(pid, &status);
-        Some(row(pid, status, counts, hugetlb))
+        let shmem = shmem(self.source, pid, &status);
+        Some(row(pid, status, counts, hugetlb, shmem))
     }
 
     fn has_ended(&self, path: &str) -> bool {
@@ -90,7 +91,7 @@ impl Survey<'_> {
         match (walked.and_then(|()| Hugetlb::read(self.source, pid)), self.only_pool) {
             (Err(why), Some(size)) => Ok(Hugetlb {
                 by_size: [(PageKind::Hugetlb(size), bytes)].into_iter().collect(),
-                shared: Reading::Unread(why),
+                segments: Reading::Unread(why),
             }),
             (walked, _) => walked,
         }

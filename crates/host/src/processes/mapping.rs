@@ -156,9 +156,14 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
         self.perms.as_ref().starts_with(b"rw") && self.is_shared()
     }
 
+    /// Does its name mean memory without a file on a disk, outside hugetlb?
+    pub fn is_shmem(&self) -> bool {
+        is_shmem(self.name.as_ref())
+    }
+
     /// Is it memory that processes share, without a file on a disk?
     pub fn is_shared_memory(&self) -> bool {
-        self.is_shared_data() && (self.is_hugetlb() || is_shmem(self.name.as_ref()))
+        self.is_shared_data() && (self.is_hugetlb() || self.is_shmem())
     }
 
     /// Is it memory without a file: anonymous, named by prctl, or the heap?

@@ -1,10 +1,11 @@
 //! One process: its status and what backs it, with no more cost than asked for.
 
-use model::process::{MappingPages, ProcessPages};
+use model::process::{MappingPages, ProcessPages, SharedMemory};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
 use super::mapping::Counts;
+use super::once::Objects;
 use super::scan;
 use super::smaps;
 use super::status::Status;
@@ -28,7 +29,8 @@ pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessP
                 .allow_whole(source, pid, &status)
                 .and_then(|()| Hugetlb::read(source, pid)),
         };
-        row(pid, status, counts, hugetlb)
+        let shmem = shmem(source, pid, &status);
+        row(pid, status, counts, hugetlb, shmem)
     })
 }
 
@@ -121,36 +123,67 @@ pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
 pub(super) struct Hugetlb {
     /// By page size.
     pub(super) by_size: Backing,
-    /// Those in mappings that other processes can share.
-    pub(super) shared: Reading<Bytes>,
+    /// Those in mappings that other processes can share, each segment once.
+    pub(super) segments: Reading<Vec<SharedMemory>>,
 }
 
 impl Hugetlb {
     pub(super) fn none() -> Self {
         Self {
             by_size: Backing::new(),
-            shared: Reading::Known(Bytes(0)),
+            segments: Reading::Known(Vec::new()),
         }
     }
 
-    /// From its mappings: no file gives their sums by size, or those of shared mappings.
+    /// From its mappings: no file gives their sums by size, or those of shared mappings. `HugetlbPages` of the status counts a page
+    /// for each mapping of it, three times for a heap of ZGC.
     pub(super) fn read(source: &Source, pid: u32) -> Result<Self, Unread> {
-        let (mut by_size, mut shared) = (Backing::new(), 0u64);
+        let (mut by_size, mut shared) = (Backing::new(), Objects::default());
         smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
             if let Some(page) = mapping.hugetlb_page() {
-                let bytes = mapping.counts().unwrap_or_default().hugetlb();
-                by_size.add(PageKind::Hugetlb(page), bytes);
-                if mapping.is_shared() {
-                    shared = shared.saturating_add(bytes.0);
+                match mapping.is_shared() {
+                    true => shared.add(mapping),
+                    false => by_size.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb()),
                 }
             }
             Ok(())
         })?;
+        let segments = shared.each();
+        let pages = segments.iter().filter_map(|segment| Some((PageKind::Hugetlb(segment.page?), segment.resident)));
+        by_size.extend(pages);
         Ok(Self {
             by_size,
-            shared: Reading::Known(Bytes(shared)),
+            segments: Reading::Known(segments),
         })
     }
+}
+
+/// Less shared memory than this is not worth a look at the mappings.
+const WORTH: Bytes = Bytes::mib(16);
+
+/// Its shared memory outside hugetlb, named by the largest segment of it: the status has its sum alone.
+pub(super) fn shmem(source: &Source, pid: u32, status: &Status) -> Option<SharedMemory> {
+    let resident = *status.rss_shmem.known().filter(|bytes| **bytes >= WORTH)?;
+    let mut largest: Option<(Bytes, String)> = None;
+    let mut look = |name: &str| {
+        smaps::each_named(source, &format!("/proc/{pid}/{name}"), &mut |mapping| {
+            let size = mapping.size();
+            let is_larger = largest.as_ref().is_none_or(|(most, _)| size > *most);
+            if mapping.is_shared() && mapping.is_shmem() && is_larger {
+                let device = String::from_utf8_lossy(mapping.device);
+                largest = Some((size, format!("{device}:{}", mapping.inode)));
+            }
+            Ok(())
+        })
+    };
+    look("maps").or_else(|_| look("smaps")).ok()?;
+    let (size, id) = largest?;
+    Some(SharedMemory {
+        id,
+        page: None,
+        size: size.max(resident),
+        resident,
+    })
 }
 
 /// A row of results. `counts` replaces the status's RSS, which kernels before 6.16 keep only roughly per CPU.
@@ -159,17 +192,26 @@ pub(super) fn row(
     status: Status,
     counts: Result<Counts, Unread>,
     hugetlb: Result<Hugetlb, Unread>,
+    shmem: Option<SharedMemory>,
 ) -> ProcessPages {
-    let shared = hugetlb.clone().map_or_else(Reading::Unread, |hugetlb| hugetlb.shared);
-    let shared = sum(&status.rss_shmem, shared);
+    let segments = hugetlb.clone().map_or_else(Reading::Unread, |hugetlb| hugetlb.segments);
+    let bytes = |segments: &[SharedMemory]| segments.iter().map(|segment| segment.resident).sum();
+    let shared = sum(&status.rss_shmem, segments.as_ref().map(|segments| bytes(segments)));
+    let mut segments = segments.into_result().unwrap_or_default();
+    segments.extend(shmem);
     let rss = counts.as_ref().map_or(status.rss, |counts| Reading::Known(counts.rss));
+    // A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
+    let walked = hugetlb;
+    let pages = match &walked {
+        Ok(hugetlb) if status.hugetlb.known().is_some() => Reading::Known(hugetlb.by_size.total()),
+        _ => status.hugetlb.clone(),
+    };
+    let hugetlb = pages.or_if_absent(Bytes(0));
     let backing = counts.and_then(|counts| {
         let mut backing = counts.transparent();
-        backing.extend(hugetlb?.by_size.iter());
+        backing.extend(walked?.by_size.iter());
         Ok(backing)
     });
-    // A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
-    let hugetlb = status.hugetlb.or_if_absent(Bytes(0));
     ProcessPages {
         pid,
         name: status.name.known().cloned().unwrap_or_default(),
@@ -177,10 +219,11 @@ pub(super) fn row(
         resident: sum(&rss, hugetlb.into()),
         shared,
         rss,
-        hugetlb: status.hugetlb,
+        hugetlb: pages,
         page_tables: status.page_tables,
         backing: backing.into(),
         thp_enabled: status.thp_enabled,
+        segments,
     }
 }
 

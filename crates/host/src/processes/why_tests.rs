@@ -35,6 +35,7 @@ fn process(thp_enabled: bool) -> ProcessPages {
         page_tables: Reading::Known(Bytes::kib(40)),
         backing: Reading::Known(Backing::new()),
         thp_enabled: Reading::Known(thp_enabled),
+        segments: Vec::new(),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Backing, Bytes, Reading};
+use model::{Backing, Bytes, PageKind};
 
 use crate::results::ProcessList;
+use crate::results::ps::{ProcessRow, Totals};
 use crate::results::diff::BackingChange;
 
 /// Shares on huge pages that lie closer together are no change: memory comes and goes while a machine runs.
@@ -15,10 +16,16 @@ const LEAST_MEMORY: Bytes = Bytes::mib(16);
 
 /// What differs, the sum of all first, then the largest change of memory on huge pages.
 pub(super) fn changes(a: &ProcessList, b: &ProcessList) -> Vec<BackingChange> {
+    let all = |list: &ProcessList| Some(backed(list.processes.iter()));
+    let is_whole = [a, b].into_iter().all(|list| list.processes.len() as u64 == list.totals.processes);
+    let (all_a, all_b) = match is_whole {
+        true => (all(a), all(b)),
+        false => (Some(a.totals.backing.clone()), Some(b.totals.backing.clone())),
+    };
     let all = BackingChange {
         name: None,
-        a: Some(a.totals.backing.clone()),
-        b: Some(b.totals.backing.clone()),
+        a: all_a,
+        b: all_b,
     };
     let (a, b) = (by_name(a), by_name(b));
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
@@ -38,13 +45,28 @@ fn large(backing: &Option<Backing>) -> u64 {
 
 /// Processes of one name have no other identity that outlives them.
 fn by_name(list: &ProcessList) -> BTreeMap<String, Backing> {
-    let mut names: BTreeMap<String, Backing> = BTreeMap::new();
-    for row in &list.processes {
-        if let Reading::Known(backing) = &row.pages.backing {
-            names.entry(row.pages.name.clone()).or_default().extend(backing.iter());
-        }
+    let mut names: BTreeMap<String, Vec<&ProcessRow>> = BTreeMap::new();
+    for row in list.processes.iter().filter(|row| row.pages.backing.known().is_some()) {
+        names.entry(row.pages.name.clone()).or_default().push(row);
     }
-    names
+    let backed = |(name, rows): (String, Vec<&ProcessRow>)| (name, backed(rows.into_iter()));
+    names.into_iter().map(backed).collect()
+}
+
+/// What backs these processes, each segment that they share once. One that draws from a pool counts whole: its pages are reserved
+/// for it, and a server that was started anew has lost none of them.
+fn backed<'a>(rows: impl Iterator<Item = &'a ProcessRow> + Clone) -> Backing {
+    let mut backing = Totals::of(rows.clone()).backing;
+    let mut pools: BTreeMap<&str, (Bytes, Bytes, Bytes)> = BTreeMap::new();
+    for segment in rows.flat_map(|row| &row.pages.segments) {
+        let Some(page) = segment.page else { continue };
+        let (_, size, touched) = pools.entry(&segment.id).or_insert((page, Bytes(0), Bytes(0)));
+        (*size, *touched) = ((*size).max(segment.size), (*touched).max(segment.resident));
+    }
+    for (page, size, touched) in pools.into_values() {
+        backing.add(PageKind::Hugetlb(page), Bytes(size.0.saturating_sub(touched.0)));
+    }
+    backing
 }
 
 fn is_change(change: &BackingChange) -> bool {

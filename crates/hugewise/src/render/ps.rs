@@ -169,7 +169,7 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let unread = unread.unwrap_or_default();
     let which = or(filter.map(|filter| format!("{filter}:")), "all");
     format!(
-        "{which} {}: {} resident ({}){share}; page tables {}; memory that processes share counts once for each{unread}",
+        "{which} {}: {} resident ({}){share}; page tables {}; shared memory counts once{unread}",
         words::processes(totals.processes),
         totals.resident,
         totals.backing,

@@ -1,7 +1,9 @@
 //! What `hugewise ps` answers: processes and what backs them.
 
+use std::collections::BTreeMap;
+
 use host::processes::{Held, Missed, NodePages, Reason};
-use model::process::{MappingPages, ProcessPages};
+use model::process::{MappingPages, ProcessPages, SharedMemory};
 use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +64,7 @@ pub struct Group {
     pub missed: Bytes,
 }
 
-/// Sums over processes. Memory that several processes share counts once for each of them, as in their RSS.
+/// Sums over processes. A segment of shared memory counts once, with what the process has that touched most of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Processes that have memory of their own.
@@ -146,23 +148,52 @@ impl Totals {
     /// Sums over rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessRow>) -> Self {
         let mut totals = Self::default();
+        let mut segments = Segments::default();
         for ProcessRow { pages, .. } in rows {
             totals.processes += 1;
-            add(&mut totals.resident, &pages.resident);
-            add(&mut totals.hugetlb, &pages.hugetlb);
-            add(&mut totals.page_tables, &pages.page_tables);
-            match pages.backing.known() {
-                Some(backing) => totals.backing.extend(backing.iter()),
-                None => totals.unread += 1,
+            add(&mut totals.page_tables, &pages.page_tables, Bytes(0));
+            let of_all = pages.segments.iter().map(|segment| segment.resident).sum();
+            add(&mut totals.resident, &pages.resident, of_all);
+            let of_pools = pages.segments.iter().filter(|segment| segment.page.is_some());
+            add(&mut totals.hugetlb, &pages.hugetlb, of_pools.map(|segment| segment.resident).sum());
+            match pages.without_segments() {
+                Some((own, shared)) => {
+                    totals.backing.extend(own.iter());
+                    shared.into_iter().for_each(|(segment, backing)| segments.add(segment, backing));
+                }
+                None => {
+                    totals.unread += 1;
+                    pages.segments.iter().for_each(|segment| segments.add(segment, Backing::new()));
+                }
             }
         }
+        segments.0.into_values().for_each(|(segment, backing)| {
+            totals.backing.extend(backing.iter());
+            totals.resident.0 = totals.resident.0.saturating_add(segment.resident.0);
+            let of_pool = segment.page.map_or(0, |_| segment.resident.0);
+            totals.hugetlb.0 = totals.hugetlb.0.saturating_add(of_pool);
+        });
         totals
     }
 }
 
-fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
+/// Segments by their identity, each as the process sees it that touched most of it.
+#[derive(Default)]
+struct Segments<'a>(BTreeMap<&'a str, (&'a SharedMemory, Backing)>);
+
+impl<'a> Segments<'a> {
+    fn add(&mut self, segment: &'a SharedMemory, backing: Backing) {
+        let most = self.0.entry(&segment.id).or_insert_with(|| (segment, backing.clone()));
+        if segment.resident > most.0.resident {
+            *most = (segment, backing);
+        }
+    }
+}
+
+/// Adds what a process has, without a part of it.
+fn add(sum: &mut Bytes, reading: &Reading<Bytes>, without: Bytes) {
     if let Some(bytes) = reading.known() {
-        sum.0 = sum.0.saturating_add(bytes.0);
+        sum.0 = sum.0.saturating_add(bytes.0.saturating_sub(without.0));
     }
 }
 
@@ -183,7 +214,8 @@ fn place(process: &ProcessRow, sort: Sort) -> (u64, u64, u32) {
 #[cfg(test)]
 mod tests {
     use host::processes::Missed;
-    use model::{Bytes, Reading};
+    use model::process::SharedMemory;
+    use model::{Bytes, PageKind, Reading};
 
     use super::{ProcessList, ProcessRow};
     use crate::cli::typed::Sort;
@@ -207,6 +239,34 @@ mod tests {
         assert_eq!(order(Sort::Missed, None), [10, 20, 30]);
         assert_eq!(order(Sort::Total, None), [20, 30, 10]);
         assert_eq!(order(Sort::Pid, Some(2)), [10, 20]);
+    }
+
+    #[test]
+    fn a_segment_that_processes_share_counts_once() {
+        let mut rows = process_rows();
+        rows.iter_mut().for_each(|row| row.pages.segments.clear());
+        let before = ProcessList::new(rows.clone(), Sort::Pid, None).totals;
+        let two = PageKind::Hugetlb(Bytes::mib(2));
+        for (row, mib) in rows.iter_mut().zip([100, 300, 200]) {
+            let resident = Bytes::mib(mib);
+            let add = |bytes: &mut Reading<Bytes>| *bytes = bytes.clone().map(|bytes| Bytes(bytes.0 + resident.0));
+            add(&mut row.pages.resident);
+            add(&mut row.pages.hugetlb);
+            row.pages.backing = row.pages.backing.clone().map(|mut backing| {
+                backing.add(two, resident);
+                backing
+            });
+            row.pages.segments = vec![SharedMemory {
+                id: "00:0f:12".to_owned(),
+                page: Some(Bytes::mib(2)),
+                size: Bytes::gib(1),
+                resident,
+            }];
+        }
+        let totals = ProcessList::new(rows, Sort::Pid, None).totals;
+        assert_eq!(totals.hugetlb.0, before.hugetlb.0 + Bytes::mib(300).0);
+        assert_eq!(totals.resident.0, before.resident.0 + Bytes::mib(300).0);
+        assert_eq!(totals.backing.of(two).0, before.backing.of(two).0 + Bytes::mib(300).0);
     }
 
     #[test]
