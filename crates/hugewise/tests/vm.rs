@@ -61,7 +61,7 @@ fn a_list_can_be_shown_again_and_wrong_words_are_refused() {
     let json = directory.path().join("vms.json");
     let (_, machine) = machines().swap_remove(0);
     done(&["--root", text(&machine), "vm", "--output", text(&json)]);
-    let html = done(&["report", text(&json)]).out;
+    let html = done(&["report", text(&json), "--format", "html"]).out;
     assert!(html.contains("Page kinds behind virtual machines"));
     assert!(refused(&["vm", "destroy"]).contains("destroy"));
 }

@@ -51,7 +51,10 @@ impl ProcessPages {
     pub fn without_segments(&self) -> Option<(Backing, Vec<(&SharedMemory, Backing)>)> {
         let mut own = self.backing.known()?.clone();
         let of = |segment: &SharedMemory, own: &mut Backing| match segment.page {
-            Some(page) => own.take(PageKind::Hugetlb(page), segment.resident).into_iter().collect(),
+            Some(page) => own
+                .take(PageKind::Hugetlb(page), segment.resident)
+                .into_iter()
+                .collect(),
             None => {
                 let base = own.take(PageKind::Base, segment.resident);
                 let left = Bytes(segment.resident.0.saturating_sub(base.map_or(0, |(_, bytes)| bytes.0)));

@@ -1,10 +1,10 @@
 //! The account of one program: its parts, what it asked for, why the rest is on base pages, what to do next.
 
 use host::processes::Reason;
+use programs::{CutLog, LogLine};
 use host::snapshot::Pool;
 use model::findings::Finding;
-use model::{Backing, Bytes, Reading};
-use programs::{CutLog, LogLine};
+use model::{Backing, Bytes, PageKind, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,7 @@ pub struct Part {
     pub backing: Reading<Backing>,
     /// Bytes that exist, whichever process touched them.
     pub touched: Reading<Bytes>,
-    /// Its pages, if it draws from a hugetlb pool.
+    /// The pages of what draws from a hugetlb pool in it.
     pub hugetlb: Option<HugetlbPages>,
     /// The pages of the default hugetlb size that would hold it, if it does not.
     pub needs: Option<Needs>,
@@ -84,11 +84,21 @@ pub struct Part {
 impl Part {
     /// Bytes that huge pages back, and all that are counted: of a hugetlb mapping the whole, because it is reserved.
     pub(super) fn huge_and_all(&self) -> Option<(u64, u64)> {
-        if self.hugetlb.is_some() {
-            return Some((self.size.0, self.size.0));
-        }
-        let backing = self.backing.known()?;
-        Some((backing.large().0, backing.total().0))
+        let reserved = self.hugetlb.map_or(0, |pages| pages.total.saturating_mul(pages.page.0));
+        let Some(backing) = self.backing.known() else {
+            return (reserved > 0).then_some((reserved, reserved));
+        };
+        let page = self.hugetlb.map(|pages| PageKind::Hugetlb(pages.page));
+        let touched = page.map_or(0, |page| backing.of(page).0);
+        let whole = |bytes: Bytes| bytes.0.saturating_sub(touched).saturating_add(reserved.max(touched));
+        Some((whole(backing.large()), whole(backing.total())))
+    }
+
+    /// How much it is, for the order of parts.
+    pub(super) fn weight(&self) -> u64 {
+        let backed = self.backing.known().map_or(0, |backing| backing.total().0);
+        let reserved = self.hugetlb.map_or(0, |_| self.size.0);
+        backed.max(reserved)
     }
 
     /// Where its inode could not be read: if all that is taken from a pool is this part, the pool's counts are its own.
@@ -126,8 +136,10 @@ pub enum PartKind {
     JavaHeap,
     /// The memory of a guest.
     GuestMemory,
-    /// The process's own, without a file.
+    /// The process's own, without a file; of a program with several processes, of all of them.
     PrivateMemory,
+    /// Files: code, libraries, data.
+    MappedFiles,
 }
 
 impl PartKind {

@@ -1,7 +1,7 @@
 //! The figures of a part: where it lies, its pages, and what backs them.
 
-use model::{Backing, Bytes, Cause, Reading, Unread};
 use programs::Area;
+use model::{Bytes, Reading, Unread};
 
 use super::{HugetlbPages, Needs, Part, PartKind};
 
@@ -23,18 +23,6 @@ pub(super) fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Opt
         total: size.0.div_ceil(page.0.max(1)),
         touched: touched.known().map(|bytes| bytes.0 / page.0.max(1)),
     })
-}
-
-pub(super) fn backing(areas: &[&Area]) -> Reading<Backing> {
-    let mut all = Backing::new();
-    for area in areas {
-        let Some(pages) = area.counted.as_ref().map(|_| area.to_pages()) else {
-            let why = "counting these pages would hold up a process of this size";
-            return Reading::Unread(Unread::new(Cause::Failed, "/proc/PID/smaps", why));
-        };
-        all.extend(pages.backing.iter());
-    }
-    Reading::Known(all)
 }
 
 pub(super) fn unread(what: PartKind, why: Unread) -> Part {

@@ -1,75 +1,82 @@
 //! A program's memory by part.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-use host::processes::why_base;
+use host::processes::{Sort, why_base};
+use programs::{Area, Jvm, Kind, Program, SharedMemory, Target};
 use host::snapshot::Thp;
 use model::vms::Vm;
-use model::{Bytes, PageKind};
-use programs::{Area, Jvm, Kind, SharedMemory, Target};
+use model::{Bytes, PageKind, Reading};
 
-use super::pages::{backing, needs, of_pool, range, unread};
-use super::{HugetlbPages, Part, PartKind, Why, heap_file};
+use super::heap::{Heap, counted};
+use super::pages::{needs, of_pool, range, unread};
+use super::{HugetlbPages, Needs, Part, PartKind, Why, heap_file};
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
+/// Fewer bytes of files are the code of a small program.
+const WORTH_A_PART: Bytes = Bytes::mib(16);
 
-/// The part that matters most first.
+/// The part that matters most first: a heap, a guest's memory or a database's segments, then what is largest.
 pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<Bytes>) -> Vec<Part> {
-    let is_file = heap_file::is_used(target);
-    let heap_file = heap_file::name(target);
-    let shared: Vec<Part> = target
-        .shared
-        .iter()
-        .filter(|segment| Some(&*segment.area.name) != heap_file)
-        .map(|segment| shared_memory(segment, default_page))
-        .collect();
     let areas = target.main.areas().unwrap_or_default();
-    let heap = match is_file {
-        true => Some(heap_file::heap(target, default_page)),
-        false => heap(target).map(|areas| of_areas(PartKind::JavaHeap, areas, default_page)),
+    let heap = Heap::of(&target.main);
+    let java = heap.as_ref().ok().and_then(Option::as_ref);
+    let of_heap: BTreeSet<u64> = java.into_iter().flat_map(|heap| &heap.areas).map(|area| area.range.start).collect();
+    let is_heap = |area: &Area| of_heap.contains(&area.range.start);
+    let heap_part = match &heap {
+        Ok(heap) => heap.as_ref().map(|heap| java_heap(heap, target, default_page)),
+        // Of other programs there is none, and of a JVM whose options are not known it is not known which.
+        Err(why) => (kind == Some(Kind::Jvm)).then(|| unread(PartKind::JavaHeap, why.clone())),
     };
-    let heap = heap.map(|part| with_what_lies_beside(part, target));
-    let in_heap =
-        |area: &Area| heap_range(target).is_some_and(|(start, end)| area.range.start >= start && area.range.end <= end);
-    let private: Vec<&Area> = areas.iter().filter(|area| is_private(area) && !in_heap(area)).collect();
-    let private = match target.main.areas() {
-        Ok(_) => of_areas(PartKind::PrivateMemory, &private, None),
-        Err(why) => unread(PartKind::PrivateMemory, why),
-    };
-    let guest = target.vm.as_ref().map(|vm| guest(vm, default_page));
-    // Of a guest's program the rest is small, and its memory may be shared or private.
-    let (shared, private) = match &guest {
-        Some(_) => (Vec::new(), Vec::new()),
-        None if private
-            .backing
-            .known()
-            .is_some_and(|backing| backing.total() == Bytes(0)) =>
-        {
-            (shared, Vec::new())
+    let heap_file = java.filter(|heap| heap.is_file).map(|heap| &heap.areas[0].name);
+    let mut shared: Vec<Part> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for segment in target.shared.iter().filter(|segment| Some(&segment.area.name) != heap_file) {
+        if seen.insert((&segment.area.device, segment.area.inode)) {
+            shared.push(shared_memory(segment, target, default_page));
         }
-        None => (shared, vec![private]),
-    };
-    let leading = heap.into_iter().chain(guest);
-    if is_shared_database(kind) || !shared.is_empty() && private_is_smaller(&shared, &private) {
-        leading.chain(shared).chain(private).collect()
-    } else {
-        leading.chain(private).chain(shared).collect()
     }
+    if let Some(vm) = &target.vm {
+        return heap_part.into_iter().chain([guest(vm, default_page)]).collect();
+    }
+    let rest: Vec<&Area> = areas.iter().filter(|area| !is_heap(area)).collect();
+    let rest = match target.main.areas() {
+        Ok(_) => of_rest(target, &rest),
+        Err(why) => vec![unread(PartKind::PrivateMemory, why)],
+    };
+    let (mut first, mut others): (Vec<Part>, Vec<Part>) = match is_shared_database(kind) {
+        true => (shared, rest),
+        false => (Vec::new(), rest.into_iter().chain(shared).collect()),
+    };
+    others.sort_by_key(|part| Reverse(part.weight()));
+    first.splice(0..0, heap_part);
+    first.extend(others);
+    first
 }
 
-fn private_is_smaller(shared: &[Part], private: &[Part]) -> bool {
-    let size = |part: &Part| part.backing.known().map_or(part.size.0, |backing| backing.total().0);
-    shared.iter().map(size).sum::<u64>() >= private.iter().map(size).sum()
+/// Private memory of all its processes, and the files that they map.
+fn of_rest(target: &Target, rest: &[&Area]) -> Vec<Part> {
+    let others = target.family.iter().flatten();
+    let all: Vec<&Area> = rest.iter().copied().chain(others).collect();
+    let of = |sort: Sort| all.iter().copied().filter(move |area| Sort::of(*area) == sort);
+    let private: Vec<&Area> = of(Sort::Private).collect();
+    let files: Vec<&Area> = of(Sort::File).collect();
+    let private = of_areas(PartKind::PrivateMemory, &private);
+    let is_worth = |part: &Part| part.backing.known().is_none_or(|backing| backing.total() >= WORTH_A_PART);
+    let files = Some(of_areas(PartKind::MappedFiles, &files)).filter(is_worth);
+    let has_any = |part: &Part| part.backing.known().is_none_or(|backing| backing.total() > Bytes(0));
+    Some(private).filter(has_any).into_iter().chain(files).collect()
 }
 
-fn is_private(area: &Area) -> bool {
-    area.is_private_data() && (area.is_anonymous() || area.is_hugetlb())
-}
-
-fn shared_memory(segment: &SharedMemory, default_page: Option<Bytes>) -> Part {
+fn shared_memory(segment: &SharedMemory, target: &Target, default_page: Option<Bytes>) -> Part {
     let area = &segment.area;
-    let backing = backing(&[area]);
+    let is_same = |other: &&Area| other.inode == area.inode && other.device == area.device;
+    let others = target.family.iter().flatten();
+    let all = target.main.areas().unwrap_or_default().iter().chain(others);
+    let all: Vec<&Area> = all.filter(is_same).collect();
+    let backing = counted(&all);
     let hugetlb = of_pool(area, area.size(), &segment.touched);
     Part {
         what: PartKind::SharedMemory,
@@ -106,120 +113,107 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
     }
 }
 
-/// The mappings of a Java heap: adjacent memory without a file, as long as its `-Xmx` or, without one, the longest.
-fn heap(target: &Target) -> Option<&[Area]> {
-    let jvm = target
-        .main
-        .jvm()
-        .ok()
-        .flatten()
-        .filter(|_| !heap_file::is_used(target))?;
-    let areas = target.main.areas().ok()?;
-    let runs = areas.chunk_by(|one, next| is_heap_like(one) && is_heap_like(next) && one.range.end == next.range.start);
-    let runs = runs.filter(|run| run.iter().any(Area::is_private_data) && run.iter().all(is_heap_like));
-    let size = |run: &&[Area]| run.iter().map(|area| area.size().0).sum::<u64>();
-    match jvm.heap_max {
-        Some(most) => runs
-            .filter(|run| size(run) >= most.0)
-            .min_by_key(size)
-            .map(|run| clipped(run, most)),
-        None => runs.max_by_key(size),
+/// The address space of a Java heap, as it was reserved. Of ZGC it is a multiple of the heap's maximum, and not known here.
+pub fn reserved_heap(target: &Target) -> Option<Bytes> {
+    Heap::of(&target.main).ok()??.reserved()
+}
+
+/// The most that the heap may grow to: as the JVM reports it, as it was asked for, or as it was reserved.
+pub(super) fn largest_heap(program: &Program, jvm: &Jvm) -> Option<Bytes> {
+    let reserved = || Heap::of(program).ok()??.reserved();
+    jvm.granted.or(jvm.heap_max).or_else(reserved)
+}
+
+/// A Java heap. What it only set aside is no memory yet; of a file, how large it may become is known from its maximum alone.
+fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> Part {
+    let jvm = target.main.jvm().ok().flatten();
+    let touched = match heap.is_file {
+        true => file_bytes(target, &heap.areas[0].name),
+        false => heap.backing.clone().map(|backing| backing.total()),
+    };
+    let committed: Vec<&Area> = heap.areas.iter().copied().filter(|area| area.is_private_data()).collect();
+    let hugetlb = match heap.is_file {
+        true => of_pool(heap.areas[0], heap.committed, &touched),
+        false => of_pools(&committed),
+    };
+    let largest = jvm.and_then(|jvm| largest_heap(&target.main, jvm));
+    let needs = |jvm: &Jvm, largest| {
+        let page = jvm.page_size.or(default_page)?;
+        let pages = crate::jvm::pool_pages(jvm, largest, page);
+        Some(Needs { page, pages })
+    };
+    Part {
+        what: PartKind::JavaHeap,
+        range: Some(range(heap.range.start, heap.range.end)),
+        size: heap.committed,
+        touched,
+        needs: jvm
+            .filter(|_| hugetlb.is_none())
+            .zip(largest)
+            .and_then(|(jvm, largest)| needs(jvm, largest)),
+        hugetlb,
+        backing: heap.backing.clone(),
     }
 }
 
-/// Class data sharing maps its archive (`classes.jsa`) into the heap.
-fn is_heap_like(area: &Area) -> bool {
-    (area.name.ends_with(".jsa") || area.is_anonymous() && &*area.name != "[heap]" || area.is_hugetlb())
-        && area.perms.ends_with('p')
+/// The bytes of a file, through whichever mapping they were touched.
+fn file_bytes(target: &Target, name: &str) -> Reading<Bytes> {
+    let segment = target.shared.iter().find(|segment| &*segment.area.name == name);
+    segment.map_or_else(
+        || Reading::absent(target.main.file("map_files")),
+        |segment| segment.touched.clone(),
+    )
 }
 
-/// What lies behind the heap, if a mapping ends just where the heap does.
-fn clipped(run: &[Area], most: Bytes) -> &[Area] {
-    let end = run.first().map_or(0, |area| area.range.start.saturating_add(most.0));
-    let place = run.iter().position(|area| area.range.end == end);
-    place.map_or(run, |place| &run[..=place])
-}
-
-/// The address space of a Java heap, as it was reserved. Of ZGC it is a multiple of the heap's maximum, and not known here.
-pub fn reserved_heap(target: &Target) -> Option<Bytes> {
-    heap_range(target).map(|(start, end)| Bytes(end - start))
-}
-
-fn heap_range(target: &Target) -> Option<(u64, u64)> {
-    let run = heap(target)?;
-    Some((run.first()?.range.start, run.last()?.range.end))
-}
-
-/// Several mappings as one part. What a heap only set aside is no memory yet.
-fn of_areas<A: std::borrow::Borrow<Area>>(what: PartKind, areas: &[A], default_page: Option<Bytes>) -> Part {
-    let all: Vec<&Area> = areas.iter().map(std::borrow::Borrow::borrow).collect();
-    let committed: Vec<&Area> = all.iter().copied().filter(|area| area.is_private_data()).collect();
-    let size = Bytes(committed.iter().map(|area| area.size().0).sum());
-    let backing = backing(&committed);
-    let hugetlb = whole_hugetlb(&committed);
-    let span = (what == PartKind::JavaHeap)
-        .then(|| Some((all.first()?.range.start, all.last()?.range.end)))
-        .flatten();
-    let reserved = span.map_or(size, |(start, end)| Bytes(end - start));
+/// Several mappings as one part.
+fn of_areas(what: PartKind, areas: &[&Area]) -> Part {
+    // What is only set aside is no memory yet.
+    let is_memory = |area: &&Area| what == PartKind::MappedFiles || area.is_private_data();
+    let committed: Vec<&Area> = areas.iter().copied().filter(is_memory).collect();
+    let backing = counted(areas);
     Part {
         what,
-        range: span.map(|(start, end)| range(start, end)),
-        size,
+        range: None,
+        size: committed.iter().map(|area| area.size()).sum(),
         touched: backing.clone().map(|backing| backing.total()),
-        needs: default_page
-            .filter(|_| hugetlb.is_none())
-            .map(|page| needs(page, reserved)),
-        hugetlb,
+        needs: None,
+        hugetlb: of_pools(&committed),
         backing,
     }
 }
 
-/// A JVM takes pages for its code cache and the collector's tables too.
-fn with_what_lies_beside(mut part: Part, target: &Target) -> Part {
-    let jvm = target.main.jvm().ok().flatten();
-    let heap = jvm.and_then(|jvm| jvm.heap_max).or_else(|| reserved_heap(target));
-    if let (Some(needs), Some(jvm), Some(heap)) = (part.needs.as_mut(), jvm, heap) {
-        needs.page = jvm.page_size.unwrap_or(needs.page);
-        needs.pages = crate::jvm::pool_pages(jvm, heap, needs.page);
+/// The pages of those mappings that draw from a pool; of several sizes, the first.
+fn of_pools(areas: &[&Area]) -> Option<HugetlbPages> {
+    let page = areas.iter().find_map(|area| area.hugetlb_page())?;
+    let of_size = areas.iter().filter(|area| area.hugetlb_page() == Some(page));
+    let (mut size, mut touched) = (0, 0);
+    for area in of_size {
+        size += area.size().0;
+        touched += area.counts().unwrap_or_default().hugetlb().0;
     }
-    part
-}
-
-/// The pages of mappings that all draw from one pool.
-fn whole_hugetlb(areas: &[&Area]) -> Option<HugetlbPages> {
-    let counted = |area: &Area| area.counted.as_ref().filter(|_| area.is_hugetlb()).cloned();
-    let page = areas.first().and_then(|area| counted(area)?.kernel_page)?;
-    let mut pages = HugetlbPages {
+    Some(HugetlbPages {
         page,
-        total: 0,
-        touched: Some(0),
-    };
-    for area in areas {
-        let counted = counted(area).filter(|counted| counted.kernel_page == Some(page))?;
-        pages.total += area.size().0 / page.0.max(1);
-        pages.touched = pages
-            .touched
-            .map(|touched| touched + counted.counts.hugetlb().0 / page.0.max(1));
-    }
-    Some(pages)
+        total: size / page.0.max(1),
+        touched: Some(touched / page.0.max(1)),
+    })
 }
 
-/// Why private memory is on base pages, the most bytes first; in front of it why a heap is that is a file.
+/// Why memory is on base pages, the most bytes first of each part; in front of it why a heap is that is a file.
 pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
-    let areas = target.main.areas().unwrap_or_default().iter();
-    let private: Vec<&Area> = areas.filter(|area| is_private(area)).collect();
+    let areas = target.main.areas().unwrap_or_default();
+    let of = |sort: Sort| areas.iter().filter(move |area| Sort::of(*area) == sort).collect::<Vec<&Area>>();
     let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
     // Of a heap that is kept in a directory, its file system is the reason.
-    let is_own = target
-        .main
-        .jvm()
-        .ok()
-        .flatten()
-        .is_some_and(|jvm| jvm.heap_at.is_none());
-    let heap = heap_file::view(target).filter(|_| is_own).unwrap_or_default();
+    let jvm = target.main.jvm().ok().flatten().filter(|jvm| jvm.heap_at.is_none());
+    let heap = jvm.and_then(|jvm| heap_file::view(jvm, areas)).unwrap_or_default();
     let heap = reasons(PartKind::JavaHeap, &heap);
-    let private = reasons(PartKind::PrivateMemory, &private);
-    heap.into_iter().chain(private).collect()
+    let private = reasons(PartKind::PrivateMemory, &of(Sort::Private));
+    let is_shown = |what: PartKind| parts.iter().any(|part| part.what == what);
+    let files = match is_shown(PartKind::MappedFiles) {
+        true => reasons(PartKind::MappedFiles, &of(Sort::File)),
+        false => Vec::new(),
+    };
+    heap.into_iter().chain(private).chain(files).collect()
 }
 
 fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {

@@ -110,7 +110,10 @@ impl Objects {
 
     /// All of them, each page once.
     fn once(&self) -> Backing {
-        self.0.values().flat_map(|pieces| once(pieces).0.iter().collect::<Vec<_>>()).collect()
+        self.0
+            .values()
+            .flat_map(|pieces| once(pieces).0.iter().collect::<Vec<_>>())
+            .collect()
     }
 
     /// Each of them.

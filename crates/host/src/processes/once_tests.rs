@@ -3,12 +3,14 @@
 use model::{Backing, Bytes, PageKind};
 
 use super::{Coverage, is_counted};
-use crate::programs::Area;
+use crate::processes::areas::Area;
 use crate::{Source, Tree};
 
 fn areas(smaps: &str) -> Vec<Area> {
     let source = Source::from_tree("made", Tree::new().file("/proc/5/smaps", smaps));
-    crate::programs::areas::counted(&source, 5).into_result().expect("mappings")
+    crate::processes::areas::counted(&source, 5)
+        .into_result()
+        .expect("mappings")
 }
 
 fn mib(backing: &Backing, kind: PageKind) -> u64 {
@@ -21,7 +23,11 @@ const TWO: PageKind = PageKind::Hugetlb(Bytes::mib(2));
 fn views(hugetlb: bool) -> String {
     let view = |start: u64, touched: [u64; 2]| {
         let half = |at: u64, offset: u64, mib: u64| {
-            let (page, flags) = if hugetlb { (2048, "rd wr sh ht") } else { (4, "rd wr sh") };
+            let (page, flags) = if hugetlb {
+                (2048, "rd wr sh ht")
+            } else {
+                (4, "rd wr sh")
+            };
             let (rss, huge) = if hugetlb { (0, mib << 10) } else { (mib << 10, 0) };
             format!(
                 "{:x}-{:x} rw-s {offset:08x} 00:01 1027 /memfd:java_heap (deleted)\nKernelPageSize: {page} kB\nRss: {rss} kB\nShared_Hugetlb: {huge} kB\nVmFlags: {flags} \n",

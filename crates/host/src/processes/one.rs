@@ -149,7 +149,9 @@ impl Hugetlb {
             Ok(())
         })?;
         let segments = shared.each();
-        let pages = segments.iter().filter_map(|segment| Some((PageKind::Hugetlb(segment.page?), segment.resident)));
+        let pages = segments
+            .iter()
+            .filter_map(|segment| Some((PageKind::Hugetlb(segment.page?), segment.resident)));
         by_size.extend(pages);
         Ok(Self {
             by_size,

@@ -78,8 +78,7 @@ pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
 }
 
 fn again<T: Shape>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
-    let is_read = desk.ui.shows_on_terminal();
-    let form = desk.form::<T>(if is_read { Format::Text } else { Format::Html })?;
+    let form = desk.form::<T>(Format::Text)?;
     desk.give(&parsed::<T>(path, text)?, form)
 }
 

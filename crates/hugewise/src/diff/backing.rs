@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Backing, Bytes, PageKind};
 
 use crate::results::ProcessList;
-use crate::results::ps::{ProcessRow, Totals};
 use crate::results::diff::BackingChange;
+use crate::results::ps::{ProcessRow, Totals};
 
 /// Shares on huge pages that lie closer together are no change: memory comes and goes while a machine runs.
 const LEAST_SHARE: f64 = 0.05;
@@ -17,7 +17,9 @@ const LEAST_MEMORY: Bytes = Bytes::mib(16);
 /// What differs, the sum of all first, then the largest change of memory on huge pages.
 pub(super) fn changes(a: &ProcessList, b: &ProcessList) -> Vec<BackingChange> {
     let all = |list: &ProcessList| Some(backed(list.processes.iter()));
-    let is_whole = [a, b].into_iter().all(|list| list.processes.len() as u64 == list.totals.processes);
+    let is_whole = [a, b]
+        .into_iter()
+        .all(|list| list.processes.len() as u64 == list.totals.processes);
     let (all_a, all_b) = match is_whole {
         true => (all(a), all(b)),
         false => (Some(a.totals.backing.clone()), Some(b.totals.backing.clone())),

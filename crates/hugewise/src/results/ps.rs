@@ -155,15 +155,24 @@ impl Totals {
             let of_all = pages.segments.iter().map(|segment| segment.resident).sum();
             add(&mut totals.resident, &pages.resident, of_all);
             let of_pools = pages.segments.iter().filter(|segment| segment.page.is_some());
-            add(&mut totals.hugetlb, &pages.hugetlb, of_pools.map(|segment| segment.resident).sum());
+            add(
+                &mut totals.hugetlb,
+                &pages.hugetlb,
+                of_pools.map(|segment| segment.resident).sum(),
+            );
             match pages.without_segments() {
                 Some((own, shared)) => {
                     totals.backing.extend(own.iter());
-                    shared.into_iter().for_each(|(segment, backing)| segments.add(segment, backing));
+                    shared
+                        .into_iter()
+                        .for_each(|(segment, backing)| segments.add(segment, backing));
                 }
                 None => {
                     totals.unread += 1;
-                    pages.segments.iter().for_each(|segment| segments.add(segment, Backing::new()));
+                    pages
+                        .segments
+                        .iter()
+                        .for_each(|segment| segments.add(segment, Backing::new()));
                 }
             }
         }
