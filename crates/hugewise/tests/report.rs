@@ -59,6 +59,21 @@ fn result(name: &str) -> String {
     format!("{}/../../fixtures/results/{name}.json", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A page of HTML comes by `--format html` or a file of that name alone, into a pipe as on a terminal.
+#[test]
+fn a_result_is_text_unless_another_form_is_asked_for() {
+    for name in ["compare", "tlb", "guest", "kernel", "cores", "latency"] {
+        let text = done(&["report", &result(name)]).out;
+        assert!(!text.contains('<') || !text.contains("<html"), "{name}: {text}");
+        assert!(
+            !text.trim_start().starts_with('<') && !text.is_empty(),
+            "{name}: {text}"
+        );
+        let page = done(&["report", &result(name), "--format", "html"]).out;
+        assert!(page.starts_with("<!"), "{name}");
+    }
+}
+
 #[test]
 fn one_chart_has_its_title_machine_and_verdict_and_a_wrong_name_lists_all() {
     let svg = done(&["report", &result("compare"), "--chart", "gains"]).out;

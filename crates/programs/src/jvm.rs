@@ -3,6 +3,7 @@
 use model::{Bytes, Collector, Unread};
 
 use super::glibc::pair;
+use super::hsperfdata;
 use super::{Area, Program};
 use host::Source;
 
@@ -33,6 +34,8 @@ pub struct Jvm {
     pub page_size: Option<Bytes>,
     /// `-Xmx`, or `-XX:MaxHeapSize=`.
     pub heap_max: Option<Bytes>,
+    /// The most that the heap may grow to, as the running JVM itself reports it.
+    pub granted: Option<Bytes>,
     /// `-XX:+AlwaysPreTouch`.
     pub pretouch: bool,
     /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
@@ -68,6 +71,7 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
     options(arguments).for_each(|option| jvm.take(option));
     variable(after).split_whitespace().for_each(|option| jvm.take(option));
     jvm.version = version(source, program, areas);
+    jvm.granted = areas.and_then(|areas| hsperfdata::largest_heap(source, program.pid(), areas));
     Ok(jvm)
 }
 

@@ -12,6 +12,7 @@ pub mod evidence;
 mod facts;
 pub mod gc_log;
 pub(crate) mod glibc;
+mod hsperfdata;
 pub(crate) mod jvm;
 mod kind;
 mod log;

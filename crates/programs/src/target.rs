@@ -2,7 +2,7 @@
 //! container.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::vms::Vm;
 use model::{Bytes, Reading, Unread};
@@ -14,6 +14,8 @@ use host::{Membership, Snapshot, Source};
 
 /// Shared memory below this size is a library's scratch area, not a database's cache.
 const LEAST_SHARED: Bytes = Bytes::mib(8);
+/// Counting the mappings of a server's other processes stops after this long.
+const FAMILY: Duration = Duration::from_millis(500);
 /// Fewer characters of a container's id mean too many of them.
 const LEAST_ID: usize = 6;
 
@@ -43,6 +45,10 @@ pub struct Target {
     pub main: Program,
     /// Its other processes, such as PostgreSQL's sessions.
     pub others: Vec<Program>,
+    /// The mappings of those, as far as they could be counted.
+    pub family: Vec<Vec<Area>>,
+    /// The process that was asked for by its PID, if another stands for its program.
+    pub asked: Option<Program>,
     /// Its shared memory, largest first.
     pub shared: Vec<SharedMemory>,
     /// The virtual machine that it runs.
@@ -98,17 +104,27 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
             near: known(&all),
         });
     }
+    let asked = word.parse::<u32>().ok();
     let families = families(&all, &meant);
-    Ok(families
-        .into_iter()
-        .map(|(main, others)| looked_into(source, snapshot, main.clone(), others.into_iter().cloned().collect()))
-        .collect())
+    let looked_into = |(main, others): (&Program, Vec<&Program>)| {
+        let asked = others.iter().find(|program| Some(program.pid()) == asked);
+        let asked = asked.map(|program| (*program).clone());
+        let others = others.into_iter().cloned().collect();
+        Target {
+            asked,
+            ..looked_into(source, snapshot, main.clone(), others)
+        }
+    };
+    Ok(families.into_iter().map(looked_into).collect())
 }
 
 /// The first way of reading the word that finds anything.
 fn meant<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program> {
     if let Ok(pid) = word.parse::<u32>() {
-        return all.iter().filter(|program| program.pid() == pid).collect();
+        return all
+            .iter()
+            .find(|program| program.pid() == pid)
+            .map_or_else(Vec::new, |asked| server(all, asked));
     }
     let kind = WORDS
         .into_iter()
@@ -151,6 +167,45 @@ fn meant<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program
     found
         .find(|found: &Vec<&Program>| !found.is_empty())
         .unwrap_or_default()
+}
+
+/// All processes of the server that a process belongs to, which share its memory and its settings: those of PostgreSQL below one
+/// postmaster. Of any other program the process alone.
+fn server<'a>(all: &'a [Program], asked: &'a Program) -> Vec<&'a Program> {
+    let is_postgres = |program: &Program| program.kind.known() == Some(&Some(Kind::Postgres));
+    let of_pid: BTreeMap<u32, &Program> = all.iter().map(|program| (program.pid(), program)).collect();
+    let above = |program: &'a Program| {
+        let parent = of_pid.get(program.parent.known()?).copied();
+        parent.filter(|parent| is_postgres(parent))
+    };
+    // A capture may hold a circle.
+    let top = |program: &'a Program| {
+        let line = std::iter::successors(Some(program), |program| above(program)).take(all.len());
+        line.last().map(Program::pid)
+    };
+    match is_postgres(asked) {
+        true => {
+            let main = top(asked);
+            let postgres = all.iter().filter(|program| is_postgres(program));
+            postgres.filter(|program| top(program) == main).collect()
+        }
+        false => vec![asked],
+    }
+}
+
+/// The mappings of other processes of a program, the largest first, while counting them takes little time: none of them is held up
+/// for long, and a server may have thousands.
+fn family(source: &Source, others: &[Program]) -> Vec<Vec<Area>> {
+    let began = Instant::now();
+    let mut others: Vec<&Program> = others.iter().collect();
+    others.sort_by_key(|program| std::cmp::Reverse(program.pages.rss.known().map_or(0, |bytes| bytes.0)));
+    let is_cheap = |program: &&&Program| {
+        let tables = program.pages.page_tables.known();
+        !source.is_live() || tables.is_some_and(|tables| *tables <= super::MOST_TABLES) && began.elapsed() < FAMILY
+    };
+    let counted = others.iter().take_while(|program| is_cheap(program));
+    let areas = counted.filter_map(|program| super::areas::counted(source, program.pid()).into_result().ok());
+    areas.collect()
 }
 
 /// The file that it runs, without the directory.
@@ -249,6 +304,8 @@ fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: 
     shared.sort_by_key(|segment| std::cmp::Reverse(segment.area.size()));
     let directory = source.link(&main.file("cwd")).known().cloned();
     Target {
+        family: family(source, &others),
+        asked: None,
         log: log::lines(source, &main, kind, directory.as_deref()),
         vm: vms::vm(source, main.pid()),
         listens: directory

@@ -7,69 +7,94 @@ use programs::{Jvm, Program};
 use super::pool_pages;
 use crate::facts::{each_jvm, known, pool_file};
 use crate::rule::{Answer, Case, Reason};
+use crate::usage::heap::Heap;
 
-/// A smaller mapping cannot be recognized as the heap.
-const WORTH: Bytes = Bytes::mib(64);
+/// With a smaller share of a heap on base pages it is only its ends that are.
+const WORTH: f64 = 0.1;
+
+/// What of a heap is not on the pages that were asked for.
+enum Missing {
+    /// So many bytes of so many are on base pages.
+    OnBase(Bytes, Bytes),
+    /// No page of any pool; how much the heap has is not known.
+    All,
+    /// The JVM lowered the maximum of its heap to this.
+    Lowered(Bytes),
+}
 
 pub(super) fn fallback(evidence: &Evidence) -> Answer {
     each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
-        let has = program.hugetlb()?;
-        let base = if has.0 == 0 {
-            Some(*known(&program.pages.rss)?)
-        } else {
-            heap_on_base(program, jvm, has)?
+        let lowered = jvm
+            .heap_max
+            .zip(jvm.granted)
+            .filter(|(asked, granted)| granted.0 < asked.0 / 100 * 99);
+        let missing = match lowered {
+            Some((_, granted)) => Some(Missing::Lowered(granted)),
+            None => missing(program)?,
         };
-        Ok(base.map(|base| fallback_case(evidence, program, jvm, has, base)))
+        missing
+            .map(|missing| fallback_case(evidence, program, jvm, &missing))
+            .transpose()
     })
 }
 
-/// The largest private mapping on base pages, if hugetlb pages hold less than the heap and it may be the rest.
-fn heap_on_base(program: &Program, jvm: &Jvm, has: Bytes) -> Result<Option<Bytes>, Reason> {
-    if jvm.heap_max.is_some_and(|heap| has >= heap) {
-        return Ok(None);
+/// By the heap's own mappings; if those could not be read, by the status alone.
+fn missing(program: &Program) -> Result<Option<Missing>, Reason> {
+    let on_base = match Heap::of(program) {
+        Ok(Some(heap)) => heap.on_base(),
+        Ok(None) => return Ok(None),
+        Err(why) => Err(why),
+    };
+    match on_base {
+        Ok((base, all)) => {
+            let is_worth = base.0 as f64 >= WORTH * all.0 as f64 && all.0 > 0;
+            Ok(is_worth.then_some(Missing::OnBase(base, all)))
+        }
+        Err(_) if program.hugetlb()?.0 == 0 => Ok(Some(Missing::All)),
+        Err(why) => Err(why.into()),
     }
-    let areas = program
-        .areas()?
-        .iter()
-        .filter(|area| area.is_private_data() && area.is_anonymous());
-    let unknown = program.areas()?.iter().any(|area| area.counted.is_none());
-    if unknown {
-        return Err(format!(
-            "{}: its mappings were not walked, because that would stall a process of this size",
-            program.file("smaps")
-        )
-        .into());
-    }
-    let largest = areas.filter_map(|area| area.base()).max().unwrap_or_default();
-    Ok((largest >= WORTH && largest.0 >= has.0 / 3).then_some(largest))
 }
 
-fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, base: Bytes) -> Case {
-    let heap = jvm.heap_max.unwrap_or(Bytes(has.0.saturating_add(base.0)));
-    let share = 100.0 * base.0 as f64 / (base.0.saturating_add(has.0)).max(1) as f64;
+fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Missing) -> Result<Case, Reason> {
+    let has = program.hugetlb()?;
+    let title = program.title();
+    let text = match missing {
+        Missing::OnBase(base, all) => format!(
+            "{title} is configured to use huge pages, and {:.0} % of its heap ({base} of {all}) is backed by base pages",
+            100.0 * base.0 as f64 / all.0.max(1) as f64
+        ),
+        Missing::All => format!("{title} is configured to use huge pages, and no page of a pool backs its heap"),
+        Missing::Lowered(granted) => {
+            format!("{title} found too few huge pages, and lowered the maximum of its heap to {granted}")
+        }
+    };
     let page = jvm
         .page_size
         .or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
         .unwrap_or(Bytes::mib(2));
-    let pages = pool_pages(jvm, heap, page);
-    let case = Case::sure(format!(
-        "{} is configured to use huge pages, and {share:.0} % of its heap ({base}) is backed by base pages",
-        program.title()
-    ))
-    .seen(program.file("cmdline"), "huge pages", "configured")
-    .seen(program.file("status"), "HugetlbPages", has);
+    let heap = jvm
+        .heap_max
+        .or(jvm.granted)
+        .or_else(|| Heap::of(program).ok()??.reserved());
+    let case = Case::sure(text)
+        .seen(program.file("cmdline"), "huge pages", "configured")
+        .seen(program.file("status"), "HugetlbPages", has);
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
     let case = pools.fold(case, |case, pool| {
         case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
             .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     });
-    case.plan(format!("jvm:pid={}", program.pid()))
-        .fix(format!(
-            "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
+    let case = match heap {
+        Some(heap) => case.plan(format!("jvm:pid={}", program.pid())).fix(format!(
+            "the pool needs {} pages of {} for a heap of {heap}, the code cache and the collector's tables",
+            pool_pages(jvm, heap, page),
             page.exact()
-        ))
+        )),
+        None => case.fix("set -Xmx: how many pages it needs depends on the maximum of its heap"),
+    };
+    Ok(case
         .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got")
-        .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`")
+        .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`"))
 }
 
 pub(super) fn step_down(evidence: &Evidence) -> Answer {

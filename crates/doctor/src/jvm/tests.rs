@@ -31,10 +31,12 @@ fn e01_a_heap_on_base_pages() {
     );
     assert!(finding.fix[1].contains("642 pages of 2M"), "{:?}", finding.fix);
     let part = large()
-        .area(anonymous(1024))
-        .area(hugetlb(256, 2048))
+        .area(hugetlb(256, 2048).at(0xc000_0000, 0))
+        .area(anonymous(768).at(0xd000_0000, 0))
+        .area(anonymous(1100))
         .on(pool(machine(), "2048kB", 128, 0, 0));
-    assert!(found("E01", part).consequence.contains("80 %"));
+    let part = found("E01", part).consequence;
+    assert!(part.contains("75 % of its heap (768M of 1G)"), "{part}");
     clear(
         "E01",
         large()
@@ -55,6 +57,24 @@ fn e01_a_heap_on_base_pages() {
             .area(anonymous(1024))
             .on(machine()),
     );
+}
+
+/// A heap that fell back and is on THP is on huge pages; what lies beside it is no heap.
+#[test]
+fn e01_counts_the_mappings_of_the_heap_alone() {
+    let large = || java(&["-XX:+UseLargePages", "-Xmx256m"]);
+    let beside = |process: Process| process.area(anonymous(600).at(0x7f00_0000_0000, 0));
+    let heap = |thp| anonymous(256).thp(thp).at(0xf000_0000, 0);
+    clear("E01", beside(large().area(heap(254))).on(machine()));
+    let text = found("E01", beside(large().area(heap(128))).on(machine())).consequence;
+    assert!(text.contains("50 % of its heap (128M of 256M)"), "{text}");
+    // What the heap only set aside is no memory on base pages.
+    let reserved = anonymous(128).not_there().perms("---p").at(0xf800_0000, 0);
+    let part = large().area(hugetlb(128, 2048).at(0xf000_0000, 0)).area(reserved);
+    clear("E01", beside(part).on(pool(machine(), "2048kB", 64, 0, 0)));
+    // No mapping is as long as the heap: that none is on pages of a pool is known all the same.
+    let text = found("E01", large().area(anonymous(100)).on(machine())).consequence;
+    assert!(text.contains("no page of a pool"), "{text}");
 }
 
 #[test]

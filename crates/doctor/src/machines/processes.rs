@@ -268,7 +268,12 @@ impl Process {
             let start = area.start.unwrap_or(next);
             let end = start + area.size * MIB;
             next = (end + 4 * MIB).next_multiple_of(2 * MIB);
-            let inode = if area.name.starts_with('/') { 100 + number } else { 0 };
+            let first = self.areas.iter().position(|other| other.name == area.name);
+            let inode = if area.name.starts_with('/') {
+                100 + first.unwrap_or(number)
+            } else {
+                0
+            };
             let private = area.perms.ends_with('p');
             writeln!(
                 text,

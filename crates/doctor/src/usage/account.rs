@@ -1,10 +1,10 @@
 //! The account of one program: its parts, what it asked for, why the rest is on base pages, what to do next.
 
-use host::processes::Reason;
-use programs::{CutLog, LogLine};
+use host::processes::{Coverage, Reason};
 use host::snapshot::Pool;
 use model::findings::Finding;
 use model::{Backing, Bytes, PageKind, Reading};
+use programs::{CutLog, LogLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,18 @@ pub struct Usage {
     pub name: String,
     /// Further processes of it.
     pub others: u64,
+    /// Its processes whose memory is counted below.
+    #[serde(default)]
+    pub counted: u64,
+    /// The process whose PID was asked for, if another stands for the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_process: Option<OfProcess>,
+    /// What all of them have resident: private memory, shared memory and files, each page once.
+    #[serde(default = "unread")]
+    pub resident: Reading<Coverage>,
+    /// hugetlb pages of the process that stands for it, as its status reports them to every user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hugetlb: Option<Bytes>,
     /// Its systemd service.
     pub unit: Option<String>,
     /// Is the part that matters most backed by huge pages?
@@ -44,6 +56,21 @@ pub struct Usage {
     pub findings: Vec<Finding>,
     /// What to do next, in order.
     pub next: Vec<Step>,
+}
+
+fn unread() -> Reading<Coverage> {
+    Reading::absent("resident")
+}
+
+/// One process of a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OfProcess {
+    /// Its id.
+    pub pid: u32,
+    /// Its short name.
+    pub name: String,
+    /// What backs its memory, without what it shares.
+    pub backing: Reading<Backing>,
 }
 
 /// The short answer.
@@ -283,6 +310,12 @@ pub enum Step {
     },
     /// Look again.
     Explain,
+    /// Look with the rights to read its mappings.
+    ExplainAsRoot,
+    /// Compare base and huge pages in the running process.
+    CompareLive,
+    /// Give the running process huge pages.
+    Collapse,
     /// See whether it helped.
     Compare {
         /// How a comparison starts and reaches it anew, of a database that takes its pages at its start.

@@ -1,16 +1,15 @@
 //! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
-use host::processes::Reason;
 use model::{Reading, Unread};
 use programs::Evidence;
 use programs::{Jvm, Kind, Setting, Target};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why, heap_file};
+use super::{Asked, Part, PartKind, PoolState, Why, heap_file};
 
 const LARGE_PAGES: &str = "large-pages";
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-const HEAP_AT: &str = "-XX:AllocateHeapAt";
+pub(super) const HEAP_AT: &str = "-XX:AllocateHeapAt";
 const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// Every setting that decides, as far as it could be read.
@@ -36,7 +35,9 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
     asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
-    if heap_file::view(target).is_some() && heap_at(target).is_none() {
+    let areas = target.main.areas().unwrap_or_default();
+    let jvm = target.main.jvm().ok().flatten();
+    if jvm.is_some_and(|jvm| heap_file::view(jvm, areas).is_some()) && heap_at(target).is_none() {
         let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
         asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
     }
@@ -174,100 +175,6 @@ fn not_asked_of_mysql(setting: Option<&Setting>) -> Vec<Why> {
         setting: LARGE_PAGES.to_owned(),
     });
     why.into_iter().collect()
-}
-
-/// Steps from here to huge pages, or from huge pages to a verdict.
-pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Why]) -> Vec<Step> {
-    let restart = || Step::Restart { unit: service(target) };
-    let pid = target.main.pid();
-    let goal = || match kind {
-        Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
-        Some(Kind::Jvm) => has_known_heap(target).then(|| format!("jvm:pid={pid}")),
-        Some(Kind::Mysql) => Some(format!("mysql:pid={pid}")),
-        Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
-        _ => None,
-    };
-    let plan = || goal().map(|goal| Step::Plan { goal });
-    let compare = || match kind {
-        Some(kind) if kind.is_hypervisor() && in_use == InUse::Yes => Step::MeasureGuest,
-        _ => Step::Compare {
-            server: server(target, kind),
-            command: command(target),
-        },
-    };
-    match why.first() {
-        _ if in_use == InUse::Yes => vec![compare()],
-        Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
-        Some(Why::PoolShort { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
-        Some(Why::NotAsked { setting }) => {
-            let set = Step::Set {
-                setting: setting.clone(),
-                place: target.configuration().unwrap_or_else(|| target.main.file("cmdline")),
-            };
-            plan().into_iter().chain([set, restart(), Step::Explain]).collect()
-        }
-        Some(Why::HeapFile { .. }) => {
-            let option = Step::LeaveOut {
-                setting: HEAP_AT.to_owned(),
-                place: target.main.file("cmdline"),
-            };
-            vec![option, restart(), Step::Explain]
-        }
-        Some(Why::Thp {
-            part: PartKind::JavaHeap,
-            reason,
-            ..
-        }) => heap(*reason, restart()).unwrap_or_else(|| vec![compare()]),
-        _ => vec![compare()],
-    }
-}
-
-/// The steps that bring a heap of ZGC to transparent huge pages, where the policy or the start stood in their way.
-fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
-    let policy = || Step::Plan {
-        goal: "thp:shmem_enabled=advise".to_owned(),
-    };
-    match reason {
-        Reason::SharedNever => Some(vec![policy(), restart, Step::Explain]),
-        Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
-        _ => None,
-    }
-}
-
-/// A plan needs the heap's maximum.
-fn has_known_heap(target: &Target) -> bool {
-    let jvm = target.main.jvm().ok().flatten();
-    jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| super::heap(target)).is_some())
-}
-
-/// A database whose process says how it was started. One that another user than root started has rights of its own.
-fn server(target: &Target, kind: Option<Kind>) -> Option<Server> {
-    let program = &target.main;
-    let database = match kind {
-        Some(Kind::Postgres) => Database::Postgres,
-        Some(Kind::Mysql) => Database::Mysql,
-        _ => return None,
-    };
-    let number = |prefix: &str| program.argument(prefix)?.parse().ok();
-    let listens = target.listens.as_ref();
-    let Command { arguments, ids } = command(target)?;
-    Some(Server {
-        database,
-        ids,
-        port: listens.map(|listens| listens.port).or_else(|| number("--port=")),
-        socket: listens
-            .and_then(|listens| listens.socket.clone())
-            .or_else(|| program.argument("--socket=").map(str::to_owned)),
-        arguments,
-    })
-}
-
-fn command(target: &Target) -> Option<Command> {
-    let program = &target.main;
-    Some(Command {
-        arguments: program.arguments.known()?.clone(),
-        ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
-    })
 }
 
 /// Its systemd service, if it runs as one.

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use host::processes::{Coverage, is_counted};
-use programs::{Area, Jvm, Program};
 use model::{Backing, Bytes, Cause, Collector, Reading, Unread};
+use programs::{Area, Jvm, Program};
 
 use super::heap_file;
 
@@ -45,7 +45,8 @@ impl<'a> Heap<'a> {
         }
         let run = anonymous(areas, jvm.granted.or(jvm.heap_max));
         let heap = run.and_then(|run| Self::new(run.iter().collect(), false));
-        heap.map(Some).ok_or_else(|| absent("no mapping looks like a Java heap"))
+        heap.map(Some)
+            .ok_or_else(|| absent("no mapping looks like a Java heap"))
     }
 
     pub(super) fn new(areas: Vec<&'a Area>, is_file: bool) -> Option<Self> {
@@ -61,7 +62,7 @@ impl<'a> Heap<'a> {
     }
 
     /// Address space that is reserved for it; `None` of a file, of which ZGC reserves a multiple.
-    pub(super) fn reserved(&self) -> Option<Bytes> {
+    pub(crate) fn reserved(&self) -> Option<Bytes> {
         (!self.is_file).then(|| Bytes(self.range.end - self.range.start))
     }
 
@@ -132,7 +133,10 @@ fn anonymous(areas: &[Area], most: Option<Bytes>) -> Option<&[Area]> {
     let exact = runs.iter().flat_map(|run| of_size(run, most));
     exact.min_by_key(|run| rank(run)).or_else(|| {
         // The JVM rounds up what it was given.
-        let longer = runs.iter().flat_map(|run| parts(run)).filter_map(|part| at_least(part, most));
+        let longer = runs
+            .iter()
+            .flat_map(|run| parts(run))
+            .filter_map(|part| at_least(part, most));
         longer.min_by_key(|run| (rank(run).0, run[run.len() - 1].range.end - run[0].range.start))
     })
 }
@@ -158,14 +162,26 @@ fn at_least(run: &[Area], most: u64) -> Option<&[Area]> {
 /// The parts of a run between the addresses where heaps end, without the space of classes, which begins with an archive.
 fn parts(run: &[Area]) -> impl Iterator<Item = &[Area]> {
     let parts = run.chunk_by(|_, next| !ENDS.contains(&next.range.start));
-    parts.filter(|part| !part.iter().take_while(|area| taken(std::slice::from_ref(area)) == 0).any(is_archive))
+    parts.filter(|part| {
+        !part
+            .iter()
+            .take_while(|area| taken(std::slice::from_ref(area)) == 0)
+            .any(is_archive)
+    })
 }
 
 /// The one that looks most like a heap whose size is not known. Beyond the reach of compressed pointers, it is reserved whole.
 fn likely<'a>(runs: &[&'a [Area]]) -> Option<&'a [Area]> {
-    let parts: Vec<&[Area]> = runs.iter().flat_map(|run| parts(run)).filter(|part| taken(part) > 0).collect();
+    let parts: Vec<&[Area]> = runs
+        .iter()
+        .flat_map(|run| parts(run))
+        .filter(|part| taken(part) > 0)
+        .collect();
     let length = |part: &&&[Area]| part[part.len() - 1].range.end - part[0].range.start;
-    let large = parts.iter().filter(|part| length(part) >= COMPRESSED).max_by_key(length);
+    let large = parts
+        .iter()
+        .filter(|part| length(part) >= COMPRESSED)
+        .max_by_key(length);
     large.or_else(|| parts.iter().min_by_key(|part| rank(part))).copied()
 }
 

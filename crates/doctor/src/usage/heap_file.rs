@@ -79,6 +79,11 @@ fn views<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<BTreeMap<u32, Vec<&'a Area>
 }
 
 fn fullest(views: BTreeMap<u32, Vec<&Area>>) -> Option<Vec<&Area>> {
-    let resident = |view: &Vec<&Area>| view.iter().filter_map(|area| area.resident()).map(|bytes| bytes.0).sum::<u64>();
+    let resident = |view: &Vec<&Area>| {
+        view.iter()
+            .filter_map(|area| area.resident())
+            .map(|bytes| bytes.0)
+            .sum::<u64>()
+    };
     views.into_values().max_by_key(resident)
 }

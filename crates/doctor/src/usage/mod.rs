@@ -2,19 +2,23 @@
 
 mod account;
 mod demand;
+pub(crate) mod heap;
 mod heap_file;
+mod next;
 mod pages;
 mod parts;
 #[cfg(test)]
 mod tests;
 
-use programs::Evidence;
-use programs::Target;
+use host::processes::Coverage;
+use model::{Cause, Reading};
+use programs::{Area, Evidence, Program, Target};
 
 pub use account::{
-    Asked, Command, Database, HugetlbPages, InUse, Needs, Part, PartKind, PoolState, Server, Step, Usage, Why,
+    Asked, Command, Database, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Server, Step, Usage,
+    Why,
 };
-pub use parts::reserved_heap as heap;
+pub use parts::reserved_heap;
 
 /// The account of one target. `evidence` holds that program alone.
 pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
@@ -25,7 +29,16 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     let mut parts = parts::parts(target, kind, default_page);
     parts.iter_mut().for_each(|part| part.count_by_pool(known_pools));
     let pools: Vec<PoolState> = known_pools.iter().map(PoolState::of).collect();
-    let in_use = parts.first().map_or(InUse::Unknown, Part::in_use);
+    let hugetlb = main.pages.hugetlb.known().copied().filter(|bytes| bytes.0 > 0);
+    let denied = parts
+        .first()
+        .and_then(|part| part.backing.unread())
+        .filter(|why| why.unread == Cause::Denied);
+    let in_use = match (denied, hugetlb) {
+        // The status of any process is there for all to read.
+        (Some(_), Some(_)) => InUse::Yes,
+        _ => parts.first().map_or(InUse::Unknown, Part::in_use),
+    };
     let asked = demand::asked(evidence, target, kind);
     let mut why = match in_use {
         InUse::Yes => Vec::new(),
@@ -43,7 +56,12 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
             .into_iter()
             .any(|place| own.iter().any(|own| place.starts_with(own)))
     });
+    let resident = coverage(target);
     Usage {
+        resident,
+        hugetlb,
+        of_process: target.asked.as_ref().map(of_process),
+        counted: target.family.len() as u64 + 1,
         program: kind.map(|kind| kind.title().to_owned()),
         pid: main.pid(),
         name: target
@@ -53,7 +71,15 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
             .unwrap_or_else(|| main.pages.name.clone()),
         others: target.others.len() as u64,
         unit: demand::service(target),
-        next: demand::next(target, kind, in_use, &why),
+        next: next::next(&next::State {
+            target,
+            kind,
+            in_use,
+            why: &why,
+            parts: &parts,
+            findings: &findings,
+            is_denied: denied.is_some(),
+        }),
         in_use,
         parts,
         asked,
@@ -62,6 +88,26 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         log: target.log.lines.clone(),
         log_cut: target.log.cut.clone(),
         findings,
+    }
+}
+
+/// What all its processes have resident, each page once.
+fn coverage(target: &Target) -> Reading<Coverage> {
+    target.main.areas().map_or_else(Reading::Unread, |areas| {
+        let all: Vec<&Area> = areas.iter().chain(target.family.iter().flatten()).collect();
+        heap::counted(&all).map(|_| Coverage::of(all))
+    })
+}
+
+/// The private memory of the one process that was asked for.
+fn of_process(asked: &Program) -> OfProcess {
+    OfProcess {
+        pid: asked.pid(),
+        name: asked.pages.name.clone(),
+        backing: asked
+            .pages
+            .without_segments()
+            .map_or_else(|| asked.pages.backing.clone(), |(own, _)| Reading::Known(own)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The figures of a part: where it lies, its pages, and what backs them.
 
-use programs::Area;
 use model::{Bytes, Reading, Unread};
+use programs::Area;
 
 use super::{HugetlbPages, Needs, Part, PartKind};
 

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::processes::{Sort, why_base};
-use programs::{Area, Jvm, Kind, Program, SharedMemory, Target};
 use host::snapshot::Thp;
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
+use programs::{Area, Jvm, Kind, Program, SharedMemory, Target};
 
 use super::heap::{Heap, counted};
 use super::pages::{needs, of_pool, range, unread};
@@ -23,7 +23,11 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
     let areas = target.main.areas().unwrap_or_default();
     let heap = Heap::of(&target.main);
     let java = heap.as_ref().ok().and_then(Option::as_ref);
-    let of_heap: BTreeSet<u64> = java.into_iter().flat_map(|heap| &heap.areas).map(|area| area.range.start).collect();
+    let of_heap: BTreeSet<u64> = java
+        .into_iter()
+        .flat_map(|heap| &heap.areas)
+        .map(|area| area.range.start)
+        .collect();
     let is_heap = |area: &Area| of_heap.contains(&area.range.start);
     let heap_part = match &heap {
         Ok(heap) => heap.as_ref().map(|heap| java_heap(heap, target, default_page)),
@@ -33,7 +37,11 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
     let heap_file = java.filter(|heap| heap.is_file).map(|heap| &heap.areas[0].name);
     let mut shared: Vec<Part> = Vec::new();
     let mut seen = BTreeSet::new();
-    for segment in target.shared.iter().filter(|segment| Some(&segment.area.name) != heap_file) {
+    for segment in target
+        .shared
+        .iter()
+        .filter(|segment| Some(&segment.area.name) != heap_file)
+    {
         if seen.insert((&segment.area.device, segment.area.inode)) {
             shared.push(shared_memory(segment, target, default_page));
         }
@@ -64,7 +72,11 @@ fn of_rest(target: &Target, rest: &[&Area]) -> Vec<Part> {
     let private: Vec<&Area> = of(Sort::Private).collect();
     let files: Vec<&Area> = of(Sort::File).collect();
     let private = of_areas(PartKind::PrivateMemory, &private);
-    let is_worth = |part: &Part| part.backing.known().is_none_or(|backing| backing.total() >= WORTH_A_PART);
+    let is_worth = |part: &Part| {
+        part.backing
+            .known()
+            .is_none_or(|backing| backing.total() >= WORTH_A_PART)
+    };
     let files = Some(of_areas(PartKind::MappedFiles, &files)).filter(is_worth);
     let has_any = |part: &Part| part.backing.known().is_none_or(|backing| backing.total() > Bytes(0));
     Some(private).filter(has_any).into_iter().chain(files).collect()
@@ -131,7 +143,12 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
         true => file_bytes(target, &heap.areas[0].name),
         false => heap.backing.clone().map(|backing| backing.total()),
     };
-    let committed: Vec<&Area> = heap.areas.iter().copied().filter(|area| area.is_private_data()).collect();
+    let committed: Vec<&Area> = heap
+        .areas
+        .iter()
+        .copied()
+        .filter(|area| area.is_private_data())
+        .collect();
     let hugetlb = match heap.is_file {
         true => of_pool(heap.areas[0], heap.committed, &touched),
         false => of_pools(&committed),
@@ -201,7 +218,12 @@ fn of_pools(areas: &[&Area]) -> Option<HugetlbPages> {
 /// Why memory is on base pages, the most bytes first of each part; in front of it why a heap is that is a file.
 pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
     let areas = target.main.areas().unwrap_or_default();
-    let of = |sort: Sort| areas.iter().filter(move |area| Sort::of(*area) == sort).collect::<Vec<&Area>>();
+    let of = |sort: Sort| {
+        areas
+            .iter()
+            .filter(move |area| Sort::of(*area) == sort)
+            .collect::<Vec<&Area>>()
+    };
     let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
     // Of a heap that is kept in a directory, its file system is the reason.
     let jvm = target.main.jvm().ok().flatten().filter(|jvm| jvm.heap_at.is_none());

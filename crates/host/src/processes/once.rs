@@ -6,11 +6,13 @@ use std::ops::Deref;
 
 use model::process::SharedMemory;
 use model::{Backing, Bytes, PageKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::mapping::Mapping;
 
 /// Resident bytes by page kind. The three parts add up to what the process has resident.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Memory of the process alone: anonymous, and hugetlb in private mappings.
     pub private: Backing,

@@ -106,7 +106,7 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
     };
     let is_java = |target: &Target, heap: Bytes| {
         let jvm = target.main.jvm().ok().flatten();
-        jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| doctor::usage::heap(target)) == Some(heap))
+        jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| doctor::usage::reserved_heap(target)) == Some(heap))
     };
     let reads = |target: &Target, file: &str| target.configuration().is_some_and(|own| source.real(&own) == file);
     match want {
@@ -238,7 +238,7 @@ fn buffer_pool(target: &Target) -> String {
 
 fn jvm(target: &Target) -> Option<String> {
     let jvm = target.main.jvm().ok().flatten()?;
-    let heap = jvm.heap_max.or_else(|| doctor::usage::heap(target))?;
+    let heap = jvm.heap_max.or_else(|| doctor::usage::reserved_heap(target))?;
     let mut goal = format!("jvm:heap={}", heap.exact());
     if let Some(collector) = jvm.collector {
         goal += &format!(",collector={collector}");

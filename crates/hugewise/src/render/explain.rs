@@ -3,8 +3,9 @@
 use doctor::usage::{
     Asked, Command, Database, HugetlbPages, InUse, Part, PartKind, PoolState, Server, Step, Usage, Why,
 };
-use model::{Backing, Cause, PageKind, Reading};
+use model::{Backing, Bytes, Cause, PageKind, Reading};
 
+use super::axis::number;
 use super::layout::behind;
 use super::look::Look;
 use super::plan::quoted;
@@ -79,8 +80,12 @@ fn text(usage: &Usage, target: &str, look: Look) -> String {
     }
     let tables = tables(usage).into_iter().map(|sheet| format!("\n{}", sheet.text(look)));
     text.extend(tables);
+    let steps = next(usage, target);
+    if steps.is_empty() {
+        return text;
+    }
     text += "\nNext\n";
-    let steps = next(usage, target).into_iter();
+    let steps = steps.into_iter();
     text.extend(steps.map(|step| format!("  {}\n", printable(&step))));
     text
 }
@@ -89,16 +94,67 @@ fn text(usage: &Usage, target: &str, look: Look) -> String {
 fn facts(usage: &Usage) -> Vec<(String, String)> {
     let fact = |label: &str, text: String| (label.to_owned(), text);
     let parts = usage.parts.iter();
-    let parts = parts.map(|part| (title(part.what).to_owned(), in_numbers(part)));
+    let parts = parts.map(|part| {
+        (
+            title(part.what).to_owned(),
+            in_numbers(part) + &of_processes(usage, part),
+        )
+    });
+    let asked = usage.of_process.as_ref().map(|process| {
+        let backing = match &process.backing {
+            Reading::Known(backing) => format!("{} of its own: {}", backing.total(), mixed(backing)),
+            Reading::Unread(why) => format!("could not be read: {why}"),
+        };
+        (
+            format!("process {}", process.pid),
+            format!("{}, {backing}", process.name),
+        )
+    });
+    let resident = resident(usage).map(|text| fact("resident", text));
     let pools = usage.pools.iter().filter(|pool| matters(usage, pool));
     let pools = pools.map(|one| (format!("{} pool", one.page), pool(one)));
     let why = usage.why.iter().enumerate();
     let why = why.map(|(number, why)| fact(if number == 0 { "why base" } else { "" }, reason(why)));
     std::iter::once(fact("in use?", short(usage)))
         .chain(parts)
+        .chain(asked)
+        .chain(resident)
         .chain(pools)
         .chain(why)
         .collect()
+}
+
+/// Private memory is that of all processes.
+fn of_processes(usage: &Usage, part: &Part) -> String {
+    let all = usage.others + 1;
+    match part.what {
+        PartKind::PrivateMemory | PartKind::MappedFiles if all > 1 && part.backing.known().is_some() => {
+            let counted = match usage.counted {
+                counted if counted >= all => format!("all {all}"),
+                counted => format!("{counted} of {all}"),
+            };
+            format!(" (of {counted} processes)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// `269M, 80.2 % on huge pages: private 3.1M (0 %) + files 266M (81.2 %)`.
+fn resident(usage: &Usage) -> Option<String> {
+    let coverage = usage.resident.known()?;
+    let sorts = [
+        ("private", &coverage.private),
+        ("shared", &coverage.shared),
+        ("files", &coverage.file),
+    ];
+    let share = |backing: &Backing| format!("{} %", number(backing.coverage().unwrap_or(0.0) * 100.0));
+    let sorts: Vec<String> = sorts
+        .into_iter()
+        .filter(|(_, backing)| backing.total().0 > 0)
+        .map(|(name, backing)| format!("{name} {} ({})", backing.total(), share(backing)))
+        .collect();
+    let all = coverage.all();
+    (all.total().0 > 0).then(|| format!("{}, {} on huge pages: {}", all.total(), share(&all), sorts.join(" + ")))
 }
 
 /// `PostgreSQL, postgres (4711) and 5 more processes`.
@@ -120,6 +176,13 @@ fn answer(usage: &Usage) -> String {
 fn short(usage: &Usage) -> String {
     let what = usage.parts.first().map_or("its memory", |part| title(part.what));
     let kinds = usage.parts.first().map_or_else(String::new, kinds);
+    let denied = usage.parts.first().is_some_and(|part| part.backing.unread().is_some());
+    match (usage.in_use, usage.hugetlb) {
+        (InUse::Yes, Some(bytes)) if denied => {
+            return format!("yes: {bytes} is backed by hugetlb pages; what backs the rest takes root to read");
+        }
+        _ => {}
+    }
     match usage.in_use {
         InUse::Yes => format!("yes: {what} is backed by {kinds}"),
         InUse::Partly => format!("in part: {what} is backed by {kinds}"),
@@ -139,13 +202,22 @@ fn title(what: PartKind) -> &'static str {
         PartKind::JavaHeap => "Java heap",
         PartKind::GuestMemory => "guest memory",
         PartKind::PrivateMemory => "private memory",
+        PartKind::MappedFiles => "mapped files",
     }
 }
 
 /// `base pages`, or each kind with its bytes.
 fn kinds(part: &Part) -> String {
     if let Some(pages) = part.hugetlb {
-        return format!("{} pages", PageKind::Hugetlb(pages.page));
+        let kind = PageKind::Hugetlb(pages.page);
+        return match part.in_use() {
+            InUse::Yes => format!("{kind} pages"),
+            _ => format!(
+                "{kind} {}{}",
+                Bytes(pages.total.saturating_mul(pages.page.0)),
+                beside(&part.backing)
+            ),
+        };
     }
     match &part.backing {
         Reading::Unread(why) => format!("pages that could not be read: {why}"),
@@ -175,7 +247,7 @@ fn in_numbers(part: &Part) -> String {
     }
     let size = part.size;
     let body = match (part.hugetlb, &part.backing) {
-        (Some(pages), _) => hugetlb(&pages),
+        (Some(pages), backing) => format!("{}{}", hugetlb(&pages), beside(backing)),
         (None, Reading::Unread(_)) => String::new(),
         (None, Reading::Known(backing)) => {
             let needs = part.needs.filter(|_| part.in_use() != InUse::Yes);
@@ -193,6 +265,16 @@ fn in_numbers(part: &Part) -> String {
     let touched = part.touched.known().filter(|_| part.hugetlb.is_none());
     let touched = touched.map_or_else(String::new, |bytes| format!(", {bytes} touched"));
     format!("{size}{touched}: {body}")
+}
+
+/// What of a part lies beside the pages of a pool.
+fn beside(backing: &Reading<Backing>) -> String {
+    let other = backing.known().into_iter().flat_map(Backing::iter);
+    let other: Vec<String> = other
+        .filter(|(kind, bytes)| kind.pool().is_none() && bytes.0 > 0)
+        .map(|(kind, bytes)| format!(", {kind} {bytes}"))
+        .collect();
+    other.concat()
 }
 
 fn hugetlb(pages: &HugetlbPages) -> String {
@@ -249,9 +331,7 @@ fn reason(why: &Why) -> String {
 /// Pages of a pool cannot change under a running program; other memory can.
 fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {
     let pages = usage.parts.first().and_then(|part| part.hugetlb);
-    let Some(pages) = pages else {
-        return vec![format!("sudo hugewise compare --live {}", usage.pid)];
-    };
+    let Some(pages) = pages else { return Vec::new() };
     let kind = PageKind::Hugetlb(pages.page);
     match (server, command) {
         (Some(server), _) => served(usage, server, kind),
@@ -261,6 +341,15 @@ fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) ->
         )],
         (None, None) => vec![format!("sudo hugewise compare --arms base,{kind} -- COMMAND")],
     }
+}
+
+/// In the running process, with what shows how much it does: its users know that.
+fn live(usage: &Usage) -> Vec<String> {
+    let by = match usage.program.as_deref() {
+        Some("Redis") => "--load 'redis-benchmark -q -t get -n 200000' --metric 'get=GET: ([0-9.]+) requests,higher'",
+        _ => "--load 'COMMAND THAT USES IT'",
+    };
+    vec![format!("sudo hugewise compare --live {} {by}", usage.pid)]
 }
 
 /// As root starts it with the rights that it has.
@@ -336,6 +425,9 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
         Step::Explain => vec![format!("hugewise explain {target}")],
+        Step::ExplainAsRoot => vec![format!("sudo hugewise explain {target}")],
+        Step::CompareLive => live(usage),
+        Step::Collapse => vec![format!("sudo hugewise collapse {}", usage.pid)],
         Step::Compare { server, command } => compare(usage, server.as_ref(), command.as_ref()),
         Step::MeasureGuest => vec!["sudo hugewise measure guest".to_owned()],
     };

@@ -1,0 +1,174 @@
+//! What to do next: steps from here to huge pages, or from huge pages to a verdict. None of them ends with an error.
+
+use host::processes::Reason;
+use model::findings::Finding;
+use model::{Bytes, PageKind};
+use programs::{Kind, Target};
+
+use super::demand::{HEAP_AT, service};
+use super::{Command, Database, InUse, Part, PartKind, Server, Step, Why};
+
+/// Less anonymous memory is not worth a comparison in place.
+const WORTH: Bytes = Bytes::mib(16);
+/// How findings write their plans.
+const PLAN: &str = "hugewise plan --for ";
+
+/// What the steps depend on.
+pub(super) struct State<'a> {
+    pub(super) target: &'a Target,
+    pub(super) kind: Option<Kind>,
+    pub(super) in_use: InUse,
+    pub(super) why: &'a [Why],
+    pub(super) parts: &'a [Part],
+    pub(super) findings: &'a [Finding],
+    /// May this user not read its mappings?
+    pub(super) is_denied: bool,
+}
+
+/// The steps, in order; none where there is nothing to gain.
+pub(super) fn next(state: &State<'_>) -> Vec<Step> {
+    let State {
+        target, in_use, why, ..
+    } = *state;
+    if state.is_denied {
+        return vec![Step::ExplainAsRoot];
+    }
+    let restart = || Step::Restart { unit: service(target) };
+    let plan = || state.goal().map(|goal| Step::Plan { goal });
+    match why.first() {
+        _ if in_use == InUse::Yes => state.compare(),
+        Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
+        Some(Why::PoolShort { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
+        Some(Why::NotAsked { setting }) => {
+            let set = Step::Set {
+                setting: setting.clone(),
+                place: target.configuration().unwrap_or_else(|| target.main.file("cmdline")),
+            };
+            let anew = plan().into_iter().chain([set, restart(), Step::Explain]);
+            anew.chain(state.in_place()).collect()
+        }
+        Some(Why::HeapFile { .. }) => {
+            let option = Step::LeaveOut {
+                setting: HEAP_AT.to_owned(),
+                place: target.main.file("cmdline"),
+            };
+            vec![option, restart(), Step::Explain]
+        }
+        Some(Why::Thp {
+            part: PartKind::JavaHeap,
+            reason,
+            ..
+        }) => heap(*reason, restart()).unwrap_or_else(|| state.in_place()),
+        _ => state.of_findings().unwrap_or_else(|| state.in_place()),
+    }
+}
+
+impl State<'_> {
+    fn goal(&self) -> Option<String> {
+        let pid = self.target.main.pid();
+        match self.kind {
+            Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
+            Some(Kind::Jvm) => has_known_heap(self.target).then(|| format!("jvm:pid={pid}")),
+            Some(Kind::Mysql) => Some(format!("mysql:pid={pid}")),
+            Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
+            _ => None,
+        }
+    }
+
+    /// See whether it helped: pages of a pool cannot change under a running program, other memory can.
+    fn compare(&self) -> Vec<Step> {
+        let Self { target, kind, .. } = self;
+        match kind {
+            Some(kind) if kind.is_hypervisor() => vec![Step::MeasureGuest],
+            _ if self.parts.first().is_some_and(|part| part.hugetlb.is_some()) => vec![Step::Compare {
+                server: server(target, *kind),
+                command: command(target),
+            }],
+            _ => self
+                .in_place()
+                .into_iter()
+                .filter(|step| *step != Step::Collapse)
+                .collect(),
+        }
+    }
+
+    /// The plan that a finding of this program has.
+    fn of_findings(&self) -> Option<Vec<Step>> {
+        let mut fixes = self.findings.iter().flat_map(|finding| &finding.fix);
+        let goal = fixes.find_map(|fix| fix.strip_prefix(PLAN)?.split_whitespace().next())?;
+        let plan = Step::Plan { goal: goal.to_owned() };
+        let restart = Step::Restart {
+            unit: service(self.target),
+        };
+        Some(vec![plan, restart, Step::Explain])
+    }
+
+    /// The ways without a restart: anonymous memory of a running process can change its pages, unless it switched THP off.
+    fn in_place(&self) -> Vec<Step> {
+        let main = &self.target.main;
+        let anonymous = main.areas().unwrap_or_default().iter().filter(|area| {
+            area.is_private_data() && area.is_anonymous() && !area.is_hugetlb() && area.has("nh") != Some(true)
+        });
+        let bytes: u64 = anonymous
+            .filter_map(|area| area.counts())
+            .map(|counts| counts.transparent())
+            .map(|backing| backing.of(PageKind::Base).0 + backing.of(PageKind::Thp).0)
+            .sum();
+        let is_hypervisor = self.kind.is_some_and(Kind::is_hypervisor);
+        let can =
+            bytes >= WORTH.0 && main.pages.thp_enabled.known() != Some(&false) && main.pid() != 1 && !is_hypervisor;
+        match (can, self.in_use) {
+            (false, _) => Vec::new(),
+            (true, InUse::Yes) => vec![Step::CompareLive],
+            (true, _) => vec![Step::CompareLive, Step::Collapse],
+        }
+    }
+}
+
+/// The steps that bring a heap of ZGC to transparent huge pages, where the policy or the start stood in their way.
+fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
+    let policy = || Step::Plan {
+        goal: "thp:shmem_enabled=advise".to_owned(),
+    };
+    match reason {
+        Reason::SharedNever => Some(vec![policy(), restart, Step::Explain]),
+        Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
+        _ => None,
+    }
+}
+
+/// A plan needs the heap's maximum.
+fn has_known_heap(target: &Target) -> bool {
+    let jvm = target.main.jvm().ok().flatten();
+    jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| super::reserved_heap(target)).is_some())
+}
+
+/// A database whose process says how it was started. One that another user than root started has rights of its own.
+fn server(target: &Target, kind: Option<Kind>) -> Option<Server> {
+    let program = &target.main;
+    let database = match kind {
+        Some(Kind::Postgres) => Database::Postgres,
+        Some(Kind::Mysql) => Database::Mysql,
+        _ => return None,
+    };
+    let number = |prefix: &str| program.argument(prefix)?.parse().ok();
+    let listens = target.listens.as_ref();
+    let Command { arguments, ids } = command(target)?;
+    Some(Server {
+        database,
+        ids,
+        port: listens.map(|listens| listens.port).or_else(|| number("--port=")),
+        socket: listens
+            .and_then(|listens| listens.socket.clone())
+            .or_else(|| program.argument("--socket=").map(str::to_owned)),
+        arguments,
+    })
+}
+
+fn command(target: &Target) -> Option<Command> {
+    let program = &target.main;
+    Some(Command {
+        arguments: program.arguments.known()?.clone(),
+        ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
+    })
+}
