@@ -5,7 +5,7 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::{Area, Kind, Program, Setting};
 
-use super::facts::{each, known, persistent, pools, programs};
+use super::facts::{counted_areas, each, known, persistent, pools, programs};
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
@@ -122,23 +122,57 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
     })
 }
 
+/// Smaller mappings are no chunks of a buffer pool.
+const CHUNK: Bytes = Bytes::mib(32);
+
+/// InnoDB takes its buffer pool in chunks, each of which falls back by itself.
 fn mysql(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
-        let asked = || program.argument("--large-pages").or(program.argument("--large_pages"));
-        let off = |value: &str| matches!(value.trim_start_matches('='), "0" | "OFF" | "off");
-        if !program.is(Kind::Mysql)? || asked().is_none_or(off) || program.hugetlb()?.0 > 0 {
+        if !program.is(Kind::Mysql)? || !asks_for_large_pages(program)? {
             return Ok(None);
         }
-        let rss = known(&program.pages.rss)?;
-        let case = Case::sure(format!(
-            "{} is configured to use huge pages, and all of its {rss} is backed by base pages",
-            program.title()
-        ))
-        .seen(program.file("cmdline"), "--large-pages", "set")
-        .seen(program.file("status"), "HugetlbPages", "0B")
-        .plan("mysql")
-        .fix("set vm.nr_hugepages for innodb_buffer_pool_size and a tenth more, then restart it")
-        .fix("MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01");
+        let has = program.hugetlb()?;
+        let chunks = counted_areas(program)?
+            .iter()
+            .filter(|area| area.is_private_data() && area.size() >= CHUNK);
+        let (huge, small): (Vec<&Area>, Vec<&Area>) = chunks
+            .filter(|area| area.is_hugetlb() || area.is_anonymous())
+            .partition(|area| area.is_hugetlb());
+        let base: Bytes = small.iter().filter_map(|area| area.base()).sum();
+        let text = match (has.0, base.0) {
+            (0, _) => format!(
+                "{} is configured to use huge pages, and no page of a pool backs its memory",
+                program.title()
+            ),
+            (_, base) if base < CHUNK.0 => return Ok(None),
+            _ => format!(
+                "{} is configured to use huge pages, and {} of its {} large allocations ({base} touched) fell back to base pages",
+                program.title(),
+                small.len(),
+                small.len() + huge.len()
+            ),
+        };
+        let case = Case::sure(text)
+            .seen(program.file("smaps"), "large mappings on base pages", base)
+            .seen(program.file("status"), "HugetlbPages", has)
+            .seen_free(evidence)
+            .plan(format!("mysql:pid={}", program.pid()))
+            .fix("then restart it: such memory is taken at the start only")
+            .fix("MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01");
         Ok(Some(case))
     })
+}
+
+/// By the command line, or else by its option files.
+fn asks_for_large_pages(program: &Program) -> Result<bool, Reason> {
+    let asked = || program.argument("--large-pages").or(program.argument("--large_pages"));
+    if let Some(value) = asked() {
+        return Ok(!matches!(value.trim_start_matches('='), "0" | "OFF" | "off"));
+    }
+    let Some(details) = &program.details else {
+        return Ok(false);
+    };
+    // Option files that could not be read may ask for them.
+    let setting = known(&details.setting)?.as_ref();
+    Ok(setting.is_some_and(|setting| programs::config::mysql::is_on(&setting.value)))
 }

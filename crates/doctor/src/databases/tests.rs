@@ -62,5 +62,19 @@ fn f05_mysql_without_the_pages_it_asked_for() {
     found("F05", mysql("--large-pages").on(machine()));
     clear("F05", mysql("--large-pages=0").on(machine()));
     clear("F05", mysql("--port=1").on(machine()));
-    clear("F05", mysql("--large-pages").area(hugetlb(512, 2048)).on(machine()));
+    clear(
+        "F05",
+        process(103, "mysqld")
+            .arg("--large-pages")
+            .area(hugetlb(512, 2048))
+            .area(anonymous(20))
+            .on(machine()),
+    );
+    // 6 of 8 chunks of the buffer pool.
+    let chunks =
+        |count: u64, chunk: fn() -> Mapped, mysql: Process| (0..count).fold(mysql, |mysql, _| mysql.area(chunk()));
+    let part = chunks(2, || hugetlb(128, 2048), process(103, "mysqld").arg("--large-pages"));
+    let part = chunks(6, || anonymous(128), part);
+    let text = found("F05", part.on(pool(machine(), "2048kB", 128, 0, 0))).consequence;
+    assert!(text.contains("6 of its 8 large allocations (768M touched)"), "{text}");
 }

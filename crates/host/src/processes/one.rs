@@ -205,7 +205,8 @@ pub(super) fn row(
     // A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
     let walked = hugetlb;
     let pages = match &walked {
-        Ok(hugetlb) if status.hugetlb.known().is_some() => Reading::Known(hugetlb.by_size.total()),
+        // A capture may have the status and not all mappings.
+        Ok(hugetlb) if hugetlb.by_size.total().0 > 0 => Reading::Known(hugetlb.by_size.total()),
         _ => status.hugetlb.clone(),
     };
     let hugetlb = pages.or_if_absent(Bytes(0));
