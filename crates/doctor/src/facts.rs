@@ -165,6 +165,14 @@ pub(super) fn pool_file(pool: &Pool, name: &str) -> String {
 }
 
 impl Case {
+    /// With the hugetlb pages of a process, each once: its status counts a page for each mapping of it.
+    pub(super) fn seen_hugetlb(self, program: &Program, bytes: Bytes) -> Self {
+        match program.pages.segments.iter().any(|segment| segment.page.is_some()) {
+            true => self.seen(program.file("smaps"), "hugetlb pages, each once", bytes),
+            false => self.seen(program.file("status"), "HugetlbPages", bytes),
+        }
+    }
+
     /// With the free pages of each pool.
     pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
         let pools = evidence.snapshot.pools.known().into_iter().flatten();

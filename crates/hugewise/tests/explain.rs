@@ -62,6 +62,35 @@ fn a_server_in_a_container_is_planned_for_as_plan_accepts_it() {
 }
 
 #[test]
+fn the_session_of_a_server_is_explained_as_its_server() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "postgres-good")
+        .expect("it");
+    let root = machine.to_str().expect("a plain path");
+    let explain =
+        |word: &str| valid(&done(&["--root", root, "explain", word, "--json"]).out)["data"]["programs"].clone();
+    let server = explain("postgres");
+    let others = server[0]["others"].as_u64().expect("a number");
+    assert_eq!((others, explain("812")[0]["others"].as_u64()), (4, Some(4)));
+    let session = "830";
+    let asked = explain(session);
+    assert_eq!(
+        (&asked[0]["pid"], &asked[0]["of_process"]["pid"]),
+        (&server[0]["pid"], &session.parse::<u32>().expect("it").into())
+    );
+    assert_eq!(asked[0]["next"], server[0]["next"]);
+    let text = done(&["--root", root, "explain", session]).out;
+    assert!(text.contains(&format!("process {session}")), "{text}");
+}
+
+#[test]
+fn an_empty_word_means_no_process() {
+    let error = refused(&["explain", ""]);
+    assert!(error.contains("is empty"), "{error}");
+}
+
+#[test]
 fn a_word_without_a_process_is_an_error_that_names_it() {
     let error = refused(&["explain", "no-such-program-anywhere"]);
     assert!(error.contains("`no-such-program-anywhere`"), "{error}");
@@ -90,24 +119,35 @@ fn a_process_of_this_machine_is_explained_by_its_number_and_its_numbers_are_the_
     let result = valid(&run.out);
     let program = &result["data"]["programs"][0];
     assert_eq!(program["pid"], pid, "{result}");
-    let touched = program["parts"][0]["touched"].as_u64().expect("bytes");
-    let mut private = 0;
+    let parts = program["parts"].as_array().expect("parts");
+    let touched = parts.iter().find(|part| part["what"] == "private-memory").expect("it");
+    let touched = touched["touched"].as_u64().expect("bytes");
+    let (mut private, mut all) = (0, 0);
     let mut counts = false;
     for line in smaps.lines() {
         let mut words = line.split_whitespace();
         match words.next() {
             Some(first) if !first.ends_with(':') => {
-                let (perms, name) = (words.next().unwrap_or_default(), words.nth(3).unwrap_or_default());
-                counts = perms.starts_with("rw")
-                    && perms.ends_with('p')
-                    && (name.is_empty() || name == "[heap]" || name.starts_with("[anon:"));
+                counts = !words.nth(4).unwrap_or_default().starts_with('/');
             }
-            Some("Rss:") if counts => {
+            Some("Rss:") => {
                 let kib: u64 = words.next().and_then(|kib| kib.parse().ok()).expect("kB");
-                private += kib << 10;
+                private += if counts { kib << 10 } else { 0 };
+                all += kib << 10;
             }
             _ => {}
         }
     }
     assert_eq!(touched, private, "{result}");
+    // Private memory, shared memory and files add up, but for pages that two mappings of a file show.
+    let sorts = ["private", "shared", "file"].map(|sort| program["resident"][sort].as_object().expect("kinds"));
+    let bytes = sorts
+        .into_iter()
+        .flat_map(|kinds| kinds.values())
+        .map(|bytes| bytes.as_u64().expect("bytes"));
+    let sum: u64 = bytes.sum();
+    assert!(
+        sum <= all && sum as f64 >= 0.98 * all as f64,
+        "{sum} of {all}: {result}"
+    );
 }

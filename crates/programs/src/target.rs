@@ -85,6 +85,9 @@ pub enum TargetError {
         /// Known programs that run.
         near: Vec<String>,
     },
+    /// It is empty, as a variable without a value is in a shell.
+    #[error("the name of the program is empty (is a variable of the shell not set?)")]
+    Empty,
     /// The list of processes could not be read.
     #[error(transparent)]
     Unread(#[from] Unread),
@@ -95,6 +98,9 @@ pub enum TargetError {
 /// # Errors
 /// If there is none, or the processes cannot be listed.
 pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<Target>, TargetError> {
+    if word.trim().is_empty() {
+        return Err(TargetError::Empty);
+    }
     let all = candidates(source).into_result()?.programs;
     let meant = meant(source, &all, word);
     if meant.is_empty() {
@@ -147,7 +153,7 @@ fn meant<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program
         id.is_some_and(|id| containers.iter().any(|container| container.starts_with(&id)))
     };
     let has_argument = |program: &Program| {
-        let arguments = program.arguments.known();
+        let arguments = program.arguments.known().filter(|_| runs_others(program));
         arguments.is_some_and(|arguments| arguments.iter().any(|argument| file_name(argument) == word))
     };
     let ways: [&dyn Fn(&Program) -> bool; 7] = [
@@ -206,6 +212,23 @@ fn family(source: &Source, others: &[Program]) -> Vec<Vec<Area>> {
     let counted = others.iter().take_while(|program| is_cheap(program));
     let areas = counted.filter_map(|program| super::areas::counted(source, program.pid()).into_result().ok());
     areas.collect()
+}
+
+/// Programs whose arguments name the program that they run.
+const INTERPRETERS: [&str; 12] = [
+    "java", "python", "perl", "ruby", "node", "php", "bash", "sh", "dash", "beam", "erl", "dotnet",
+];
+
+/// Is it a machine for programs of others, which go by the name of theirs?
+fn runs_others(program: &Program) -> bool {
+    let names = [Some(program.pages.name.as_str()), called(program)];
+    let is_known = |name: &str| {
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        INTERPRETERS
+            .iter()
+            .any(|known| plain == *known || plain.starts_with(&format!("{known}.")))
+    };
+    program.is(Kind::Jvm).unwrap_or_default() || names.into_iter().flatten().any(is_known)
 }
 
 /// The file that it runs, without the directory.

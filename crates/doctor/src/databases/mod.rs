@@ -154,7 +154,7 @@ fn mysql(evidence: &Evidence) -> Answer {
         };
         let case = Case::sure(text)
             .seen(program.file("smaps"), "large mappings on base pages", base)
-            .seen(program.file("status"), "HugetlbPages", has)
+            .seen_hugetlb(program, has)
             .seen_free(evidence)
             .plan(format!("mysql:pid={}", program.pid()))
             .fix("then restart it: such memory is taken at the start only")

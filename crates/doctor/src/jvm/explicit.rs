@@ -78,7 +78,7 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
         .or_else(|| Heap::of(program).ok()??.reserved());
     let case = Case::sure(text)
         .seen(program.file("cmdline"), "huge pages", "configured")
-        .seen(program.file("status"), "HugetlbPages", has);
+        .seen_hugetlb(program, has);
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
     let case = pools.fold(case, |case, pool| {
         case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)

@@ -6,11 +6,14 @@ use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::config::PolicyLine;
 
+use super::sizes::dropped;
 use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
-    Ok(conflicting(known(&evidence.config.thp_policy)?))
+    let mut cases = conflicting(known(&evidence.config.thp_policy)?);
+    cases.extend(dropped(evidence)?);
+    Ok(cases)
 }
 
 /// Places that do not agree.

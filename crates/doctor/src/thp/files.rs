@@ -7,13 +7,16 @@ use programs::config::given::FileKind;
 
 use super::drift::conflicting;
 use super::glibc::in_list;
+use super::sizes::dropped_in_files;
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
 
 pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod];
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
-    Ok(conflicting(&evidence.files.policies))
+    let mut cases = conflicting(&evidence.files.policies);
+    cases.extend(dropped_in_files(evidence));
+    Ok(cases)
 }
 
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {

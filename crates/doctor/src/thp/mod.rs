@@ -8,6 +8,7 @@ mod eligible;
 mod files;
 mod glibc;
 mod shared;
+mod sizes;
 
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ fn not_in_rss(evidence: &Evidence) -> Answer {
         "tools that show RSS do not count {bytes} of hugetlb memory of {}",
         largest.title()
     ))
-    .seen(largest.file("status"), "HugetlbPages", bytes)
+    .seen_hugetlb(largest, bytes)
     .seen(largest.file("status"), "VmRSS", &largest.pages.rss)
     .fix("hugewise ps, which counts both");
     Ok(vec![case])

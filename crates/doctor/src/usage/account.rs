@@ -121,6 +121,14 @@ impl Part {
         Some((whole(backing.large()), whole(backing.total())))
     }
 
+    /// What a pool holds already needs no more pages.
+    pub(super) fn without_needs_that_are_met(mut self) -> Self {
+        if self.hugetlb.is_some() && self.in_use() == InUse::Yes {
+            self.needs = None;
+        }
+        self
+    }
+
     /// How much it is, for the order of parts.
     pub(super) fn weight(&self) -> u64 {
         let backed = self.backing.known().map_or(0, |backing| backing.total().0);
@@ -253,14 +261,14 @@ pub enum Why {
     PoolShort {
         /// What it needs.
         needs: Needs,
-        /// Pages that it could get.
+        /// Pages that it could get, and those that it has.
         spare: u64,
     },
     /// The pool can hold it by now; such memory is taken at the start only.
     Restart {
         /// What it needs.
         needs: Needs,
-        /// Pages that it could get.
+        /// Pages that it could get, and those that it has.
         spare: u64,
     },
     /// Its heap is a file (`-XX:AllocateHeapAt`), whose file system decides.

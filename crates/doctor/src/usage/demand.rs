@@ -159,7 +159,12 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
         .iter()
         .find(|pool| pool.page == needs.page)
         .and_then(|pool| pool.spare);
+    let own = part
+        .and_then(|part| part.hugetlb)
+        .filter(|pages| pages.page == needs.page);
+    let own = own.map_or(0, |pages| pages.total);
     spare
+        .map(|spare| spare.saturating_add(own))
         .map(|spare| match spare >= needs.pages {
             true => Why::Restart { needs, spare },
             false => Why::PoolShort { needs, spare },

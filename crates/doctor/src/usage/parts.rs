@@ -164,13 +164,11 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
         range: Some(range(heap.range.start, heap.range.end)),
         size: heap.committed,
         touched,
-        needs: jvm
-            .filter(|_| hugetlb.is_none())
-            .zip(largest)
-            .and_then(|(jvm, largest)| needs(jvm, largest)),
+        needs: jvm.zip(largest).and_then(|(jvm, largest)| needs(jvm, largest)),
         hugetlb,
         backing: heap.backing.clone(),
     }
+    .without_needs_that_are_met()
 }
 
 /// The bytes of a file, through whichever mapping they were touched.

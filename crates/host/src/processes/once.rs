@@ -28,18 +28,23 @@ impl Coverage {
     where
         T: Deref<Target: AsRef<[u8]>> + 'a,
     {
-        let (mut private, mut shared, mut file) = (Backing::new(), Objects::default(), Objects::default());
+        let (mut private, mut shared) = (Backing::new(), Objects::default());
+        let (mut file, mut copies) = (Objects::default(), Backing::new());
         for mapping in mappings {
             match Sort::of(mapping) {
                 Sort::Private => private.extend(mapping.backing().iter()),
                 Sort::Shared => shared.add(mapping),
+                // Pages that a process wrote are copies of its own.
+                Sort::File if mapping.is_private_data() => copies.extend(mapping.backing().iter()),
                 Sort::File => file.add(mapping),
             }
         }
+        let mut file = file.once();
+        file.extend(copies.iter());
         Self {
             private,
             shared: shared.once(),
-            file: file.once(),
+            file,
         }
     }
 

@@ -202,7 +202,7 @@ fn title(what: PartKind) -> &'static str {
         PartKind::JavaHeap => "Java heap",
         PartKind::GuestMemory => "guest memory",
         PartKind::PrivateMemory => "private memory",
-        PartKind::MappedFiles => "mapped files",
+        PartKind::MappedFiles => "file memory",
     }
 }
 
@@ -313,7 +313,7 @@ fn reason(why: &Why) -> String {
     match why {
         Why::NotAsked { setting } => format!("it does not ask for huge pages ({setting})"),
         Why::PoolShort { needs, spare } => format!(
-            "the {} pool has {spare} spare of {} needed, and the program fell back to base pages",
+            "the {} pool has room for {spare} of {} needed, and the program fell back to base pages",
             needs.page,
             counted(needs.pages as usize, "page")
         ),

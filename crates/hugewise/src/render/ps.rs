@@ -222,6 +222,12 @@ fn csv(rows: &[ProcessRow]) -> Lines<'_> {
         Field::csv("page_tables", |row| bytes(&row.pages.page_tables)),
         Field::opt("large", |row| Some(row.pages.backing.known()?.large().0.to_string())),
         Field::opt("backing", |row| Some(row.pages.backing.known()?.to_string())),
+        Field::opt("base", |row| {
+            Some(row.pages.backing.known()?.of(PageKind::Base).0.to_string())
+        }),
+        Field::opt("thp", |row| {
+            Some(row.pages.backing.known()?.of(PageKind::Thp).0.to_string())
+        }),
         Field::opt("thp_enabled", |row| Some(row.pages.thp_enabled.known()?.to_string())),
         Field::opt("missed", |row| Some(known_missed(row)?.bytes.0.to_string())),
         Field::opt("why", |row| Some(known_missed(row)?.main_reason()?.short().to_owned())),
@@ -247,6 +253,8 @@ fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
         Field::csv("resident", |row| row.pages.backing.total().0.to_string()),
         Field::csv("large", |row| row.pages.backing.large().0.to_string()),
         Field::csv("backing", |row| row.pages.backing.to_string()),
+        Field::csv("base", |row| row.pages.backing.of(PageKind::Base).0.to_string()),
+        Field::csv("thp", |row| row.pages.backing.of(PageKind::Thp).0.to_string()),
         Field::opt("thp_eligible", |row| Some(row.pages.thp_eligible?.to_string())),
         Field::csv("flags", |row| row.pages.flags.join(" ")),
         Field::opt("why_base", |row| Some(row.why_base?.short().to_owned())),
