@@ -228,8 +228,9 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
     let heap = jvm.and_then(|jvm| heap_file::view(jvm, areas)).unwrap_or_default();
     let heap = reasons(PartKind::JavaHeap, &heap);
     let private = reasons(PartKind::PrivateMemory, &of(Sort::Private));
-    let is_shown = |what: PartKind| parts.iter().any(|part| part.what == what);
-    let files = match is_shown(PartKind::MappedFiles) {
+    // Beside other memory it is a program's code.
+    let is_first = parts.first().is_some_and(|part| part.what == PartKind::MappedFiles);
+    let files = match is_first {
         true => reasons(PartKind::MappedFiles, &of(Sort::File)),
         false => Vec::new(),
     };

@@ -21,6 +21,10 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Explain) -> anyhow::Result
         let alone = Reading::Known(vec![target.main.clone()]);
         let evidence = Evidence::of(&desk.source, snapshot.clone(), alone);
         let mut usage = ::doctor::usage::usage(&evidence, target);
+        // Root cannot ask for more, and a capture holds no more.
+        if rustix::process::geteuid().is_root() || !desk.source.is_live() {
+            usage.next.retain(|step| *step != Step::ExplainAsRoot);
+        }
         // What is suggested has to be what a plan takes.
         for step in &mut usage.next {
             if let (Step::Plan { goal }, Some(instead)) = (step, running::instead(&desk.source, target)) {

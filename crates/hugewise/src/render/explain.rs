@@ -102,7 +102,7 @@ fn facts(usage: &Usage) -> Vec<(String, String)> {
     });
     let asked = usage.of_process.as_ref().map(|process| {
         let backing = match &process.backing {
-            Reading::Known(backing) => format!("{} of its own: {}", backing.total(), mixed(backing)),
+            Reading::Known(backing) => format!("{} without shared memory: {}", backing.total(), mixed(backing)),
             Reading::Unread(why) => format!("could not be read: {why}"),
         };
         (
@@ -188,6 +188,7 @@ fn short(usage: &Usage) -> String {
         InUse::Partly => format!("in part: {what} is backed by {kinds}"),
         InUse::No => format!("no: {what} is backed by {kinds}"),
         InUse::Unknown if usage.parts.first().is_some_and(is_absent) => format!("unknown: {what} was not found"),
+        InUse::Unknown if denied => "unknown: its mappings could not be read".to_owned(),
         InUse::Unknown => format!("unknown: {what} could not be read or is not touched yet"),
     }
 }
