@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, Unread};
+use model::Bytes;
 use programs::Evidence;
 use programs::config::Given;
 use programs::config::given::{FileKind, Java, Server};
+use programs::postgres::HugePages;
+use programs::size::database::{Innodb, innodb};
 
 use crate::facts::{default_size, known, persistent, pool_file, pools};
 use crate::jvm::pool_pages;
@@ -204,19 +206,17 @@ fn demands(given: &Given) -> Vec<Demand> {
     postgres.chain(mysql).chain(java).chain(guests).chain(pods).collect()
 }
 
-/// PostgreSQL's blocks, in which sizes without a unit count.
-const BLOCK: Bytes = Bytes::kib(8);
-
-/// Its shared buffers, which are most of its shared memory; `None` if it is configured not to try.
+/// All of its shared memory, as `hugewise size postgres` counts it; `None` if it is configured not to try.
 fn postgres(server: &Server) -> Option<Demand> {
-    let said = |name: &str| server.settings.last(name);
-    if said("huge_pages").is_some_and(|line| line.value == "off") {
+    let settings = server.postgres();
+    let huge_pages = settings
+        .as_ref()
+        .map(|settings| settings.huge_pages)
+        .unwrap_or_default();
+    if huge_pages == HugePages::Off {
         return None;
     }
-    let buffers = server.postgres_bytes("shared_buffers", BLOCK);
-    // Without a unit, huge_page_size counts kB; 0 is the default size.
-    let page = server.postgres_bytes("huge_page_size", Bytes::kib(1)).ok().flatten();
-    let line = said("shared_buffers");
+    let line = server.settings.last("shared_buffers");
     Some(Demand {
         asker: FileKind::Postgres,
         who: format!("the server of {}", server.path),
@@ -225,9 +225,9 @@ fn postgres(server: &Server) -> Option<Demand> {
             "shared_buffers".to_owned(),
             line.map_or("128MB (default)", |line| &line.value).to_owned(),
         ),
-        page: page.filter(|page| page.0 > 0),
-        strict: said("huge_pages").is_some_and(|line| line.value == "on"),
-        bytes: or_default(buffers, Bytes::mib(128)),
+        page: settings.as_ref().ok().and_then(|settings| settings.page),
+        strict: huge_pages == HugePages::On,
+        bytes: settings.map(|settings| settings.shared_memory()).map_err(Reason::from),
     })
 }
 
@@ -249,9 +249,16 @@ fn java(java: &Java) -> Demand {
     }
 }
 
+/// As `hugewise size innodb` counts it.
 fn mysql(server: &Server) -> Demand {
     let name = "innodb_buffer_pool_size";
     let line = server.settings.last(name);
+    let refused = || server.mysql_bytes(name).err();
+    // 2M is the default size wherever MySQL is common.
+    let page = Bytes::mib(2);
+    let mut settings = Innodb::of(server.settings.pairs());
+    settings.is_mariadb = server.is_mariadb;
+    let pages = innodb(&settings, page).ok().and_then(|sizing| sizing.whole("pages"));
     Demand {
         asker: FileKind::Mysql,
         who: format!("the server of {}", server.path),
@@ -262,10 +269,10 @@ fn mysql(server: &Server) -> Demand {
         ),
         page: None,
         strict: false,
-        bytes: or_default(server.mysql_bytes(name), Bytes::mib(128)),
+        bytes: match (refused(), pages) {
+            (Some(why), _) => Err(why.into()),
+            (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
+            (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
+        },
     }
-}
-
-fn or_default(bytes: Result<Option<Bytes>, Unread>, default: Bytes) -> Result<Bytes, Reason> {
-    Ok(bytes?.unwrap_or(default))
 }

@@ -18,7 +18,7 @@ mod kind;
 mod log;
 mod look;
 mod mysql;
-pub(crate) mod postgres;
+pub mod postgres;
 pub mod record;
 pub mod size;
 mod target;

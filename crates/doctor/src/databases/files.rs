@@ -32,7 +32,7 @@ pub(super) fn falls_back(evidence: &Evidence) -> Answer {
     let case = |short: Shortage| {
         let large = short.demand.bytes.as_ref().is_ok_and(|bytes| *bytes >= Bytes::gib(1));
         let text = format!(
-            "{} will silently fall back to base pages: shared_buffers {}",
+            "{} will silently fall back to base pages: its shared memory {}",
             short.demand.who,
             short.text()
         );
@@ -45,7 +45,7 @@ pub(super) fn falls_back(evidence: &Evidence) -> Answer {
 pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
     let case = |short: Shortage| {
         let text = format!(
-            "{} will not start: huge_pages is on, and shared_buffers {}",
+            "{} will not start: huge_pages is on, and its shared memory {}",
             short.demand.who,
             short.text()
         );

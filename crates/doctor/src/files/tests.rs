@@ -15,7 +15,6 @@ fn given(files: &[(&str, &str)]) -> Given {
             .add(path, text.as_bytes(), None)
             .unwrap_or_else(|error| panic!("{error}"));
     }
-    assert_eq!(given.garbled, []);
     given
 }
 
@@ -26,6 +25,7 @@ fn judged(files: &[(&str, &str)]) -> Diagnosis {
 /// The first finding of a rule.
 #[track_caller]
 fn found(id: &str, files: &[(&str, &str)]) -> Finding {
+    assert_eq!(given(files).garbled, []);
     let diagnosis = judged(files);
     let finding = diagnosis
         .of(id)
@@ -41,6 +41,7 @@ fn found(id: &str, files: &[(&str, &str)]) -> Finding {
 /// The rule looked, and found nothing.
 #[track_caller]
 fn clear(id: &str, files: &[(&str, &str)]) {
+    assert_eq!(given(files).garbled, []);
     let diagnosis = judged(files);
     assert_eq!(diagnosis.of(id).count(), 0, "{id}: {diagnosis:#?}");
     assert!(
@@ -203,15 +204,31 @@ fn databases_share_one_pool_in_turn() {
     found("F02", &[postgres("huge_pages = on\nshared_buffers = 2GB\n"), POOL]);
     clear("F02", &[postgres("huge_pages = on\nshared_buffers = 512MB\n"), POOL]);
     unjudged("F01", &[postgres("shared_buffers = much\n"), POOL], "postgresql.conf:1");
-    let mysql = ("my.cnf", "[mysqld]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n");
-    found("F05", &[mysql, NO_POOL]);
+    for word in ["ON", "On", "true", "'yes'", "1"] {
+        let conf = format!("huge_pages = {word}\nshared_buffers = 2GB\n");
+        found("F02", &[postgres(&conf), POOL]);
+        clear("F01", &[postgres(&conf), POOL]);
+    }
+    for word in ["OFF", "no", "False", "0"] {
+        clear(
+            "F01",
+            &[
+                postgres(&format!("huge_pages = {word}\nshared_buffers = 8GB\n")),
+                NO_POOL,
+            ],
+        );
+    }
+    let needs = found("F02", &[postgres("huge_pages = on\nshared_buffers = 8GB\n"), NO_POOL]).consequence;
+    assert!(needs.contains("needs at least 4200 pages of 2M"), "{needs}");
+    let mysql = ("my.cnf", "[mysqld]\nlarge-pages\ninnodb_buffer_pool_size = 768M\n");
+    let needs = found("F05", &[mysql, NO_POOL]).consequence;
+    assert!(needs.contains("needs at least 396 pages of 2M"), "{needs}");
     clear("F05", &[mysql, POOL]);
-    let second = found("F05", &[postgres("shared_buffers = 512MB\n"), mysql, POOL]);
-    assert!(
-        second.consequence.contains("256 of them left after other demands"),
-        "{}",
-        second.consequence
-    );
+    let second = found("F05", &[postgres("shared_buffers = 512MB\n"), mysql, POOL]).consequence;
+    assert!(second.contains("of them left after other demands"), "{second}");
+    let mariadb = ("mariadb.cnf", "[mariadbd]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n");
+    let needs = found("F05", &[mariadb, NO_POOL]).consequence;
+    assert!(needs.contains("needs at least 643 pages of 2M"), "{needs}");
 }
 
 const SPEC: &str =

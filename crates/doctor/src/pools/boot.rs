@@ -43,9 +43,16 @@ pub(crate) fn is_out_of_order(why: IgnoredWhy) -> bool {
 
 /// A parameter that the kernel ignores.
 pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
-    Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text()))
-        .seen(place, "", &ignored.parameter)
-        .fix("write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4")
+    let case = Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text())).seen(
+        place,
+        "",
+        &ignored.parameter,
+    );
+    if let IgnoredWhy::Misspelt(meant) = ignored.why {
+        let value = ignored.parameter.split_once('=').map_or("", |(_, value)| value);
+        return case.fix(format!("write {meant}={value} in its place, and reboot"));
+    }
+    case.fix("write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4")
 }
 
 pub(super) fn order(evidence: &Evidence) -> Answer {

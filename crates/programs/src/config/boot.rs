@@ -15,6 +15,17 @@ pub struct Boot {
     pub cma: Option<String>,
     /// `transparent_hugepage=`.
     pub thp: Option<String>,
+    /// Counts of which the kernel takes the digits at the beginning alone, as `4` of `hugepages=4G`.
+    pub digits: Vec<DigitsTaken>,
+}
+
+/// A count with something behind its digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigitsTaken {
+    /// As written, such as `hugepages=4G`.
+    pub parameter: String,
+    /// What the kernel takes of it.
+    pub pages: u64,
 }
 
 /// One pool asked for.
@@ -57,6 +68,10 @@ pub enum IgnoredWhy {
     CountTwice,
     /// It is neither a number nor a list of `NODE:PAGES`.
     NotACount,
+    /// It is spelt like this known parameter, and nearly so.
+    Misspelt(&'static str),
+    /// `NODE:PAGES` on a kernel before 5.16, which takes the number in front of the colon for the count.
+    NodesTooOld,
 }
 
 impl IgnoredWhy {
@@ -68,6 +83,13 @@ impl IgnoredWhy {
             Self::SizeTwice => "that page size was given before",
             Self::CountTwice => "the count of that pool was given before, and the first one holds",
             Self::NotACount => "it is neither a number nor a list of NODE:PAGES",
+            Self::Misspelt("transparent_hugepage") => "the kernel has no such parameter: it is `transparent_hugepage=`",
+            Self::Misspelt("hugepagesz") => "the kernel has no such parameter: it is `hugepagesz=`",
+            Self::Misspelt("default_hugepagesz") => "the kernel has no such parameter: it is `default_hugepagesz=`",
+            Self::Misspelt(_) => "the kernel has no such parameter: it is `hugepages=`",
+            Self::NodesTooOld => {
+                "Linux before 5.16 does not know NODE:PAGES, and takes the number in front of the colon for the count"
+            }
         }
     }
 }
@@ -90,6 +112,24 @@ enum Next {
     Size(Bytes),
     Ignored,
 }
+
+/// Names that people write, and the parameter that they mean.
+const MISSPELT: [(&str, &str); 14] = [
+    ("transparent_hugepages", "transparent_hugepage"),
+    ("transparent_huge_page", "transparent_hugepage"),
+    ("transparent_huge_pages", "transparent_hugepage"),
+    ("transparent_hugpage", "transparent_hugepage"),
+    ("transparenthugepage", "transparent_hugepage"),
+    ("hugepagesize", "hugepagesz"),
+    ("hugepagessz", "hugepagesz"),
+    ("hugepages_size", "hugepagesz"),
+    ("default_hugepages", "default_hugepagesz"),
+    ("default_hugepagesize", "default_hugepagesz"),
+    ("default_hugepage_size", "default_hugepagesz"),
+    ("hugepage", "hugepages"),
+    ("huge_pages", "hugepages"),
+    ("nr_hugepages", "hugepages"),
+];
 
 impl Boot {
     /// Sizes of hugetlb pages on the architectures that Linux runs on (arm64 with pages of 4K, 16K and 64K; loongarch;
@@ -115,10 +155,16 @@ impl Boot {
         let mut boot = Self::default();
         let mut seen = Vec::new();
         let mut next = Next::Implicit;
-        for word in line.split_whitespace() {
+        // What follows `--` is for init.
+        for word in line.split_whitespace().take_while(|word| *word != "--") {
             let Some((name, value)) = word.split_once('=') else {
                 continue;
             };
+            // next_arg() of the kernel: quotes around a value are no part of it, and a dash in a name is an underscore.
+            let value = value
+                .strip_prefix('"')
+                .map_or(value, |value| value.strip_suffix('"').unwrap_or(value));
+            let name = &*name.replace('-', "_");
             let known = || memparse(value).filter(|size| page_sizes.is_none_or(|sizes| sizes.contains(size)));
             match name {
                 "default_hugepagesz" => {
@@ -142,7 +188,12 @@ impl Boot {
                 "hugepages" => next = boot.count(word, value, next),
                 "hugetlb_cma" => boot.cma = Some(value.to_owned()),
                 "transparent_hugepage" => boot.thp = Some(value.to_owned()),
-                _ => {}
+                name => {
+                    let meant = MISSPELT.iter().find(|(written, _)| *written == name);
+                    if let Some((_, meant)) = meant {
+                        boot.ignore(word, IgnoredWhy::Misspelt(meant));
+                    }
+                }
             }
         }
         boot
@@ -195,6 +246,12 @@ impl Boot {
         match request(value) {
             None => self.ignore(word, IgnoredWhy::NotACount),
             Some(pages) => {
+                if let PoolRequest::Total(pages) = pages
+                    && value.parse() != Ok(pages)
+                {
+                    let parameter = word.to_owned();
+                    self.digits.push(DigitsTaken { parameter, pages });
+                }
                 self.pools.push(BootPool { size, pages });
                 next
             }
@@ -202,27 +259,64 @@ impl Boot {
     }
 }
 
+/// hugepages_setup(): a list of `NODE:PAGES`, or the digits at the beginning, whatever follows them.
 fn request(value: &str) -> Option<PoolRequest> {
-    if let Ok(pages) = value.parse() {
-        return Some(PoolRequest::Total(pages));
+    let mut nodes = Vec::new();
+    let mut rest = value;
+    while !rest.is_empty() {
+        let (first, after) = digits(rest)?;
+        let Some(after) = after.strip_prefix(':') else {
+            return nodes.is_empty().then_some(PoolRequest::Total(first));
+        };
+        let (pages, after) = digits(after)?;
+        nodes.push((u32::try_from(first).ok()?, pages));
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => break,
+        }
     }
-    let pair = |part: &str| {
-        let (node, pages) = part.split_once(':')?;
-        Some((node.parse().ok()?, pages.parse().ok()?))
-    };
-    let nodes = value.split(',').map(pair).collect::<Option<Vec<_>>>()?;
-    Some(PoolRequest::ByNode(nodes))
+    (!nodes.is_empty()).then_some(PoolRequest::ByNode(nodes))
 }
 
-/// A size as the kernel's memparse() reads it: a number, then K, M, G or T or nothing; what follows is not looked at.
+fn digits(text: &str) -> Option<(u64, &str)> {
+    let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    Some((digits.parse().ok()?, rest))
+}
+
+impl Boot {
+    /// The same line to a kernel before 5.16, which knows no nodes: it takes the digits at the beginning of each count.
+    #[must_use]
+    pub fn without_nodes(mut self) -> Self {
+        for pool in &mut self.pools {
+            if let PoolRequest::ByNode(nodes) = &pool.pages {
+                let words: Vec<String> = nodes.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
+                let parameter = format!("hugepages={}", words.join(","));
+                let why = IgnoredWhy::NodesTooOld;
+                self.ignored.push(Ignored { parameter, why });
+                pool.pages = PoolRequest::Total(nodes.first().map_or(0, |(node, _)| u64::from(*node)));
+            }
+        }
+        self
+    }
+}
+
+/// A size as the kernel's memparse() reads it: a number, decimal, `0x` or octal with a `0` in front, then K, M, G, T, P or E or
+/// nothing; what follows is not looked at.
 pub(crate) fn memparse(text: &str) -> Option<Bytes> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().ok()?;
-    let shift = match text[digits..].chars().next().map(|c| c.to_ascii_uppercase()) {
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) if hex.starts_with(|c: char| c.is_ascii_hexdigit()) => (hex, 16),
+        _ if text.starts_with('0') => (text, 8),
+        _ => (text, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let number = u64::from_str_radix(&digits[..end], radix).ok()?;
+    let shift = match digits[end..].chars().next().map(|c| c.to_ascii_uppercase()) {
         Some('K') => 10,
         Some('M') => 20,
         Some('G') => 30,
         Some('T') => 40,
+        Some('P') => 50,
+        Some('E') => 60,
         _ => 0,
     };
     number.checked_mul(1 << shift).map(Bytes)

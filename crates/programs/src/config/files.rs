@@ -6,23 +6,23 @@ use super::Setting;
 use host::{Source, parse};
 
 /// A machine without `/etc` is a capture without its configuration: then nothing can be said about it.
-pub(super) fn has_configuration(source: &Source) -> Result<(), Unread> {
+pub(crate) fn has_configuration(source: &Source) -> Result<(), Unread> {
     source.list("/etc").into_result().map(drop)
 }
 
 /// The names in a directory of configuration; one that is not there holds none.
-pub(super) fn listed(source: &Source, directory: &str) -> Result<Vec<String>, Unread> {
+pub(crate) fn listed(source: &Source, directory: &str) -> Result<Vec<String>, Unread> {
     Ok(source.list(directory).if_present()?.unwrap_or_default())
 }
 
 /// A file of configuration; one that is not there says nothing. Bytes that are not UTF-8 are in comments, if anywhere.
-pub(super) fn content(source: &Source, path: &str) -> Result<Option<String>, Unread> {
+pub(crate) fn content(source: &Source, path: &str) -> Result<Option<String>, Unread> {
     let bytes = source.bytes(path).if_present()?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Files whose names end in `.conf`, as name and path; a file hides those of its name in later directories.
-pub(super) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Unread> {
+pub(crate) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Unread> {
     let mut found: Vec<(String, String)> = Vec::new();
     for directory in directories.iter().map(AsRef::as_ref) {
         for name in listed(source, directory)? {
@@ -36,7 +36,7 @@ pub(super) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Resu
 }
 
 /// What is taken of the lines of all files that are there, in their order.
-pub(super) fn taken<T>(
+pub(crate) fn taken<T>(
     source: &Source,
     paths: impl IntoIterator<Item = String>,
     comment: &'static [char],
@@ -52,16 +52,16 @@ pub(super) fn taken<T>(
 
 /// A line that says something.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     path: &'a str,
     /// Counted from 1.
     number: usize,
     /// Without the white space around it.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
 }
 
 /// The lines of a file that are neither empty nor comments.
-pub(super) fn said<'a>(
+pub(crate) fn said<'a>(
     path: &'a str,
     text: &'a str,
     comment: &'static [char],
@@ -73,19 +73,24 @@ pub(super) fn said<'a>(
 }
 
 impl<'a> Line<'a> {
+    /// Counted from 1.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
     /// `FILE:LINE`.
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("{}:{}", self.path, self.number)
     }
 
     /// Name and value of `name = value`.
-    pub(super) fn pair(&self) -> Option<(&'a str, &'a str)> {
+    pub(crate) fn pair(&self) -> Option<(&'a str, &'a str)> {
         let (name, value) = self.text.split_once('=')?;
         Some((name.trim(), value.trim()))
     }
 
     /// A setting that the line makes.
-    pub(super) fn setting(&self, name: impl Into<String>, value: impl Into<String>) -> Setting {
+    pub(crate) fn setting(&self, name: impl Into<String>, value: impl Into<String>) -> Setting {
         Setting {
             place: self.place(),
             name: name.into(),
@@ -94,7 +99,7 @@ impl<'a> Line<'a> {
     }
 
     /// The error that it is not of the form wanted.
-    pub(super) fn garbled(&self, wanted: &str) -> Unread {
+    pub(crate) fn garbled(&self, wanted: &str) -> Unread {
         parse::garbled(self.path, self.number - 1, "", wanted, self.text)
     }
 }

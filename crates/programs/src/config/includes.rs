@@ -7,12 +7,12 @@ use host::Source;
 use host::source::beside;
 
 /// Files that include each other end here, as in MySQL (mysys/my_default.cc) and PostgreSQL (guc-file.l).
-pub(super) const DEEPEST: usize = 10;
+pub(crate) const DEEPEST: usize = 10;
 /// More files and directories than this have no server; they may include each other many times, and name what is not there.
 const MOST: usize = 200;
 
 /// What a line includes.
-pub(super) enum Include {
+pub(crate) enum Include {
     /// This file. One that is not there holds nothing.
     File(String),
     /// The files of a directory with this ending, by name.
@@ -20,7 +20,7 @@ pub(super) enum Include {
 }
 
 /// Reads lines, and says what they include. A file within others has its depth, the first one 0.
-pub(super) trait Reader {
+pub(crate) trait Reader {
     /// Lines that begin so are comments.
     const COMMENT: &'static [char];
     /// A file begins.
@@ -30,17 +30,17 @@ pub(super) trait Reader {
 }
 
 /// The files below a root, as a server sees them.
-pub(super) struct Files<'a> {
+pub(crate) struct Files<'a> {
     source: &'a Source,
     root: &'a str,
     /// How many more are looked for.
     left: usize,
     /// Those that were there, in their order.
-    pub(super) read: Vec<String>,
+    pub(crate) read: Vec<String>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn below(source: &'a Source, root: &'a str) -> Self {
+    pub(crate) fn below(source: &'a Source, root: &'a str) -> Self {
         Self {
             source,
             root,
@@ -53,7 +53,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// If one of them may not be read, or there are too many.
-    pub(super) fn read(&mut self, path: &str, reader: &mut impl Reader) -> Result<bool, Unread> {
+    pub(crate) fn read(&mut self, path: &str, reader: &mut impl Reader) -> Result<bool, Unread> {
         self.at(path, 0, reader)
     }
 

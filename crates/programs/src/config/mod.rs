@@ -3,13 +3,13 @@
 mod accounts;
 mod boot;
 mod distribution;
-mod files;
+pub(crate) mod files;
 pub mod given;
-mod includes;
+pub(crate) mod includes;
+mod kernel_number;
 mod limits;
 pub mod mysql;
 mod policy;
-pub mod postgres;
 mod settings;
 mod sysctl_files;
 pub(crate) mod unit;
@@ -22,8 +22,9 @@ use model::{Bytes, Reading};
 
 use host::{Snapshot, Source};
 
+pub use crate::postgres::conf as postgres;
 pub use accounts::{Accounts, Group};
-pub use boot::{Boot, BootPool, Ignored, IgnoredWhy, PoolRequest};
+pub use boot::{Boot, BootPool, DigitsTaken, Ignored, IgnoredWhy, PoolRequest};
 pub use distribution::Distribution;
 pub use given::Given;
 pub use host::shm::Segment;
@@ -35,6 +36,9 @@ pub use vmware::Vmware;
 
 pub(crate) use boot::memparse;
 use files::listed;
+
+/// The kernel that first knew `hugepages=NODE:PAGES`.
+const NODES_SINCE: (u32, u32) = (5, 16);
 
 /// Files and boot parameters. Each is there or says why not.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +69,11 @@ impl Config {
         Self {
             boot: source
                 .line("/proc/cmdline")
-                .map(|line| Boot::parse(&line, sizes.as_deref())),
+                .map(|line| Boot::parse(&line, sizes.as_deref()))
+                .map(|boot| match snapshot.kernel.version() {
+                    Some(version) if version < NODES_SINCE => boot.without_nodes(),
+                    _ => boot,
+                }),
             sysctl: sysctl_files::read(source).into(),
             limits: limits::read(source).into(),
             thp_policy: policy::read(source).into(),

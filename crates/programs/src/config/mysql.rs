@@ -1,6 +1,6 @@
 //! Option files of MySQL and MariaDB: what the groups of the server say, in a file and in those that it includes.
 
-use model::{Cause, Reading, Unread};
+use model::{Bytes, Cause, Reading, Unread};
 
 use super::files::{Line, said};
 use super::includes::{Files, Include, Reader};
@@ -84,7 +84,11 @@ impl Reader for Groups {
             }
             Some(None) => self.bad.push(line.garbled("`[group]`")),
             None if self.are_ours[depth] => match pair(line.text) {
-                Some((name, value)) => self.options.settings.0.push(line.setting(name, value)),
+                Some((name, value)) => {
+                    let setting = line.setting(name, value);
+                    self.bad.extend(refused(&setting));
+                    self.options.settings.0.push(setting);
+                }
                 None => self.bad.push(line.garbled("`name` or `name = value`")),
             },
             None => {}
@@ -108,29 +112,86 @@ fn is_of_the_server(group: &str) -> bool {
     let versioned = ["mysqld", "mariadb", "mariadbd"];
     let is_version =
         |rest: &str| rest.is_empty() || rest.starts_with('-') && rest[1..].starts_with(|c: char| c.is_ascii_digit());
-    ["server", "client-server"].contains(&group)
+    ["server", "client-server", "galera"].contains(&group)
         || versioned
             .iter()
             .any(|name| group.strip_prefix(name).is_some_and(is_version))
 }
 
+/// An option: its name with underscores, and its value without comment and quotes (mysys/my_default.c).
 fn pair(line: &str) -> Option<(String, String)> {
-    let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
+    let line = without_comment(line);
+    let (name, value) = line
+        .split_once('=')
+        .map_or((line, None), |(name, value)| (name, Some(value)));
     let name = name.trim().replace('-', "_").to_ascii_lowercase();
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
-    let value = value.split(" #").next()?.trim().trim_matches(['"', '\'']);
     // An option that the server may not know is written so, lest it refuse to start.
-    let name = name.strip_prefix("loose_").map_or(name.clone(), str::to_owned);
-    let (name, value) = match name.strip_prefix("skip_") {
-        Some(option) => (option.to_owned(), "OFF"),
-        None => (name, value),
+    let name = name.strip_prefix("loose_").unwrap_or(&name);
+    let value = value.map(|value| unquoted(value.trim()));
+    let negated = name.strip_prefix("skip_").or_else(|| name.strip_prefix("disable_"));
+    let (name, value) = match (negated, name.strip_prefix("enable_")) {
+        // `skip-large-pages=0` switches it on.
+        (Some(name), _) if value.is_some_and(|value| !is_on(value)) => (name, "ON"),
+        (Some(name), _) => (name, "OFF"),
+        (None, Some(name)) => (name, value.unwrap_or("ON")),
+        (None, None) => (name, value.unwrap_or("ON")),
     };
-    is_name.then(|| (name, value.to_owned()))
+    is_name.then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// Is a switch on?
+/// A `#` outside of quotes begins a comment.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (None, '#') => return &line[..at],
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    line
+}
+
+/// Quotes around the whole value are no part of it.
+fn unquoted(value: &str) -> &str {
+    let of = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    of('"').or_else(|| of('\'')).unwrap_or(value)
+}
+
+/// Is a switch on? A word that is none of the server's switches it off, with a warning in its log.
 pub fn is_on(value: &str) -> bool {
-    !matches!(value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE")
+    matches!(value.to_ascii_uppercase().as_str(), "ON" | "1" | "TRUE")
+}
+
+/// Why the server does not take a value as a user may mean it.
+fn refused(setting: &Setting) -> Option<Unread> {
+    let is_switch = || matches!(setting.value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE");
+    if setting.name == NAME && !is_on(&setting.value) && !is_switch() {
+        return Some(setting.garbled("ON or OFF, so the server takes it for OFF"));
+    }
+    (SIZES.contains(&&*setting.name) && size(&setting.value).is_none())
+        .then(|| setting.garbled("a size such as 8G: the server does not start with it"))
+}
+
+/// Settings of a size in bytes that decide on pages.
+const SIZES: [&str; 5] = [
+    "innodb_buffer_pool_size",
+    "innodb_buffer_pool_chunk_size",
+    "innodb_log_buffer_size",
+    "key_buffer_size",
+    "aria_pagecache_buffer_size",
+];
+
+/// A size as eval_num_suffix() reads it: digits, and a letter K, M, G, T, P or E. What follows the letter is not looked at, so that `8GB` is 8G.
+pub fn size(text: &str) -> Option<Bytes> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
+        None => 0,
+        Some(letter) => 10 * (1 + "KMGTPE".find(letter)?),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift).map(Bytes)
 }
 
 /// `large-pages` among a server's arguments, or else in its option files, the last of which wins.

@@ -6,7 +6,7 @@ use host::parse;
 
 /// Every setting, in the order in which they are applied: the last one of a name holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings(pub(super) Vec<Setting>);
+pub struct Settings(pub(crate) Vec<Setting>);
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,15 +31,16 @@ impl Settings {
         self.last(name).filter(|line| !is_inside(line))
     }
 
-    /// The setting that holds in the end, as a number.
+    /// The setting that holds in the end, as a number: a value that is none leaves the one before it as it was.
     ///
     /// # Errors
-    /// Garbled if it is none.
+    /// Garbled if none of them is one.
     pub fn number(&self, name: &str) -> Result<Option<(u64, &Setting)>, Unread> {
         let Some(line) = self.last(name) else { return Ok(None) };
-        match line.value.parse() {
-            Ok(number) => Ok(Some((number, line))),
-            Err(_) => Err(line.garbled("a whole number")),
+        let mut lines = self.0.iter().rev().filter(|line| line.name == name);
+        match lines.find_map(|line| Some((line.value.parse().ok()?, line))) {
+            Some(found) => Ok(Some(found)),
+            None => Err(line.garbled("a whole number")),
         }
     }
 

@@ -3,6 +3,7 @@
 use model::Unread;
 
 use super::files::{Line, drop_ins, has_configuration, taken};
+use super::kernel_number;
 use super::{Setting, Settings};
 use host::Source;
 
@@ -39,8 +40,20 @@ fn files(source: &Source) -> Result<Vec<String>, Unread> {
     Ok(files)
 }
 
-/// `name = value`; a `-` before the name lets errors pass; slashes in names are dots.
+/// `name = value`; a `-` before the name lets errors pass; slashes in names are dots. A number is as the kernel takes it, whatever
+/// stands behind it; one that it refuses stays as written.
 pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
     let (name, value) = line.pair()?;
-    Some(line.setting(name.trim_start_matches('-').replace('/', "."), value))
+    let name = name.trim_start_matches('-').trim_start().replace('/', ".");
+    let taken = kernel_number::is_number(&name)
+        .then(|| kernel_number::taken(value).ok())
+        .flatten();
+    let value = taken.map_or_else(|| value.to_owned(), |number| number.to_string());
+    Some(line.setting(name, value))
+}
+
+/// Why the kernel does not take the setting, if it does not.
+pub(super) fn refused(setting: &Setting) -> Option<Unread> {
+    let is_refused = kernel_number::is_number(&setting.name) && kernel_number::taken(&setting.value).is_err();
+    is_refused.then(|| setting.garbled("a number that the kernel takes (digits alone), so the setting stays as it was"))
 }

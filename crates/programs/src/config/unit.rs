@@ -2,7 +2,7 @@
 
 use model::{Reading, Unread};
 
-use super::files::{content, drop_ins, has_configuration, said};
+use super::files::{Line, content, drop_ins, has_configuration, said};
 use crate::Limit;
 use host::Source;
 
@@ -26,15 +26,40 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Takes a setting in, if it is one of those that matter; false if its value does not have its form.
-    pub(super) fn take(&mut self, name: &str, value: &str, place: &str) -> bool {
+    /// Takes a setting of a section in, if it is one of those that matter.
+    ///
+    /// # Errors
+    /// What systemd wants in place of what it ignores.
+    pub(super) fn take(
+        &mut self,
+        section: Option<&str>,
+        name: &str,
+        value: &str,
+        place: &str,
+    ) -> Result<(), &'static str> {
+        let is_ours = matches!(name, "LimitMEMLOCK" | "MemoryTHP");
+        if is_ours && !section.is_some_and(|section| SECTIONS.contains(&section)) {
+            return Err("in a section [Service], so systemd ignores it");
+        }
         match name {
-            "LimitMEMLOCK" => self.memlock = limit(value).map(|limit| (limit, place.to_owned())),
+            "LimitMEMLOCK" => {
+                let wanted = "`infinity`, or bytes with K, M, G, T, P or E behind them, so systemd ignores it";
+                let limit = limit(value).ok_or(wanted)?;
+                self.memlock = Some((limit, place.to_owned()));
+            }
             "MemoryTHP" => self.thp = Some((value.to_owned(), place.to_owned())),
             _ => {}
         }
-        name != "LimitMEMLOCK" || self.memlock.is_some() || value.is_empty()
+        Ok(())
     }
+}
+
+/// Those that have limits (systemd.exec(5)).
+const SECTIONS: [&str; 4] = ["Service", "Socket", "Mount", "Swap"];
+
+/// The name in `[Service]`.
+pub(super) fn section<'a>(line: &Line<'a>) -> Option<&'a str> {
+    line.text.strip_prefix('[')?.strip_suffix(']')
 }
 
 /// The unit of a name and its drop-ins. One without files (made at run time) has no settings.
@@ -50,9 +75,12 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
     };
     for path in files(source, name)? {
         let text = content(source, &path)?.unwrap_or_default();
+        let mut inside = None;
         for line in said(&path, &text, &['#', ';']) {
+            inside = section(&line).or(inside);
             if let Some((key, value)) = line.pair() {
-                unit.take(key, value, &line.place());
+                // What systemd ignores leaves the setting as it was.
+                let _ = unit.take(inside, key, value, &line.place());
             }
         }
     }
@@ -81,11 +109,53 @@ fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
     Ok(files)
 }
 
-/// `infinity`, or a number with an optional unit; `soft:hard` has two.
+/// `infinity`, or a size; `soft:hard` has two, of which the first may not be above the second (rlimit_parse()).
 fn limit(value: &str) -> Option<Limit> {
-    let soft = value.split(':').next().unwrap_or(value);
-    match soft {
+    let one = |text: &str| match text {
         "infinity" => Some(Limit::Unlimited),
-        _ => super::boot::memparse(soft).map(|bytes| Limit::Bytes(bytes.0)),
+        _ => size(text).map(Limit::Bytes),
+    };
+    let (soft, hard) = value.split_once(':').unwrap_or((value, value));
+    let (soft, hard) = (one(soft)?, one(hard)?);
+    (soft <= hard).then_some(soft)
+}
+
+/// systemd's parse_size() with the base 1024: numbers with a fraction, each with one of its letters, ever smaller ones: `1G 512M`.
+fn size(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 8] = [
+        ("E", 60),
+        ("P", 50),
+        ("T", 40),
+        ("G", 30),
+        ("M", 20),
+        ("K", 10),
+        ("B", 0),
+        ("", 0),
+    ];
+    let (mut sum, mut rest, mut from) = (0u64, text.trim(), 0);
+    if rest.is_empty() {
+        return None;
     }
+    while !rest.is_empty() {
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let (number, after) = rest.split_at(end);
+        let after = after.trim_start();
+        let at = UNITS[from..]
+            .iter()
+            .position(|(unit, _)| after.starts_with(unit))
+            .map(|at| at + from)?;
+        let (unit, shift) = UNITS[at];
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let whole: u64 = whole.parse().ok()?;
+        let fraction: f64 = format!("0.{fraction}0").parse().ok()?;
+        let part = whole.checked_mul(1 << shift)?;
+        sum = sum
+            .checked_add(part)?
+            .checked_add((fraction * (1u64 << shift) as f64) as u64)?;
+        rest = after[unit.len()..].trim_start();
+        from = at + 1;
+    }
+    Some(sum)
 }

@@ -78,17 +78,24 @@ impl Innodb {
         }
     }
 
-    /// Memory beside the buffer pool, where it is set or the server is MariaDB: that has 128 MiB for both caches (10.11).
-    fn beside(&self) -> impl Iterator<Item = Beside> {
-        let usual = self.is_mariadb.then_some(Bytes::mib(128));
+    /// Memory beside the buffer pool, where it is set or the server is MariaDB: that has 128 MiB for both caches, and puts their blocks on
+    /// huge pages without what it keeps of each block. The shares are those of 10.11.19, which asks for 106M, 124M and twice 16M.
+    fn beside(&self) -> Vec<Beside> {
+        let cache = |set: Option<Bytes>, share: u64| match self.is_mariadb {
+            true => Some(Bytes(
+                (u128::from(set.unwrap_or(Bytes::mib(128)).0) * u128::from(share) / 10_000) as u64,
+            )),
+            false => set,
+        };
         let log_buffers = self.is_mariadb.then_some(self.log_buffer);
         let all = [
-            ("key_buffer", "key_buffer_size", 1, self.key_buffer.or(usual)),
-            ("aria_cache", "aria_pagecache_buffer_size", 1, self.aria.or(usual)),
+            ("key_buffer", "key_buffer_size", 1, cache(self.key_buffer, 8183)),
+            ("aria_cache", "aria_pagecache_buffer_size", 1, cache(self.aria, 9570)),
             ("log_buffers", "innodb_log_buffer_size", 2, log_buffers),
         ];
         all.into_iter()
             .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
+            .collect()
     }
 
     /// From what the server's files set, names with underscores: values are bytes, or have K, M, G or T. What cannot be read is as if
@@ -112,7 +119,7 @@ impl Innodb {
     }
 
     fn take(&mut self, name: &str, value: &str) {
-        let size = || value.parse().map(Bytes).ok().or_else(|| value.parse().ok());
+        let size = || crate::config::mysql::size(value);
         match name {
             POOL => self.pool = size().unwrap_or(self.pool),
             "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
@@ -138,11 +145,60 @@ fn written(name: &str) -> String {
     name.trim().replace('-', "_")
 }
 
-/// `size innodb`: each chunk of the buffer pool with its bookkeeping is a mapping of its own.
+/// `size innodb`: MySQL maps each chunk of the buffer pool with its bookkeeping, MariaDB the whole pool.
 ///
 /// # Errors
 /// When the page is none, or a chunk is no multiple of 1 MiB.
 pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
+    let (sizing, pool) = match settings.is_mariadb {
+        true => mariadb_pool(settings, page)?,
+        false => mysql_pool(settings, page)?,
+    };
+    let (mut sizing, mut sum, mut pages) = (sizing, pool.0, pool.1);
+    for (name, setting, times, bytes) in settings.beside() {
+        // What is smaller than a page is not asked for from the pool.
+        let own = match bytes < page && settings.is_mariadb {
+            true => 0,
+            false => pages_for(bytes, page)?.saturating_mul(times),
+        };
+        let how = format!("{times} x {} of {setting}, / {} rounded up", bytes, page.exact());
+        sizing = sizing.step(name, how, own, "pages");
+        sum += &format!(" + {own}");
+        pages = pages.saturating_add(own);
+    }
+    let sizing = sizing.step("pages", sum, pages, "pages");
+    Ok(match settings.is_mariadb {
+        true => sizing.trap(
+            "large-pages in [mariadbd] falls back memory by memory: `Couldn't allocate ... bytes (Large/HugeTLB memory page size ...); errno 12`; \
+             too few pages for the whole buffer pool leave all of it on base pages",
+        ),
+        false => sizing
+            .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
+            .trap("shmget(SHM_HUGETLB): the mysql user needs the group of vm.hugetlb_shm_group")
+            .trap("key_buffer_size and the query cache come from the pool too where they are large"),
+    })
+}
+
+/// How the pages of the buffer pool are worked out, and how many they are.
+type Pool = (Sizing, (String, u64));
+
+/// MariaDB rounds the pool up to what grows at once, and maps it as a whole (10.11.12 and later).
+fn mariadb_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
+    const EXTENT: u64 = 8 << 20;
+    let asked = settings.pool;
+    let pool = Bytes(asked.0.div_ceil(EXTENT).saturating_mul(EXTENT));
+    let pages = pages_for(pool, page)?;
+    let about = format!("pages of {} for MariaDB with a buffer pool of {asked}", page.exact());
+    let sizing = Sizing::new(
+        about,
+        "mappings of MariaDB 10.11.19 as strace shows them, and HugePages_Total",
+    )
+    .step("buffer_pool", format!("{asked} rounded up to 8M"), pool, "B")
+    .rounded_up("pool_pages", pool, page, pages);
+    Ok((sizing, (pages.to_string(), pages)))
+}
+
+fn mysql_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     let (asked, chunk) = (settings.pool, settings.chunk);
     let instances = settings.instances.unwrap_or(if asked >= Bytes::gib(1) { 8 } else { 1 });
     check_innodb(chunk, instances)?;
@@ -153,7 +209,7 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
     let each = pages_for(with_blocks, page)?;
     let source = "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248";
     let about = format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact());
-    let mut sizing = Sizing::new(about, source)
+    let sizing = Sizing::new(about, source)
         .step(
             "buffer_pool",
             format!("{asked} rounded up to {} x {instances}", chunk.exact()),
@@ -168,21 +224,7 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
             "B",
         )
         .rounded_up("chunk_pages", with_blocks, page, each);
-    let mut pages = chunks.saturating_mul(each);
-    let mut sum = format!("{chunks} x {each}");
-    for (name, setting, times, bytes) in settings.beside() {
-        let own = pages_for(bytes, page)?.saturating_mul(times);
-        let how = format!("{times} x {setting} = {}, / {} rounded up", bytes.exact(), page.exact());
-        sizing = sizing.step(name, how, own, "pages");
-        sum += &format!(" + {own}");
-        pages = pages.saturating_add(own);
-    }
-    Ok(sizing
-        .step("pages", sum, pages, "pages")
-        .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
-        .trap("shmget(SHM_HUGETLB): the mysql user needs the group of vm.hugetlb_shm_group")
-        .trap("key_buffer_size and the query cache come from the pool too where they are large")
-        .trap("MariaDB takes 128M each for MyISAM and for Aria, if nothing else is set"))
+    Ok((sizing, (format!("{chunks} x {each}"), chunks.saturating_mul(each))))
 }
 
 fn check_innodb(chunk: Bytes, instances: u64) -> Result<(), SizeError> {
@@ -284,27 +326,49 @@ mod tests {
     }
 
     #[test]
-    fn mariadb_takes_pages_for_its_other_caches_too() {
-        let pages = |settings: &Innodb| {
-            let sizing = innodb(settings, Bytes::mib(2)).expect("a size");
+    fn mariadb_takes_the_pages_that_it_asks_the_kernel_for() {
+        let pages = |set: &[(&str, &str)]| {
+            let settings = Innodb::of(set.iter().copied());
+            let sizing = innodb(
+                &Innodb {
+                    is_mariadb: true,
+                    ..settings
+                },
+                Bytes::mib(2),
+            )
+            .expect("a size");
             sizing.whole("pages")
         };
-        let of_mariadb = |settings| Innodb {
-            is_mariadb: true,
-            ..settings
-        };
-        let plain = Innodb::new(Bytes::mib(128));
-        assert_eq!(
-            (pages(&plain), pages(&of_mariadb(plain))),
-            (Some(66), Some(66 + 64 + 64 + 16))
-        );
-        let set = Innodb::of([
+        // Mappings of 10.11.19 under strace: 106M + 124M + 1G + 2 x 16M, and HugePages_Total of 643.
+        assert_eq!(pages(&[("innodb_buffer_pool_size", "1G")]), Some(643));
+        // 838M + 980M + 1000M + 2 x 64M.
+        let large = [
+            ("innodb_buffer_pool_size", "1000M"),
+            ("key_buffer_size", "1G"),
+            ("aria_pagecache_buffer_size", "1G"),
+            ("innodb_log_buffer_size", "64M"),
+        ];
+        assert_eq!(pages(&large), Some(419 + 490 + 500 + 64));
+        // 210M + 246M + 104M.
+        let odd = [
+            ("innodb_buffer_pool_size", "100M"),
+            ("key_buffer_size", "256M"),
+            ("aria_pagecache_buffer_size", "256M"),
+        ];
+        assert_eq!(pages(&odd), Some(105 + 123 + 52 + 16));
+        let small = [
+            ("innodb_buffer_pool_size", "128M"),
             ("key_buffer_size", "16K"),
             ("aria_pagecache_buffer_size", "1M"),
-            ("innodb_log_buffer_size", "64M"),
-        ]);
-        assert_eq!(pages(&set), Some(66 + 1 + 1), "what is set counts for each server");
-        assert_eq!(pages(&of_mariadb(set)), Some(66 + 1 + 1 + 64));
+        ];
+        assert_eq!(
+            pages(&small),
+            Some(64 + 16),
+            "what is below a page comes from elsewhere"
+        );
+        let set = Innodb::of([("innodb_buffer_pool_size", "128M"), ("key_buffer_size", "16K")]);
+        let of_mysql = innodb(&set, Bytes::mib(2)).expect("a size");
+        assert_eq!(of_mysql.whole("pages"), Some(66 + 1));
     }
 
     #[test]

@@ -3,6 +3,6 @@
 pub mod database;
 pub mod jvm;
 pub mod machine;
-pub mod postgres;
 
+pub use crate::postgres::need as postgres;
 pub use model::sizing::{SizeError, Sizing};

@@ -1,11 +1,13 @@
 //! Files of `name = value` lines: postgresql.conf and my.cnf.
 
-use model::{Bytes, Unread};
+use model::{Bytes, Cause, Unread};
 
-use crate::config::files::{Line, said};
+use crate::config::files::said;
+use crate::config::includes::Reader;
 use crate::config::mysql::{self, Options};
-use crate::config::{Setting, Settings, memparse, postgres};
-use host::parse::amount;
+use crate::config::{Setting, Settings};
+use crate::postgres::conf::Lines;
+use crate::postgres::need::Postgres;
 
 /// A server by its configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct Server {
     pub path: String,
     /// What it says, the last one of a name holds.
     pub settings: Settings,
+    /// Has it a group that MariaDB alone reads?
+    pub is_mariadb: bool,
 }
 
 impl Server {
@@ -21,30 +25,17 @@ impl Server {
         Self {
             path: path.to_owned(),
             settings: Settings(settings),
+            is_mariadb: false,
         }
     }
-    /// A size of PostgreSQL: `1GB`, `512 MB`, or a number of `blocks` (config-setting: memory units are kB, MB, GB, TB).
+    /// What decides PostgreSQL's pages.
     ///
     /// # Errors
-    /// Garbled if it is none.
-    pub fn postgres_bytes(&self, name: &str, block: Bytes) -> Result<Option<Bytes>, Unread> {
-        let Some(line) = self.settings.last(name) else {
-            return Ok(None);
-        };
-        let digits = line.value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = match &line.value[digits.len()..] {
-            "" => Some(block.0),
-            "B" => Some(1),
-            "kB" => Some(1 << 10),
-            "MB" => Some(1 << 20),
-            "GB" => Some(1 << 30),
-            "TB" => Some(1 << 40),
-            _ => None,
-        };
-        let bytes = amount(digits.trim())
-            .zip(unit)
-            .map(|(number, unit)| Bytes((number * unit as f64) as u64));
-        bytes.map(Some).ok_or_else(|| line.garbled("a size such as 8GB"))
+    /// If it does not start with one of these values.
+    pub fn postgres(&self) -> Result<Postgres, Unread> {
+        let set = self.settings.iter();
+        let settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]));
+        settings.map_err(|why| Unread::new(Cause::Garbled, &self.path, why.to_string()))
     }
 
     /// A size of MySQL: `8G`, `134217728`.
@@ -53,7 +44,7 @@ impl Server {
     /// Garbled if it is none.
     pub fn mysql_bytes(&self, name: &str) -> Result<Option<Bytes>, Unread> {
         let line = self.settings.last(name);
-        let bytes = |line: &Setting| memparse(&line.value).ok_or_else(|| line.garbled("a size such as 8G"));
+        let bytes = |line: &Setting| mysql::size(&line.value).ok_or_else(|| line.garbled("a size such as 8G"));
         line.map(bytes).transpose()
     }
 
@@ -63,19 +54,21 @@ impl Server {
     }
 }
 
-/// postgresql.conf: `name = value` or `name value`, quotes and `# comments` taken off, names in small letters.
+/// postgresql.conf as the server's scanner takes it.
 pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
-    let setting = |line: Line<'_>| {
-        let found = postgres::pair(line.text);
-        if found.is_none() {
-            bad.push(line.garbled("`name = value`"));
-        }
-        found.map(|(name, value)| line.setting(name, value))
-    };
-    Server::new(path, said(path, text, &['#']).filter_map(setting).collect())
+    let mut lines = Lines::default();
+    for line in said(path, text, Lines::COMMENT) {
+        lines.line(0, line);
+    }
+    bad.append(&mut lines.refused);
+    Server::new(path, lines.settings)
 }
 
 /// my.cnf: what the server's groups say.
 pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
-    Server::new(path, Options::parse(path, text, bad).settings.0)
+    let options = Options::parse(path, text, bad);
+    Server {
+        is_mariadb: options.names_mariadb || path.contains("mariadb"),
+        ..Server::new(path, options.settings.0)
+    }
 }

@@ -1,12 +1,12 @@
 //! The kernel's command line: alone, as /proc/cmdline shows it, or in the defaults of GRUB.
 
-use model::Unread;
+use model::{Cause, Unread};
 
 use super::garbled::empty;
 use crate::config::Boot;
 use crate::config::files::{Line, said};
 
-/// In /etc/default/grub; what both say is joined.
+/// In /etc/default/grub, in the order in which they come to the kernel.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 
 /// A boot command line.
@@ -20,29 +20,63 @@ pub struct BootLine {
     pub boot: Boot,
 }
 
-pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
-    let mut lines: Vec<(Line<'_>, &str)> = said(path, text, &['#']).map(|line| (line, line.text)).collect();
-    let in_grub: Vec<_> = lines
-        .iter()
-        .filter_map(|(line, _)| Some((*line, grub(line)?)))
-        .collect();
-    if !in_grub.is_empty() {
-        lines = in_grub;
-    }
-    let Some((first, _)) = lines.first() else {
+pub(super) fn boot_line(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<BootLine, Unread> {
+    let lines: Vec<Line<'_>> = said(path, text, &['#']).collect();
+    let Some(first) = lines.first() else {
         return Err(empty(path, "it holds no kernel command line"));
     };
-    let words: Vec<&str> = lines.iter().map(|(_, words)| *words).collect();
-    let words = words.join(" ");
+    let (place, words) = match in_grub(&lines) {
+        Some(found) => found,
+        None => {
+            let words: Vec<&str> = lines.iter().map(|line| line.text).collect();
+            (*first, words.join(" "))
+        }
+    };
+    let boot = Boot::parse(&words, Some(&Boot::SIZES));
+    bad.extend(boot.digits.iter().map(|taken| {
+        let why = format!(
+            "`{}` is a count of pages, and the kernel takes its digits alone: {}",
+            taken.parameter, taken.pages
+        );
+        Unread::new(Cause::Garbled, place.place(), why)
+    }));
     Ok(BootLine {
-        place: first.place(),
-        boot: Boot::parse(&words, Some(&Boot::SIZES)),
+        place: place.place(),
+        boot,
         words,
     })
 }
 
-/// `GRUB_CMDLINE_LINUX="quiet hugepages=4"`.
-fn grub<'a>(line: &Line<'a>) -> Option<&'a str> {
-    let (name, value) = line.pair()?;
-    GRUB.contains(&name).then(|| value.trim_matches(['"', '\'']))
+/// What GRUB's scripts hand to the kernel: both variables, each as the shell that reads the file leaves it.
+fn in_grub<'a>(lines: &[Line<'a>]) -> Option<(Line<'a>, String)> {
+    let mut values = GRUB.map(|_| String::new());
+    let mut first = None;
+    for line in lines {
+        let Some((at, adds, value)) = assignment(line.text) else {
+            continue;
+        };
+        let value = GRUB.iter().zip(&values).rev().fold(value, |value, (name, known)| {
+            value
+                .replace(&format!("${{{name}}}"), known)
+                .replace(&format!("${name}"), known)
+        });
+        values[at] = if adds { format!("{}{value}", values[at]) } else { value };
+        first.get_or_insert(*line);
+    }
+    first.map(|line| (line, values.join(" ")))
+}
+
+/// `export GRUB_CMDLINE_LINUX="quiet hugepages=4" # why`, or `+=`: the variable, whether it is added to, and the value without quotes.
+fn assignment(text: &str) -> Option<(usize, bool, String)> {
+    let text = text.strip_prefix("export ").unwrap_or(text).trim_start();
+    let (name, value) = text.split_once('=')?;
+    let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+    let at = GRUB.iter().position(|known| *known == name)?;
+    let unclosed = || vec![value.trim_matches(['"', '\'']).to_owned()];
+    let words = if value.starts_with([' ', '\t']) {
+        Vec::new()
+    } else {
+        shlex::split(value).unwrap_or_else(unclosed)
+    };
+    Some((at, adds, words.into_iter().next().unwrap_or_default()))
 }

@@ -114,7 +114,10 @@ impl Given {
     fn sysctl(&mut self, path: &str, text: &str) {
         for line in said(path, text, &['#', ';']) {
             match sysctl_files::setting(&line) {
-                Some(setting) => self.sysctl.0.push(setting),
+                Some(setting) => {
+                    self.garbled.extend(sysctl_files::refused(&setting));
+                    self.sysctl.0.push(setting);
+                }
                 // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
                 None if line.text.starts_with('-') => {}
                 None => self.garbled.push(line.garbled("`name = value`")),
@@ -133,7 +136,7 @@ impl Given {
     }
 
     fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
-        let line = kernel::boot_line(path, text)?;
+        let line = kernel::boot_line(path, text, &mut self.garbled)?;
         let policy = line.boot.thp.as_deref();
         let policy = policy.map(|value| PolicyLine::new(&line.place, value));
         self.policies.extend(policy);

@@ -3,7 +3,7 @@
 use model::Unread;
 
 use crate::config::files::said;
-use crate::config::{Setting, Unit};
+use crate::config::{Setting, Unit, unit};
 
 /// One service: settings of its files, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,29 +45,37 @@ impl Service {
             path.clone_into(&mut self.path);
         }
         let mut continued = false;
+        let mut inside = None;
         for line in said(path, text, &['#', ';']) {
             let rest_of_another = std::mem::replace(&mut continued, line.text.ends_with('\\'));
-            if rest_of_another || line.text.starts_with('[') {
+            if rest_of_another {
+                continue;
+            }
+            if let Some(section) = unit::section(&line) {
+                inside = Some(section);
                 continue;
             }
             match line.pair().map(|(name, value)| line.setting(name, value)) {
-                Some(setting) if self.set(&setting) => {}
-                Some(setting) => bad.push(setting.garbled("a limit in bytes or `infinity`")),
+                Some(setting) => {
+                    if let Err(wanted) = self.set(inside, &setting) {
+                        bad.push(setting.garbled(wanted));
+                    }
+                }
                 None => bad.push(line.garbled("`[Section]` or `Name=value`")),
             }
         }
     }
 
-    /// False if the value does not have its form.
-    fn set(&mut self, setting: &Setting) -> bool {
+    /// What systemd wants in place of what it ignores is the error.
+    fn set(&mut self, section: Option<&str>, setting: &Setting) -> Result<(), &'static str> {
         match setting.name.as_str() {
             "User" => self.user = Some(setting.clone()).filter(|user| !user.value.is_empty()),
             // An empty value takes back what was set before.
             "Environment" if setting.value.is_empty() => self.environment.clear(),
             "Environment" => self.environment.extend(variables(setting)),
-            name => return self.unit.take(name, &setting.value, &setting.place),
+            name => return self.unit.take(section, name, &setting.value, &setting.place),
         }
-        true
+        Ok(())
     }
 }
 

@@ -2,9 +2,10 @@
 
 use model::Unread;
 
-use super::files::Line;
-use super::includes::{Files, Include, Reader};
-use super::{Setting, Settings};
+use super::value;
+use crate::config::files::Line;
+use crate::config::includes::{Files, Include, Reader};
+use crate::config::{Setting, Settings};
 use host::Source;
 
 /// What a configuration file says with all that it includes.
@@ -14,6 +15,8 @@ pub struct Configuration {
     pub settings: Settings,
     /// The files, in their order; empty if there is none.
     pub files: Vec<String>,
+    /// Lines and values with which the server does not start.
+    pub refused: Vec<Unread>,
 }
 
 impl Configuration {
@@ -22,16 +25,22 @@ impl Configuration {
     /// # Errors
     /// If one of its files may not be read.
     pub fn read(source: &Source, root: &str, file: &str) -> Result<Self, Unread> {
-        let (mut files, mut lines) = (Files::below(source, root), Lines(Vec::new()));
+        let (mut files, mut lines) = (Files::below(source, root), Lines::default());
         files.read(file, &mut lines)?;
         Ok(Self {
-            settings: Settings(lines.0),
+            settings: Settings(lines.settings),
             files: files.read,
+            refused: lines.refused,
         })
     }
 }
 
-struct Lines(Vec<Setting>);
+/// The lines of one server, one by one.
+#[derive(Default)]
+pub(crate) struct Lines {
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) refused: Vec<Unread>,
+}
 
 impl Reader for Lines {
     const COMMENT: &'static [char] = &['#'];
@@ -39,36 +48,31 @@ impl Reader for Lines {
     fn begin(&mut self, _: usize) {}
 
     fn line(&mut self, _: usize, line: Line<'_>) -> Option<Include> {
-        let (name, value) = pair(line.text)?;
+        let Ok((name, value)) = value::line(line.text) else {
+            let wanted = "`name = value`, with a value of several words in quotes: the server does not start with it";
+            self.refused.push(line.garbled(wanted));
+            return None;
+        };
         match name.as_str() {
             "include" | "include_if_exists" => Some(Include::File(value)),
             "include_dir" => Some(Include::Directory(value, ".conf")),
             _ => {
-                self.0.push(line.setting(name, value));
+                let setting = line.setting(name, value);
+                if let Err(wanted) = value::value(&setting.name, &setting.value) {
+                    self.refused.push(setting.garbled(wanted));
+                }
+                self.settings.push(setting);
                 None
             }
         }
     }
 }
 
-/// `name = value` or `name value`, quotes and `# comments` taken off, the name in small letters.
-pub(super) fn pair(line: &str) -> Option<(String, String)> {
-    let end = line.find(|c: char| c == '=' || c.is_whitespace())?;
-    let (name, rest) = line.split_at(end);
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let value = match rest.strip_prefix('\'') {
-        // A quote in a value is written twice.
-        Some(quoted) => quoted.replace("''", "\u{0}").split('\'').next()?.replace('\u{0}', "'"),
-        None => rest.split('#').next()?.trim().to_owned(),
-    };
-    (!name.is_empty() && !value.is_empty()).then(|| (name.to_ascii_lowercase(), value))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Configuration;
     use host::{Source, Tree};
+
+    use super::Configuration;
 
     #[test]
     fn what_is_included_holds_where_it_stands() {
@@ -77,7 +81,7 @@ mod tests {
                 "/etc/pg/postgresql.conf",
                 "Shared_Buffers = 1GB\nhuge_pages = on\ninclude_dir = 'conf.d' # Debian\nwork_mem 4MB\ninclude_if_exists '/none'\n",
             )
-            .file("/etc/pg/conf.d/b.conf", "huge_pages off\ninclude ../more.conf\n")
+            .file("/etc/pg/conf.d/b.conf", "huge_pages off\ninclude '../more.conf'\n")
             .file("/etc/pg/conf.d/a.conf", "huge_pages = try\nwork_mem = 1MB\n")
             .file("/etc/pg/conf.d/.b.conf", "huge_pages = hidden\n")
             .file("/etc/pg/conf.d/c.txt", "huge_pages = other\n")

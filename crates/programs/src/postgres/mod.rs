@@ -1,0 +1,194 @@
+//! PostgreSQL: its files, its arguments, `huge_pages`, and what it needs.
+
+pub mod conf;
+pub mod need;
+pub mod value;
+
+use model::{Cause, Reading, Unread};
+
+use super::{Kind, Program, Setting};
+use conf::Configuration;
+use host::Source;
+pub use value::HugePages;
+
+const NAME: &str = "huge_pages";
+
+/// Where a running server takes connections, by its own account (`postmaster.pid` in its data directory).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listens {
+    /// TCP port, which is part of the socket's name, too.
+    pub port: u16,
+    /// The directory of its socket; `None` without one.
+    pub socket: Option<String>,
+}
+
+pub(super) fn listens(source: &Source, program: &Program, directory: &str) -> Option<Listens> {
+    let text = source.text(&format!("/proc/{}/root{directory}/postmaster.pid", program.pid()));
+    let lines: Vec<&str> = text.known()?.lines().collect();
+    Some(Listens {
+        port: lines.get(3)?.trim().parse().ok()?,
+        socket: lines
+            .get(4)
+            .map(|path| path.trim().to_owned())
+            .filter(|path| path.starts_with('/')),
+    })
+}
+
+/// The setting, if it is written anywhere: in the arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that
+/// says it. Its value is one of the documentation's words, whichever of its other names is written there.
+pub(super) fn huge_pages(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<Option<Setting>> {
+    if kind != Some(Kind::Postgres) {
+        return Reading::Known(None);
+    }
+    let arguments = program.arguments.as_ref();
+    let setting = arguments.and_then(|arguments| match argument(arguments, NAME) {
+        Some(value) => Ok(Some(Setting {
+            value,
+            place: program.file("cmdline"),
+        })),
+        None => in_files(source, program, &files(arguments)),
+    });
+    setting.map(|setting| {
+        setting.map(|Setting { value, place }| Setting {
+            value: HugePages::of(&value).map_or(value, |known| known.word().to_owned()),
+            place,
+        })
+    })
+}
+
+/// What the arguments of a server set, in their order: `-c name=value`, `-cname=value`, `--name=value`, `-B buffers`, `-N connections`.
+pub fn settings_of(arguments: &[String]) -> Vec<(String, String)> {
+    let mut set = Vec::new();
+    let mut words = arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        let pair = if let Some(long) = word.strip_prefix("--") {
+            Some(long.to_owned())
+        } else if word == "-c" || word == "-B" || word == "-N" {
+            words.next().map(|value| format!("{}{value}", short(word)))
+        } else if let Some((option, value)) = word.split_at_checked(2).filter(|(option, _)| SHORT.contains(option)) {
+            Some(format!("{}{value}", short(option)))
+        } else {
+            None
+        };
+        let pair = pair.and_then(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            Some((name.replace('-', "_").to_ascii_lowercase(), value.to_owned()))
+        });
+        set.extend(pair);
+    }
+    set
+}
+
+const SHORT: [&str; 3] = ["-c", "-B", "-N"];
+
+fn short(option: &str) -> &'static str {
+    match option {
+        "-B" => "shared_buffers=",
+        "-N" => "max_connections=",
+        _ => "",
+    }
+}
+
+/// The last one of a name holds.
+fn argument(arguments: &[String], name: &str) -> Option<String> {
+    let set = settings_of(arguments).into_iter().rev();
+    set.into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+/// The files that may hold a setting, the strongest first.
+pub(crate) fn files(arguments: &[String]) -> Vec<String> {
+    let after = arguments
+        .iter()
+        .skip_while(|argument| *argument != "-D")
+        .nth(1)
+        .cloned();
+    let joined = || {
+        arguments
+            .iter()
+            .find_map(|argument| argument.strip_prefix("-D").filter(|path| !path.is_empty()))
+    };
+    let data = after.or_else(|| joined().map(str::to_owned));
+    let config = argument(arguments, "config_file");
+    let in_data = |file: &str| data.as_ref().map(|data| format!("{data}/{file}"));
+    [
+        in_data("postgresql.auto.conf"),
+        config.or_else(|| in_data("postgresql.conf")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The file that ALTER SYSTEM writes and the server reads last: in `data_directory`, if the configuration file with this text sets it,
+/// and else beside that file.
+pub fn auto_conf(file: &str, text: &str) -> String {
+    let named = text.lines().rev().find_map(|line| match value::line(line) {
+        Ok((name, value)) if name == "data_directory" => Some(value),
+        _ => None,
+    });
+    let beside = || file.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+    let directory = named.filter(|path| path.starts_with('/')).unwrap_or_else(beside);
+    format!("{directory}/postgresql.auto.conf")
+}
+
+fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Option<Setting>, Unread> {
+    let mut denied = None;
+    for path in files {
+        match Configuration::read(source, &program.file("root"), path) {
+            Ok(read) => {
+                if let Some(last) = read.settings.last(NAME) {
+                    return Ok(Some(Setting {
+                        value: last.value.clone(),
+                        place: last.place.clone(),
+                    }));
+                }
+            }
+            Err(why) if why.unread == Cause::Denied => denied = Some(why),
+            Err(_) => {}
+        }
+    }
+    denied.map_or(Ok(None), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{auto_conf, files, settings_of};
+
+    #[test]
+    fn arguments_are_taken_as_getopt_takes_them_and_the_last_one_holds() {
+        let words = [
+            "postgres",
+            "-D",
+            "/data",
+            "-c",
+            "huge_pages=try",
+            "-cMax-Connections=7",
+            "--huge-pages=off",
+            "-B",
+            "64",
+            "-N5",
+            "-i",
+            "-c",
+        ];
+        let words = words.map(str::to_owned);
+        let set = settings_of(&words);
+        let set: Vec<(&str, &str)> = set
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            set,
+            [
+                ("huge_pages", "try"),
+                ("max_connections", "7"),
+                ("huge_pages", "off"),
+                ("shared_buffers", "64"),
+                ("max_connections", "5")
+            ]
+        );
+        assert_eq!(super::argument(&words, "huge_pages").as_deref(), Some("off"));
+        assert_eq!(files(&words), ["/data/postgresql.auto.conf", "/data/postgresql.conf"]);
+        let named = auto_conf("/etc/pg/postgresql.conf", "data_directory='/var/lib/pg' # Debian\n");
+        assert_eq!(named, "/var/lib/pg/postgresql.auto.conf");
+    }
+}

@@ -1,0 +1,8 @@
+//! Each reader against the program whose files it reads.
+
+mod against {
+    mod boot;
+    mod mariadb;
+    mod postgres;
+    mod units;
+}
