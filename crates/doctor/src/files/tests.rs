@@ -206,17 +206,12 @@ fn databases_share_one_pool_in_turn() {
     unjudged("F01", &[postgres("shared_buffers = much\n"), POOL], "postgresql.conf:1");
     for word in ["ON", "On", "true", "'yes'", "1"] {
         let conf = format!("huge_pages = {word}\nshared_buffers = 2GB\n");
-        found("F02", &[postgres(&conf), POOL]);
-        clear("F01", &[postgres(&conf), POOL]);
+        found("F02", &[("postgresql.conf", &conf), POOL]);
+        clear("F01", &[("postgresql.conf", &conf), POOL]);
     }
     for word in ["OFF", "no", "False", "0"] {
-        clear(
-            "F01",
-            &[
-                postgres(&format!("huge_pages = {word}\nshared_buffers = 8GB\n")),
-                NO_POOL,
-            ],
-        );
+        let conf = format!("huge_pages = {word}\nshared_buffers = 8GB\n");
+        clear("F01", &[("postgresql.conf", &conf), NO_POOL]);
     }
     let needs = found("F02", &[postgres("huge_pages = on\nshared_buffers = 8GB\n"), NO_POOL]).consequence;
     assert!(needs.contains("needs at least 4200 pages of 2M"), "{needs}");
