@@ -66,7 +66,7 @@ impl ConfError {
     }
 }
 
-/// Sizes of structures of PostgreSQL 15 on 64 bits. What they do not account for is fitted to what 15.20 says of itself over 50
+/// Sizes of structures of PostgreSQL 15 on 64 bits. What they do not account for is fitted to what 15.20 says of itself over 45
 /// configurations (see the tests).
 const BUFFER: u64 = 8192;
 /// Beside a buffer: its descriptor, condition variable and slot of a checkpoint's order.
@@ -230,12 +230,12 @@ impl Postgres {
             "{processes} processes, {} of each for its current statement",
             self.activity
         );
-        let of = |each: u64| format!("{each} x {processes}, each with twice as many holders, and a tenth");
+        let of = |each: u64| format!("{each} x {processes}, two holders each, and a tenth");
         [
             ("shared_buffers", "shared_buffers".to_owned(), self.shared_buffers.0),
             (
                 "descriptors",
-                format!("{buffers} buffers: descriptors, requests to the checkpointer, hash table"),
+                format!("{buffers} buffers: descriptors, requests, hash table"),
                 beside,
             ),
             (
