@@ -164,7 +164,16 @@ fn own_arms(request: &Request) -> Result<BTreeMap<String, Custom>, Error> {
     let text = Input::Arms
         .text(file)
         .map_err(|error| Error::asked(named(), error.to_string()))?;
-    toml::from_str(&text).map_err(|error| Error::asked(named(), error.to_string()))
+    toml::from_str(&text).map_err(|error| Error::asked(named(), on_one_line(&text, &error)))
+}
+
+/// A mistake in TOML with its line, without the picture of several lines that a terminal message has no room for.
+fn on_one_line(text: &str, error: &toml::de::Error) -> String {
+    let line = error
+        .span()
+        .map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
+    let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+    format!("{line}{}", error.message().replace('\n', ", "))
 }
 
 /// For the fuzz target: arms are read or refused, and so are the words in them.

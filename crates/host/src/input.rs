@@ -1,7 +1,7 @@
 //! Files that are named on the command line: one bounded reader for all of them, which opens no device and waits for no lease.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -140,6 +140,19 @@ impl Input {
     /// See [`InputError`].
     pub fn text(self, path: &Path) -> Result<String, InputError> {
         parse::utf8(self.read(path)?).map_err(InputError::NotText)
+    }
+
+    /// The text of a regular file that is open, from its beginning.
+    ///
+    /// # Errors
+    /// See [`InputError`].
+    pub fn text_of(self, mut file: &File) -> Result<String, InputError> {
+        file.rewind()?;
+        self.check(file.metadata()?.len())?;
+        let mut bytes = Vec::new();
+        file.take(self.most().0 + 1).read_to_end(&mut bytes)?;
+        self.check(bytes.len() as u64)?;
+        parse::utf8(bytes).map_err(InputError::NotText)
     }
 
     fn read_within(self, path: &Path, timeout: Duration) -> Result<Vec<u8>, InputError> {

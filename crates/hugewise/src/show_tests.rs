@@ -178,6 +178,7 @@ fn a_plan_with_characters_that_a_terminal_hides_becomes_no_script() {
                 source: String::new(),
             }],
             notes: vec![text.to_owned()],
+            needs: Vec::new(),
         })
     };
     let look = Look {

@@ -71,12 +71,12 @@ pub struct Ui {
 
 impl Ui {
     /// Opens the output file, if one was asked for, before any work is done.
-    pub fn open(global: &Global) -> anyhow::Result<Self> {
+    pub fn open(global: &Global, access: Access) -> anyhow::Result<Self> {
         if global.no_color {
             ColorChoice::Never.write_global();
         }
         let open = |path: &PathBuf| {
-            let target = Target::open(path, Access::Usual);
+            let target = Target::open(path, access);
             target
                 .map(|target| (path.clone(), target))
                 .with_context(|| format!("--output {}: the file cannot be written", path.display()))
@@ -156,7 +156,7 @@ impl Ui {
 
     /// Says something about the result that its reader must know.
     pub fn warning(&self, warning: &Warning) {
-        complain(&format!("warning: {}: {}", warning.code, printable(&warning.text)));
+        complain(&printable(&format!("warning: {}: {}", warning.code, warning.text)));
     }
 
     /// Says something in passing.

@@ -174,7 +174,7 @@ fn what_cannot_be_compared_is_named_with_what_to_do() {
         &["--root", text(&root), "ps", "--name", "postgres"],
     );
     let old = edited(&ps, "old.json", |result| result["schema"] = "hugewise/ps/1".into());
-    let plan = edited(&ps, "plan.json", |result| result["schema"] = "hugewise/plan/2".into());
+    let plan = edited(&ps, "plan.json", |result| result["schema"] = "hugewise/plan/3".into());
     let broken = edited(&ps, "broken.json", |result| result["data"] = json!({}));
     let garbage = folder.path().join("garbage");
     std::fs::write(&garbage, "neither\n").expect("written");

@@ -1,10 +1,13 @@
 //! The shape of a plan: changes in the order of their application, each with what was, what shall be, why, and the risk.
 
 mod check;
+mod condense;
 mod content;
+mod edit;
 mod error;
 mod hugetlbfs;
 mod settings;
+mod sha256;
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +20,11 @@ use serde::{Deserialize, Serialize};
 use crate::{Bytes, Reading};
 
 pub use content::mount_unit;
+pub use edit::{Edit, Hunk, Sum};
 pub use error::PlanError;
 
 /// The schema of a plan in its [`Envelope`](crate::Envelope).
-pub const SCHEMA: &str = "hugewise/plan/2";
+pub const SCHEMA: &str = "hugewise/plan/3";
 
 /// What to change so that goals are reached. A plan that was read from a file is checked: see [`Plan::from_json`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +36,23 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// What to know about the whole: arithmetic, traps, what is as wanted already.
     pub notes: Vec<String>,
+    /// The pool pages that the goals take, so that a later plan adds to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<PoolNeed>,
+}
+
+/// Pages of a pool that one goal of a plan takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoolNeed {
+    /// The goal.
+    pub goal: String,
+    /// Page size.
+    pub page: Bytes,
+    /// On this node; without, on all alike.
+    pub node: Option<u32>,
+    /// How many.
+    pub pages: u64,
 }
 
 /// One change.
@@ -96,7 +117,7 @@ pub enum Target {
         /// Its file below `/proc/sys` or `/sys`, one of those that [`Plan::check`] knows.
         path: String,
     },
-    /// A whole file; its value is its content.
+    /// A file. The value of a new one is its content; of one that is there a checksum before, and the lines that change after.
     File {
         /// One of those that [`Plan::check`] knows, or a server's file that a goal names.
         path: String,
@@ -127,6 +148,10 @@ pub enum Value {
     Pages(u64),
     /// Anything else, as text.
     Text(String),
+    /// A file that is there, by its checksum.
+    Sum(Sum),
+    /// What changes in that file.
+    Edit(Edit),
 }
 
 /// Permissions of a file; in JSON as one writes them: `"0644"`.
@@ -154,6 +179,9 @@ pub struct Risk {
     pub takes: Option<Taken>,
     /// What must be restarted before it takes effect.
     pub restart: Vec<String>,
+    /// What others lose by it, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
 }
 
 /// Memory that no other program can use any more.
@@ -204,10 +232,10 @@ impl Target {
 }
 
 impl Value {
-    /// The text that is written; nothing if there is none.
+    /// The text that is written; nothing if there is none, or if it is known in part only.
     pub fn text(&self) -> Option<String> {
         match self {
-            Self::Absent => None,
+            Self::Absent | Self::Sum(_) | Self::Edit(_) => None,
             Self::Pages(pages) => Some(pages.to_string()),
             Self::Text(text) => Some(text.clone()),
         }
@@ -232,6 +260,8 @@ impl fmt::Display for Value {
             Self::Absent => f.pad("(nothing)"),
             Self::Pages(pages) => f.pad(&pages.to_string()),
             Self::Text(text) => f.pad(text),
+            Self::Sum(sum) => f.pad(&format!("a file with the SHA-256 {}", sum.sha256)),
+            Self::Edit(edit) => f.pad(&edit.lines().join("\n")),
         }
     }
 }

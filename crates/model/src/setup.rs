@@ -119,7 +119,23 @@ pub struct VerifiedPlan {
     /// Running programs that it is for.
     #[serde(default)]
     pub programs: Vec<Program>,
+    /// How far it has come.
+    pub state: PlanState,
 }
+
+/// How far a plan has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanState {
+    /// Something is not as it asks for.
+    NotAsSet,
+    /// Everything is set, and a restart is still to come, or no process uses the pages yet.
+    Set,
+    /// Everything is set, and nothing stands in the way of its use.
+    InUse,
+}
+
+crate::shown_by_name!(PlanState);
 
 /// One change, held against the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -263,6 +279,11 @@ impl Verified {
     pub fn is_obtained(&self) -> bool {
         let mut checks = self.plans.iter().flat_map(|plan| &plan.checks);
         !checks.any(|check| check.verdict.is_bad())
+    }
+
+    /// Is all of it in use, too?
+    pub fn is_in_use(&self) -> bool {
+        self.plans.iter().all(|plan| plan.state == PlanState::InUse)
     }
 }
 

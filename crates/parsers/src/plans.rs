@@ -63,6 +63,8 @@ pub(crate) fn planned(goal: Goal) -> Option<Plan> {
         node: None,
         pages: 8,
         how,
+        own: 0,
+        asks: false,
     }];
     plan::plan(&Host::look(&MACHINE), &[Wanted { goal, needs }]).ok()
 }
@@ -149,7 +151,7 @@ pub(crate) fn plan_file(bytes: &[u8]) {
             .map(str::to_owned)
             .into(),
         changes: vec![file(path, before, after)],
-        notes: Vec::new(),
+        ..Plan::default()
     };
     if plan.check().is_ok() {
         must_be_closed(&plan);
@@ -287,9 +289,15 @@ pub(crate) fn must_be_closed(plan: &Plan) {
                 must_be_known_lines(path, change);
             }
             Target::Mount { at } => assert!(
-                ["/dev/hugepages", "/mnt/", "/run/", "/var/lib/hugetlbfs/"]
-                    .iter()
-                    .any(|root| at.starts_with(root))
+                [
+                    "/dev/hugepages",
+                    "/hugepages",
+                    "/mnt/huge",
+                    "/run/hugepages",
+                    "/var/lib/hugetlbfs/"
+                ]
+                .iter()
+                .any(|root| at.starts_with(root))
             ),
             Target::Instruction { .. } => {}
         }

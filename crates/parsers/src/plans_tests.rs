@@ -189,7 +189,7 @@ fn no_hostile_line_passes_in_any_sort_of_file() {
                         "innodb:/srv/my.cnf".to_owned(),
                     ],
                     changes: vec![file(path, before, &after)],
-                    notes: Vec::new(),
+                    ..Plan::default()
                 };
                 assert!(plan.check().is_err(), "{path}: {after}");
             }

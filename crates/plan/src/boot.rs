@@ -22,19 +22,19 @@ pub(super) fn pool(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, 
         by_node.join(",")
     };
     let parameters = format!("hugepagesz={} hugepages={count}", page.exact());
-    if drafts
-        .host
-        .snapshot
-        .kernel
-        .command_line
-        .known()
-        .is_some_and(|line| line.contains(&parameters))
-    {
+    let line = drafts.host.snapshot.kernel.command_line.known();
+    if line.is_some_and(|line| has_words(line, &parameters)) {
         drafts.note(format!("`{parameters}` is on the kernel's command line already"));
         return;
     }
     earlier(drafts, page);
     add(drafts, &format!("boot-pool-{}", page.exact()), page, &parameters, why);
+}
+
+/// Are these words, one behind the other, among those of a line?
+fn has_words(line: &str, words: &str) -> bool {
+    let [line, words]: [Vec<&str>; 2] = [line, words].map(|text| text.split_whitespace().collect());
+    line.windows(words.len()).any(|some| some == words)
 }
 
 /// Of two counts for one pool the first one holds.
@@ -106,8 +106,16 @@ fn with_parameters(text: &str, page: Bytes, parameters: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::with_parameters;
+    use super::{has_words, with_parameters};
     use model::Bytes;
+
+    #[test]
+    fn a_number_is_not_looked_for_in_the_digits_of_another() {
+        let line = "quiet hugepagesz=1G hugepages=40";
+        assert!(!has_words(line, "hugepagesz=1G hugepages=4"));
+        assert!(has_words(line, "hugepagesz=1G hugepages=40"));
+        assert!(!has_words("ahugepagesz=1G hugepages=4", "hugepagesz=1G hugepages=4"));
+    }
 
     #[test]
     fn an_earlier_pair_of_that_size_is_taken_out() {

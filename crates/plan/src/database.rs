@@ -58,20 +58,34 @@ pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: 
 pub(super) fn innodb(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
-    let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
-        with_line_in(text, "[mysqld]", "large-pages", is_it)
-    });
-    drafts.add(
-        draft
-            .why("requests huge pages for the buffer pool")
-            .source("MySQL Reference Manual, Enabling Large Page Support")
-            .restart(restart(database)),
-    );
+    match drafts
+        .host
+        .set_in_mysql(&database.file, "large_pages")
+        .filter(|set| is_on(&set.value))
+    {
+        Some(set) => drafts.note(format!("{} requests huge pages already", set.place)),
+        None => {
+            let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
+                with_line_in(text, "[mysqld]", "large-pages", is_it)
+            });
+            drafts.add(
+                draft
+                    .why("requests huge pages for the buffer pool")
+                    .source("MySQL Reference Manual, Enabling Large Page Support")
+                    .restart(restart(database)),
+            );
+        }
+    }
     let included = drafts.host.included_in_mysql(&database.file, "large_pages");
     if let Some(other) = included.filter(|other| !is_on(&other.value)) {
         drafts.note(overridden(&database.file, &other));
     }
     limits(drafts, database, needs);
+    let is_named = |name: &str| name.contains("mariadb");
+    if is_named(&database.file) || database.service.as_deref().is_some_and(is_named) {
+        drafts.note("MariaDB maps its memory since 10.5.3 (mmap(MAP_HUGETLB)): it needs no group and no memlock limit");
+        return Ok(());
+    }
     shared(drafts, &sharer(&database.user, database.service.as_deref(), needs))
 }
 

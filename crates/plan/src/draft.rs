@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::Reading;
 use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Taken, Target, Value};
+use model::{Bytes, Reading};
 
-use super::Host;
+use super::{Host, Wanted};
 
 /// The drafts of a plan.
 pub(super) struct Drafts<'h> {
@@ -14,6 +14,12 @@ pub(super) struct Drafts<'h> {
     notes: Vec<String>,
     /// Texts of files as earlier drafts leave them.
     files: BTreeMap<String, String>,
+    /// Bytes that plans on record for other goals may lock, by user.
+    others_lock: BTreeMap<String, u64>,
+    /// Bytes that goals of this plan lock, by user or service.
+    locked: BTreeMap<String, u64>,
+    /// The group that a goal of this plan has put into vm.hugetlb_shm_group.
+    pub(super) shm_group: Option<u32>,
 }
 
 /// A change whose current value has not been looked up yet.
@@ -79,6 +85,11 @@ impl Draft {
         self
     }
 
+    pub(super) fn loses(mut self, losses: impl IntoIterator<Item = String>) -> Self {
+        self.0.risk.losses.extend(losses);
+        self
+    }
+
     pub(super) fn also(mut self, others: impl IntoIterator<Item = String>) -> Self {
         self.0.also_written_by.extend(others);
         self
@@ -86,13 +97,31 @@ impl Draft {
 }
 
 impl<'h> Drafts<'h> {
-    pub(super) fn new(host: &'h Host<'h>) -> Self {
+    pub(super) fn new(host: &'h Host<'h>, wanted: &[Wanted]) -> Self {
+        let mut others_lock = BTreeMap::new();
+        for (goal, recorded) in host.others(wanted) {
+            let bytes = recorded.need.page.0.saturating_mul(recorded.need.pages);
+            if let Some(user) = goal.user() {
+                let sum: &mut u64 = others_lock.entry(user.to_owned()).or_default();
+                *sum = sum.saturating_add(bytes);
+            }
+        }
         Self {
             host,
             drafts: Vec::new(),
             notes: Vec::new(),
             files: BTreeMap::new(),
+            others_lock,
+            locked: BTreeMap::new(),
+            shm_group: None,
         }
+    }
+
+    /// What a user or service may lock in all, with so much more: for all goals of this plan, and of those on record.
+    pub(super) fn lock(&mut self, who: &str, more: Bytes) -> Bytes {
+        let own = self.locked.entry(who.to_owned()).or_default();
+        *own = own.saturating_add(more.0);
+        Bytes(own.saturating_add(self.others_lock.get(who).copied().unwrap_or(0)))
     }
 
     /// Adds a draft; a later one for the same target replaces the value and adds its reasons.
@@ -112,6 +141,7 @@ impl<'h> Drafts<'h> {
         let new: Vec<_> = new.collect();
         restart.extend(new);
         known.also_written_by.extend(draft.also_written_by);
+        known.risk.losses.extend(draft.risk.losses);
     }
 
     /// Says something about the whole.
@@ -137,7 +167,7 @@ impl<'h> Drafts<'h> {
     }
 
     /// The plan: what is in place already becomes a note.
-    pub(super) fn finish(mut self, goals: Vec<String>) -> Plan {
+    pub(super) fn finish(mut self, wanted: &[Wanted]) -> Plan {
         self.drafts.sort_by_key(|draft| rank(draft.layer));
         let mut changes: Vec<Change> = Vec::new();
         for mut change in std::mem::take(&mut self.drafts) {
@@ -154,9 +184,10 @@ impl<'h> Drafts<'h> {
             changes.push(change);
         }
         Plan {
-            goals,
+            goals: wanted.iter().map(|wanted| wanted.goal.text.clone()).collect(),
             changes,
             notes: self.notes,
+            needs: wanted.iter().flat_map(Wanted::pool_needs).collect(),
         }
     }
 }

@@ -8,6 +8,9 @@ use programs::config::mysql::Options;
 use programs::config::postgres::Configuration;
 use programs::config::{Config, Distribution, Setting};
 
+use super::goal::Goal;
+use super::{Recorded, Wanted};
+
 /// Everything that a plan is made from. The same source gives the same plan.
 pub struct Host<'a> {
     source: &'a Source,
@@ -15,6 +18,8 @@ pub struct Host<'a> {
     pub snapshot: Snapshot,
     /// What was asked for in files and at boot.
     pub config: Config,
+    /// Pool pages that plans on record were applied for.
+    pub recorded: Vec<Recorded>,
 }
 
 /// Since this release mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
@@ -31,7 +36,36 @@ impl<'a> Host<'a> {
             source,
             snapshot,
             config,
+            recorded: Vec::new(),
         }
+    }
+
+    /// The same machine, with what plans on record were applied for.
+    #[must_use]
+    pub fn with_recorded(self, recorded: Vec<Recorded>) -> Self {
+        Self { recorded, ..self }
+    }
+
+    /// Plans on record that are not for these goals.
+    pub(super) fn others(&self, wanted: &[Wanted]) -> Vec<(Goal, &Recorded)> {
+        let goal = |recorded: &'_ Recorded| recorded.need.goal.parse::<Goal>().ok();
+        let known = self
+            .recorded
+            .iter()
+            .filter_map(|recorded| Some((goal(recorded)?, recorded)));
+        known
+            .filter(|(goal, _)| !wanted.iter().any(|wanted| wanted.goal.is_same(goal)))
+            .collect()
+    }
+
+    /// A group's name.
+    pub(super) fn group_name(&self, gid: u32) -> Option<&str> {
+        let accounts = self.config.accounts.known()?;
+        accounts
+            .groups
+            .iter()
+            .find(|(known, _)| **known == gid)
+            .map(|(_, group)| &*group.name)
     }
 
     /// What stands in a target.
@@ -85,6 +119,15 @@ impl<'a> Host<'a> {
     pub(super) fn included_in_postgres(&self, configuration: &str, name: &str) -> Option<Setting> {
         let read = Configuration::read(self.source, "", configuration).ok()?;
         read.settings.last_outside(configuration, name).cloned()
+    }
+
+    /// What MySQL's option file sets in the end, with the files that it includes.
+    pub(super) fn set_in_mysql(&self, option_file: &str, name: &str) -> Option<Setting> {
+        Options::read(self.source, "", option_file)
+            .ok()?
+            .settings
+            .last(name)
+            .cloned()
     }
 
     /// Likewise what a file that MySQL's option file includes sets.

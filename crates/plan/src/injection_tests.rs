@@ -60,7 +60,7 @@ const HOLES: [&str; 14] = [
     "thp=madvise,service=HOLE",
     "thp=HOLE",
     "pool:2M=16,group=HOLE",
-    "pool:2M=16,mount=/mnt/HOLE",
+    "pool:2M=16,mount=/mnt/huge/HOLE",
     "vm:1G,name=HOLE",
     "postgres:/srv/pg/HOLE",
     "innodb:/srv/my.cnf,service=HOLE",
@@ -126,7 +126,7 @@ proptest! {
         let Ok(goal) = text.parse::<Goal>() else { return Ok(()) };
         // A `,` or `=` in the word makes other keys of it, each of which is checked as well.
         prop_assert!(word.chars().all(|c| is_plain(c) || ",=".contains(c)), "{text}");
-        let needs = vec![Need { page: Bytes::mib(2), node: None, pages: 8, how: String::new() }];
+        let needs = vec![Need { page: Bytes::mib(2), node: None, pages: 8, how: String::new(), own: 0, asks: false }];
         let source = machine();
         let Ok(plan) = plan(&Host::look(&source), &[Wanted { goal, needs }]) else { return Ok(()) };
         prop_assert_eq!(plan.check(), Ok(()));

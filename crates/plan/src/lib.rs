@@ -18,6 +18,7 @@ mod limits;
 mod mounts;
 mod placement;
 mod pools;
+mod share;
 mod thp;
 mod wanted;
 mod windows;
@@ -37,7 +38,7 @@ use goal::Want;
 pub use error::PlanningError;
 pub use goal::GoalError;
 pub use host::Host;
-pub use wanted::{Need, Wanted};
+pub use wanted::{Need, Recorded, Wanted};
 
 /// The changes that bring this host to what is wanted, in the order of their application. What is as wanted already is
 /// left out, and named in the notes.
@@ -45,13 +46,13 @@ pub use wanted::{Need, Wanted};
 /// # Errors
 /// When the machine cannot give it, or a change would be one that no plan may hold.
 pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
-    let mut drafts = Drafts::new(host);
+    let mut drafts = Drafts::new(host, wanted);
     pools::draft(&mut drafts, wanted)?;
     for wanted in wanted {
         let drafted = own(&mut drafts, wanted);
         drafted.map_err(|why| PlanningError::new(&wanted.goal, why))?;
     }
-    let plan = drafts.finish(wanted.iter().map(|wanted| wanted.goal.text.clone()).collect());
+    let plan = drafts.finish(wanted);
     plan.check()?;
     Ok(plan)
 }

@@ -91,8 +91,24 @@ fn group(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(), String> {
     if let (Some(group), Some(user)) = (shared.group, shared.user) {
         member(drafts, user, group, gid);
     }
-    shm_group(drafts, gid);
-    Ok(())
+    // One group can be named. Where others rely on another one the user joins that, unless the goal names a group itself.
+    let joined = taken(drafts, gid).filter(|_| shared.group.is_none());
+    let joined = joined.and_then(|taken| Some((taken, host.group_name(taken)?.to_owned())));
+    if let (Some((taken, name)), Some(user)) = (joined, shared.user) {
+        member(drafts, user, &name, taken);
+        drafts.note(format!(
+            "vm.hugetlb_shm_group stays {taken} ({name}), which others rely on: {user} has to be in that group"
+        ));
+        return Ok(());
+    }
+    shm_group(drafts, gid)
+}
+
+/// The group that others have in vm.hugetlb_shm_group, be it by this plan.
+fn taken(drafts: &Drafts<'_>, gid: u32) -> Option<u32> {
+    let now = drafts.host.snapshot.sysctls.number::<u32>("vm.hugetlb_shm_group");
+    let now = now.known().copied().filter(|now| *now != 0);
+    drafts.shm_group.or(now).filter(|taken| *taken != gid)
 }
 
 fn unknown(what: &str, name: &str, command: &str) -> String {
@@ -119,25 +135,38 @@ fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {
 }
 
 /// The one group that may use SHM_HUGETLB.
-pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) {
+pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) -> Result<(), String> {
+    if let Some(other) = drafts.shm_group.filter(|other| *other != gid) {
+        return Err(format!(
+            "vm.hugetlb_shm_group holds one group, and another goal of this plan wants {other} (name one group for both)"
+        ));
+    }
+    let loss = taken(drafts, gid).map(|other| {
+        let name = drafts
+            .host
+            .group_name(other)
+            .map_or_else(String::new, |name| format!(" ({name})"));
+        format!("group {other}{name} may use SHM_HUGETLB now, and not any more: one group can be named")
+    });
+    drafts.shm_group = Some(gid);
     let why = "shmget(SHM_HUGETLB) needs this group or CAP_IPC_LOCK";
     let path = "/proc/sys/vm/hugetlb_shm_group";
     let draft = Draft::setting(Layer::Runtime, "shm-group", path, Value::Text(gid.to_string()));
-    drafts.add(draft.why(why).source(HUGETLB));
+    drafts.add(draft.why(why).source(HUGETLB).loses(loss));
     sysctl(drafts, "vm.hugetlb_shm_group", &gid.to_string(), why);
+    Ok(())
 }
 
 /// The memlock limit of a user's logins and of a service.
 pub(super) fn memlock(drafts: &mut Drafts<'_>, shared: &Shared<'_>) {
     if let Some(user) = shared.user {
-        login(drafts, user, shared.bytes);
+        let bytes = drafts.lock(user, shared.bytes);
+        login(drafts, user, bytes);
     }
     if let Some(service) = shared.service {
-        let line = format!("LimitMEMLOCK={}", shared.bytes.0);
-        let why = format!(
-            "a service does not read limits.conf: {} B may be locked",
-            shared.bytes.0
-        );
+        let bytes = drafts.lock(service, shared.bytes).0;
+        let line = format!("LimitMEMLOCK={bytes}");
+        let why = format!("a service does not read limits.conf: {bytes} B may be locked");
         drop_in(drafts, Layer::Limits, "memlock", service, &line, &why);
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), Stri
         }
     }
     if let Some(gid) = gid {
-        limits::shm_group(drafts, gid);
+        limits::shm_group(drafts, gid)?;
     }
     Ok(())
 }

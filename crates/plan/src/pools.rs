@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use host::snapshot::Pool;
 use model::plan::{Layer, Taken, Value};
-use model::{Bytes, Reading, Unread};
+use model::{Bytes, Reading};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
-use super::goal::{Goal, Want};
+use super::share::{Account, Demand, Share};
 use super::{PlanningError, Wanted, boot};
 
 /// Pages from this size on are rarely there once the machine has run for a while: they are asked for at boot.
@@ -22,17 +22,6 @@ const HUGETLB: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst";
 const FROM: &str = "all other programs: pages in a pool are neither reclaimed nor swapped";
 const PROC: &str = "/proc/sys/vm/nr_hugepages";
 
-/// What all goals together want of one pool.
-#[derive(Default)]
-struct Demand<'g> {
-    /// What a goal says the pool shall have in all.
-    total: u64,
-    /// What goals take beside what is in use.
-    more: u64,
-    how: Vec<String>,
-    goal: Option<&'g Goal>,
-}
-
 /// A pool, or a node's part of it.
 type Place = (Bytes, Option<u32>);
 
@@ -40,26 +29,31 @@ type Place = (Bytes, Option<u32>);
 pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &[Wanted]) -> Result<(), PlanningError> {
     for (place, demand) in demands(wanted) {
         let Some(goal) = demand.goal else { continue };
-        pool(drafts, place, &demand).map_err(|why| PlanningError::new(goal, why))?;
+        pool(drafts, place, &demand, wanted).map_err(|why| PlanningError::new(goal, why))?;
     }
     Ok(())
 }
 
-fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>) -> Result<(), String> {
+fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>, wanted: &[Wanted]) -> Result<(), String> {
     let Some(pool) = drafts.host.pool(page) else {
         return without_directory(drafts, page, node, demand);
     };
-    let pages = pages(pool, node, demand).map_err(|unread| {
+    let share = Account::of(drafts.host, pool, node, wanted).share(demand);
+    let Share { pages, why, losses } = share.map_err(|unread| {
         format!(
             "how many pages of {} are in use could not be read: {unread}",
             page.exact()
         )
     })?;
     check_memory(drafts, page, pages)?;
-    let why = why(pool, demand, pages);
     let parts = parts(pool, node, pages)?;
+    let mut losses = Some(losses);
     for (node, pages) in &parts {
-        drafts.add(runtime(pool, *node, *pages, &why).also(others(drafts, page)));
+        let losses = losses.take().unwrap_or_default();
+        let draft = runtime(pool, *node, *pages, &why)
+            .also(others(drafts, page))
+            .loses(losses);
+        drafts.add(draft);
     }
     persist(drafts, pool, &parts, pages, &why);
     Ok(())
@@ -68,67 +62,15 @@ fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>) -> Re
 fn demands(wanted: &[Wanted]) -> BTreeMap<Place, Demand<'_>> {
     let mut demands: BTreeMap<Place, Demand<'_>> = BTreeMap::new();
     for Wanted { goal, needs } in wanted {
-        if let Want::Pool(pool) | Want::Kubernetes(pool) = &goal.want {
-            for &(page, pages) in &pool.pools {
-                let demand = demands.entry((page, pool.node)).or_default();
-                demand.total = demand.total.max(pages);
-                demand.how.push(format!("{pages} pages of {} in all", page.exact()));
-                demand.goal = Some(goal);
-            }
+        for need in goal.pools() {
+            let demand = demands.entry((need.page, need.node)).or_default();
+            demand.in_all(goal, need.page, need.pages);
         }
         for need in needs {
-            let demand = demands.entry((need.page, need.node)).or_default();
-            demand.more = demand.more.saturating_add(need.pages);
-            demand.how.push(need.how.clone());
-            demand.goal = Some(goal);
+            demands.entry((need.page, need.node)).or_default().beside(goal, need);
         }
     }
     demands
-}
-
-/// Persistent pages that the pool shall have: those in use are not taken away.
-fn pages(pool: &Pool, node: Option<u32>, demand: &Demand<'_>) -> Result<u64, Unread> {
-    if demand.more == 0 {
-        return Ok(demand.total);
-    }
-    Ok(demand.total.max(in_use(pool, node)?.saturating_add(demand.more)))
-}
-
-/// Pages that are mapped or reserved. The kernel does not report reservations by node.
-fn in_use(pool: &Pool, node: Option<u32>) -> Result<u64, Unread> {
-    let Some(node) = node else {
-        let promised = *pool.reserved.as_ref().into_result()?;
-        return Ok(used(&pool.nr, &pool.free)?.saturating_add(promised));
-    };
-    let nodes = pool.nodes.as_ref().into_result()?;
-    let part = nodes.iter().find(|part| part.node == node);
-    // A node without such a pool has none of its pages in use.
-    part.map_or(Ok(0), |part| used(&part.nr, &part.free))
-}
-
-fn used(all: &Reading<u64>, free: &Reading<u64>) -> Result<u64, Unread> {
-    Ok(all
-        .as_ref()
-        .into_result()?
-        .saturating_sub(*free.as_ref().into_result()?))
-}
-
-fn why(pool: &Pool, demand: &Demand<'_>, pages: u64) -> String {
-    let mut why = demand.how.join("; ");
-    let used = match used(&pool.nr, &pool.free) {
-        Ok(used) => used,
-        Err(unread) => {
-            why += &format!("; how many pages are in use now could not be read ({unread})");
-            return why;
-        }
-    };
-    if demand.more > 0 && used > 0 {
-        why += &format!("; {used} pages in use now stay (stop what uses them first if it is the same application)");
-    }
-    if pages < used {
-        why += &format!("; {used} pages are in use: the difference stays as surplus until they are freed");
-    }
-    why
 }
 
 fn check_memory(drafts: &mut Drafts<'_>, page: Bytes, pages: u64) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! What a plan is made for: goals, and the pool pages that they take.
 
 use model::Bytes;
+use model::plan::PoolNeed;
 
 use crate::goal::Goal;
 
@@ -9,7 +10,7 @@ use crate::goal::Goal;
 pub struct Wanted {
     /// The goal.
     pub goal: Goal,
-    /// Pages for it, beside those in use; empty for goals that name pages themselves or want none.
+    /// Pages for it, beside those of others; empty for goals that name pages themselves or want none.
     pub needs: Vec<Need>,
 }
 
@@ -24,6 +25,27 @@ pub struct Need {
     pub pages: u64,
     /// The arithmetic, in a sentence.
     pub how: String,
+    /// Pages of this pool that the goal's own program has now, touched or reserved: they are no others'.
+    pub own: u64,
+    /// Does the goal's program ask for such pages already? Then spare pages that no plan accounts for are there for it.
+    pub asks: bool,
+}
+
+impl Wanted {
+    /// The pages of pools that it is for, for the record of the plan.
+    pub(super) fn pool_needs(&self) -> Vec<PoolNeed> {
+        let need = |need: &Need| PoolNeed {
+            goal: self.goal.text.clone(),
+            page: need.page,
+            node: need.node,
+            pages: need.pages,
+        };
+        self.goal
+            .pools()
+            .into_iter()
+            .chain(self.needs.iter().map(need))
+            .collect()
+    }
 }
 
 impl Need {
@@ -31,4 +53,13 @@ impl Need {
     pub(super) fn bytes(&self) -> Bytes {
         Bytes(self.page.0.saturating_mul(self.pages))
     }
+}
+
+/// Pool pages that a plan on record was applied for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// What they are for.
+    pub need: PoolNeed,
+    /// Those that its program has now, touched or reserved.
+    pub own: u64,
 }

@@ -319,7 +319,13 @@ impl Sink for Process {
         self.machine.world().look(place)
     }
 
-    fn put(&self, place: &Place, state: &State) -> io::Result<()> {
-        self.act(place.path(), &state.to_string(), |world| world.put(place, state))
+    fn put(&self, place: &Place, from: &State, to: &State) -> io::Result<()> {
+        let is_file = matches!(place, Place::File(_));
+        self.act(place.path(), &to.to_string(), |world| {
+            match is_file && world.look(place)? != *from {
+                true => Err(io::Error::other("changed meanwhile")),
+                false => world.put(place, to),
+            }
+        })
     }
 }

@@ -12,9 +12,9 @@ use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
-use crate::line_file::{LineFile, whole_lines};
+use crate::line_file::{LineFile, record, whole_lines};
 use crate::owner::Owner;
-use crate::pool_setting::PoolSetting;
+use crate::pool_setting::{PoolSetting, Which};
 use crate::state_dir::StateDir;
 
 /// Far more than any run writes; a larger file is not one of ours.
@@ -79,17 +79,16 @@ pub(crate) struct Share {
 impl Share {
     /// How much is the run's own, given that the value is `now`, if its last write was cut short between journal and
     /// read-back. `None` if that is not known, because something else changed the value in between.
-    pub(crate) fn resolved(self, now: u64) -> Option<u64> {
+    pub(crate) fn resolved(self, now: u64, which: Which) -> Option<u64> {
         let Some((before, after)) = self.pending else {
             return Some(self.pages);
         };
         if now == before {
             Some(self.pages)
-        } else if (before..=after).contains(&now) {
-            // A pool may have grown in part.
-            Some(self.pages.saturating_add(now - before))
-        } else if now == after {
-            Some(self.pages.saturating_sub(before - after))
+        } else if now == after || which != Which::Overcommit && (before..=after).contains(&now) {
+            // A pool may have grown in part; a limit has the value that was written, or another's.
+            let (more, less) = (now.saturating_sub(before), before.saturating_sub(now));
+            Some(self.pages.saturating_add(more).saturating_sub(less))
         } else {
             None
         }
@@ -160,7 +159,9 @@ pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Story, Unread> {
     let mut story = Story::default();
     for (n, line) in whole_lines(bytes).enumerate() {
         let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{place}:{}", n + 1), why);
-        let record = serde_json::from_slice(line).map_err(|error| garbled(&error.to_string()))?;
+        let Some(record) = record(line).map_err(|error| garbled(&error.to_string()))? else {
+            continue;
+        };
         match record {
             Record::Run(first) if n == 0 && first.format == FORMAT => story.run = Some(first),
             Record::Run(first) if n == 0 => {

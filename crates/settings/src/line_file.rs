@@ -1,13 +1,19 @@
 //! A file of JSON lines in the state directory, each on disk before what it announces is done.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::error::WriterError;
 use crate::state_dir::{StateDir, check_owner, private, state};
+
+/// Places in a torn line at which a whole record is looked for.
+const MOST_TRIES: usize = 1000;
 
 /// A file that is open for more lines.
 #[derive(Debug)]
@@ -40,18 +46,32 @@ impl LineFile {
         Ok((Self { path, file }, bytes))
     }
 
+    /// Reads a file of at most `largest` bytes without opening it for more; `None` if it is gone. Needs no lock.
+    pub(crate) fn read(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, WriterError> {
+        let mut options = File::options();
+        options.read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            file => read_bounded(&mut file.map_err(state("open", path))?, path, largest).map(Some),
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds a line, and returns when it is on disk.
+    /// Adds a line, and returns when it is on disk. Of one that could not be written whole nothing stays, so that the next one is whole.
     pub(crate) fn add(&mut self, line: &impl Serialize) -> Result<(), WriterError> {
         let mut line = serde_json::to_vec(line).map_err(|error| state("write", &self.path)(error.into()))?;
         line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .and_then(|()| self.file.sync_data())
-            .map_err(state("write", &self.path))
+        let end = self.file.metadata().map_err(state("look at", &self.path))?.len();
+        let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            // Where this fails too, the reader knows a torn line when it meets one.
+            let _ = self.file.set_len(end);
+            let _ = self.file.seek(SeekFrom::Start(end));
+        }
+        written.map_err(state("write", &self.path))
     }
 
     /// Removes the file.
@@ -74,6 +94,24 @@ fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, W
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(state("read", path))?;
     Ok(bytes)
+}
+
+/// The record in a line; `None` for the beginning of one that a full disk tore before its change was made. A whole record may have been
+/// written behind such a beginning.
+pub(crate) fn record<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, serde_json::Error> {
+    let error = match serde_json::from_slice(line) {
+        Ok(record) => return Ok(Some(record)),
+        Err(error) => error,
+    };
+    let is_torn = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_err_and(|error| error.is_eof());
+    if is_torn(line.strip_suffix(b"\n").unwrap_or(line)) {
+        return Ok(None);
+    }
+    let starts =
+        (1..line.len()).filter(|&at| line[at..].starts_with(b"{\"") || line[at..].starts_with(b"\"complete\""));
+    let mut whole = starts.take(MOST_TRIES).filter(|&at| is_torn(&line[..at]));
+    let found = whole.find_map(|at| serde_json::from_slice(&line[at..]).ok());
+    found.map(Some).ok_or(error)
 }
 
 /// Its whole lines. A last line without its end was cut off before what it announces was done.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::Bytes;
-use model::plan::{Target, Value, chosen};
+use model::plan::{Sum, Target, Value, chosen};
 use serde::{Deserialize, Serialize};
 
 /// A place on the machine that hugewise may change, by its absolute path.
@@ -107,6 +107,7 @@ impl State {
             (Self::Text(text), Value::Pages(pages)) => *text == pages.to_string(),
             (Self::Text(_), Value::Text(wanted)) => *self == Self::setting(wanted),
             (Self::File(file), Value::Text(text)) => file.text == *text,
+            (Self::File(file), Value::Sum(sum)) => Sum::of(&file.text) == *sum,
             (Self::Mounted(_), Value::Text(options)) => self.is(&Self::Mounted(options.clone())),
             _ => false,
         }
@@ -121,8 +122,15 @@ impl State {
     }
 }
 
-/// What a plan wants at its target, given what is there: what it leaves open stays.
+/// What a plan wants at its target, given what is there: what it leaves open stays. Of a file that is changed line by line it is what is
+/// there, if those lines are made; else the lines.
 pub(crate) fn wanted(target: &Target, after: &Value, now: &State) -> State {
+    if let Value::Edit(edit) = after {
+        return match now {
+            State::File(file) if edit.is_made_in(&file.text) => now.clone(),
+            _ => State::Other(edit.lines().join("; ")),
+        };
+    }
     match (target, after.text()) {
         (_, None) => State::Absent,
         (Target::File { mode, owner, .. }, Some(text)) => {

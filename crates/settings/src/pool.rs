@@ -45,6 +45,20 @@ pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result
     Ok(available.0.saturating_sub(leave.unwrap_or(left).0) / page.0.max(1))
 }
 
+/// All of memory, and the most of it that pools can be planned to take.
+pub(crate) struct Most {
+    pub(crate) total: Bytes,
+    pub(crate) most: Bytes,
+}
+
+/// How much of memory pools can have in all, when `leave` (or, without, the usual share) is left to other programs.
+pub(crate) fn most(sink: &dyn Sink, leave: Option<Bytes>) -> Result<Most, crate::WriterError> {
+    let total = meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "MemTotal")?;
+    let left = leave.unwrap_or(LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE)));
+    let most = Bytes(total.0.saturating_sub(left.0));
+    Ok(Most { total, most })
+}
+
 /// Memory that can be had without pushing out other programs' pages, and what of it is always left to them.
 fn available_and_left(sink: &dyn Sink) -> Result<(Bytes, Bytes), crate::WriterError> {
     let meminfo = sink::text(sink, "/proc/meminfo")?;

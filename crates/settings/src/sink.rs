@@ -24,8 +24,9 @@ pub trait Sink: Send + Sync {
     fn write(&self, path: &Path, value: &str) -> io::Result<()>;
     /// What stands at a place.
     fn look(&self, place: &Place) -> io::Result<State>;
-    /// Makes a place be as `state` says; what is on disk is durable when this returns, and never there by half.
-    fn put(&self, place: &Place, state: &State) -> io::Result<()>;
+    /// Makes a place that is as `from` says be as `to` says; what is on disk is durable when this returns, and never there by half.
+    /// A file that is not as `from` says at the very last is left as it is.
+    fn put(&self, place: &Place, from: &State, to: &State) -> io::Result<()>;
 }
 
 /// The machine this program runs on.
@@ -54,19 +55,19 @@ impl Sink for LiveSink {
         }
     }
 
-    fn put(&self, place: &Place, state: &State) -> io::Result<()> {
+    fn put(&self, place: &Place, from: &State, to: &State) -> io::Result<()> {
         let root = Rooted::open(Path::new("/"))?;
-        match (place, state) {
+        match (place, to) {
             (Place::Setting(path), State::Text(value)) => self.write(Path::new(path), value),
             (Place::Mount(at), State::Mounted(options)) => mounting::mount(&root, at, options),
             (Place::Mount(at), State::Absent) => mounting::unmount(&root, at),
-            (Place::File(path), State::File(file)) => root.put_file(path, file),
-            (Place::File(path), State::Absent) => root.remove_file(path),
+            (Place::File(path), State::File(file)) => root.put_file(path, from, file),
+            (Place::File(path), State::Absent) => root.remove_file(path, from),
             (Place::Directory(path), State::Directory) => root.make_directory(path),
             (Place::Directory(path), State::Absent) => root.remove_directory(path),
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{place} cannot become: {state}"),
+                format!("{place} cannot become: {to}"),
             )),
         }
     }

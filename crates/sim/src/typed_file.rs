@@ -9,12 +9,14 @@ use toml::Spanned;
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It is not of that shape.
-    #[error("{file}: {source}")]
+    #[error("{file}{}: {what}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Toml {
         /// Its name.
         file: String,
-        /// With line and column.
-        source: Box<toml::de::Error>,
+        /// The line, where it is known.
+        line: Option<usize>,
+        /// What is wrong.
+        what: String,
     },
     /// A value that cannot be.
     #[error("{file}, line {line}: {what}")]
@@ -54,9 +56,10 @@ impl TypedFile<'_> {
     /// # Errors
     /// With the line, if it is not of that shape.
     pub fn read<T: DeserializeOwned>(self) -> Result<T, FileError> {
-        toml::from_str(self.text).map_err(|source| FileError::Toml {
+        toml::from_str(self.text).map_err(|error: toml::de::Error| FileError::Toml {
             file: self.name.to_owned(),
-            source: Box::new(source),
+            line: error.span().map(|span| self.line(span.start)),
+            what: error.message().replace('\n', ", "),
         })
     }
 

@@ -168,7 +168,7 @@ pub enum Command {
     Verify(Verify),
     /// Revert applied changes
     ///
-    /// Reverts every applied plan, the last change first. Leaves values that something else has changed since, and pool
+    /// Reverts every applied plan, or the one that is named, the last change first. Leaves values that something else has changed since, and pool
     /// pages in use; both are reported and stay on record for the next time. Exit codes: 0 everything is reverted; 1
     /// something is left; 2 not done.
     Undo(Undo),

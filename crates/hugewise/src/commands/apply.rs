@@ -30,11 +30,15 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<O
     };
     let mut applied = match setup().apply(&plan, &how) {
         Err(error) if error.is_interrupted() => return Ok(Outcome::Interrupted),
+        Err(error) if error.is_in_part() => {
+            desk.ui.say(&format!("{:#}", hinted(error)));
+            return Ok(Outcome::BadNews);
+        }
         applied => applied.map_err(hinted)?,
     };
     applied.programs = running::programs(&desk.source, &applied.goals);
     let is_bad = applied.end != End::Applied;
-    Ok(desk.give_here(applied, form)?.or_bad_news(is_bad))
+    Ok(desk.give_what_was_done(applied, form).or_bad_news(is_bad))
 }
 
 /// Asks the user, if there is one to ask.

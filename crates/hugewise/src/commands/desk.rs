@@ -5,6 +5,7 @@ use host::{Snapshot, Source};
 use model::{Envelope, Machine, Tool, Warning};
 
 use crate::cli::typed::{Format, Global};
+use crate::files::Access;
 use crate::render::look::Look;
 use crate::show::{Shape, form, schema_name, write};
 use crate::ui::{Outcome, Ui};
@@ -20,7 +21,7 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn open(global: &'a Global, words: Vec<String>) -> anyhow::Result<Self> {
+    pub(super) fn open(global: &'a Global, words: Vec<String>, access: Access) -> anyhow::Result<Self> {
         let source = match &global.root {
             Some(root) => Source::open(root)?,
             None => Source::live(),
@@ -28,7 +29,7 @@ impl<'a> Desk<'a> {
         Ok(Self {
             global,
             source,
-            ui: Ui::open(global)?,
+            ui: Ui::open(global, access)?,
             words,
             seed: seed(global),
             started: now(),
@@ -78,6 +79,16 @@ impl<'a> Desk<'a> {
     pub(super) fn give_here<T: Shape>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
         let result = self.about(&Snapshot::take(&self.source), Vec::new(), data);
         self.give(&result, form)
+    }
+
+    /// Gives the account of what was done to the machine. That it could not be printed is said, and changes nothing of what was done, so that
+    /// the exit code tells that.
+    pub(super) fn give_what_was_done<T: Shape>(&mut self, data: T, form: Format) -> Outcome {
+        self.give_here(data, form).unwrap_or_else(|error| {
+            let what = "the account of what was done could not be written (`hugewise status` shows what is applied)";
+            self.ui.say(&format!("{what}: {error:#}"));
+            Outcome::Done
+        })
     }
 
     /// Gives a result to the user: its warnings first, then itself.

@@ -41,6 +41,7 @@ pub(crate) use stop::watch as watch_signals;
 
 use crate::cli::Cli;
 use crate::cli::typed::{self, Command, Measure};
+use crate::files::Access;
 use crate::ui::Outcome;
 use desk::Desk;
 
@@ -50,7 +51,12 @@ use desk::Desk;
 /// Whatever kept the command from doing what was asked, in words for the user.
 pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
     stop::survive_file_limit()?;
-    let mut desk = Desk::open(&cli.global, words)?;
+    // A plan shows lines of servers' files.
+    let access = match cli.command {
+        Command::Plan(_) => Access::Private,
+        _ => Access::Usual,
+    };
+    let mut desk = Desk::open(&cli.global, words, access)?;
     pools::recover(&desk.ui);
     let outcome = carry_out(&mut desk, cli)?;
     Ok(desk.ui.ended(outcome))

@@ -1,6 +1,7 @@
 //! Running programs and goals: the goal that a running program stands for, and the running programs that a goal is for.
 
 mod alone;
+mod own;
 
 use anyhow::{Context, anyhow, bail};
 use host::{Snapshot, Source};
@@ -11,6 +12,7 @@ use programs::size::database::Innodb;
 use programs::{self, Target};
 
 use alone::Alone;
+pub(super) use own::Own;
 
 /// In the order of [`Kind`]: the ways to start such a goal, the first of which finds its programs, and the goal without a
 /// running program.
@@ -52,6 +54,17 @@ pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
         Kind::Postgres | Kind::Mysql => with_real_file(source, &goal),
         Kind::Jvm | Kind::Vm => goal,
     })
+}
+
+/// What runs for a goal, be it the process that it was read from.
+pub(super) fn own(source: &Source, want: &Want, pid: Option<u32>) -> Own {
+    Own::of(source, want, targets(source, want), pid)
+}
+
+/// The process that a goal is read from, if it names one: `jvm:pid=7`.
+pub(super) fn named_process(typed: &str) -> Option<u32> {
+    let (_, rest) = typed.split_once(':')?;
+    rest.split(',').next()?.strip_prefix("pid=")?.parse().ok()
 }
 
 /// A link is never written through: Debian's /etc/mysql/my.cnf is one.

@@ -17,6 +17,6 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<
     let processes = list(&desk.source);
     let programs = |goals: &[String]| running::programs(&desk.source, goals);
     let verified = setup().verify(wanted.as_ref(), &processes, &programs).map_err(hinted)?;
-    let is_obtained = verified.is_obtained();
-    Ok(desk.give_here(verified, form)?.or_bad_news(!is_obtained))
+    let is_good = verified.is_obtained() && (!typed.in_use || verified.is_in_use());
+    Ok(desk.give_here(verified, form)?.or_bad_news(!is_good))
 }

@@ -75,6 +75,11 @@ impl<'a> Draft<'a> {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         let whole = rustix::fs::fchown(file, Some(uid), Some(gid));
         let keeps_group = whole.is_ok() || rustix::fs::fchown(file, None, Some(gid)).is_ok();
+        // That of the directory, which the old file need not have.
+        match rustix::fs::fremovexattr(file, ACCESS_LIST) {
+            Err(Errno::NODATA | Errno::NOTSUP) => {}
+            removed => removed?,
+        }
         let mode = old.st_mode & if keeps_group { 0o777 } else { 0o707 };
         rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?;
         if keeps_group {

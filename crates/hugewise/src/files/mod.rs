@@ -79,6 +79,21 @@ impl Target {
     }
 }
 
+/// A file that lines are added to: the one that is there, or a new one. It is opened once, for all that is read from it and written to it; a
+/// link stands for what it points to by the same rules as for a [`Target`].
+///
+/// # Errors
+/// If there is none (or one, where it is to be new), it is no regular file, cannot be written, or may have been planted.
+pub fn log(path: &Path, existing: Existing) -> io::Result<File> {
+    match (place::find(path)?, existing) {
+        ((place, Found::File), Existing::Replace) => place.open_to_add(),
+        ((_, Found::File), Existing::Refuse) => Err(io::ErrorKind::AlreadyExists.into()),
+        ((_, Found::Nothing), Existing::Replace) => Err(io::ErrorKind::NotFound.into()),
+        ((place, Found::Nothing), Existing::Refuse) => place.create(),
+        ((_, Found::Stream), _) => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 /// Whether a file of that name is there already.
 pub(crate) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()

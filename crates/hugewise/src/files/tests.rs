@@ -245,6 +245,40 @@ fn a_link_or_file_that_another_user_planted_is_refused() {
 }
 
 #[test]
+fn root_follows_no_link_in_another_user_s_directory() {
+    if !is_root() {
+        return testing::skipped("giving a directory to another user needs root");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("changed");
+    let theirs = folder.path().join("theirs");
+    let (victims, victim) = (folder.path().join("victims"), folder.path().join("victims/victim"));
+    fs::create_dir(&theirs).expect("made");
+    fs::create_dir(&victims).expect("made");
+    fs::write(&victim, "victim").expect("written");
+    symlink(&victim, theirs.join("out")).expect("linked");
+    symlink(folder.path().join("victims/new"), theirs.join("new")).expect("linked");
+    symlink(&victims, theirs.join("way")).expect("linked");
+    for path in [
+        theirs.clone(),
+        theirs.join("out"),
+        theirs.join("new"),
+        theirs.join("way"),
+    ] {
+        std::os::unix::fs::lchown(path, Some(61_001), Some(61_001)).expect("given away");
+    }
+    for name in ["out", "new", "way/victim", "way/other"] {
+        let error = put(&theirs.join(name), b"new", Access::Usual).expect_err(name);
+        assert!(error.to_string().contains("belongs to user 61001"), "{name}: {error}");
+    }
+    assert_eq!(
+        (fs::read_to_string(&victim).expect("read"), names(&victims)),
+        ("victim".to_owned(), vec!["victim".to_owned()])
+    );
+    put(&theirs.join("plain"), b"new", Access::Usual).expect("a file of that folder is no way out of it");
+}
+
+#[test]
 fn devices_and_pipes_are_written_straight() {
     put(Path::new("/dev/null"), b"gone", Access::Usual).expect("written");
     let full = put(Path::new("/dev/full"), b"too much", Access::Usual).expect_err("full");

@@ -1,6 +1,6 @@
 //! Whether what was asked for is there, change by change, and who uses it.
 
-use model::setup::{Check, Program, Verdict, Verified, VerifiedPlan};
+use model::setup::{Check, PlanState, Program, Verdict, Verified, VerifiedPlan};
 
 use super::apply::restart;
 use super::sheet::Sheet;
@@ -25,7 +25,10 @@ impl Show for Verified {
         let unseen = count(Verdict::NotSeen);
         let unseen = (unseen > 0).then(|| format!(", {unseen} cannot be seen from here"));
         let bad = (bad > 0).then(|| format!(", {bad} not as asked for"));
-        vec![[obtained, unseen.unwrap_or_default(), bad.unwrap_or_default()].concat()]
+        let set = self.plans.iter().any(|plan| plan.state == PlanState::Set);
+        let set = (set && bad.is_none()).then(|| ", set and not in use yet".to_owned());
+        let parts = [Some(obtained), unseen, bad, set];
+        vec![parts.into_iter().flatten().collect()]
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -44,6 +47,7 @@ impl Show for Verified {
             Field::csv("found", |(_, check)| found(check)),
             Field::csv("verdict", |(_, check)| word(check.verdict).to_owned()),
             Field::csv("note", |(_, check)| check.note.clone()),
+            Field::csv("state", |(plan, _)| plan.state.to_string()),
         ];
         let plans = self.plans.iter();
         let checks = plans.flat_map(|plan| plan.checks.iter().map(move |check| (plan, check)));

@@ -122,7 +122,7 @@ impl Bench {
     }
 
     pub(crate) fn mount_point(&self) -> String {
-        format!("/run/{}/2M", self.name)
+        format!("/run/hugepages-{}/2M", self.name)
     }
 
     pub(crate) fn other_thp(&self) -> &'static str {
@@ -191,10 +191,15 @@ impl Bench {
 
     /// A plan in a file; what makes it a result is taken from another result of this machine.
     pub(crate) fn plan(&self, changes: impl Into<Value>) -> String {
+        self.plan_for("pool:2M=8", "plan.json", changes)
+    }
+
+    /// The same for a goal of its own, in a file of its own.
+    pub(crate) fn plan_for(&self, goal: &str, file: &str, changes: impl Into<Value>) -> String {
         let mut result: Value = serde_json::from_str(&done(&["size", "reach", "--json"]).out).expect("JSON");
-        result["schema"] = json!("hugewise/plan/2");
-        result["data"] = json!({"goals": ["pool:2M=8"], "changes": changes.into(), "notes": []});
-        let file = self.temp.path().join("plan.json");
+        result["schema"] = json!("hugewise/plan/3");
+        result["data"] = json!({"goals": [goal], "changes": changes.into(), "notes": []});
+        let file = self.temp.path().join(file);
         fs::write(&file, result.to_string()).expect("written");
         file.to_str().expect("a plain path").to_owned()
     }
@@ -227,7 +232,7 @@ impl Bench {
         let mounts = fs::read_to_string(MOUNTS).expect("mounts");
         let mounts = mounts.lines().filter(|line| line.contains(" hugetlbfs "));
         picture.insert(MOUNTS.to_owned(), mounts.collect());
-        let run = Path::new("/run").join(&self.name).exists();
+        let run = Path::new("/run").join(format!("hugepages-{}", self.name)).exists();
         picture.insert("/run".to_owned(), run.to_string());
         picture
     }
@@ -262,7 +267,7 @@ pub(crate) fn chosen(path: &str) -> String {
 }
 
 /// Pages of the 2M pool on node 0 that stay when no program uses them.
-fn persistent() -> u64 {
+pub(crate) fn persistent() -> u64 {
     let number = |file: &str| chosen(&format!("{NODE}/{file}")).parse::<u64>().expect("a number");
     number("nr_hugepages").saturating_sub(number("surplus_hugepages"))
 }

@@ -9,6 +9,7 @@ mod kills;
 mod machine;
 mod placement;
 mod restart;
+mod several;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};

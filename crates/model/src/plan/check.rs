@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::content::{self, Sort};
 use super::error::{Flaw, PlanError};
-use super::hugetlbfs::{is_clean, is_mount_point, mount_options};
+use super::hugetlbfs::{MOUNTS, is_clean, is_mount_point, mount_options};
 use super::settings;
-use super::{Change, Mode, Owner, Plan, SCHEMA, Target, Value};
+use super::{Change, Mode, Owner, Plan, SCHEMA, Sum, Target, Value};
 use crate::Envelope;
 
 impl Plan {
@@ -77,9 +77,7 @@ fn check_place(target: &Target, goals: &[String]) -> Result<(), Flaw> {
             "files of a plan are those below /etc that hugewise knows, those in its directories that are named for it \
              (60-hugewise.conf), and a server's that a goal names",
         ),
-        Target::Mount { .. } if !is_mount_point(path) => {
-            fail("hugetlbfs goes on /dev/hugepages*, or below /mnt, /run or /var/lib/hugetlbfs")
-        }
+        Target::Mount { .. } if !is_mount_point(path) => fail(MOUNTS),
         _ => Ok(()),
     }
 }
@@ -97,6 +95,20 @@ fn check_value(change: &Change, goals: &[String]) -> Result<(), Flaw> {
     match (&change.target, &change.after) {
         (Target::Instruction { .. }, _) => Ok(()),
         (_, Value::Absent) => Err(value("", "a plan sets things, it takes none away")),
+        (Target::File { path, mode, owner }, Value::Edit(edit)) => {
+            check_access(*mode, *owner)?;
+            match change.before.known() {
+                Some(Value::Sum(_)) | None => match Sort::of(path, goals) {
+                    Some(sort) => content::check_edit(sort, path, edit),
+                    None => Ok(()),
+                },
+                Some(_) => Err(value(
+                    "",
+                    "lines change in a file that is there, which `before` names by its checksum",
+                )),
+            }
+        }
+        (_, Value::Sum(_) | Value::Edit(_)) => Err(value("", "only files are changed line by line")),
         (Target::Setting { path }, Value::Pages(pages)) => {
             let pages = pages.to_string();
             settings::check(path, &pages).map_err(|why| value(&pages, &why))
@@ -112,6 +124,27 @@ fn check_value(change: &Change, goals: &[String]) -> Result<(), Flaw> {
             let before = change.before.known().and_then(Value::text);
             content::check(sort, path, before.as_deref(), text)
         }
+    }
+}
+
+impl Change {
+    /// What a file becomes by this change of a plan for these goals, where `text` stands now: every line of it is held against what a plan may
+    /// write. `None` if it is another file than the one that was planned for.
+    ///
+    /// # Errors
+    /// Names the line that no plan may write.
+    pub fn edited(&self, goals: &[String], text: &str) -> Result<Option<String>, PlanError> {
+        let (Target::File { path, .. }, Value::Edit(edit)) = (&self.target, &self.after) else {
+            return Ok(self.after.text());
+        };
+        let is_it = self.before.known() == Some(&Value::Sum(Sum::of(text)));
+        let Some(after) = edit.applied_to(text).filter(|_| is_it) else {
+            return Ok(None);
+        };
+        let sort = Sort::of(path, goals).ok_or_else(|| Flaw::new("path", path, "no plan writes there"));
+        let checked = sort.and_then(|sort| content::check(sort, path, Some(text), &after));
+        checked.map_err(|flaw| PlanError::refused(1, &self.id, &flaw))?;
+        Ok(Some(after))
     }
 }
 

@@ -16,6 +16,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use super::edit::Edit;
 use super::error::Flaw;
 use parsed::{Known, Line, Parsed};
 use sort::is_own;
@@ -46,6 +47,39 @@ impl Sort {
             _ => units::sort(path.strip_prefix("/etc/systemd/system/")?),
         }
     }
+}
+
+/// May these lines come into the file at `path`, as far as that can be told without the file? All of it is checked once that is known.
+pub(super) fn check_edit(sort: Sort, path: &str, edit: &Edit) -> Result<(), Flaw> {
+    for hunk in &edit.edits {
+        let flaw = |line: &str, why: &str| Err(Flaw::of_line(path, hunk.line.saturating_sub(1), line, why));
+        let is_plain = |line: &&String| line.len() <= LONGEST && !line.chars().any(|c| c.is_control() && c != '\t');
+        if let Some(line) = hunk.adds.iter().find(|line| !is_plain(line)) {
+            return flaw(
+                line,
+                "a line of a plan has no control characters, and no file of settings more than 1 MiB",
+            );
+        }
+        if sort == Sort::Cmdline {
+            words::check(path, &hunk.removes.join(" "), &hunk.adds.join(" "))?;
+            continue;
+        }
+        let text = format!(
+            "{}\n{}",
+            hunk.section.as_deref().unwrap_or_default(),
+            hunk.adds.join("\n")
+        );
+        for line in lines::parse(sort, path, &text).iter().skip(1) {
+            match &line.what {
+                Line::Known(Known { wrong: Some(why), .. }) => return flaw(line.text, why),
+                Line::Other if !hunk.removes.iter().any(|gone| gone == line.text) => {
+                    return flaw(line.text, lines::ALLOWED);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// May this text stand in the file at `path`, where `before` stands now?

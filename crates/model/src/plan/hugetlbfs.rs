@@ -2,13 +2,16 @@
 
 use super::settings;
 
-/// Where a hugetlbfs may be mounted: nothing that other programs need is hidden there.
-const MOUNTS: [&str; 6] = [
+/// Where a hugetlbfs may be mounted, in words.
+pub(super) const MOUNTS: &str =
+    "hugetlbfs goes on /dev/hugepages*, /hugepages*, /mnt/huge*, /run/hugepages* or below /var/lib/hugetlbfs";
+
+/// How those places begin: no other program reads there, so that nothing which an owner of the mount puts there is believed by one.
+const BEGINNINGS: [&str; 5] = [
     "/dev/hugepages",
-    "/dev/hugepages-",
-    "/dev/hugepages1G",
-    "/mnt/",
-    "/run/",
+    "/hugepages",
+    "/mnt/huge",
+    "/run/hugepages",
     "/var/lib/hugetlbfs/",
 ];
 
@@ -17,8 +20,11 @@ const LONGEST_SETTING: usize = 4096;
 
 /// May a hugetlbfs be mounted there?
 pub(super) fn is_mount_point(path: &str) -> bool {
-    let below = |place: &str| place.ends_with(['/', '-']) && path.starts_with(place) && path.len() > place.len();
-    is_clean(path) && MOUNTS.into_iter().any(|place| path == place || below(place)) && !path.contains('%')
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_.+-@".contains(c);
+    is_clean(path)
+        && path.chars().all(is_plain)
+        && !path.ends_with('/')
+        && BEGINNINGS.iter().any(|beginning| path.starts_with(beginning))
 }
 
 /// Is it absolute, without `..`, empty parts or control characters?

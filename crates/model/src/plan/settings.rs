@@ -16,7 +16,6 @@ use Values::{Limit, Number, Words};
 
 /// More pages than any machine has: 64 TiB in pages of 4 KiB.
 const PAGES: Values = Number(0, 1 << 34);
-const ANY: Values = Number(0, u64::MAX);
 const SWITCH: Values = Number(0, 1);
 const MILLISECONDS: Values = Number(0, u32::MAX as u64);
 /// Base pages of a huge page; 8192 on arm64 with base pages of 64 KiB.
@@ -30,10 +29,11 @@ const DEFRAG: Values = Words(&["always", "defer", "defer+madvise", "madvise", "n
 /// Below `/proc/sys`: Documentation/admin-guide/sysctl/vm.rst and kernel.rst.
 const SYSCTLS: [(&str, Values); 14] = [
     ("kernel/numa_balancing", Number(0, 3)),
-    ("kernel/shmall", ANY),
-    ("kernel/shmmax", ANY),
+    // Less than the kernel's own default until 3.16 (32 MiB, 4096 segments) keeps programs from starting.
+    ("kernel/shmall", Number(512, u64::MAX)),
+    ("kernel/shmmax", Number(32 << 20, u64::MAX)),
     // IPCMNI_EXTEND, with the boot parameter ipcmni_extend.
-    ("kernel/shmmni", Number(1, 1 << 24)),
+    ("kernel/shmmni", Number(4096, 1 << 24)),
     ("vm/compaction_proactiveness", Number(0, 100)),
     ("vm/hugetlb_optimize_vmemmap", SWITCH),
     // A group's number; the last one stands for none.

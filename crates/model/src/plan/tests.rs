@@ -49,7 +49,7 @@ fn checked(changes: Vec<Change>) -> Result<(), PlanError> {
     Plan {
         goals: vec!["postgres:/srv/pg/postgresql.conf".to_owned()],
         changes,
-        notes: Vec::new(),
+        ..Plan::default()
     }
     .check()
 }
@@ -68,7 +68,7 @@ fn a_plan_comes_back_from_json_as_it_was() {
     let plan = Plan {
         goals: vec!["pool:2M=3072".to_owned()],
         changes: vec![pool, unseen],
-        notes: Vec::new(),
+        ..Plan::default()
     };
     plan.check().expect("a good plan");
     let text = serde_json::to_string(&plan).expect("JSON");
@@ -172,7 +172,7 @@ fn only_known_files_and_those_a_goal_names_are_written() {
         let plan = Plan {
             goals: goals.clone(),
             changes: vec![file(path)],
-            notes: Vec::new(),
+            ..Plan::default()
         };
         assert!(plan.check().is_err(), "{path}");
     }
@@ -180,22 +180,47 @@ fn only_known_files_and_those_a_goal_names_are_written() {
 
 #[test]
 fn values_and_names_are_plain() {
-    assert_eq!(
-        checked(vec![mount("/dev/hugepages-1G", "pagesize=1G,gid=501,mode=0770")]),
-        Ok(())
-    );
+    for at in [
+        "/dev/hugepages-1G",
+        "/mnt/huge/jboss",
+        "/hugepages1G",
+        "/run/hugepages/kvm",
+        "/var/lib/hugetlbfs/a",
+    ] {
+        assert_eq!(
+            checked(vec![mount(at, "pagesize=1G,gid=501,mode=0770")]),
+            Ok(()),
+            "{at}"
+        );
+    }
     for (at, options) in [
         ("/", "pagesize=2M"),
         ("/dev", "pagesize=2M"),
-        ("/mnt/a", "suid"),
-        ("/mnt/a", "mode=07 70"),
-        ("/mnt/a", "x=y"),
+        ("/mnt/a", "pagesize=2M"),
+        ("/run/udev/rules.d", "pagesize=2M,uid=61001,mode=0775"),
+        ("/run/systemd/system", "pagesize=2M"),
+        ("/run/modprobe.d", "pagesize=2M"),
+        ("/var/lib/hugetlbfs", "pagesize=2M"),
+        ("/mnt/hugepages/a b", "pagesize=2M"),
+        ("/mnt/huge", "suid"),
+        ("/mnt/huge", "mode=07 70"),
+        ("/mnt/huge", "x=y"),
         ("/mnt/../etc", "uid=0"),
-        ("/mnt/a", "pagesize=3M"),
-        ("/mnt/a", "mode=0777"),
-        ("/mnt/a", "uid=+1"),
+        ("/mnt/huge", "pagesize=3M"),
+        ("/mnt/huge", "mode=0777"),
+        ("/mnt/huge", "uid=+1"),
     ] {
         assert!(checked(vec![mount(at, options)]).is_err(), "{at} {options}");
+    }
+    for (path, value) in [
+        ("/proc/sys/kernel/shmmax", "0"),
+        ("/proc/sys/kernel/shmall", "1"),
+        ("/proc/sys/kernel/shmmni", "1"),
+    ] {
+        assert!(
+            checked(vec![setting(path, value)]).is_err(),
+            "{path} = {value}: programs could not start"
+        );
     }
     for value in ["", "1\n2", "a\u{1b}[0m"] {
         assert!(checked(vec![setting(POOL, value)]).is_err(), "{value:?}");
@@ -215,7 +240,7 @@ fn another_result_is_not_taken_for_a_plan() {
         ("{", "no plan"),
         (r#"{"schema":"hugewise/ps/2"}"#, "hugewise/ps/2"),
         ("[]", "none"),
-        (r#"{"schema":"hugewise/plan/2"}"#, "no plan"),
+        (r#"{"schema":"hugewise/plan/3"}"#, "no plan"),
     ] {
         let error = Plan::from_json(text).expect_err(text).to_string();
         assert!(error.contains(part) && error.contains("--for"), "{error}");

@@ -201,6 +201,6 @@ fn vm(words: &mut Words) -> Result<VmGoal, GoalError> {
         count: words.checked("count", few, "a number of guests")?.unwrap_or(1),
         name: words
             .checked("name", names::guest, "a name of letters, digits and _ . -")?
-            .unwrap_or_else(|| "guest".to_owned()),
+            .unwrap_or_else(|| VmGoal::UNNAMED.to_owned()),
     })
 }

@@ -11,6 +11,8 @@ mod tests;
 
 use std::str::FromStr;
 
+use model::Bytes;
+use model::plan::PoolNeed;
 use words::Words;
 
 pub use error::GoalError;
@@ -45,7 +47,7 @@ impl Goal {
         let fail = |wanted: String| GoalError::new(file, "", "", &wanted);
         let table: toml::Table = text
             .parse()
-            .map_err(|why: toml::de::Error| fail(format!("TOML: {}", why.message())))?;
+            .map_err(|why: toml::de::Error| fail(format!("TOML: {}", why.message().replace('\n', ", "))))?;
         let mut goals = Vec::new();
         for (key, value) in &table {
             let list = value.as_array().filter(|_| matches!(key.as_str(), "goals" | "goal"));
@@ -57,6 +59,56 @@ impl Goal {
         match goals.is_empty() {
             true => Err(fail("at least one goal".to_owned())),
             false => Ok(goals),
+        }
+    }
+
+    /// The pools that it names, each with the pages that it shall have in all.
+    pub(crate) fn pools(&self) -> Vec<PoolNeed> {
+        let (Want::Pool(pool) | Want::Kubernetes(pool)) = &self.want else {
+            return Vec::new();
+        };
+        let need = |&(page, pages): &(Bytes, u64)| PoolNeed {
+            goal: self.text.clone(),
+            page,
+            node: pool.node,
+            pages,
+        };
+        pool.pools.iter().map(need).collect()
+    }
+
+    /// Are both about the same program, so that the one replaces the other?
+    pub fn is_same(&self, other: &Self) -> bool {
+        let both = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
+        let is_same = match (&self.want, &other.want) {
+            (Want::Postgres(one), Want::Postgres(other)) | (Want::Innodb(one), Want::Innodb(other)) => {
+                one.file == other.file
+            }
+            (Want::Jvm(one), Want::Jvm(other)) => match (&one.service, &other.service) {
+                (None, None) => both(&one.user, &other.user),
+                (one, other) => both(one, other),
+            },
+            (Want::Vm(one), Want::Vm(other)) => one.name == other.name && one.name != VmGoal::UNNAMED,
+            (Want::Oracle(one), Want::Oracle(other)) => one.user == other.user,
+            (Want::Pool(one), Want::Pool(other)) | (Want::Kubernetes(one), Want::Kubernetes(other)) => {
+                one.node == other.node
+                    && one
+                        .pools
+                        .iter()
+                        .map(|pool| pool.0)
+                        .eq(other.pools.iter().map(|pool| pool.0))
+            }
+            _ => false,
+        };
+        is_same || self.text == other.text
+    }
+
+    /// Who runs it, where the goal says so.
+    pub(crate) fn user(&self) -> Option<&str> {
+        match &self.want {
+            Want::Jvm(jvm) => jvm.user.as_deref(),
+            Want::Postgres(database) | Want::Innodb(database) => Some(&database.user),
+            Want::Oracle(oracle) => Some(&oracle.user),
+            _ => None,
         }
     }
 

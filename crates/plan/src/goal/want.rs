@@ -177,6 +177,11 @@ pub struct VmGoal {
     pub name: String,
 }
 
+impl VmGoal {
+    /// The name of a guest that has none.
+    pub const UNNAMED: &'static str = "guest";
+}
+
 /// Hypervisors by how they are configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hypervisor {

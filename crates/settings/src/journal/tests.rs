@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Owner, Record, Run, Share, parse};
+use super::{Owner, Record, Run, Share, Which, parse};
 
 const PATH: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
 
@@ -85,15 +85,18 @@ fn a_write_in_doubt_is_decided_by_the_value() {
         (6, None, Some(0)),
         (5, None, None),
     ] {
-        assert_eq!(share(10, 15).resolved(now), up, "{now}");
-        assert_eq!(share(10, 6).resolved(now), down, "{now}");
+        assert_eq!(share(10, 15).resolved(now, Which::Pages), up, "{now}");
+        assert_eq!(share(10, 6).resolved(now, Which::NodePages(0)), down, "{now}");
+        // A limit does not grow in part: an administrator has set 12.
+        let up = up.filter(|_| now != 12);
+        assert_eq!(share(10, 15).resolved(now, Which::Overcommit), up, "{now}");
     }
     let extreme = Share {
         pages: u64::MAX,
         base: 0,
         pending: Some((0, u64::MAX)),
     };
-    assert_eq!(extreme.resolved(5), Some(u64::MAX));
+    assert_eq!(extreme.resolved(5, Which::Pages), Some(u64::MAX));
 }
 
 proptest! {

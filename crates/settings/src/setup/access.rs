@@ -22,7 +22,11 @@ impl<'a> Access<'a> {
         Self { writer, leave }
     }
 
-    fn sink(&self) -> &dyn Sink {
+    pub(super) fn leave(&self) -> Option<Bytes> {
+        self.leave
+    }
+
+    pub(super) fn sink(&self) -> &dyn Sink {
         self.writer.sink()
     }
 
@@ -43,15 +47,15 @@ impl<'a> Access<'a> {
         self.look(place).map_err(failed).into()
     }
 
-    /// Makes a place be `to`. A pool may come out smaller: the caller reads it back.
-    pub(super) fn put(&self, place: &Place, to: &State) -> Result<(), SetupError> {
+    /// Makes a place that is as `from` says be `to`. A pool may come out smaller: the caller reads it back.
+    pub(super) fn put(&self, place: &Place, from: &State, to: &State) -> Result<(), SetupError> {
         let fail = |source| SetupError::Put {
             place: place.clone(),
             to: to.to_string(),
             source,
         };
         let Some((setting, pages)) = self.setting(place).zip(to.number()) else {
-            return self.sink().put(place, to).map_err(fail);
+            return self.sink().put(place, from, to).map_err(fail);
         };
         self.writer.beside_loans(setting, |on_loan| {
             self.check_loans(place, &on_loan, pages)?;

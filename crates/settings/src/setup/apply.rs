@@ -7,7 +7,7 @@ use super::access::Access;
 use super::change_log::{ChangeLog, Head, Record};
 use super::error::SetupError;
 use super::survey::{Task, survey};
-use super::{How, Setup, change, undo};
+use super::{How, Setup, bounds, change, lift, undo};
 use crate::place::{Place, State};
 use crate::state_dir::StateDir;
 
@@ -25,10 +25,16 @@ impl Setup {
         plan.check()?;
         let (home, notes) = self.make_home()?;
         let _lock = home.try_lock()?;
-        refuse_cut_short(&Self::logs(home)?)?;
+        let mut logs = Self::logs(home)?;
+        refuse_cut_short(&logs)?;
         self.writer.prepare()?;
         let access = Access::new(&self.writer, how.leave);
+        lift::finish_all(&access, &mut logs)?;
         let tasks = survey(&access, plan)?;
+        bounds::check(
+            &access,
+            &tasks.iter().filter_map(|(_, task)| task.as_ref()).collect::<Vec<_>>(),
+        )?;
         let mut log = ChangeLog::create(home, Head::new(self.writer.boot()?, plan.clone()))?;
         let made = make(&access, &mut log, &tasks, how).and_then(|steps| {
             let end = end(&steps, how.exact);
@@ -126,7 +132,7 @@ fn conclude(
     let result = match made {
         Ok(applied) if applied.end != End::RolledBack => Ok(applied),
         Ok(applied) => {
-            let told = undo::revert(access, &mut log, false, false);
+            let told = undo::revert(access, &mut log, &mut [], false, false);
             match told.iter().all(|back| back.came.is_settled()) {
                 true => Ok(rolled_back(applied)),
                 false => Err(SetupError::RolledBack {
@@ -137,11 +143,15 @@ fn conclude(
         }
         Err(cause) => Err(SetupError::RolledBack {
             cause: Box::new(cause),
-            told: undo::revert(access, &mut log, false, false),
+            told: undo::revert(access, &mut log, &mut [], false, false),
         }),
     };
-    log.remove_if_settled(home)?;
-    result
+    // What was done is done, whether or not a journal with nothing in it could be removed.
+    let removed = log.remove_if_settled(home);
+    result.map(|mut applied| {
+        applied.notes.extend(removed.err().map(|error| error.to_string()));
+        applied
+    })
 }
 
 /// The same answer when nothing of it stands any more; what was obtained is still worth knowing.

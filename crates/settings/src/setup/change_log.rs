@@ -5,14 +5,14 @@
 //! what was read back. A place that has its previous value again is no longer tracked, and a journal without places
 //! is removed. Unlike a lease's journal this one outlives its process and a restart of the machine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::plan::Plan;
 use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
-use crate::line_file::{LineFile, whole_lines};
+use crate::line_file::{LineFile, record, whole_lines};
 use crate::place::{Place, State};
 use crate::state_dir::StateDir;
 
@@ -34,8 +34,35 @@ pub(super) enum Record {
     Now { place: Place, state: State },
     /// Let go: its value is not ours to undo any more.
     Forget { place: Place },
+    /// About to take the plan's part out of what later plans made of a place: these journals say so afterwards.
+    Lift {
+        place: Place,
+        from: State,
+        to: State,
+        rebased: Vec<Rebased>,
+    },
+    /// It was not done.
+    Dropped { place: Place },
+    /// A plan below this one has gone.
+    Rebase { place: Place, before: State, ours: State },
     /// Every change of the plan was made.
     Complete,
+}
+
+/// What a later plan's journal says of a place, once a plan below it has gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Rebased {
+    /// The journal's name in the directory.
+    pub(super) journal: String,
+    pub(super) before: State,
+    pub(super) ours: State,
+}
+
+/// A change of several journals that is announced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lift {
+    pub(super) to: State,
+    pub(super) rebased: Vec<Rebased>,
 }
 
 /// What is applied, when, and in which life of the machine.
@@ -73,6 +100,8 @@ pub(super) struct Entry {
     pub(super) ours: State,
     /// What a change that may or may not have happened wanted.
     pub(super) pending: Option<State>,
+    /// What taking it out from below others wants.
+    pub(super) lift: Option<Lift>,
 }
 
 impl Entry {
@@ -85,8 +114,11 @@ impl Entry {
                 .is_some_and(|to| now.is(to) || self.is_halfway(now, to))
     }
 
-    /// A pool may have grown or shrunk in part.
+    /// A pool may have grown or shrunk in part. Of any other setting a value in between is another's.
     fn is_halfway(&self, now: &State, to: &State) -> bool {
+        if !self.place.path().contains("/nr_hugepages") {
+            return false;
+        }
         let numbers = (self.ours.number(), now.number(), to.number());
         let (Some(from), Some(now), Some(to)) = numbers else {
             return false;
@@ -143,6 +175,7 @@ impl Story {
                     before: from.clone(),
                     ours: from,
                     pending: Some(to),
+                    lift: None,
                 }),
             },
             Record::Now { place, state } => {
@@ -154,6 +187,23 @@ impl Story {
                 }
             }
             Record::Forget { place } => self.forget(&place),
+            Record::Lift { place, to, rebased, .. } => {
+                let entry = self.entry(&place).ok_or("wanted a `set` before its `lift`")?;
+                entry.lift = Some(Lift { to, rebased });
+            }
+            Record::Dropped { place } => {
+                let entry = self.entry(&place).ok_or("wanted a `set` before its `dropped`")?;
+                entry.lift = None;
+            }
+            Record::Rebase { place, before, ours } => {
+                // Said twice where a kill came in between.
+                let Some(entry) = self.entry(&place) else { return Ok(()) };
+                let is_back = ours.is(&before);
+                (entry.before, entry.ours) = (before, ours);
+                if is_back {
+                    self.forget(&place);
+                }
+            }
         }
         Ok(())
     }
@@ -169,7 +219,9 @@ pub(super) fn parse(bytes: &[u8], name: &str) -> Result<Option<Story>, Unread> {
     let mut story: Option<Story> = None;
     for (n, line) in whole_lines(bytes).enumerate() {
         let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{name}:{}", n + 1), why);
-        let record = serde_json::from_slice(line).map_err(|error| garbled(&error.to_string()))?;
+        let Some(record) = record(line).map_err(|error| garbled(&error.to_string()))? else {
+            continue;
+        };
         match (&mut story, record) {
             (None, Record::Plan(head)) => {
                 check(&head).map_err(|why| garbled(&why))?;
@@ -192,6 +244,23 @@ fn check(head: &Head) -> Result<(), String> {
     plan.check_places().map_err(|error| error.to_string())
 }
 
+/// Reads a journal as it is, beside a run that may be at work; `None` if it is gone, or has no whole line yet.
+pub(super) fn story(path: &Path) -> Result<Option<Story>, WriterError> {
+    let bytes = LineFile::read(path, LARGEST)?;
+    let story = bytes.map(|bytes| parse(&bytes, &path.display().to_string()));
+    Ok(story.transpose()?.flatten())
+}
+
+/// In order of name journals are in order of their making, whatever the clock says: each has the number behind the last.
+fn next_number(dir: &StateDir) -> Result<u64, WriterError> {
+    let number = |path: &PathBuf| {
+        let digits = path.file_name()?.to_str()?.strip_prefix("plan-")?.get(..20)?;
+        digits.parse::<u64>().ok()
+    };
+    let last = dir.journals()?.iter().filter_map(number).max();
+    Ok(last.map_or(1, |last| last.saturating_add(1)))
+}
+
 /// A journal that is open for more lines.
 #[derive(Debug)]
 pub(super) struct ChangeLog {
@@ -202,12 +271,7 @@ pub(super) struct ChangeLog {
 impl ChangeLog {
     /// A new journal, on disk when this returns. Call under the lock.
     pub(super) fn create(dir: &StateDir, head: Head) -> Result<Self, WriterError> {
-        // In order of name they are in order of time: two are never made at once.
-        let name = format!(
-            "plan-{:020}-{}.jsonl",
-            jiff::Timestamp::now().as_microsecond(),
-            head.pid
-        );
+        let name = format!("plan-{:020}-{}.jsonl", next_number(dir)?, head.pid);
         let file = LineFile::create(dir, &name, &Record::Plan(head.clone()))?;
         let story = Story::new(head);
         Ok(Self { file, story })
@@ -220,6 +284,12 @@ impl ChangeLog {
             Some(story) => Ok(Some(Self { file, story })),
             None => file.remove(dir).map(|()| None),
         }
+    }
+
+    /// The journal's name in the directory.
+    pub(super) fn name(&self) -> String {
+        let name = self.file.path().file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// Adds a line, and returns when it is on disk.

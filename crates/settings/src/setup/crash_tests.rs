@@ -57,7 +57,7 @@ fn an_undo_killed_at_any_write_is_finished_by_the_next() {
             }
             let (process, setup) = scene.run();
             process.expect(fault);
-            let _ = setup.undo(false);
+            let _ = setup.undo(None, false);
             points += u32::from(process.is_dead());
             process.die();
             restored(&scene, &before, &format!("{cut:?}, {fault:?}"));
@@ -142,9 +142,9 @@ impl Sink for Watched {
         self.process.look(place)
     }
 
-    fn put(&self, place: &Place, state: &State) -> io::Result<()> {
+    fn put(&self, place: &Place, from: &State, to: &State) -> io::Result<()> {
         self.check(place.path());
-        self.process.put(place, state)
+        self.process.put(place, from, to)
     }
 }
 
@@ -160,7 +160,7 @@ fn nothing_is_written_that_the_journal_has_not_announced_nor_outside_of_the_plan
     let setup = Setup::new(Writer::new(scene.leases(), Box::new(watched)), [scene.home()]);
     let plan = plan();
     setup.apply(&plan, &how()).expect("applied");
-    assert!(setup.undo(false).expect("undone").is_settled());
+    assert!(setup.undo(None, false).expect("undone").is_settled());
     let mut planned: Vec<String> = plan
         .changes
         .iter()

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use model::Unread;
 use model::plan::PlanError;
 use model::setup::Back;
+use model::{Bytes, Unread};
 
 use crate::error::WriterError;
 use crate::place::Place;
@@ -33,6 +33,9 @@ pub enum SetupError {
     /// The record of what was changed is another user's: root's, as a rule.
     #[error("what hugewise has changed is recorded in {0}, which this user may not read: run it with sudo")]
     NotOurs(String),
+    /// No plan that is applied is meant.
+    #[error("no plan for {0} is on record (`hugewise status` lists those that are; nothing was changed)")]
+    NotOnRecord(String),
     /// No directory was named for the journals.
     #[error("changes cannot be recorded: no state directory")]
     Nowhere,
@@ -67,6 +70,20 @@ pub enum SetupError {
     /// A hugetlbfs with other options is mounted already, and may be in use.
     #[error("{0} is already mounted with other options: unmount it, or plan for another directory")]
     MountedOtherwise(Place),
+    /// The machine would not survive it.
+    #[error(
+        "{place}: {what} is more than this machine can spare: {most} of its {total} (ask for less; nothing was changed)"
+    )]
+    TooMuch {
+        /// Where.
+        place: Place,
+        /// What was asked for.
+        what: String,
+        /// The most that can be had.
+        most: Bytes,
+        /// All of memory.
+        total: Bytes,
+    },
     /// A pool got fewer pages than were asked for.
     #[error("a pool got fewer pages than requested")]
     Short,
@@ -125,6 +142,11 @@ impl SetupError {
             Self::RolledBack { cause, .. } => cause.is_denied(),
             _ => false,
         }
+    }
+
+    /// Is some of the plan in place, because it could not be undone?
+    pub fn is_in_part(&self) -> bool {
+        matches!(self, Self::RolledBack { told, .. } if !told.iter().all(|back| back.came.is_settled()))
     }
 
     /// Did the user want it to end?

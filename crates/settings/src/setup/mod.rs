@@ -5,18 +5,23 @@
 
 mod access;
 mod apply;
+mod bounds;
 mod change_log;
 mod error;
 mod grow;
+mod lift;
 mod status;
 mod survey;
 mod undo;
 mod verify;
+mod without;
 
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod stack_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -26,16 +31,18 @@ use std::io;
 use std::path::PathBuf;
 
 use model::Bytes;
+use model::plan::PoolNeed;
 
 use crate::error::WriterError;
 use crate::place::{Place, State};
 use crate::state_dir::StateDir;
 use crate::writer::Writer;
 use access::Access;
-use change_log::{ChangeLog, Record};
+use change_log::{ChangeLog, Record, Story};
 use survey::told;
 
 pub use error::{Drift, SetupError};
+pub use undo::Which;
 pub use verify::{Programs, users};
 
 /// Applies plans to the machine, and reverts them.
@@ -101,9 +108,28 @@ impl Setup {
         Ok(opened.map_err(SetupError::Journal)?.into_iter().flatten().collect())
     }
 
+    /// What the journals say, oldest first, without the lock: for those who only read.
+    fn stories(&self) -> Result<Vec<Story>, SetupError> {
+        let Some(home) = self.home()? else {
+            return Ok(Vec::new());
+        };
+        let read = home.journals()?.into_iter().map(|path| change_log::story(&path));
+        let read: Result<Vec<Option<Story>>, WriterError> = read.collect();
+        Ok(read.map_err(SetupError::Journal)?.into_iter().flatten().collect())
+    }
+
+    /// The pool pages that plans on record are for.
+    ///
+    /// # Errors
+    /// When the journals cannot be read.
+    pub fn needs(&self) -> Result<Vec<PoolNeed>, SetupError> {
+        let stories = self.stories()?;
+        Ok(stories.into_iter().flat_map(|story| story.head.plan.needs).collect())
+    }
+
     /// Has the machine been restarted since?
-    fn is_restarted(&self, log: &ChangeLog) -> Result<bool, SetupError> {
-        Ok(self.writer.boot()? != log.story.head.boot)
+    fn is_restarted(&self, story: &Story) -> Result<bool, SetupError> {
+        Ok(self.writer.boot()? != story.head.boot)
     }
 }
 
@@ -137,7 +163,7 @@ fn change(
         read_back(log, from)?;
         return Err(SetupError::Drift(vec![survey::differs(place, told(from), &found, to)]));
     }
-    let put = access.put(place, to);
+    let put = access.put(place, from, to);
     let now = access.look(place)?;
     read_back(log, &now)?;
     put.map(|()| now)

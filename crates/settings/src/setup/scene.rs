@@ -8,7 +8,7 @@ use model::setup::{Applied, Undone};
 use model::{Bytes, Reading};
 use tempfile::TempDir;
 
-use super::{How, Setup, SetupError};
+use super::{How, Setup, SetupError, Which};
 use crate::fake::{Fault, Machine, Process};
 use crate::place::{FileState, Place, State};
 use crate::writer::Writer;
@@ -106,7 +106,7 @@ pub(super) fn plan() -> Plan {
     Plan {
         goals: vec!["jvm:heap=32m,user=jboss".to_owned()],
         changes,
-        notes: Vec::new(),
+        ..Plan::default()
     }
 }
 
@@ -206,9 +206,15 @@ impl Scene {
         self.run().1.apply(plan, &how())
     }
 
+    /// The next process undoes one plan.
+    pub(super) fn undo_plan(&self, plan: &Plan) -> Undone {
+        let which = Which::Plan(Box::new(plan.clone()));
+        self.run().1.undo(Some(&which), false).expect("undone")
+    }
+
     /// The next process undoes.
     pub(super) fn undo(&self) -> Undone {
-        self.run().1.undo(false).expect("undone")
+        self.run().1.undo(None, false).expect("undone")
     }
 
     pub(super) fn look(&self, place: &Place) -> State {

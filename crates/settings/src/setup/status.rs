@@ -4,32 +4,28 @@ use model::setup::{Held, Run, Status};
 
 use super::Setup;
 use super::access::Access;
-use super::change_log::{ChangeLog, Entry};
+use super::change_log::{Entry, Story};
 use super::error::SetupError;
 
 impl Setup {
     /// Every plan that was applied and not undone, oldest first.
     ///
     /// # Errors
-    /// When the journals cannot be used, or another run is at work.
+    /// When the journals cannot be read. It takes no lock: a run at work is shown as far as it has come.
     pub fn status(&self) -> Result<Status, SetupError> {
-        let Some(home) = self.home()? else {
-            return Ok(Status { runs: Vec::new() });
-        };
-        let _lock = home.try_lock()?;
         let access = Access::new(&self.writer, None);
-        let logs = Self::logs(home)?;
-        let runs: Result<Vec<Run>, SetupError> = logs.iter().map(|log| self.run(&access, log)).collect();
+        let stories = self.stories()?;
+        let runs: Result<Vec<Run>, SetupError> = stories.iter().map(|story| self.run(&access, story)).collect();
         runs.map(|runs| Status { runs })
     }
 
-    fn run(&self, access: &Access<'_>, log: &ChangeLog) -> Result<Run, SetupError> {
+    fn run(&self, access: &Access<'_>, story: &Story) -> Result<Run, SetupError> {
         Ok(Run {
-            time: log.story.head.time.clone(),
-            goals: log.story.head.plan.goals.clone(),
-            complete: log.story.complete,
-            restarted: self.is_restarted(log)?,
-            changes: log.story.entries.iter().map(|entry| held(access, entry)).collect(),
+            time: story.head.time.clone(),
+            goals: story.head.plan.goals.clone(),
+            complete: story.complete,
+            restarted: self.is_restarted(story)?,
+            changes: story.entries.iter().map(|entry| held(access, entry)).collect(),
         })
     }
 }

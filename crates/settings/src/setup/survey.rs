@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::Reading;
-use model::plan::{Change, Plan};
+use model::plan::{Change, Plan, Sum, Value};
 
 use super::access::Access;
 use super::error::{Drift, SetupError};
@@ -30,7 +30,7 @@ pub(super) fn survey<'a>(access: &Access<'_>, plan: &'a Plan) -> Result<Vec<(&'a
         if !places.insert(place.clone()) {
             return Err(SetupError::Twice(place));
         }
-        match task(access, change, place) {
+        match task(access, change, &plan.goals, place)? {
             Ok(task) => tasks.push((change, Some(task))),
             Err(drift) => drifts.push(drift),
         }
@@ -41,20 +41,34 @@ pub(super) fn survey<'a>(access: &Access<'_>, plan: &'a Plan) -> Result<Vec<(&'a
     }
 }
 
-fn task(access: &Access<'_>, change: &Change, place: Place) -> Result<Task, Drift> {
-    let from = access.look(&place).map_err(|error| Drift::Unread {
-        place: place.to_string(),
-        why: error.to_string(),
-    })?;
-    let to = wanted(&change.target, &change.after, &from);
-    match &change.before {
+/// The drift of one place is no error of the whole: all of it is named.
+type Surveyed = Result<Task, Drift>;
+
+fn task(access: &Access<'_>, change: &Change, goals: &[String], place: Place) -> Result<Surveyed, SetupError> {
+    let from = match access.look(&place) {
+        Ok(from) => from,
+        Err(error) => {
+            let (place, why) = (place.to_string(), error.to_string());
+            return Ok(Err(Drift::Unread { place, why }));
+        }
+    };
+    let mut to = wanted(&change.target, &change.after, &from);
+    if let (Value::Edit(_), State::File(file)) = (&change.after, &from)
+        && let Some(text) = change.edited(goals, &file.text)?
+    {
+        to = wanted(&change.target, &Value::Text(text), &from);
+    }
+    Ok(match &change.before {
         Reading::Known(planned) if from.holds(planned) => Ok(Task { place, from, to }),
+        Reading::Known(Value::Text(planned)) if matches!(from, State::File(_)) => {
+            Err(differs(&place, Value::Sum(Sum::of(planned)).to_string(), &from, &to))
+        }
         Reading::Known(planned) => Err(differs(&place, planned.to_string(), &from, &to)),
         Reading::Unread(why) => Err(Drift::NotPlanned {
             place: place.to_string(),
             why: why.clone(),
         }),
-    }
+    })
 }
 
 /// The drift at a place where something else was expected.
@@ -67,10 +81,10 @@ pub(super) fn differs(place: &Place, planned: String, found: &State, to: &State)
     }
 }
 
-/// A file by its content, since that is what a plan says of it.
+/// A file by its checksum: its content may hold secrets, and messages end in logs.
 pub(super) fn told(state: &State) -> String {
     match state {
-        State::File(file) => file.text.clone(),
+        State::File(file) => Value::Sum(Sum::of(&file.text)).to_string(),
         other => other.to_string(),
     }
 }

@@ -1,55 +1,124 @@
 //! Walking back: the last change first, exactly, and never over what others have changed since.
 
-use std::io;
+use std::{fmt, io};
 
-use model::plan::Target;
+use model::plan::{Plan, Target};
 use model::setup::{Back, BackCame, Undone};
 
 use super::access::Access;
 use super::change_log::{ChangeLog, Entry, Record};
 use super::error::SetupError;
-use super::{Setup, change};
+use super::{Setup, change, lift};
 use crate::place::{Place, State};
 
 impl Setup {
-    /// Undoes every plan that was applied, the last change first.
+    /// Undoes plans that were applied, the last change first: all, or those that `which` picks.
     ///
     /// A value that was changed since is left as it is and reported; with `forget` it is no longer tracked.
-    /// A pool is never taken below its pages in use. What could not be undone stays in the journal, for the next time.
+    /// A pool is never taken below its pages in use. What could not be undone stays in the journal, for the next time. What plans that stay
+    /// have made of the same places stays too: pools are what those need.
     ///
     /// # Errors
-    /// When the journals cannot be used, or another run is at work; then nothing was changed.
-    pub fn undo(&self, forget: bool) -> Result<Undone, SetupError> {
+    /// When the journals cannot be used, another run is at work, or `which` picks none; then nothing was changed.
+    pub fn undo(&self, which: Option<&Which>, forget: bool) -> Result<Undone, SetupError> {
         let (mut steps, mut notes) = (Vec::new(), Vec::new());
-        let Some(home) = self.home()? else {
-            return Ok(Undone {
-                steps,
-                holders: Vec::new(),
-                notes,
-            });
-        };
-        let _lock = home.try_lock()?;
-        let logs = Self::logs(home)?;
-        let access = Access::new(&self.writer, None);
-        self.writer.prepare()?;
-        for mut log in logs.into_iter().rev() {
-            let restarted = self.is_restarted(&log)?;
-            steps.extend(revert(&access, &mut log, restarted, forget));
-            notes.extend(needs_reboot(&log, restarted));
-            log.remove_if_settled(home)?;
-        }
-        Ok(Undone {
+        let none = |steps, notes| Undone {
             steps,
             holders: Vec::new(),
             notes,
-        })
+        };
+        let Some(home) = self.home()? else {
+            return match which {
+                None => Ok(none(steps, notes)),
+                Some(which) => Err(SetupError::NotOnRecord(which.to_string())),
+            };
+        };
+        let _lock = home.try_lock()?;
+        let mut logs = Self::logs(home)?;
+        let picked: Vec<bool> = logs
+            .iter()
+            .map(|log| which.is_none_or(|which| which.picks(log)))
+            .collect();
+        if let Some(which) = which.filter(|_| !picked.contains(&true)) {
+            return Err(SetupError::NotOnRecord(which.to_string()));
+        }
+        let access = Access::new(&self.writer, None);
+        self.writer.prepare()?;
+        let mut restarted = Vec::new();
+        for log in &logs {
+            restarted.push(self.is_restarted(&log.story)?);
+        }
+        lift::finish_all(&access, &mut logs)?;
+        for nth in (0..logs.len()).rev().filter(|&nth| picked[nth]) {
+            let (below, above) = logs.split_at_mut(nth + 1);
+            let log = &mut below[nth];
+            steps.extend(revert(&access, log, above, restarted[nth], forget));
+            notes.extend(needs_reboot(log, restarted[nth]));
+        }
+        let left: Vec<String> = logs
+            .iter()
+            .zip(&picked)
+            .filter(|(_, picked)| !**picked)
+            .map(|(log, _)| log.story.head.plan.goals.join(" and "))
+            .collect();
+        if !left.is_empty() {
+            notes.push(format!(
+                "still applied: {} (`hugewise verify` checks them)",
+                left.join("; ")
+            ));
+        }
+        for log in logs {
+            // What is undone is undone, whether or not its journal could be removed.
+            if let Err(error) = log.remove_if_settled(home) {
+                notes.push(error.to_string());
+            }
+        }
+        Ok(none(steps, notes))
+    }
+}
+
+/// Which plans to undo.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// Those that were applied from this plan.
+    Plan(Box<Plan>),
+    /// Those with this goal.
+    Goal(String),
+}
+
+impl Which {
+    fn picks(&self, log: &ChangeLog) -> bool {
+        let applied = &log.story.head.plan;
+        match self {
+            Self::Plan(plan) => **plan == *applied,
+            Self::Goal(goal) => applied.goals.contains(goal),
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(plan) => f.write_str(&plan.goals.join(" and ")),
+            Self::Goal(goal) => f.write_str(goal),
+        }
     }
 }
 
 /// Undoes all that a journal knows of.
-pub(super) fn revert(access: &Access<'_>, log: &mut ChangeLog, restarted: bool, forget: bool) -> Vec<Back> {
+pub(super) fn revert(
+    access: &Access<'_>,
+    log: &mut ChangeLog,
+    above: &mut [ChangeLog],
+    restarted: bool,
+    forget: bool,
+) -> Vec<Back> {
     let entries = log.story.entries.clone();
     let back = |entry: Entry| {
+        let has_it = |upper: &ChangeLog| upper.story.entries.iter().any(|upper| upper.place == entry.place);
+        if above.iter().any(has_it) {
+            return lift::lift(access, log, above, &entry);
+        }
         let walk = Walk {
             access,
             restarted,
@@ -101,7 +170,7 @@ impl Walk<'_> {
     fn settle(&self, log: &mut ChangeLog, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
         if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
             // A write that was cut short may have left its draft beside the file; this removes it.
-            self.access.put(&entry.place, now)?;
+            self.access.put(&entry.place, now, now)?;
         }
         forget(log, entry)?;
         let came = match self.restarted && !entry.place.is_on_disk() {

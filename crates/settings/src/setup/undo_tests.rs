@@ -41,7 +41,7 @@ fn a_value_that_others_changed_is_left_and_told_and_the_rest_undone() {
     let run = scene.run().1.status().expect("status").runs.remove(0);
     assert_eq!(run.changes.len(), 2);
 
-    let forgotten = scene.run().1.undo(true).expect("let go");
+    let forgotten = scene.run().1.undo(None, true).expect("let go");
     assert!(
         forgotten.steps.iter().all(|step| step.came == BackCame::Forgotten),
         "{forgotten:?}"

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use model::plan::{Change, Plan, Target};
 use model::process::ProcessPages;
-use model::setup::{Check, Program, User, Verdict, Verified, VerifiedPlan};
+use model::setup::{Check, PlanState, Program, User, Verdict, Verified, VerifiedPlan};
 use model::{Bytes, PageKind, Reading};
 
 use super::Setup;
 use super::access::Access;
 use super::apply::{reboot, still_to_do};
+use super::change_log::Story;
 use super::error::SetupError;
 use crate::place::{Place, State, wanted};
 
@@ -20,7 +21,7 @@ impl Setup {
     /// Holds a plan against the machine; without one, every plan that was applied and not undone.
     ///
     /// # Errors
-    /// When the journals cannot be used, or another run is at work.
+    /// When the journals cannot be read.
     pub fn verify(
         &self,
         plan: Option<&Plan>,
@@ -43,25 +44,49 @@ impl Setup {
         let is_asked = |kind| kinds.iter().any(|asked| asked.covers(kind));
         let users = processes.as_ref().map(|rows| users(rows, is_asked));
         let notes = notes(&plans, &kinds, &users, processes);
+        let mut plans = plans;
+        for (verified, plan) in plans.iter_mut().zip(&asked) {
+            verified.state = state(&access, verified, plan, &users);
+        }
         Ok(Verified { plans, users, notes })
     }
 
     fn applied(&self, access: &Access<'_>, programs: &Programs<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
-        let Some(home) = self.home()? else {
-            return Ok(Vec::new());
-        };
-        let _lock = home.try_lock()?;
-        let logs = Self::logs(home)?;
-        let verify = |log: &super::ChangeLog| {
-            let (plan, time) = (log.story.head.plan.clone(), log.story.head.time.clone());
-            let restarted = self.is_restarted(log)?;
+        let stories = self.stories()?;
+        let verify = |(nth, story): (usize, &Story)| {
+            let (plan, time) = (story.head.plan.clone(), story.head.time.clone());
+            let restarted = self.is_restarted(story)?;
             let mut programs = programs(&plan.goals);
             programs
                 .iter_mut()
                 .for_each(|program| program.since = since(program, &time));
-            Ok((verified(access, &plan, Some(time), restarted, programs), plan))
+            let mut verified = verified(access, &plan, Some(time), restarted, programs);
+            let changes = plan.changes.iter().zip(&mut verified.checks);
+            changes.for_each(|(change, check)| further_changed(access, change, check, &stories[nth + 1..]));
+            Ok((verified, plan))
         };
-        logs.iter().map(verify).collect()
+        stories.iter().enumerate().map(verify).collect()
+    }
+}
+
+/// Set is not in use: a restart may be to come, or the programs that are to have the pages do not run.
+fn state(access: &Access<'_>, verified: &VerifiedPlan, plan: &Plan, users: &Reading<Vec<User>>) -> PlanState {
+    if verified.checks.iter().any(|check| check.verdict.is_bad()) {
+        return PlanState::NotAsSet;
+    }
+    let is_left = |(change, check): (&Change, &Check)| {
+        let needs_start = !change.risk.restart.is_empty() || change.risk.reboot;
+        needs_start && (check.verdict == Verdict::NotSeen || !check.note.is_empty())
+    };
+    let has_restarted =
+        verified.restarted || !verified.programs.is_empty() && verified.programs.iter().all(Program::is_new);
+    let is_left = !has_restarted && plan.changes.iter().zip(&verified.checks).any(is_left);
+    let kinds = kinds(access, plan);
+    let is_used = |user: &User| kinds.iter().any(|kind| kind.covers(user.kind));
+    let is_unused = !kinds.is_empty() && users.known().is_some_and(|users| !users.iter().any(is_used));
+    match is_left || is_unused {
+        true => PlanState::Set,
+        false => PlanState::InUse,
     }
 }
 
@@ -87,6 +112,7 @@ fn verified(
     let checks = plan.changes.iter().map(|change| check(access, change, left(change)));
     VerifiedPlan {
         programs,
+        state: PlanState::Set,
         goals: plan.goals.clone(),
         applied,
         restarted,
@@ -116,6 +142,21 @@ fn check(access: &Access<'_>, change: &Change, left: String) -> Check {
         }
     }
     check
+}
+
+/// What a later plan on record has made of the same place is as it should be, if it is as that plan left it.
+fn further_changed(access: &Access<'_>, change: &Change, check: &mut Check, later: &[Story]) {
+    let Some(place) = Place::of(&change.target).filter(|_| check.verdict == Verdict::Different) else {
+        return;
+    };
+    let entry = |story: &Story| story.entries.iter().find(|entry| entry.place == place).cloned();
+    let Some((story, entry)) = later.iter().rev().find_map(|story| Some((story, entry(story)?))) else {
+        return;
+    };
+    if access.look(&place).is_ok_and(|now| now.is(&entry.ours)) {
+        check.verdict = Verdict::Obtained;
+        check.note = format!("changed further for {}", story.head.plan.goals.join(" and "));
+    }
 }
 
 fn note(change: &Change, verdict: Verdict, left: String) -> String {

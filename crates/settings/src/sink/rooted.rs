@@ -10,11 +10,13 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid, XattrFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::place::{FileState, State};
 
+/// Where Linux keeps a file's access list.
+const ACCESS_LIST: &str = "system.posix_acl_access";
 /// Longer files are no settings.
 const LONGEST: u64 = 1 << 20;
 
@@ -36,6 +38,11 @@ impl Rooted {
             Err(error) => return Err(error.into()),
         };
         match FileType::from_raw_mode(found.st_mode) {
+            // Replacing it would leave the other names with the old content.
+            FileType::RegularFile if found.st_nlink > 1 => Ok(State::Other(format!(
+                "a file with {} names (hard links)",
+                found.st_nlink
+            ))),
             FileType::RegularFile => self.read(path, &found),
             FileType::Directory => Ok(State::Directory),
             FileType::Symlink => Ok(State::Other("a symbolic link".to_owned())),
@@ -60,30 +67,76 @@ impl Rooted {
         Ok(String::from_utf8(bytes).map_or(other, |text| State::File(file(text))))
     }
 
-    /// Puts a whole file in the place of what is there: written beside it, synced, and renamed. Extended attributes, and
-    /// so access lists and security labels, stay those of the file that it replaces.
-    pub(super) fn put_file(&self, path: &str, file: &FileState) -> io::Result<()> {
+    /// Puts a whole file in the place of what is there, if that is as `from` says: written beside it, synced, and exchanged with it. Extended
+    /// attributes, and so access lists and security labels, stay those of the file that it replaces; a new file has no access list of
+    /// its directory's.
+    pub(super) fn put_file(&self, path: &str, from: &State, file: &FileState) -> io::Result<()> {
+        if !matches!(from, State::Absent | State::File(_)) {
+            return Err(io::Error::other(format!("there is {from}, which is not written over")));
+        }
         let (directory, name) = self.parent(path)?;
         let draft = draft(name);
         remove(&directory, &draft, AtFlags::empty())?;
         let old = self.find(path, OFlags::RDONLY | OFlags::NONBLOCK);
         let put = write_draft(&directory, &draft, file, old.ok().as_ref())
-            .and_then(|()| Ok(rustix::fs::renameat(&directory, &draft, &directory, name)?));
-        if put.is_err() {
-            remove(&directory, &draft, AtFlags::empty())?;
-        }
+            .and_then(|()| self.exchange(&directory, name, path, from));
+        // What was there, or what was to be.
+        remove(&directory, &draft, AtFlags::empty())?;
         put?;
         sync(directory)
     }
 
-    /// Removes a file, and what a writer that was killed left beside it.
-    pub(super) fn remove_file(&self, path: &str) -> io::Result<()> {
+    /// Gives the draft its name. What others have put there meanwhile comes back, however short before.
+    fn exchange(&self, directory: &OwnedFd, name: &str, path: &str, from: &State) -> io::Result<()> {
+        let draft = draft(name);
+        let swap = || rustix::fs::renameat_with(directory, &draft, directory, name, RenameFlags::EXCHANGE);
+        if *from == State::Absent {
+            return match rustix::fs::renameat_with(directory, &draft, directory, name, RenameFlags::NOREPLACE) {
+                Err(Errno::INVAL | Errno::NOSYS) => self.rename_if(directory, name, path, from),
+                Err(Errno::EXIST) => Err(changed()),
+                renamed => Ok(renamed?),
+            };
+        }
+        match swap() {
+            Err(Errno::INVAL | Errno::NOSYS) => return self.rename_if(directory, name, path, from),
+            Err(Errno::NOENT) => return Err(changed()),
+            swapped => swapped?,
+        }
+        let beside = path.strip_suffix(name).unwrap_or_default();
+        if self.look(&format!("{beside}{draft}"))? == *from {
+            return Ok(());
+        }
+        swap()?;
+        Err(changed())
+    }
+
+    /// Where names cannot be exchanged it is looked at right before.
+    fn rename_if(&self, directory: &OwnedFd, name: &str, path: &str, from: &State) -> io::Result<()> {
+        match self.look(path)? == *from {
+            true => Ok(rustix::fs::renameat(directory, &draft(name), directory, name)?),
+            false => Err(changed()),
+        }
+    }
+
+    /// Removes a file that is as `from` says, and what a writer that was killed left beside it.
+    pub(super) fn remove_file(&self, path: &str, from: &State) -> io::Result<()> {
         let (directory, name) = match self.parent(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             parent => parent?,
         };
-        remove(&directory, &draft(name), AtFlags::empty())?;
-        remove(&directory, name, AtFlags::empty())?;
+        let draft = draft(name);
+        remove(&directory, &draft, AtFlags::empty())?;
+        // Out of the way first, so that what is looked at is what is removed.
+        match rustix::fs::renameat(&directory, name, &directory, &draft) {
+            Err(Errno::NOENT) => return sync(directory),
+            renamed => renamed?,
+        }
+        let beside = path.strip_suffix(name).unwrap_or_default();
+        if self.look(&format!("{beside}{draft}"))? != *from {
+            rustix::fs::renameat_with(&directory, &draft, &directory, name, RenameFlags::NOREPLACE)?;
+            return Err(changed());
+        }
+        remove(&directory, &draft, AtFlags::empty())?;
         sync(directory)
     }
 
@@ -126,6 +179,8 @@ fn draft(name: &str) -> String {
 fn write_draft(directory: &OwnedFd, draft: &str, file: &FileState, old: Option<&OwnedFd>) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut out = File::from(rustix::fs::openat(directory, draft, flags, Mode::from_raw_mode(0o600))?);
+    // A directory's default access list would let others read what the old file kept from them.
+    drop_access_list(&out)?;
     out.write_all(file.text.as_bytes())?;
     if let Some(old) = old {
         copy_attributes(old, &out)?;
@@ -134,6 +189,19 @@ fn write_draft(directory: &OwnedFd, draft: &str, file: &FileState, old: Option<&
     rustix::fs::fchown(&out, Some(uid), Some(gid))?;
     rustix::fs::fchmod(&out, Mode::from_raw_mode(file.mode))?;
     out.sync_all()
+}
+
+/// Removes the access list that a new file has from its directory.
+fn drop_access_list(file: &File) -> io::Result<()> {
+    match rustix::fs::fremovexattr(file, ACCESS_LIST) {
+        Err(Errno::NODATA | Errno::NOTSUP) => Ok(()),
+        removed => Ok(removed?),
+    }
+}
+
+/// Others were faster.
+fn changed() -> io::Error {
+    io::Error::other("others changed it at the same moment; it was left as they made it")
 }
 
 /// A file system without extended attributes has none to copy.

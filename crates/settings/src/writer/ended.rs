@@ -101,7 +101,7 @@ impl Inner {
             return Ok(None);
         };
         let now = setting.read(&*self.sink)?;
-        let resolved = entry.resolved(now);
+        let resolved = entry.resolved(now, setting.which);
         let (path, share) = (setting.path(), resolved.unwrap_or(0));
         journal.append(&Record::Done { path, share })?;
         let unclear = Outcome::Unclear { before, after, now };

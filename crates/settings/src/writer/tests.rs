@@ -298,8 +298,8 @@ impl Sink for Meddler {
         self.process.look(place)
     }
 
-    fn put(&self, place: &Place, state: &State) -> io::Result<()> {
-        self.process.put(place, state)
+    fn put(&self, place: &Place, from: &State, to: &State) -> io::Result<()> {
+        self.process.put(place, from, to)
     }
 }
 

@@ -25,11 +25,17 @@ pub struct Verify {
     /// Check this plan [default: every plan that was applied and not undone]
     #[arg(value_name = "PLAN.json")]
     pub plan: Option<PathBuf>,
+    /// Exit with 1 also where all is set and not in use yet: a restart is to come, or no process has the pages
+    #[arg(long)]
+    pub in_use: bool,
 }
 
 /// Arguments of `hugewise undo`.
 #[derive(Args, Debug)]
 pub struct Undo {
+    /// Revert this plan alone: its file, or one of its goals as `status` prints it [default: every plan that was applied]
+    #[arg(value_name = "PLAN.json|GOAL")]
+    pub plan: Option<String>,
     /// Drop values that something else has changed since: they stay as they are, off the record
     #[arg(long)]
     pub forget: bool,

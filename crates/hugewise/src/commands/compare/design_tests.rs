@@ -23,7 +23,7 @@ fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
         .into_iter()
         .chain(options.split(' ').filter(|word| !word.is_empty()));
     let typed = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
-    let ui = crate::ui::Ui::open(&crate::cli::typed::Global::default())?;
+    let ui = crate::ui::Ui::open(&crate::cli::typed::Global::default(), crate::files::Access::Usual)?;
     let (request, _) = request(&typed, 1, &ui)?;
     let snapshot = Snapshot::take(&host::Source::live());
     let in_place = Pair::new(&request, Whose::Own, &snapshot);

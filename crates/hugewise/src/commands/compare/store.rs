@@ -1,16 +1,20 @@
 //! The file of finished runs.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use host::Input;
 
 use crate::cli::typed;
-use crate::files::{Access, Existing, Target};
+use crate::files::{self, Access, Existing, Target};
 use crate::trusted::{Use, own_directory};
 use crate::ui::Ui;
+
+/// How long the log of a comparison that was killed is kept: a month.
+const KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
 /// A log that is begun or gone on with.
 pub(in crate::commands) struct Store {
@@ -25,26 +29,25 @@ pub(in crate::commands) struct Store {
 impl Store {
     /// Reads the log of `--resume`.
     pub(super) fn of(typed: &typed::Compare) -> anyhow::Result<Self> {
-        let read = |path: &PathBuf| {
-            let text = Input::FinishedRuns.text(path);
-            text.with_context(|| format!("--resume {}", path.display()))
-        };
         let path = typed.resume.as_ref().or(typed.log.as_ref()).cloned();
+        let open = |path: &PathBuf| opened(path).with_context(|| format!("--resume {}", path.display()));
+        let (resumed, file) = typed.resume.as_ref().map(open).transpose()?.unzip();
         Ok(Self {
-            resumed: typed.resume.as_ref().map(read).transpose()?,
+            resumed,
             stays: path.is_some(),
             path,
-            file: None,
+            file,
         })
     }
 
     /// A log of that name, which is gone on with if it is there.
     pub(in crate::commands) fn beside(path: &Path) -> anyhow::Result<Self> {
-        let resumed = path.is_file().then(|| Input::FinishedRuns.text(path)).transpose();
+        let opened = files::exists(path).then(|| opened(path)).transpose();
+        let (resumed, file) = opened.with_context(|| path.display().to_string())?.unzip();
         Ok(Self {
-            resumed: resumed.with_context(|| path.display().to_string())?,
+            resumed,
             path: Some(path.to_owned()),
-            file: None,
+            file,
             stays: true,
         })
     }
@@ -65,26 +68,98 @@ impl Store {
         }
     }
 
-    fn opened(&mut self, seed: u64, kept: u64) -> anyhow::Result<()> {
+    fn begin(&mut self, seed: u64, kept: u64) -> anyhow::Result<()> {
+        if let (Some(file), Some(path)) = (&mut self.file, &self.path) {
+            // The one that was read: its name may stand for another file by now.
+            let cut = match kept {
+                0 => file.rewind(),
+                kept => file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)).map(drop)),
+            };
+            return cut.with_context(|| format!("--resume {}: it cannot be written", path.display()));
+        }
         let path = match &self.path {
             Some(path) => path.clone(),
-            None => own_directory(Use::State)
-                .context("finished runs cannot be kept (--log FILE names another place)")?
-                .join(format!("compare-{}-{seed}.jsonl", std::process::id())),
+            None => {
+                let own = own_directory(Use::State)
+                    .context("finished runs cannot be kept (--log FILE names another place)")?;
+                sweep(&own, SystemTime::now());
+                own.join(format!("compare-{}-{seed}.jsonl", std::process::id()))
+            }
         };
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(self.resumed.is_none()).open(&path);
-        let name = path.display();
-        let mut file = file.with_context(|| match self.resumed {
-            None => format!("{name}: the file for finished runs cannot be made (--resume goes on with one)"),
-            Some(_) => format!("--resume {name}: it cannot be written"),
+        let file = files::log(&path, Existing::Refuse).with_context(|| {
+            format!(
+                "{}: the file for finished runs cannot be made (--resume goes on with one)",
+                path.display()
+            )
         })?;
-        if kept > 0 {
-            let cut = file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)));
-            cut.with_context(|| format!("--resume {name}"))?;
-        }
         (self.path, self.file) = (Some(path), Some(file));
         Ok(())
+    }
+}
+
+/// The finished runs of a file, and the file itself for those that follow: opened once.
+fn opened(path: &Path) -> anyhow::Result<(String, File)> {
+    let file = files::log(path, Existing::Replace)?;
+    Ok((Input::FinishedRuns.text_of(&file)?, file))
+}
+
+/// Removes the logs of comparisons that were killed over a month ago.
+fn sweep(directory: &Path, now: SystemTime) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_log = name
+            .to_str()
+            .is_some_and(|name| name.starts_with("compare-") && name.ends_with(".jsonl"));
+        let changed = entry
+            .metadata()
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .and_then(|metadata| metadata.modified().ok());
+        let age = changed.and_then(|changed| now.duration_since(changed).ok());
+        if is_log && age.is_some_and(|age| age > KEPT) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::{KEPT, opened, sweep};
+
+    #[test]
+    fn logs_of_killed_comparisons_go_after_a_month_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["compare-7-1.jsonl", "compare-7-2.json", "kept.jsonl"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        let there = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        sweep(folder.path(), SystemTime::now());
+        assert_eq!(there(), 3);
+        sweep(folder.path(), SystemTime::now() + KEPT + Duration::from_secs(1));
+        assert_eq!(there(), 2);
+    }
+
+    #[test]
+    fn the_file_that_is_read_is_the_one_that_is_written() {
+        use std::io::Write as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let (log, victim) = (folder.path().join("log"), folder.path().join("victim"));
+        std::fs::write(&log, "runs\n").expect("written");
+        std::fs::write(&victim, "victim").expect("written");
+        let (text, mut file) = opened(&log).expect("opened");
+        std::fs::rename(&victim, &log).expect("exchanged in between");
+        file.set_len(0)
+            .and_then(|()| file.write_all(b"more\n"))
+            .expect("written");
+        assert_eq!(
+            (text.as_str(), std::fs::read_to_string(&log).expect("read").as_str()),
+            ("runs\n", "victim")
+        );
     }
 }
 
@@ -99,7 +174,7 @@ impl compare::Store for Store {
     }
 
     fn open(&mut self, seed: u64, kept: u64) -> Result<(), String> {
-        self.opened(seed, kept).map_err(|error| format!("{error:#}"))
+        self.begin(seed, kept).map_err(|error| format!("{error:#}"))
     }
 
     fn append(&mut self, line: &[u8]) -> io::Result<()> {

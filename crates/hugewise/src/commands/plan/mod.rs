@@ -4,12 +4,14 @@ mod needs;
 
 use anyhow::Context;
 use host::{Input, Source};
-use model::plan::Plan;
+use model::Warning;
+use model::plan::{Plan, PoolNeed};
 use plan::goal::Goal;
-use plan::{Host, Wanted, plan};
+use plan::{Host, Recorded, Wanted, plan};
 
 use super::desk::Desk;
 use super::running;
+use super::settings::setup;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
@@ -17,30 +19,54 @@ use crate::ui::Outcome;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Outcome> {
     let form = desk.form::<Plan>(Format::Text)?;
     let goals = goals(&desk.source, &typed.goals)?;
-    let host = Host::look(&desk.source);
     let mut warnings = Vec::new();
+    let host = Host::look(&desk.source).with_recorded(recorded(&desk.source, &mut warnings));
     let mut wanted = Vec::new();
-    for goal in goals {
-        let needs =
-            needs::needs(&goal, &host, &desk.source, &mut warnings).with_context(|| format!("goal `{}`", goal.text))?;
+    for (goal, pid) in goals {
+        let own = running::own(&desk.source, &goal.want, pid);
+        let needs = needs::needs(&goal, &own, &host, &desk.source, &mut warnings)
+            .with_context(|| format!("goal `{}`", goal.text))?;
         wanted.push(Wanted { goal, needs });
     }
-    let plan = plan(&host, &wanted)?;
+    let plan = plan(&host, &wanted)?.with_edits();
     let result = desk.about(&host.snapshot, warnings, plan);
     desk.give(&result, form)
 }
 
-/// Goals as typed, and those of files.
-fn goals(source: &Source, typed: &[String]) -> anyhow::Result<Vec<Goal>> {
+/// Pool pages of the plans that were applied here and not undone.
+fn recorded(source: &Source, warnings: &mut Vec<Warning>) -> Vec<Recorded> {
+    // A capture holds no record.
+    if !source.is_live() {
+        return Vec::new();
+    }
+    let needs = match setup().needs() {
+        Ok(needs) => needs,
+        Err(why) => {
+            let text = format!("pages of plans on record are not counted: {why}");
+            warnings.push(Warning::new("plans-unread", text));
+            return Vec::new();
+        }
+    };
+    let recorded = |need: PoolNeed| {
+        let goal = need.goal.parse::<Goal>();
+        let own = goal.map_or(0, |goal| running::own(source, &goal.want, None).pages(need.page));
+        Recorded { need, own }
+    };
+    needs.into_iter().map(recorded).collect()
+}
+
+/// Goals as typed, and those of files; of one that a process stands for also that.
+fn goals(source: &Source, typed: &[String]) -> anyhow::Result<Vec<(Goal, Option<u32>)>> {
     let mut goals = Vec::new();
     for text in typed {
         if text.ends_with(".toml") && !text.contains(':') {
             let file = Input::Goals.text(text.as_ref());
             let file = file.with_context(|| format!("--for {text}"))?;
-            goals.extend(Goal::from_toml(text, &file)?);
+            goals.extend(Goal::from_toml(text, &file)?.into_iter().map(|goal| (goal, None)));
         } else {
-            let text = running::resolved(source, text).with_context(|| format!("--for {text}"))?;
-            goals.push(text.parse::<Goal>().context("--for")?);
+            let goal = running::resolved(source, text).with_context(|| format!("--for {text}"))?;
+            let goal = goal.parse::<Goal>().context("--for")?;
+            goals.push((goal, running::named_process(text)));
         }
     }
     Ok(goals)

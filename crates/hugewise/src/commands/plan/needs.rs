@@ -16,19 +16,20 @@ use programs::size::machine;
 use programs::size::postgres::{self, Origin, Postgres};
 use sim::size::{Sizing, Step, pages};
 
-use super::super::running;
+use super::super::running::{self, Own};
 use super::super::size::{estimated, server};
 
 /// Pages for the goal, beside those in use; goals that name their pages themselves need none here.
 pub(super) fn needs(
     goal: &Goal,
+    own: &Own,
     host: &Host<'_>,
     source: &Source,
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Vec<Need>> {
     let default = host.default_page();
     let (sizing, page, node) = match &goal.want {
-        Want::Jvm(jvm) => return of_jvm(jvm, host),
+        Want::Jvm(jvm) => return of_jvm(jvm, own, host),
         Want::Vm(vm) if vm.hypervisor != Hypervisor::Esx => {
             let mut sizing = machine::vm(vm.memory, vm.count, 1, vm.page)?;
             // What a node and a guest take are no parts of a sum.
@@ -46,23 +47,38 @@ pub(super) fn needs(
         | Want::Windows(_)
         | Want::Placement(_) => return Ok(Vec::new()),
     };
-    Ok(need(&sizing, "pages", page, node).into_iter().collect())
+    Ok(need(&sizing, "pages", page, node, own).into_iter().collect())
 }
 
 /// A step of the arithmetic as a need.
-fn need(sizing: &Sizing, step: &str, page: Bytes, node: Option<u32>) -> Option<Need> {
+fn need(sizing: &Sizing, step: &str, page: Bytes, node: Option<u32>, own: &Own) -> Option<Need> {
     let pages = sizing.whole(step).filter(|&pages| pages > 0)?;
-    let is_part = |step: &&Step| step.unit.starts_with("pages") && step.name != "pages";
+    let is_beside = |step: &&Step| step.name.starts_with("pages_");
+    let is_part = |step: &&Step| step.unit.starts_with("pages") && step.name != "pages" && !is_beside(step);
     let parts = sizing.steps.iter().filter(is_part);
     let parts: Vec<String> = parts.map(|step| format!("{} {}", step.name, step.value)).collect();
-    let parts = (parts.len() > 1).then(|| format!(" ({})", parts.join(", ")));
-    let parts = parts.unwrap_or_default();
-    let how = format!("{}: {pages}{parts}", sizing.about);
-    Some(Need { page, node, pages, how })
+    let how = match step {
+        // The heap's pages are of another size, and so another pool's.
+        "pages_2m" => format!("{pages} pages of {} for what is not the heap of that JVM", page.exact()),
+        _ if parts.len() > 1 => format!("{}: {pages} ({})", sizing.about, parts.join(", ")),
+        _ => format!("{}: {pages}", sizing.about),
+    };
+    Some(wanted(page, node, pages, how, own))
+}
+
+fn wanted(page: Bytes, node: Option<u32>, pages: u64, how: String, own: &Own) -> Need {
+    Need {
+        page,
+        node,
+        pages,
+        how,
+        own: own.pages(page),
+        asks: own.asks(),
+    }
 }
 
 /// JDK 5 and 6 were sized by their heap alone, as the JBoss post does it.
-fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
+fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
     let page = match goal.pages {
         JvmPages::Thp => return Ok(Vec::new()),
         JvmPages::Default => host.default_page(),
@@ -72,13 +88,14 @@ fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
         let about = pages::pages(goal.heap, page)?.about;
         let pages = pages::pages_for(goal.heap, page)?;
         let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
-        let node = None;
-        return Ok(vec![Need { page, node, pages, how }]);
+        return Ok(vec![wanted(page, None, pages, how, own)]);
     }
     let jvm = Jvm::known(goal.heap, page, goal.collector, goal.jdk, None);
     let sizing = jvm::jvm(&jvm)?;
-    let heap = need(&sizing, "pages", page, None).into_iter();
-    Ok(heap.chain(need(&sizing, "pages_2m", Bytes::mib(2), None)).collect())
+    let heap = need(&sizing, "pages", page, None, own).into_iter();
+    Ok(heap
+        .chain(need(&sizing, "pages_2m", Bytes::mib(2), None, own))
+        .collect())
 }
 
 /// What the server says; of a captured machine, or without its program, an estimate.

@@ -1,11 +1,8 @@
 //! What a change writes, line by line: what goes with `-`, what comes with `+`.
 
-use model::plan::{Change, Mode, Target, Value};
+use model::plan::{Change, Edit, Mode, Target, Value};
 
 use super::risks::risks;
-
-/// Lines of two texts whose pairs are compared one by one; texts of more are shown as all old and all new lines.
-const MOST_PAIRS: usize = 4 << 20;
 
 /// A change as one reads it before agreeing: every line that will be written.
 pub(crate) fn question(change: &Change) -> Vec<String> {
@@ -15,6 +12,7 @@ pub(crate) fn question(change: &Change) -> Vec<String> {
     let risks = risks(&change.risk).into_iter().map(|risk| format!("    risk: {risk}"));
     let Target::File { mode, owner, .. } = target else {
         return std::iter::once(format!("  {target}: {before} -> {after}"))
+            .chain(matches!(target, Target::Mount { .. }).then(|| grant(after)).flatten())
             .chain(risks)
             .collect();
     };
@@ -31,48 +29,32 @@ pub(crate) fn question(change: &Change) -> Vec<String> {
     std::iter::once(head).chain(lines).chain(risks).collect()
 }
 
-/// Lines that go with `-`, lines that come with `+`, in their order; a line that moves goes and comes.
-pub(crate) fn difference(before: Option<&Value>, after: &Value) -> Vec<String> {
-    let [old, new] = [before.and_then(Value::text), after.text()].map(Option::unwrap_or_default);
-    let [old, new]: [Vec<&str>; 2] = [&old, &new].map(|text| text.lines().collect());
-    let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[start..], &new[start..]);
-    let backwards = old.iter().rev().zip(new.iter().rev());
-    let end = backwards.take_while(|(old, new)| old == new).count();
-    between(&old[..old.len() - end], &new[..new.len() - end])
+/// Who may make files in a mount, where that is not root alone.
+fn grant(options: &Value) -> Option<String> {
+    let options = options.text()?;
+    let find = |name: &str| {
+        options
+            .split(',')
+            .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+    };
+    let mode = find("mode")
+        .and_then(|mode| u32::from_str_radix(mode, 8).ok())
+        .unwrap_or(0o755);
+    let user = find("uid").filter(|uid| *uid != "0").map(|uid| format!("user {uid}"));
+    let group = find("gid")
+        .filter(|_| mode & 0o020 != 0)
+        .map(|gid| format!("group {gid}"));
+    let who: Vec<String> = user.into_iter().chain(group).collect();
+    (!who.is_empty()).then(|| format!("    lets {} make files there", who.join(" and ")))
 }
 
-/// By the longest common subsequence, so that as few lines as possible are shown.
-fn between(old: &[&str], new: &[&str]) -> Vec<String> {
-    let width = new.len() + 1;
-    let pairs = (old.len() + 1).saturating_mul(width);
-    // Of each pair of ends, how many lines are common from there on; none if they are too many to compare.
-    let mut common = vec![0_u32; if pairs > MOST_PAIRS { 0 } else { pairs }];
-    for at in (0..old.len()).rev().filter(|_| pairs <= MOST_PAIRS) {
-        for to in (0..new.len()).rev() {
-            let [skip_old, skip_new] = [common[(at + 1) * width + to], common[at * width + to + 1]];
-            let same = common[(at + 1) * width + to + 1] + 1;
-            common[at * width + to] = match old[at] == new[to] {
-                true => same,
-                false => skip_old.max(skip_new),
-            };
-        }
+/// Lines that go with `-`, lines that come with `+`, in their order; a line that moves goes and comes.
+pub(crate) fn difference(before: Option<&Value>, after: &Value) -> Vec<String> {
+    if let Value::Edit(edit) = after {
+        return edit.lines();
     }
-    let rest = |at: usize, to: usize| common.get(at * width + to).copied().unwrap_or(0);
-    let (mut at, mut to, mut lines) = (0, 0, Vec::new());
-    while at < old.len() || to < new.len() {
-        let is_both = at < old.len() && to < new.len();
-        if is_both && old[at] == new[to] && rest(at, to) > 0 {
-            (at, to) = (at + 1, to + 1);
-        } else if at < old.len() && (!is_both || rest(at + 1, to) >= rest(at, to + 1)) {
-            lines.push(format!("- {}", old[at]));
-            at += 1;
-        } else {
-            lines.push(format!("+ {}", new[to]));
-            to += 1;
-        }
-    }
-    lines
+    let [old, new] = [before.and_then(Value::text), after.text()].map(Option::unwrap_or_default);
+    Edit::between(&old, &new).lines()
 }
 
 #[cfg(test)]

@@ -30,10 +30,26 @@ new() {
     chmod "$2" "$1.new"; chown "$3" "$1.new"; mv "$1.new" "$1"
 }
 
-# edit FILE BEFORE AFTER: permissions and owner stay
+# edit FILE SHA256 [LINE COUNT TEXT]...: permissions and owner stay
 edit() {
-    printf '%s' "$2" | cmp -s - "$1" || stop "$1 is not as planned"
-    printf '%s' "$3" > "$1"
+    file=$1
+    [ "$(sha256sum < "$file")" = "$2  -" ] || stop "$file is not as planned"
+    shift 2
+    (umask 077; edited "$@" > "$file.new")
+    cat "$file.new" > "$file"
+    rm "$file.new"
+}
+
+# edited [LINE COUNT TEXT]...: at each LINE of $file COUNT lines go, and TEXT comes
+edited() {
+    at=1
+    while [ $# -gt 0 ]; do
+        [ "$1" -le "$at" ] || sed -n "$at,$(($1 - 1))p" "$file"
+        printf '%s' "$3"
+        at=$(($1 + $2))
+        shift 3
+    done
+    sed -n "$at,\$p" "$file"
 }
 
 # hugetlbfs DIRECTORY OPTIONS

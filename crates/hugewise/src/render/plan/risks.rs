@@ -8,5 +8,6 @@ pub(super) fn risks(risk: &Risk) -> Vec<String> {
     let takes = takes.map(|taken| format!("takes {} from {}", taken.bytes, taken.from));
     let restart = (!risk.restart.is_empty()).then(|| format!("restart: {}", risk.restart.join(", ")));
     let reboot = risk.reboot.then(|| "takes effect at the next boot".to_owned());
-    takes.into_iter().chain(restart).chain(reboot).collect()
+    let losses = risk.losses.iter().cloned();
+    losses.chain(takes).chain(restart).chain(reboot).collect()
 }

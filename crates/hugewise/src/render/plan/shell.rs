@@ -1,6 +1,6 @@
 //! A plan as a shell script that stops at the first value that is not what the plan found.
 
-use model::plan::{Change, Mode, Owner, Plan, Target, Value};
+use model::plan::{Change, Edit, Mode, Owner, Plan, Sum, Target, Value};
 
 /// What the script does with each kind of target.
 const FUNCTIONS: &str = include_str!("functions.sh");
@@ -41,9 +41,25 @@ fn command(change: &Change) -> String {
             let Owner { uid, gid } = owner.unwrap_or(Owner { uid: 0, gid: 0 });
             call("new", &[path, &mode, &format!("{uid}:{gid}"), &after])
         }
-        (Target::File { path, .. }, Some(before)) => call("edit", &[path, &before.text().unwrap_or_default(), &after]),
+        (Target::File { path, .. }, Some(before)) => edit(path, before, &change.after),
         (Target::Mount { at }, _) => call("hugetlbfs", &[at, &after]),
     }
+}
+
+/// The file's checksum, and of each place the first line, how many lines go, and what comes.
+fn edit(path: &str, before: &Value, after: &Value) -> String {
+    let text = before.text().unwrap_or_default();
+    let whole = || Edit::between(&text, &after.text().unwrap_or_default());
+    let (sum, edit) = match (before, after) {
+        (Value::Sum(sum), Value::Edit(edit)) => (sum.clone(), edit.clone()),
+        _ => (Sum::of(&text), whole()),
+    };
+    let mut words = vec![path.to_owned(), sum.sha256];
+    for hunk in &edit.edits {
+        let adds = hunk.adds.iter().map(|line| format!("{line}\n")).collect();
+        words.extend([hunk.line.to_string(), hunk.removes.len().to_string(), adds]);
+    }
+    call("edit", &words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn call(function: &str, words: &[&str]) -> String {

@@ -3,7 +3,7 @@
 use std::io::{Seek as _, Write as _};
 use std::process::{Command, Stdio};
 
-use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Target, Value};
+use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Sum, Target, Value};
 use model::{Cause, Reading, Unread};
 
 use super::shell::{comment, quoted};
@@ -41,7 +41,7 @@ fn plan(changes: Vec<Change>) -> Plan {
     Plan {
         goals: vec!["pool:2M=16\nreboot".to_owned()],
         changes,
-        notes: Vec::new(),
+        ..Plan::default()
     }
 }
 
@@ -116,10 +116,9 @@ fn every_script_is_one_that_a_shell_can_read() {
         let (good, _) = sh(&["-n", "-c", &script]);
         assert!(good, "{script}");
         assert!(script.lines().all(|line| line != "reboot"), "{script}");
-        assert!(
-            script.contains(&format!("edit '/etc/y' {} 'new\n'\n", quoted(text))),
-            "{script}"
-        );
+        // Nothing of a file that is there but the lines that change.
+        let sum = Sum::of(text).sha256;
+        assert!(script.contains(&format!("edit '/etc/y' '{sum}' '1' ")), "{script}");
     }
 }
 
@@ -149,12 +148,13 @@ fn a_playbook_quotes_every_text_and_lets_nothing_be_a_template() {
     }
 }
 
-/// Reads a playbook as Ansible does, `!unsafe` being a text, and says what the second task writes.
+/// Reads a playbook as Ansible does, `!unsafe` being a text, and says what it copies.
 const READ: &str = "
 import sys, yaml
 yaml.SafeLoader.add_constructor('!unsafe', lambda loader, node: loader.construct_scalar(node))
 tasks = yaml.safe_load(sys.stdin)[0]['tasks']
-sys.stdout.buffer.write(tasks[1]['ansible.builtin.copy']['content'].encode())
+[new] = [task for task in tasks if 'ansible.builtin.copy' in task]
+sys.stdout.buffer.write(new['ansible.builtin.copy']['content'].encode())
 ";
 
 #[test]
@@ -201,4 +201,124 @@ fn of_a_file_only_what_changes_is_shown() {
     let lines = difference(Some(&text("a\nb = 1\nc\n")), &text("a\nb = 2\nc\nd\n"));
     assert_eq!(lines, ["- b = 1", "+ b = 2", "+ d"]);
     assert_eq!(difference(Some(&Value::Absent), &text("x\n")), ["+ x"]);
+}
+
+/// A server's file with a secret in it, of which one line changes.
+fn with_secret() -> Plan {
+    let before = "primary_conninfo = 'password=TOPSECRET'\n[mysqld]\nhuge_pages = try\nport = 1\n";
+    let after = "primary_conninfo = 'password=TOPSECRET'\n[mysqld]\nhuge_pages = on\nport = 1\nx = 2\n";
+    let target = Target::File {
+        path: "/srv/pg/postgresql.conf".to_owned(),
+        mode: None,
+        owner: None,
+    };
+    let mut change = change("pg", target, Value::Text(before.to_owned()), after);
+    change.why = "no start without the pool".to_owned();
+    plan(vec![change]).with_edits()
+}
+
+#[test]
+fn no_form_of_a_plan_holds_a_line_that_does_not_change() {
+    let plan = with_secret();
+    let json = serde_json::to_string(&plan).expect("JSON");
+    let look = Look {
+        width: 100,
+        color: false,
+        plot: false,
+    };
+    for form in [json, shell::script(&plan), ansible::playbook(&plan), plan.text(look)] {
+        assert!(!form.contains("TOPSECRET") && !form.contains("port = 1"), "{form}");
+        assert!(form.contains("huge_pages = on") && form.contains("x = 2"), "{form}");
+    }
+    assert!(!ansible::playbook(&plan).contains("builtin.copy"));
+}
+
+#[test]
+fn a_script_edits_the_lines_of_the_file_that_it_was_made_for_and_of_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("postgresql.conf");
+    let path = path.to_str().expect("a name");
+    for (before, after) in [
+        ("a\nb = 1\nc", "a\nb = 2\nc\nd $(id) `x` \\n %s\n"),
+        ("a\na\nb\n", "b\nz\n"),
+        ("", "new\n"),
+    ] {
+        let target = Target::File {
+            path: path.to_owned(),
+            mode: None,
+            owner: None,
+        };
+        let change = change("x", target, Value::Text(before.to_owned()), after);
+        let script = shell::script(&plan(vec![change]).with_edits());
+        // As any user: the file is one's own.
+        let script = script.replace("[ \"$(id -u)\" = 0 ]", "true");
+        std::fs::write(path, before).expect("written");
+        assert!(sh(&["-c", &script]).0, "{script}");
+        assert_eq!(std::fs::read_to_string(path).expect("read"), *after);
+        assert!(!sh(&["-c", &script]).0, "it is another file now");
+        assert_eq!(std::fs::read_to_string(path).expect("read"), *after);
+    }
+}
+
+/// Carries out the checks and the edits of a playbook as Ansible's lineinfile does.
+const PLAY: &str = "
+import re, subprocess, sys, yaml
+yaml.SafeLoader.add_constructor('!unsafe', lambda loader, node: loader.construct_scalar(node))
+for task in yaml.safe_load(sys.stdin)[0]['tasks']:
+    if 'ansible.builtin.command' in task:
+        if subprocess.run(task['ansible.builtin.command']['argv']).returncode: sys.exit(3)
+        continue
+    edit = task['ansible.builtin.lineinfile']
+    lines = open(edit['path']).read().splitlines()
+    found = [n for n, line in enumerate(lines) if 'regexp' in edit and re.search(edit['regexp'], line)]
+    if edit.get('state') == 'absent':
+        lines = [line for n, line in enumerate(lines) if n not in found]
+    elif edit['line'] in lines:
+        pass
+    elif found:
+        lines[found[-1]] = edit['line']
+    else:
+        heads = [n for n, line in enumerate(lines) if edit.get('insertafter', 'EOF') != 'EOF' and re.search(edit['insertafter'], line)]
+        lines.insert(heads[-1] + 1 if heads else len(lines), edit['line'])
+    open(edit['path'], 'w').write(''.join(line + chr(10) for line in lines))
+";
+
+#[test]
+fn a_playbook_edits_lines_of_each_host_s_own_file_and_checks_what_was_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("my.cnf");
+    let path = path.to_str().expect("a name");
+    let before = "[client]\nx\n[mysqld]\n#large-pages = [OFF] (?)\na\n";
+    let after = "[client]\nx\n[mysqld]\nlarge-pages\na\n";
+    let target = Target::File {
+        path: path.to_owned(),
+        mode: None,
+        owner: None,
+    };
+    let change = change("x", target, Value::Text(before.to_owned()), after);
+    let playbook = ansible::playbook(&plan(vec![change]).with_edits());
+    let other = "[client]\npassword = theirs\n[mysqld]\n#large-pages = [OFF] (?)\nb\n";
+    for (there, then) in [
+        (before, Some(after.to_owned())),
+        (other, Some(other.replace("#large-pages = [OFF] (?)", "large-pages"))),
+        ("[mysqld]\nlarge-pages = OFF\n", None),
+    ] {
+        std::fs::write(path, there).expect("written");
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(playbook.as_bytes()).expect("written");
+        file.rewind().expect("rewound");
+        let output = match Command::new("python3").args(["-c", PLAY]).stdin(file).output() {
+            Ok(output) => output,
+            Err(why) => return testing::missing(&format!("python3 ({why})")),
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.contains("No module named 'yaml'") {
+            return testing::missing("python3-yaml");
+        }
+        let now = std::fs::read_to_string(path).expect("read");
+        match then {
+            Some(then) => assert_eq!((output.status.code(), now), (Some(0), then), "{said}"),
+            None => assert_eq!((output.status.code(), now.as_str()), (Some(3), there), "{said}"),
+        }
+    }
 }

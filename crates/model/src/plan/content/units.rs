@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::hugetlbfs::{is_mount_point, mount_options};
+use super::super::hugetlbfs::{MOUNTS, is_mount_point, mount_options};
 use super::super::settings;
 use super::parsed::{Line, known, must};
 use super::sort::{Sort, is_own};
@@ -98,8 +98,7 @@ fn mount(path: &str, section: &str, key: &str, value: &str) -> Line {
         ("[Mount]", "What" | "Type") => must(value == "hugetlbfs", "write hugetlbfs"),
         ("[Mount]", "Where") => must(
             path == format!("/etc/systemd/system/{}", mount_unit(value)) && is_mount_point(value),
-            "a unit is named for its mount point, and hugetlbfs goes on /dev/hugepages*, or below /mnt, /run or \
-             /var/lib/hugetlbfs",
+            &format!("a unit is named for its mount point, and {MOUNTS}"),
         ),
         ("[Mount]", "Options") => mount_options(value),
         _ => return Line::Other,

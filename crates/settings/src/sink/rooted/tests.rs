@@ -1,6 +1,7 @@
 //! Files below a root: whole or not at all, with their modes and owners, and never through a link.
 
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
@@ -25,6 +26,15 @@ fn file(text: &str, mode: u32) -> FileState {
     }
 }
 
+/// Puts a file in the place of what is there.
+fn put(root: &Rooted, path: &str, file: &FileState) -> io::Result<()> {
+    root.put_file(path, &root.look(path)?, file)
+}
+
+fn remove(root: &Rooted, path: &str) -> io::Result<()> {
+    root.remove_file(path, &root.look(path)?)
+}
+
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
     let mut names: Vec<String> = entries
@@ -40,13 +50,13 @@ fn a_file_is_put_replaced_and_removed_with_its_mode() {
     let path = "/etc/x.conf";
     assert_eq!(root.look(path).expect("looked"), State::Absent);
     for state in [file("one\n", 0o640), file("two\n", 0o400), file("", 0o644)] {
-        root.put_file(path, &state).expect("put");
+        put(&root, path, &state).expect("put");
         assert_eq!(root.look(path).expect("looked"), State::File(state));
         assert_eq!(names(&temp.path().join("etc")), ["x.conf"]);
     }
-    root.remove_file(path).expect("removed");
-    root.remove_file(path).expect("nothing to remove");
-    root.remove_file("/no/such/directory").expect("nothing to remove");
+    remove(&root, path).expect("removed");
+    remove(&root, path).expect("nothing to remove");
+    remove(&root, "/no/such/directory").expect("nothing to remove");
     assert_eq!(names(&temp.path().join("etc")), [""; 0]);
 }
 
@@ -62,7 +72,7 @@ fn an_owner_is_kept() {
         gid: 65533,
         ..file("x\n", 0o600)
     };
-    root.put_file("/etc/x", &theirs).expect("put");
+    put(&root, "/etc/x", &theirs).expect("put");
     let meta = fs::metadata(temp.path().join("etc/x")).expect("there");
     assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o777), (65534, 65533, 0o600));
 }
@@ -71,11 +81,11 @@ fn an_owner_is_kept() {
 fn what_a_killed_writer_left_goes_with_the_next_write_or_removal() {
     let (temp, root) = scene();
     let left = temp.path().join("etc/.x.conf.hugewise");
-    for put in [true, false] {
+    for is_put in [true, false] {
         fs::write(&left, "half a fi").expect("left");
-        match put {
-            true => root.put_file("/etc/x.conf", &file("whole\n", 0o644)).expect("put"),
-            false => root.remove_file("/etc/x.conf").expect("removed"),
+        match is_put {
+            true => put(&root, "/etc/x.conf", &file("whole\n", 0o644)).expect("put"),
+            false => remove(&root, "/etc/x.conf").expect("removed"),
         }
         assert!(!left.exists());
     }
@@ -97,18 +107,17 @@ fn no_link_is_followed_neither_out_of_the_root_nor_within() {
         "/../etc/y",
         "/etc/../../y",
     ] {
-        root.put_file(path, &file("ours", 0o644)).expect_err(path);
+        put(&root, path, &file("ours", 0o644)).expect_err(path);
         root.make_directory(path).expect_err(path);
     }
-    root.remove_file("/etc/out/precious").expect_err("a link on the way");
+    remove(&root, "/etc/out/precious").expect_err("a link on the way");
     for path in ["/etc/x.conf", "/etc/out", "/etc/out/precious"] {
         let State::Other(what) = root.look(path).expect("looked") else {
             panic!("{path} is a link")
         };
         assert!(what.contains("symbolic link"), "{what}");
     }
-    // A rename puts a file in the link's own place, and leaves what it pointed to.
-    root.put_file("/etc/x.conf", &file("ours", 0o644)).expect("put");
+    put(&root, "/etc/x.conf", &file("ours", 0o644)).expect_err("a link");
     let theirs = fs::read_to_string(outside.path().join("precious")).expect("there");
     assert_eq!(
         (theirs.as_str(), names(outside.path())),
@@ -146,12 +155,80 @@ fn a_file_that_cannot_be_put_leaves_nothing_behind() {
     let etc = temp.path().join("etc");
     fs::set_permissions(&etc, Permissions::from_mode(0o755)).expect("chmod");
     let long = format!("/etc/{}", "x".repeat(300));
-    root.put_file(&long, &file("", 0o644))
-        .expect_err("the name is too long");
+    put(&root, &long, &file("", 0o644)).expect_err("the name is too long");
     assert_eq!(names(&etc), [""; 0]);
     // Written whole beside it, and then there is a directory of that name.
     fs::create_dir(etc.join("taken")).expect("a directory");
-    root.put_file("/etc/taken", &file("whole\n", 0o644))
-        .expect_err("the name is taken");
+    put(&root, "/etc/taken", &file("whole\n", 0o644)).expect_err("the name is taken");
     assert_eq!(names(&etc), ["taken"]);
+}
+
+#[test]
+fn what_others_put_there_at_the_last_moment_stays() {
+    let (temp, root) = scene();
+    let path = "/etc/x.conf";
+    let there = temp.path().join("etc/x.conf");
+    let planned = State::File(file("planned over\n", 0o644));
+    fs::write(&there, "an administrator's\n").expect("written");
+    root.put_file(path, &planned, &file("ours\n", 0o644))
+        .expect_err("changed");
+    root.put_file(path, &State::Absent, &file("ours\n", 0o644))
+        .expect_err("there is one now");
+    root.remove_file(path, &planned).expect_err("changed");
+    assert_eq!(fs::read_to_string(&there).expect("there"), "an administrator's\n");
+    assert_eq!(names(&temp.path().join("etc")), ["x.conf"]);
+    fs::remove_file(&there).expect("removed");
+    root.put_file(path, &planned, &file("ours\n", 0o644)).expect_err("gone");
+    assert_eq!(names(&temp.path().join("etc")), [""; 0]);
+}
+
+#[test]
+fn a_file_with_further_names_is_not_cut_off_from_them() {
+    let (temp, root) = scene();
+    let there = temp.path().join("etc/x.conf");
+    fs::write(&there, "a\n").expect("written");
+    fs::hard_link(&there, temp.path().join("etc/y.conf")).expect("linked");
+    let State::Other(what) = root.look("/etc/x.conf").expect("looked") else {
+        panic!("it has two names")
+    };
+    assert!(what.contains("2 names"), "{what}");
+}
+
+/// An access list as Linux keeps it: the owner and the group read and write, and so does user 61001 as far as the mask allows.
+fn access_list() -> Vec<u8> {
+    let entry = |tag: u16, rights: u16, id: u32| {
+        let halves = [tag.to_le_bytes(), rights.to_le_bytes()].concat();
+        [halves, id.to_le_bytes().to_vec()].concat()
+    };
+    let none = u32::MAX;
+    let entries = [(1, 6, none), (2, 6, 61_001), (4, 6, none), (16, 6, none), (32, 0, none)];
+    let entries = entries.map(|(tag, rights, id)| entry(tag, rights, id)).concat();
+    [2_u32.to_le_bytes().to_vec(), entries].concat()
+}
+
+#[test]
+fn a_draft_takes_no_access_list_from_its_directory_and_keeps_that_of_the_file() {
+    let (temp, root) = scene();
+    let etc = temp.path().join("etc");
+    let set =
+        |path: &Path, name: &str| rustix::fs::setxattr(path, name, &access_list(), rustix::fs::XattrFlags::empty());
+    let list = |path: &Path| {
+        let mut value = [0; 256];
+        rustix::fs::getxattr(path, "system.posix_acl_access", &mut value[..]).ok()
+    };
+    fs::write(etc.join("my.cnf"), "password = 1\n").expect("written");
+    fs::set_permissions(etc.join("my.cnf"), Permissions::from_mode(0o640)).expect("chmod");
+    if set(&etc, "system.posix_acl_default").is_err() {
+        return testing::skipped("this file system has no access lists");
+    }
+    put(&root, "/etc/my.cnf", &file("password = 1\nlarge-pages\n", 0o640)).expect("put");
+    assert_eq!(list(&etc.join("my.cnf")), None, "61001 would read the password");
+    put(&root, "/etc/new.conf", &file("new\n", 0o640)).expect("put");
+    assert_eq!(list(&etc.join("new.conf")), None);
+    fs::write(etc.join("listed"), "").expect("written");
+    set(&etc.join("listed"), "system.posix_acl_access").expect("set");
+    let before = list(&etc.join("listed"));
+    let mode = fs::metadata(etc.join("listed")).expect("there").mode() & 0o777;
+    put(&root, "/etc/listed", &file("x\n", mode)).expect("put");
+    assert_eq!((list(&etc.join("listed")), before.is_some()), (before, true));
 }

@@ -1,0 +1,82 @@
+//! The pool pages that the program of a goal has already, and whether it asks for such pages.
+
+use host::Source;
+use model::Bytes;
+use plan::goal::{DatabaseGoal, Want};
+use programs::config::mysql::{Options, is_on};
+use programs::config::postgres::Configuration;
+use programs::{Area, Target};
+
+/// What runs for a goal.
+pub(in crate::commands) struct Own {
+    running: Vec<Target>,
+    asks: bool,
+}
+
+impl Own {
+    /// Of the process that the goal was read from, or else of the programs that the goal describes.
+    pub(super) fn of(source: &Source, want: &Want, mut running: Vec<Target>, pid: Option<u32>) -> Self {
+        if let Some(pid) = pid {
+            let is_it = |target: &Target| target.main.pid() == pid;
+            if running.iter().any(is_it) {
+                running.retain(is_it);
+            }
+        }
+        let asks = match want {
+            Want::Postgres(goal) => postgres_asks(source, goal),
+            Want::Innodb(goal) => innodb_asks(source, goal),
+            // The default of use_large_pages.
+            Want::Oracle(_) => true,
+            _ => running.iter().any(is_asking),
+        };
+        Self { running, asks }
+    }
+
+    /// Pages of this size that it has, touched or reserved. Of several programs that could be meant it is the one with the most.
+    pub(in crate::commands) fn pages(&self, page: Bytes) -> u64 {
+        self.running.iter().map(|target| pages(target, page)).max().unwrap_or(0)
+    }
+
+    pub(in crate::commands) fn asks(&self) -> bool {
+        self.asks
+    }
+}
+
+fn pages(target: &Target, page: Bytes) -> u64 {
+    let areas = target.main.areas().unwrap_or_default();
+    let drawn = areas.iter().filter(|area| area.hugetlb_page() == Some(page));
+    let bytes = drawn.map(taken).fold(0_u64, u64::saturating_add);
+    match bytes {
+        // Its mappings could not be read: what it has touched is known all the same.
+        0 => target.main.hugetlb().map_or(0, |touched| touched.0 / page.0.max(1)),
+        bytes => bytes / page.0.max(1),
+    }
+}
+
+/// A mapping has its pages from the start, but for one that was made without a reservation.
+fn taken(area: &Area) -> u64 {
+    match area.has("nr") {
+        Some(true) => area.counts().map_or(0, |counts| counts.hugetlb().0),
+        _ => area.size().0,
+    }
+}
+
+fn is_asking(target: &Target) -> bool {
+    let is_java = target.main.jvm().ok().flatten().is_some_and(|jvm| jvm.large_pages);
+    let is_guest = target.vm.as_ref().is_some_and(|vm| {
+        let configured = vm.configured.known();
+        configured.is_some_and(|asked| asked.memory.iter().any(|part| part.kind.is_some()))
+    });
+    is_java || is_guest || target.main.hugetlb().is_ok_and(|bytes| bytes.0 > 0)
+}
+
+/// `huge_pages` is `try` unless it is set.
+fn postgres_asks(source: &Source, goal: &DatabaseGoal) -> bool {
+    let read = Configuration::read(source, "", &goal.file);
+    read.is_ok_and(|read| read.settings.last("huge_pages").is_none_or(|set| set.value != "off"))
+}
+
+fn innodb_asks(source: &Source, goal: &DatabaseGoal) -> bool {
+    let read = Options::read(source, "", &goal.file);
+    read.is_ok_and(|read| read.settings.last("large_pages").is_some_and(|set| is_on(&set.value)))
+}
