@@ -13,7 +13,9 @@ const LONGEST: Bytes = Bytes::mib(16);
 /// The last lines are those of the last start.
 const MOST: usize = 4;
 /// What programs write where they use, want or miss huge pages, in lower case.
-const WORDS: [&str; 8] = [
+const WORDS: [&str; 9] = [
+    // ZGC with too small a pool: "Forced to lower max Java heap size from 2048M(100%) to 832M(41%)".
+    "forced to lower max java heap",
     "huge page",
     "hugepage",
     "hugetlb",

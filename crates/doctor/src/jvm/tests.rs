@@ -77,6 +77,48 @@ fn e01_counts_the_mappings_of_the_heap_alone() {
     assert!(text.contains("no page of a pool"), "{text}");
 }
 
+/// The counters that a JVM keeps in a file: the most that the old generation may grow to.
+fn counters(most: u64) -> Vec<u8> {
+    let name = b"sun.gc.generation.1.maxCapacity\0";
+    let mut bytes = vec![0xca, 0xfe, 0xc0, 0xc0, 1];
+    bytes.resize(24, 0);
+    for number in [32_i32, 1, 64, 20, 0] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend([b'J', 0, 2, 1]);
+    bytes.extend(56_i32.to_le_bytes());
+    bytes.extend(name);
+    bytes.resize(32 + 56, 0);
+    bytes.extend(most.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn e01_a_heap_that_the_jvm_made_smaller() {
+    let heap = |bit: u32| {
+        let file = hugetlb(832, 2048)
+            .perms("rw-s")
+            .flags("rd wr sh ht")
+            .named("/memfd:java_heap.hugetlb (deleted)");
+        file.at(1 << bit, 0)
+    };
+    let jvm = (42..45).fold(java(&["-XX:+UseZGC", "-XX:+UseLargePages", "-Xmx2g"]), |java, bit| {
+        java.area(heap(bit))
+    });
+    let jvm = jvm.area(shared(1, "/tmp/hsperfdata_app/90"));
+    let on = |mib: u64| {
+        jvm.on(machine())
+            .file("/proc/90/root/tmp/hsperfdata_app/90", counters(mib << 20))
+    };
+    let finding = found("E01", on(832));
+    assert!(
+        finding.consequence.contains("lowered the maximum of its heap to 832M"),
+        "{}",
+        finding.consequence
+    );
+    clear("E01", on(2048));
+}
+
 #[test]
 fn e01_options_from_the_environment() {
     found(

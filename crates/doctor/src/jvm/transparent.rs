@@ -6,6 +6,7 @@ use programs::{Jvm, JvmKind, Program};
 
 use crate::facts::{each_jvm, kernel, known, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
+use crate::usage::heap::Heap;
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
 pub(super) fn disabled(evidence: &Evidence) -> Answer {
@@ -15,9 +16,16 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
         if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
             return Ok(None);
         }
-        let rss = *known(&program.pages.rss)?;
+        let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));
+        let what = match on_base {
+            // It got its pages under another policy.
+            Ok((base, all)) if base.0 < all.0 / 10 => return Ok(None),
+            Ok((base, all)) => format!(", and {base} of its heap ({all}) is backed by base pages"),
+            // That it gets none is known all the same.
+            Err(_) => String::new(),
+        };
         let case = Case::sure(format!(
-            "{} is configured to use THP, and all of its {rss} is backed by base pages: the THP policy is `never`",
+            "{} is configured to use THP, the THP policy is `never`{what}",
             program.title()
         ))
         .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
@@ -52,6 +60,12 @@ pub(super) fn zgc(evidence: &Evidence) -> Answer {
         ));
         Ok(Some(case))
     })
+}
+
+/// Its heap by its own mappings.
+fn heap(program: &Program) -> Result<Heap<'_>, Reason> {
+    let none = || format!("{}: no heap of a JVM", program.file("maps"));
+    Ok(Heap::of(program)?.ok_or_else(none)?)
 }
 
 fn version(program: &Program, jvm: &Jvm) -> Result<u32, Reason> {
@@ -94,14 +108,15 @@ pub(super) fn pretouch(evidence: &Evidence) -> Answer {
         if policy == "never" {
             return Ok(None);
         }
-        let (huge, rss) = (program.thp()?, *known(&program.pages.rss)?);
+        let (base, all) = heap(program)?.on_base()?;
+        let huge = Bytes(all.0 - base.0.min(all.0));
         let version = version(program, jvm)?;
-        if !(17..=21).contains(&version) || rss < Bytes::mib(128) || huge.0 >= rss.0 / 2 {
+        if !(17..=21).contains(&version) || all < Bytes::mib(128) || huge.0 >= all.0 / 2 {
             return Ok(None);
         }
-        let share = 100.0 * huge.0 as f64 / rss.0.max(1) as f64;
+        let share = 100.0 * huge.0 as f64 / all.0.max(1) as f64;
         let case = Case::likely(format!(
-            "only {share:.0} % of {} is backed by huge pages: pretouching filled the heap with base pages",
+            "only {share:.0} % of the heap of {} is backed by huge pages: pretouching filled it with base pages",
             program.title()
         ))
         .seen(
@@ -109,8 +124,8 @@ pub(super) fn pretouch(evidence: &Evidence) -> Answer {
             "-XX:+AlwaysPreTouch -XX:+UseTransparentHugePages",
             "set",
         )
-        .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
-        .seen(program.file("status"), "VmRSS", rss)
+        .seen(program.file("smaps"), "heap on huge pages", huge)
+        .seen(program.file("smaps"), "heap", all)
         .fix("JDK 22 and later, or leave out -XX:+AlwaysPreTouch")
         .fix(format!("at once: hugewise collapse {}", program.pid()));
         Ok(Some(case))

@@ -243,9 +243,11 @@ fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], thp
     let counted = areas.iter().filter(|area| area.counted.is_some());
     for pages in counted.map(|area| area.to_pages()) {
         if let Some(reason) = why_base(&pages, &target.main.pages, thp) {
-            *sums.entry(reason).or_insert(0) += pages.backing.of(PageKind::Base).0;
+            *sums.entry(reason).or_insert(0_u64) += pages.backing.of(PageKind::Base).0;
         }
     }
+    // Of a guest that touched nothing yet, the rest is little as well.
+    let all = all.max(sums.values().sum());
     let mut reasons: Vec<_> = sums
         .into_iter()
         .filter(|(_, bytes)| *bytes as f64 >= WORTH_A_LINE * all as f64)

@@ -20,6 +20,7 @@ fn thp(policy: &str) -> Thp {
         shrink_underused: Reading::absent("shrink_underused"),
         khugepaged: Reading::absent("khugepaged"),
         sizes: Vec::new(),
+        unknown: Vec::new(),
     }
 }
 

@@ -30,6 +30,38 @@ pub struct Thp {
     pub khugepaged: Reading<Numbers>,
     /// Every size that has a setting of its own (mTHP), smallest first; empty before Linux 6.8.
     pub sizes: Vec<ThpSize>,
+    /// Files that this version does not know: settings of a newer or a patched kernel, which may change what the others mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+}
+
+/// The files of Linux 6.18 (transhuge.rst).
+const KNOWN: [&str; 8] = [
+    "defrag",
+    "enabled",
+    "hpage_pmd_size",
+    "khugepaged",
+    "shmem_enabled",
+    "shrink_underused",
+    "use_zero_page",
+    // Until Linux 5.15 or so.
+    "debug_cow",
+];
+/// Those of one size.
+const KNOWN_OF_SIZE: [&str; 3] = ["enabled", "shmem_enabled", "stats"];
+
+/// The files that are not known, by their path below [`THP`].
+fn unknown(source: &Source, names: &[String]) -> Vec<String> {
+    let is_size = |name: &&String| size_in_name(name).is_some();
+    let top = names
+        .iter()
+        .filter(|name| !is_size(name) && !KNOWN.contains(&name.as_str()));
+    let of_size = names.iter().filter(is_size).flat_map(|size| {
+        let files = source.list(&format!("{THP}/{size}")).into_result().unwrap_or_default();
+        let files = files.into_iter().filter(|file| !KNOWN_OF_SIZE.contains(&file.as_str()));
+        files.map(move |file| format!("{size}/{file}"))
+    });
+    top.cloned().chain(of_size).collect()
 }
 
 /// One THP size.
@@ -69,6 +101,7 @@ impl Thp {
                 shrink_underused: source.switch(&path("shrink_underused")),
                 khugepaged: Numbers::of_directory(source, &path("khugepaged")),
                 sizes: sizes.into_iter().map(|size| ThpSize::read(source, size)).collect(),
+                unknown: unknown(source, &names),
             }
         })
     }
@@ -146,4 +179,31 @@ fn parse_choice(path: &str, line: &str) -> Result<Choice, Unread> {
         chosen,
         offered: offered.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::THP;
+    use crate::{Snapshot, Source, Tree};
+
+    #[test]
+    fn files_of_a_newer_kernel_are_named() {
+        let at = |name: &str| format!("{THP}/{name}");
+        let tree = Tree::new()
+            .line(&at("enabled"), "always [madvise] never")
+            .line(&at("anon_beside_full"), "1")
+            .line(&at("khugepaged/pages_to_scan"), 4096)
+            .line(&at("hugepages-64kB/enabled"), "[always] inherit madvise never")
+            .line(&at("hugepages-64kB/stats/nr_anon"), 0)
+            .line(&at("hugepages-64kB/collapse"), 1);
+        let thp = Snapshot::take(&Source::from_tree("made", tree)).thp;
+        let thp = thp.known().expect("settings");
+        assert_eq!(thp.unknown, ["anon_beside_full", "hugepages-64kB/collapse"]);
+        let live = Snapshot::take(&Source::from_tree(
+            "made",
+            Tree::new().line(&at("enabled"), "[always] never"),
+        ))
+        .thp;
+        assert!(live.known().expect("settings").unknown.is_empty());
+    }
 }

@@ -185,6 +185,12 @@ fn policy(thp: &Reading<Thp>) -> Sheet {
     for (name, value) in thp.khugepaged.known().into_iter().flat_map(|numbers| numbers.iter()) {
         sheet.row([format!("khugepaged/{name}"), value.to_string()]);
     }
+    for file in &thp.unknown {
+        sheet.row([
+            file.as_str(),
+            "not known to this version of hugewise: what it changes is not judged",
+        ]);
+    }
     sheet
 }
 
