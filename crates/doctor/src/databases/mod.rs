@@ -5,9 +5,10 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::{Area, Kind, Program, Setting};
 
-use super::facts::{counted_areas, each, known, persistent, pools, programs};
+use super::facts::{each, known, persistent, pools, programs};
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
+use super::usage::is_chunk;
 
 mod files;
 
@@ -122,9 +123,6 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
     })
 }
 
-/// Smaller mappings are no chunks of a buffer pool.
-const CHUNK: Bytes = Bytes::mib(32);
-
 /// InnoDB takes its buffer pool in chunks, each of which falls back by itself.
 fn mysql(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
@@ -132,21 +130,21 @@ fn mysql(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let has = program.hugetlb()?;
-        let chunks = counted_areas(program)?
+        let (huge, small): (Vec<&Area>, Vec<&Area>) = program
+            .areas()?
             .iter()
-            .filter(|area| area.is_private_data() && area.size() >= CHUNK);
-        let (huge, small): (Vec<&Area>, Vec<&Area>) = chunks
-            .filter(|area| area.is_hugetlb() || area.is_anonymous())
+            .filter(|area| is_chunk(area))
             .partition(|area| area.is_hugetlb());
-        let base: Bytes = small.iter().filter_map(|area| area.base()).sum();
-        let text = match (has.0, base.0) {
-            (0, _) => format!(
+        let size = |chunks: &[&Area]| chunks.iter().map(|area| area.size()).sum::<Bytes>();
+        let (base, all) = (size(&small), size(&small).0 + size(&huge).0);
+        let text = match has.0 {
+            0 => format!(
                 "{} is configured to use huge pages, and no page of a pool backs its memory",
                 program.title()
             ),
-            (_, base) if base < CHUNK.0 => return Ok(None),
+            _ if base.0 < all / 10 || small.is_empty() => return Ok(None),
             _ => format!(
-                "{} is configured to use huge pages, and {} of its {} large allocations ({base} touched) fell back to base pages",
+                "{} is configured to use huge pages, and {} of its {} large allocations ({base}) fell back to base pages",
                 program.title(),
                 small.len(),
                 small.len() + huge.len()

@@ -116,7 +116,11 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
         return vec![Why::HeapFile { directory }];
     }
     if kind == Some(Kind::Mysql) {
-        return setting(target).map_or_else(|_| Vec::new(), not_asked_of_mysql);
+        match setting(target).map(not_asked_of_mysql) {
+            Ok(why) if why.is_empty() => {}
+            Ok(why) => return why,
+            Err(_) => return Vec::new(),
+        }
     }
     let needs = part.and_then(|part| part.needs);
     // A Java heap without a known maximum may still ask.
@@ -138,6 +142,7 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
             Ok(Some(_)) => Err(not_asked("-XX:+UseLargePages or -XX:+UseTransparentHugePages")),
             Ok(None) | Err(_) => return Vec::new(),
         },
+        Some(Kind::Mysql) => Ok(()),
         Some(kind) if kind.is_hypervisor() => {
             let asked = target
                 .vm

@@ -12,12 +12,13 @@ mod tests;
 
 use host::processes::Coverage;
 use model::{Cause, Reading};
-use programs::{Area, Evidence, Program, Target};
+use programs::{Area, Evidence, Kind, Program, Target};
 
 pub use account::{
     Asked, Command, Database, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Server, Step, Usage,
     Why,
 };
+pub(crate) use parts::is_chunk;
 pub use parts::reserved_heap;
 
 /// The account of one target. `evidence` holds that program alone.
@@ -44,7 +45,12 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         InUse::Yes => Vec::new(),
         _ => demand::why(target, kind, parts.first(), &pools),
     };
-    why.extend(parts::thp_reasons(target, &parts, evidence.snapshot.thp.known()));
+    // MariaDB switches THP off for itself, which is no reason for memory that asks for a pool.
+    let is_of_pool =
+        kind == Some(Kind::Mysql) && matches!(why.first(), Some(Why::PoolShort { .. } | Why::Restart { .. }));
+    if !is_of_pool {
+        why.extend(parts::thp_reasons(target, &parts, evidence.snapshot.thp.known()));
+    }
     let own: Vec<String> = std::iter::once(main)
         .chain(&target.others)
         .map(|program| main_place(program.pid()))

@@ -51,7 +51,7 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
     }
     let rest: Vec<&Area> = areas.iter().filter(|area| !is_heap(area)).collect();
     let rest = match target.main.areas() {
-        Ok(_) => of_rest(target, &rest),
+        Ok(_) => of_rest(target, &rest, default_page.filter(|_| kind == Some(Kind::Mysql))),
         Err(why) => vec![unread(PartKind::PrivateMemory, why)],
     };
     let (mut first, mut others): (Vec<Part>, Vec<Part>) = match is_shared_database(kind) {
@@ -65,13 +65,17 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
 }
 
 /// Private memory of all its processes, and the files that they map.
-fn of_rest(target: &Target, rest: &[&Area]) -> Vec<Part> {
+fn of_rest(target: &Target, rest: &[&Area], chunks: Option<Bytes>) -> Vec<Part> {
     let others = target.family.iter().flatten();
     let all: Vec<&Area> = rest.iter().copied().chain(others).collect();
     let of = |sort: Sort| all.iter().copied().filter(move |area| Sort::of(*area) == sort);
     let private: Vec<&Area> = of(Sort::Private).collect();
     let files: Vec<&Area> = of(Sort::File).collect();
-    let private = of_areas(PartKind::PrivateMemory, &private);
+    let private = Part {
+        needs: chunks.map(|page| of_chunks(&private, page)),
+        ..of_areas(PartKind::PrivateMemory, &private)
+    };
+    let private = private.without_needs_that_are_met();
     let is_worth = |part: &Part| {
         part.backing
             .known()
@@ -80,6 +84,23 @@ fn of_rest(target: &Target, rest: &[&Area]) -> Vec<Part> {
     let files = Some(of_areas(PartKind::MappedFiles, &files)).filter(is_worth);
     let has_any = |part: &Part| part.backing.known().is_none_or(|backing| backing.total() > Bytes(0));
     Some(private).filter(has_any).into_iter().chain(files).collect()
+}
+
+/// The pages of memory that InnoDB takes in large allocations, those that fell back among them.
+fn of_chunks(private: &[&Area], page: Bytes) -> Needs {
+    let chunks = private.iter().filter(|area| is_chunk(area));
+    let pages = chunks.map(|area| area.size().0.div_ceil(page.0.max(1))).sum();
+    Needs { page, pages }
+}
+
+/// Smaller mappings are no chunks of a buffer pool.
+const CHUNK: Bytes = Bytes::mib(32);
+
+/// Is it an allocation that InnoDB asks huge pages for?
+pub(crate) fn is_chunk(area: &Area) -> bool {
+    area.is_private_data()
+        && area.size() >= CHUNK
+        && (area.is_hugetlb() || area.is_anonymous() && &*area.name != "[heap]")
 }
 
 fn shared_memory(segment: &SharedMemory, target: &Target, default_page: Option<Bytes>) -> Part {
