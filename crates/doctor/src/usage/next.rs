@@ -58,7 +58,9 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
             part: PartKind::JavaHeap,
             reason,
             ..
-        }) => heap(*reason, restart()).unwrap_or_else(|| state.in_place()),
+        }) => heap(*reason, restart())
+            .or_else(|| state.of_findings())
+            .unwrap_or_else(|| state.in_place()),
         _ => state.of_findings().unwrap_or_else(|| state.in_place()),
     }
 }

@@ -246,9 +246,19 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
     let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
     // Of a heap that is kept in a directory, its file system is the reason.
     let jvm = target.main.jvm().ok().flatten().filter(|jvm| jvm.heap_at.is_none());
-    let heap = jvm.and_then(|jvm| heap_file::view(jvm, areas)).unwrap_or_default();
+    let found = Heap::of(&target.main).ok().flatten().filter(|_| jvm.is_some());
+    let heap = match (&found, jvm) {
+        (Some(heap), Some(jvm)) if heap.is_file => heap_file::view(jvm, areas).unwrap_or_default(),
+        (Some(heap), _) => heap.areas.clone(),
+        (None, _) => Vec::new(),
+    };
+    let of_heap: BTreeSet<u64> = heap.iter().map(|area| area.range.start).collect();
     let heap = reasons(PartKind::JavaHeap, &heap);
-    let private = reasons(PartKind::PrivateMemory, &of(Sort::Private));
+    let private: Vec<&Area> = of(Sort::Private)
+        .into_iter()
+        .filter(|area| !of_heap.contains(&area.range.start))
+        .collect();
+    let private = reasons(PartKind::PrivateMemory, &private);
     // Beside other memory it is a program's code.
     let is_first = parts.first().is_some_and(|part| part.what == PartKind::MappedFiles);
     let files = match is_first {

@@ -187,6 +187,33 @@ fn the_policy_of_shared_memory_is_why_a_heap_of_zgc_is_on_base_pages() {
 }
 
 #[test]
+fn where_the_policy_is_never_the_plan_of_the_finding_is_next() {
+    let java = process(90, "java").arg("-XX:+UseTransparentHugePages").arg("-Xmx512m");
+    let java = java.area(anonymous(512).at(0xe000_0000, 0)).arg("Main");
+    let never = machine().line("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]");
+    let usage = all(&Source::from_tree("made", java.on(never)), "90")
+        .expect("found")
+        .remove(0);
+    assert!(
+        matches!(
+            usage.why[0],
+            Why::Thp {
+                part: PartKind::JavaHeap,
+                reason: Reason::PolicyNever,
+                ..
+            }
+        ),
+        "{:?}",
+        usage.why
+    );
+    let goal = "thp=madvise".to_owned();
+    assert_eq!(
+        usage.next,
+        [Step::Plan { goal }, Step::Restart { unit: None }, Step::Explain]
+    );
+}
+
+#[test]
 fn a_heap_of_zgc_is_one_view_of_its_file() {
     let views = [(1 << 42, 2), (1 << 43, 40), (1 << 44, 3)];
     let usage = zgc(&["-Xmx512m"], &views);
