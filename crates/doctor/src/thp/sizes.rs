@@ -82,10 +82,10 @@ fn case(place: &str, name: &str, value: &str, pmd: Bytes) -> Case {
 
 /// The value that holds: the last one.
 fn last<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    let values = line
+    let mut values = line
         .split_whitespace()
         .filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    values.last()
+    values.next_back()
 }
 
 /// `16K-64K:always;128K,512K:inherit`: is a size in it, whatever its policy?
