@@ -92,7 +92,7 @@ fn every_machine_gets_a_plan_or_a_reason_in_every_form() {
         ("csv", "id,layer,target"),
         ("html", "</html>"),
         ("shell", "pool '/proc/sys/vm/nr_hugepages' '3072'"),
-        ("ansible", "ansible.builtin.copy"),
+        ("ansible", "ansible.builtin.lineinfile"),
     ] {
         let out = done(&["--root", text(&root), "plan", "--for", goal, "--format", format]).out;
         assert!(out.contains(part), "{format}: {out}");

@@ -106,14 +106,14 @@ impl Edit {
         Some(made)
     }
 
-    /// Are the changes made in a text, whatever else stands there?
+    /// Are the changes made in a text, whatever else stands there? A line that moves is there before and after.
     pub fn is_made_in(&self, text: &str) -> bool {
         let lines: Vec<&str> = text.lines().collect();
         let has = |line: &String| line.trim().is_empty() || lines.contains(&line.as_str());
-        self.edits.iter().all(|hunk| {
-            let mut gone = hunk.removes.iter().filter(|line| !line.trim().is_empty());
-            hunk.adds.iter().all(has) && !gone.any(|line| has(line) && !hunk.adds.contains(line))
-        })
+        let adds = || self.edits.iter().flat_map(|hunk| &hunk.adds);
+        let gone = self.edits.iter().flat_map(|hunk| &hunk.removes);
+        let mut gone = gone.filter(|line| !line.trim().is_empty() && !adds().any(|new| new == *line));
+        adds().all(has) && !gone.any(has)
     }
 
     /// Lines that go with `-`, and that come with `+`.

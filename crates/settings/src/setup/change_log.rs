@@ -102,6 +102,8 @@ pub(super) struct Entry {
     pub(super) pending: Option<State>,
     /// What taking it out from below others wants.
     pub(super) lift: Option<Lift>,
+    /// Has a plan below it gone, so that the place is to have less than the plan says?
+    pub(super) is_rebased: bool,
 }
 
 impl Entry {
@@ -176,6 +178,7 @@ impl Story {
                     ours: from,
                     pending: Some(to),
                     lift: None,
+                    is_rebased: false,
                 }),
             },
             Record::Now { place, state } => {
@@ -199,7 +202,7 @@ impl Story {
                 // Said twice where a kill came in between.
                 let Some(entry) = self.entry(&place) else { return Ok(()) };
                 let is_back = ours.is(&before);
-                (entry.before, entry.ours) = (before, ours);
+                (entry.before, entry.ours, entry.is_rebased) = (before, ours, true);
                 if is_back {
                     self.forget(&place);
                 }

@@ -62,7 +62,7 @@ impl Setup {
                 .for_each(|program| program.since = since(program, &time));
             let mut verified = verified(access, &plan, Some(time), restarted, programs);
             let changes = plan.changes.iter().zip(&mut verified.checks);
-            changes.for_each(|(change, check)| further_changed(access, change, check, &stories[nth + 1..]));
+            changes.for_each(|(change, check)| further_changed(access, change, check, &stories[nth..]));
             Ok((verified, plan))
         };
         stories.iter().enumerate().map(verify).collect()
@@ -144,18 +144,24 @@ fn check(access: &Access<'_>, change: &Change, left: String) -> Check {
     check
 }
 
-/// What a later plan on record has made of the same place is as it should be, if it is as that plan left it.
-fn further_changed(access: &Access<'_>, change: &Change, check: &mut Check, later: &[Story]) {
-    let Some(place) = Place::of(&change.target).filter(|_| check.verdict == Verdict::Different) else {
+/// What a later plan on record has made of the same place, or what is left of it without a plan below, is as it should be, if it is as its
+/// journal says. `stories` begins with the plan's own.
+fn further_changed(access: &Access<'_>, change: &Change, check: &mut Check, stories: &[Story]) {
+    let Some(place) = Place::of(&change.target).filter(|_| check.verdict.is_bad()) else {
         return;
     };
     let entry = |story: &Story| story.entries.iter().find(|entry| entry.place == place).cloned();
-    let Some((story, entry)) = later.iter().rev().find_map(|story| Some((story, entry(story)?))) else {
+    let mut last = stories.iter().enumerate().rev();
+    let Some((nth, story, entry)) = last.find_map(|(nth, story)| Some((nth, story, entry(story)?))) else {
         return;
     };
-    if access.look(&place).is_ok_and(|now| now.is(&entry.ours)) {
+    let is_ours = nth > 0 || entry.is_rebased;
+    if is_ours && access.look(&place).is_ok_and(|now| now.is(&entry.ours)) {
         check.verdict = Verdict::Obtained;
-        check.note = format!("changed further for {}", story.head.plan.goals.join(" and "));
+        check.note = match nth {
+            0 => "without what another plan had added, which was undone".to_owned(),
+            _ => format!("changed further for {}", story.head.plan.goals.join(" and ")),
+        };
     }
 }
 

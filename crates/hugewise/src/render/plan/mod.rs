@@ -35,6 +35,7 @@ const FORMS: [Format; 7] = [
 impl Shape for Plan {
     const FORMS: &'static [Format] = &FORMS;
     const NAME: &'static str = "plan";
+    const VERSION: u32 = 3;
 }
 
 impl Show for Plan {
