@@ -28,7 +28,7 @@ pub(crate) struct Arms {
 /// An arm of one's own.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Custom {
+pub struct Custom {
     /// The policy that it starts from.
     like: Option<String>,
     /// The page kind that shows whether it took effect.
@@ -47,6 +47,9 @@ struct Custom {
     before: Option<String>,
     /// A command of the shell after each run.
     after: Option<String>,
+    /// Typed, and in no file?
+    #[serde(skip)]
+    is_typed: bool,
 }
 
 impl Arms {
@@ -97,7 +100,7 @@ impl Arms {
         if reference.pools.is_empty() {
             return Ok(reference);
         }
-        let mut base = technique::setups(Policy::Base, self.program.memory, None, &|name| std::env::var_os(name))?;
+        let mut base = technique::setups(Policy::Base, &self.program, None, &|name| std::env::var_os(name))?;
         Ok(Arm {
             setup: base.pop().unwrap_or_default(),
             others: Vec::new(),
@@ -116,7 +119,8 @@ fn pools(kinds: impl IntoIterator<Item = PageKind>) -> Vec<PageKind> {
 /// Every arm at every place.
 pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
     let program = program::of_command(&request.task.command, &|name| std::env::var_os(name))?;
-    let own = own_arms(request)?;
+    let mut own = own_arms(request)?;
+    own.extend(request.commands.iter().cloned());
     let places = places(request, snapshot)?;
     let mut arms = Arms {
         program,
@@ -197,11 +201,35 @@ fn one(name: &str, own: Option<&Custom>, request: &Request, program: &Program) -
         };
         return policy.arm(request, program);
     };
+    if own.is_typed {
+        return own.arm(request, program);
+    }
     let arm = own.arm(request, program).and_then(|arm| own.with_own(arm));
     arm.map_err(|error| Error::asked(format!("the arm {name} of --arms-file"), error.to_string()))
 }
 
 impl Custom {
+    /// A command in place of the program, and commands of the shell before and after each of its runs.
+    pub fn of_command(command: Vec<String>, before: Option<String>, after: Option<String>) -> Self {
+        Self {
+            command,
+            before,
+            after,
+            is_typed: true,
+            ..Self::default()
+        }
+    }
+
+    /// Its program and arguments, and what is run around it: what a log has to have been made with.
+    pub(crate) fn identity(&self) -> String {
+        format!("{:?}", (&self.command, &self.before, &self.after))
+    }
+
+    /// The program and its arguments.
+    pub fn words(&self) -> &[String] {
+        &self.command
+    }
+
     /// The first way to the pages of its policy, until another turns out to reach more.
     fn arm(&self, request: &Request, program: &Program) -> Result<Arm, Error> {
         let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
@@ -240,8 +268,12 @@ impl Custom {
         let given = |name: &str| own(name).or_else(|| std::env::var_os(name));
         let is_other = !self.command.is_empty() || !self.env.is_empty();
         let other = is_other.then(|| program::of_command(command, &given)).transpose()?;
-        let memory = other.as_ref().unwrap_or(program).memory;
-        technique::setups(policy, memory, asked.or(request.technique), &given)
+        technique::setups(
+            policy,
+            other.as_ref().unwrap_or(program),
+            asked.or(request.technique),
+            &given,
+        )
     }
 
     /// An arm with the variables and the layout of this one.

@@ -158,14 +158,12 @@ pub enum Event<'a> {
         /// What it takes.
         least: u32,
     },
-    /// The time for all runs is not enough for a verdict, as the first of them show.
+    /// The usual time for all runs is not enough for a verdict, as the first of them show: they take longer.
     ShortTime {
         /// What it takes.
         least: Duration,
         /// The time.
         budget: Duration,
-        /// Does it end then? Otherwise it takes longer.
-        is_kept: bool,
     },
     /// The program has not ended for so long.
     StillRuns(Duration),

@@ -20,7 +20,7 @@ use crate::room::Room;
 use crate::runlog::{Head, RunLog};
 use crate::slices::{self, PER_START, Plan, Slices};
 use crate::threads::Threads;
-use crate::{Error, Outcome, Spec};
+use crate::{Error, Outcome, Spec, experiment};
 
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
@@ -68,11 +68,14 @@ impl<'a> Comparison<'a> {
         if let Some(asked) = request.runs.filter(|&runs| runs < LEAST) {
             around.report(&Event::FewRuns { asked, least: LEAST });
         }
-        around.report(&Event::Program {
-            path: &arms.program.path,
-            memory: arms.program.memory,
-        });
-        log.open(Head::new(request.task.words(), arms.names(), request, design.method))?;
+        if request.commands.is_empty() {
+            around.report(&Event::Program {
+                path: &arms.program.path,
+                memory: arms.program.memory,
+            });
+        }
+        let file = Some(arms.program.path.as_path());
+        log.open(Head::new(request.program(), arms.names(), request, design.method, file))?;
         arms.take_ways(log)?;
         Ok(Self {
             request,
@@ -94,6 +97,10 @@ impl<'a> Comparison<'a> {
         stop: &dyn Fn() -> bool,
         log: &mut RunLog<'_>,
     ) -> Result<Outcome, Error> {
+        experiment::within(self.request.budget, stop, |stop| self.made(around, stop, log))
+    }
+
+    fn made(self, around: &dyn Around, stop: &dyn Fn() -> bool, log: &mut RunLog<'_>) -> Result<Outcome, Error> {
         let mut spec = self.spec(log);
         report_design(around, &spec);
         if spec.method == Method::Runs {

@@ -55,11 +55,7 @@ fn warning(reference: &Arm, arm: &Arm, apart: &Apart) -> Warning {
 fn blocks(reference: &Arm, arm: &Arm, per_start: u32) -> Vec<Vec<Shares>> {
     let of = |arm: &Arm, again: Option<bool>| {
         let mut by_block: BTreeMap<u32, Vec<Shares>> = BTreeMap::new();
-        for run in arm
-            .runs
-            .iter()
-            .filter(|run| again.is_none_or(|again| run.again == again))
-        {
+        for run in arm.counted().filter(|run| again.is_none_or(|again| run.again == again)) {
             if let Some(shares) = run.shares() {
                 by_block.entry(run.block / per_start).or_default().push(shares);
             }
@@ -143,10 +139,10 @@ fn by_chance(blocks: &[Vec<Shares>], distance: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use model::compare::{Arm, Ran, Run};
-    use model::{Backing, PageKind};
+    use model::{Bytes, PageKind};
 
     use super::warnings;
-    use crate::judge::effect;
+    use crate::proof::effect;
 
     /// A run with this share of its time on CPU 1, and the rest on CPU 0.
     fn run(block: usize, again: bool, on_1: f64) -> Run {
@@ -158,12 +154,12 @@ mod tests {
             block: block as u32,
             again,
             ran: Some(ran),
-            ..Run::bare([], Ok(Backing::new()))
+            ..Run::bare([], Ok([(PageKind::Base, Bytes::mib(64))].into_iter().collect()))
         }
     }
 
-    fn arm(name: &str, runs: Vec<Run>) -> Arm {
-        let (coverage, took_effect) = effect(Some(PageKind::Base), &runs, 0.5);
+    fn arm(name: &str, mut runs: Vec<Run>) -> Arm {
+        let (coverage, took_effect) = effect(Some(PageKind::Base), &mut runs, 0.5);
         Arm {
             name: name.to_owned(),
             technique: String::new(),

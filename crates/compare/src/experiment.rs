@@ -8,10 +8,11 @@ use std::time::Duration;
 use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
 use model::{Progress, Warning, time_left};
 
+pub(crate) use self::budget::within;
 use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
-use super::{Around, Error, Keep, Named, Spec, parts, warnings};
+use super::{Around, Error, Keep, Named, Spec, parts, proof, warnings};
 
 /// No reader needs it more often, and a run may take a millisecond.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
@@ -140,7 +141,7 @@ impl<E: Executor> Experiment<'_, E> {
     fn go(&mut self) -> Result<Ended, Error> {
         let before = self.executor.elapsed();
         self.warm_up()?;
-        self.fit_budget_by_warm_up(before);
+        self.fit_budget_by_warm_up(before)?;
         self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
         if self.is_settled_already() {
             return Ok(Ended::Settled);
@@ -226,7 +227,7 @@ impl<E: Executor> Experiment<'_, E> {
     fn judge_first(&mut self, arm: usize, run: &Run) -> Result<(), Error> {
         let is_one_program = self.spec.method == Method::Flip;
         if arm == 0 && !is_one_program && self.runs.is_empty() && !std::mem::replace(&mut self.is_judged, true) {
-            judge::must_be_in_effect(&self.spec.arms[0], run, self.spec.least_coverage)?;
+            proof::must_be_in_effect(&self.spec.arms[0], run, self.spec.least_coverage)?;
         }
         Ok(())
     }
@@ -273,20 +274,15 @@ impl<E: Executor> Experiment<'_, E> {
         self.progress.step(done, left, &what);
     }
 
-    /// Has every arm a verdict, or an interval no wider than the smallest effect?
+    /// Has every arm a verdict?
     fn is_settled(&self, blocks: u32) -> bool {
         let arms = self.arms(self.runs.clone());
         let (judged, _) = judge::judge(&arms, &self.spec.wanted, self.rules(self.plan.level(blocks)));
-        let narrow = |low: Option<f64>, high: Option<f64>| {
-            let half = low.zip(high).map(|(low, high)| (high / low).ln() / 2.0);
-            half.is_some_and(|half| half <= self.spec.smallest_effect.ln_1p())
-        };
         judged.iter().all(|judged| {
-            use model::compare::Verdict::{Better, NoDifference, NotInEffect, Unknown, Worse};
+            use model::compare::Verdict::{Better, Inconclusive, NoDifference, NotInEffect, Unknown, Worse};
             match judged.verdict {
-                Better | Worse | NotInEffect => true,
-                NoDifference => narrow(judged.low, judged.high),
-                Unknown => false,
+                Better | Worse | NoDifference | NotInEffect => true,
+                Inconclusive | Unknown => false,
             }
         })
     }
@@ -307,8 +303,8 @@ impl<E: Executor> Experiment<'_, E> {
     fn arms(&self, runs: Vec<(Slot, Run)>) -> Vec<Arm> {
         let mut runs_of = vec![Vec::new(); self.spec.arms.len()];
         runs.into_iter().for_each(|(slot, run)| runs_of[slot.arm].push(run));
-        let arm = |(named, runs): (&Named, Vec<Run>)| {
-            let (coverage, took_effect) = judge::effect(named.kind, &runs, self.spec.least_coverage);
+        let arm = |(named, mut runs): (&Named, Vec<Run>)| {
+            let (coverage, took_effect) = proof::effect(named.kind, &mut runs, self.spec.least_coverage);
             Arm {
                 name: named.name.clone(),
                 technique: named.description(),

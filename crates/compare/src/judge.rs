@@ -2,30 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use model::Reading;
 use model::compare::{Arm, Control, Judged, Run, Verdict, Why};
-use model::{Cause, Estimate, PageKind, Reading, Unread};
 
 use super::looks::LEAST;
 use super::metric::Wanted;
 use super::paired::{self, Block, Interval};
-use super::policy::LEAST_BASE;
-use super::{Error, Named};
-
-/// Stops a comparison whose reference did not get its pages in its first run.
-///
-/// # Errors
-/// [`Error::Reference`].
-pub(crate) fn must_be_in_effect(named: &Named, run: &Run, least: f64) -> Result<(), Error> {
-    let (_, took_effect) = effect(named.kind, std::slice::from_ref(run), least);
-    match (named.kind, took_effect, run.backing.known()) {
-        (Some(kind), Reading::Known(false), Some(backing)) if run.text.is_none() => Err(Error::Reference {
-            arm: named.name.clone(),
-            kind,
-            backing: backing.clone(),
-        }),
-        _ => Ok(()),
-    }
-}
 
 /// What verdicts are held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,35 +18,6 @@ pub struct Rules {
     pub smallest_effect: f64,
     /// Turns of each process that are one question: the slices that it makes from its start to its end.
     pub per_start: u32,
-}
-
-/// The share of an arm's memory on pages of its kind, and whether that means that it took effect.
-pub fn effect(kind: Option<PageKind>, runs: &[Run], least: f64) -> (Reading<Estimate>, Reading<bool>) {
-    let shares: Vec<Result<f64, Unread>> = runs.iter().map(|run| run.coverage(kind)).collect();
-    let known: Vec<f64> = shares.iter().filter_map(|share| share.as_ref().ok().copied()).collect();
-    let coverage: Reading<Estimate> = match (
-        stats::estimate(&known).map(share),
-        shares.into_iter().find_map(Result::err),
-    ) {
-        (Some(estimate), _) => Reading::Known(estimate),
-        (None, Some(why)) => Reading::Unread(why),
-        (None, None) => Reading::Unread(Unread::new(Cause::Absent, "page kinds", "there was no run")),
-    };
-    let enough = |kind: PageKind| if kind == PageKind::Base { LEAST_BASE } else { least };
-    let took_effect = match kind {
-        None => Reading::Known(true),
-        Some(kind) => coverage.as_ref().map(|coverage| coverage.median >= enough(kind)),
-    };
-    (coverage, took_effect)
-}
-
-/// As a share, which lies between none and all. Of few runs the interval is Student's t, which knows no such ends.
-fn share(estimate: Estimate) -> Estimate {
-    Estimate {
-        low: estimate.low.clamp(0.0, 1.0),
-        high: estimate.high.clamp(0.0, 1.0),
-        ..estimate
-    }
 }
 
 /// Judges every arm but the first against the first, by every metric; and the first against itself.
@@ -139,11 +92,11 @@ fn by_start<const N: usize>(
     })
 }
 
-/// Logarithm of a metric, so that more is better; `None` where the run lacks it or it is no positive number.
+/// Logarithm of a metric, so that more is better; `None` where the run does not count or lacks it, or it is no positive number.
 fn score(run: &Run, wanted: &Wanted) -> Option<f64> {
     let value = run.metrics.get(&wanted.name).copied()?;
     let sign = if wanted.higher { 1.0 } else { -1.0 };
-    (value > 0.0 && value.is_finite()).then(|| sign * value.ln())
+    (run.left_out.is_none() && value > 0.0 && value.is_finite()).then(|| sign * value.ln())
 }
 
 /// Both scores of the reference in each block that has both.
@@ -169,6 +122,8 @@ struct Compared<'a> {
     p: Option<f64>,
     noise: f64,
     reference_took_effect: bool,
+    /// Does a run that counts lack the metric as a positive number?
+    lacks_numbers: bool,
 }
 
 impl<'a> Compared<'a> {
@@ -195,6 +150,10 @@ impl<'a> Compared<'a> {
             blocks,
             noise,
             reference_took_effect,
+            lacks_numbers: [reference, arm]
+                .into_iter()
+                .flat_map(Arm::counted)
+                .any(|run| score(run, wanted).is_none()),
         }
     }
 
@@ -225,7 +184,7 @@ impl<'a> Compared<'a> {
         match (self.interval, p) {
             (Some(interval), Some(p)) => difference(interval, p, self.noise, rules),
             _ if rules.per_start > 1 && !self.blocks.is_empty() => (Verdict::Unknown, Why::FewStarts),
-            _ if self.blocks.len() < self.arm.runs.len() => (Verdict::Unknown, Why::NoNumber),
+            _ if self.lacks_numbers => (Verdict::Unknown, Why::NoNumber),
             _ => (Verdict::Unknown, Why::FewPairs),
         }
     }
@@ -246,8 +205,11 @@ fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict,
     } else {
         (size <= noise).then_some(Why::Noise)
     };
+    let smallest = rules.smallest_effect.ln_1p();
+    let is_ruled_out = |(low, high): (f64, f64)| -smallest <= low && high <= smallest;
     match why_not {
-        Some(why) => (Verdict::NoDifference, why),
+        Some(why) if interval.ends.is_some_and(is_ruled_out) => (Verdict::NoDifference, why),
+        Some(why) => (Verdict::Inconclusive, why),
         None if interval.center > 0.0 => (Verdict::Better, Why::Clear),
         None => (Verdict::Worse, Why::Clear),
     }

@@ -1,7 +1,8 @@
 //! Each of the conditions of a verdict by itself.
 
-use super::{Rules, Wanted, difference, effect, judge};
+use super::{Rules, Wanted, difference, judge};
 use crate::paired::Interval;
+use crate::proof::effect;
 use model::compare::{Arm, Metric, Run, Verdict, Why};
 use model::{Backing, Bytes, PageKind, Reading};
 
@@ -14,8 +15,8 @@ fn arm(name: &str, kind: PageKind, times: &[(u32, bool, f64)]) -> Arm {
             ..Run::bare([(Metric::Wall.name().to_owned(), time)], Ok(backing))
         }
     };
-    let runs: Vec<Run> = times.iter().map(one).collect();
-    let (coverage, took_effect) = effect(Some(kind), &runs, 0.5);
+    let mut runs: Vec<Run> = times.iter().map(one).collect();
+    let (coverage, took_effect) = effect(Some(kind), &mut runs, 0.5);
     let (name, technique) = (name.to_owned(), String::new());
     Arm {
         name,
@@ -77,7 +78,7 @@ fn a_sure_but_small_difference_is_none_worth_a_verdict() {
 #[test]
 fn a_difference_no_larger_than_the_references_own_is_none() {
     let verdict = verdict(&[base(10, (1.0, 1.10)), thp(10, 0.99)], false);
-    assert_eq!(verdict, (Verdict::NoDifference, Why::Noise));
+    assert_eq!(verdict, (Verdict::Inconclusive, Why::Noise));
 }
 
 #[test]
@@ -94,8 +95,27 @@ fn what_is_chance_is_distinguished_from_one_of_many_questions() {
         };
         difference(interval, 0.04, 0.02, rules)
     };
-    assert_eq!(why(-0.004), (Verdict::NoDifference, Why::Chance));
-    assert_eq!(why(0.004), (Verdict::NoDifference, Why::OneOfMany));
+    assert_eq!(why(-0.004), (Verdict::Inconclusive, Why::Chance));
+    assert_eq!(why(0.004), (Verdict::Inconclusive, Why::OneOfMany));
+}
+
+#[test]
+fn no_difference_is_said_only_where_the_whole_interval_lies_within_the_smallest_effect() {
+    let rules = Rules {
+        level: 0.05,
+        smallest_effect: 0.05,
+        per_start: 1,
+    };
+    let verdict = |low, high| {
+        let interval = Interval {
+            center: (low + high) / 2.0,
+            ends: Some((low, high)),
+        };
+        difference(interval, 0.4, 0.0, rules).0
+    };
+    assert_eq!(verdict(-0.04, 0.04), Verdict::NoDifference);
+    assert_eq!(verdict(-0.04, 0.06), Verdict::Inconclusive);
+    assert_eq!(verdict(-0.06, 0.04), Verdict::Inconclusive);
 }
 
 #[test]
@@ -112,27 +132,6 @@ fn what_could_not_be_looked_at_is_unknown_and_not_zero() {
     for run in &mut arms[1].runs {
         run.backing = Reading::absent("/proc/1/smaps");
     }
-    (arms[1].coverage, arms[1].took_effect) = effect(Some(PageKind::Thp), &arms[1].runs, 0.5);
+    (arms[1].coverage, arms[1].took_effect) = effect(Some(PageKind::Thp), &mut arms[1].runs, 0.5);
     assert_eq!(verdict(&arms, false), (Verdict::Unknown, Why::EffectUnread));
-}
-
-#[test]
-fn an_interval_of_shares_ends_at_none_and_at_all() {
-    let runs = |shares: &[f64]| -> Vec<Run> {
-        let backing = |share: &f64| -> Backing {
-            let thp = (share * 1000.0) as u64;
-            let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
-            parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect()
-        };
-        let one = |share| Run::bare([(Metric::Wall.name().to_owned(), 1.0)], Ok(backing(share)));
-        shares.iter().map(one).collect()
-    };
-    for shares in [[0.999, 0.9, 0.999], [0.001, 0.1, 0.001]] {
-        let free = stats::estimate(&shares).expect("an interval");
-        assert!(free.high > 1.0, "the logarithms know no upper end: {free:?}");
-        let (coverage, _) = effect(Some(PageKind::Thp), &runs(&shares), 0.5);
-        let coverage = coverage.into_result().expect("known");
-        assert!(0.0 <= coverage.low && coverage.high <= 1.0, "{coverage:?}");
-        assert!(coverage.low <= coverage.median && coverage.median <= coverage.high);
-    }
 }

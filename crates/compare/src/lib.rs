@@ -18,6 +18,7 @@ pub mod experiment;
 pub mod flip;
 #[doc(hidden)]
 pub mod foreign;
+mod glibc;
 pub mod inplace;
 pub mod judge;
 pub mod live;
@@ -30,6 +31,7 @@ pub mod place;
 pub mod policy;
 pub mod preload;
 pub mod program;
+pub mod proof;
 mod request;
 mod rising;
 mod room;
@@ -53,6 +55,7 @@ use std::time::Duration;
 use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
+pub use arms::Custom;
 pub use around::{Around, Event, Shortage, Store};
 pub use comparison::{Choice, Comparison, START_TIMEOUT};
 pub use experiment::{Executor, Outcome, run};
@@ -121,6 +124,12 @@ pub enum Error {
         /// What a verdict takes.
         least: Duration,
     },
+    /// The time for all runs was over in the midst of what comes before the first whole block.
+    #[error(
+        "--budget {:.0}s: the time was over before a whole block of runs was made (more time; or less --warm-up, or a shorter program)",
+        .0.as_secs_f64()
+    )]
+    TimeOver(Duration),
     /// A program ended that was to stay.
     #[error("arm {arm}: the program ended before the comparison did, with {status}{said}")]
     Gone {

@@ -55,7 +55,7 @@ impl Compared<'_> {
     /// One run of the arm in each block beside both of the reference, as scored.
     fn blocks(&self, score: &dyn Fn(&Run) -> Option<f64>) -> Vec<Block> {
         let mut peers: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for run in &self.reference.runs {
+        for run in self.reference.counted() {
             peers.entry(run.block).or_default().extend(score(run));
         }
         let block = |run: &Run| {
@@ -65,7 +65,7 @@ impl Compared<'_> {
                 peers: peers.clone(),
             })
         };
-        self.arm.runs.iter().filter_map(block).collect()
+        self.arm.counted().filter_map(block).collect()
     }
 
     fn difference(&self, score: &dyn Fn(&Run) -> Option<f64>) -> Option<Difference> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use host::{Input, InputError};
 
 use crate::elf::Elf;
+pub use crate::glibc::Glibc;
 pub use crate::memory::{Allocator, Database, Memory};
 use crate::switches;
 
@@ -20,6 +21,8 @@ pub struct Program {
     pub path: PathBuf,
     /// How it gets its memory.
     pub memory: Memory,
+    /// The version of glibc that loads it; `None` where it has another C library or none, or that does not say.
+    pub glibc: Option<Glibc>,
 }
 
 /// Why a program could not be looked at.
@@ -70,8 +73,8 @@ pub(crate) fn of_command(words: &[OsString], given: &dyn Fn(&str) -> Option<OsSt
         None => look(first, path)?,
         // Behind a launcher it may be on another PATH.
         Some((known, word)) => Program {
-            path: look(&word, path).or_else(|_| look(first, path))?.path,
             memory: known.memory(),
+            ..look(&word, path).or_else(|_| look(first, path))?
         },
     };
     Ok(program.behind(given("LD_PRELOAD").as_deref()))
@@ -91,8 +94,12 @@ pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
         match interpreter(&bytes) {
             Some(interpreter) => found = find(&interpreter, path)?,
             None => {
-                let memory = memory(&found, &bytes);
-                return Ok(Program { path: found, memory });
+                let elf = Elf::read(&bytes);
+                return Ok(Program {
+                    memory: memory(&found, elf.as_ref()),
+                    glibc: elf.and_then(|elf| Glibc::of_loader(elf.loader.as_deref()?)),
+                    path: found,
+                });
             }
         }
     }
@@ -133,8 +140,8 @@ fn interpreter(bytes: &[u8]) -> Option<OsString> {
     Some(OsStr::from_bytes(wanted.unwrap_or(program)).to_owned())
 }
 
-fn memory(path: &Path, bytes: &[u8]) -> Memory {
-    let Some(elf) = Elf::read(bytes) else {
+fn memory(path: &Path, elf: Option<&Elf>) -> Memory {
+    let Some(elf) = elf else {
         return Memory::Static;
     };
     let is_java = path

@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::compare::{Because, InPlace, Loads, Method, Order, Spent};
 use model::{Bytes, PageKind};
 
+use crate::arms::Custom;
 use crate::flip::Span;
 use crate::live::Server;
 use crate::metric::{Asked, Wanted};
@@ -30,6 +31,8 @@ pub struct Request {
     pub arms: Vec<String>,
     /// A file that defines further arms.
     pub arms_file: Option<PathBuf>,
+    /// Commands that are compared with each other, by the names of their arms; empty where one program is.
+    pub commands: Vec<(String, Custom)>,
     /// Places; every arm runs at each.
     pub places: Vec<Place>,
     /// How arms get their pages; by the program if it is not asked for.
@@ -97,10 +100,18 @@ impl Task {
 }
 
 impl Request {
+    /// What is run, for the record: the program and its arguments, or each of the commands.
+    pub(crate) fn program(&self) -> Vec<String> {
+        let names = self.commands.iter().map(|(name, _)| name.clone());
+        Some(names.collect())
+            .filter(|names: &Vec<String>| !names.is_empty())
+            .unwrap_or_else(|| self.task.words())
+    }
+
     /// The experiment.
     pub(crate) fn spec(&self, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
         Spec {
-            program: self.task.words(),
+            program: self.program(),
             method,
             reason,
             in_place: None,
@@ -116,7 +127,7 @@ impl Request {
             smallest_effect: self.smallest_effect,
             alpha: ALPHA,
             least_coverage: self.least_coverage,
-            budget: self.runs.is_none().then(|| self.budget.unwrap_or(BUDGET)),
+            budget: self.budget.or(self.runs.is_none().then_some(BUDGET)),
             is_budget_kept: self.budget.is_some(),
             seed: self.seed,
         }

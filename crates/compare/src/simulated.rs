@@ -61,6 +61,15 @@ pub(crate) struct Simulated {
     pub(crate) made: Vec<usize>,
     clock: Duration,
     pub(crate) interrupted_after: usize,
+    /// Runs of the arms but the first that do not get their pages.
+    pub(crate) missing: Option<Missing>,
+}
+
+/// Runs that do not get their pages, by chance: they are on base pages and take so many times as long.
+pub(crate) struct Missing {
+    pub(crate) share: f64,
+    pub(crate) times: f64,
+    pub(crate) rng: Pcg64Mcg,
 }
 
 /// What was reported.
@@ -105,6 +114,7 @@ impl Simulated {
             made: Vec::new(),
             clock: Duration::ZERO,
             interrupted_after: usize::MAX,
+            missing: None,
         }
     }
 }
@@ -117,12 +127,21 @@ impl Executor for Simulated {
         self.made.push(arm);
         let (wall, cpu) = self.noise[self.next % self.noise.len()];
         self.next += 1;
-        let (wall, cpu) = (wall * self.effects[arm], cpu * self.effects[arm]);
+        let mut is_unread = false;
+        let missing = self.missing.as_mut().filter(|_| arm > 0).and_then(|missing| {
+            is_unread = missing.rng.random::<f64>() < 0.1;
+            (missing.rng.random::<f64>() < missing.share).then_some(missing.times)
+        });
+        let times = missing.unwrap_or(self.effects[arm]);
+        let kind = missing.map_or(self.kinds[arm], |_| PageKind::Base);
+        let (wall, cpu) = (wall * times, cpu * times);
         self.clock += Duration::from_secs_f64(wall);
-        let backing: Backing = [(self.kinds[arm], Bytes::mib(100))].into_iter().collect();
-        let metrics =
-            [(Metric::Wall, wall), (Metric::Cpu, cpu)].map(|(metric, value)| (metric.name().to_owned(), value));
-        Ok(Run::bare(metrics, Ok(backing)))
+        let backing: Backing = [(kind, Bytes::mib(100))].into_iter().collect();
+        let faults = if kind == PageKind::Base { 25_700.0 } else { 310.0 };
+        let metrics = [(Metric::Wall, wall), (Metric::Cpu, cpu), (Metric::Faults, faults)]
+            .map(|(metric, value)| (metric.name().to_owned(), value));
+        let unread = model::Unread::new(model::Cause::Absent, "/proc/PID/smaps", "it had ended");
+        Ok(Run::bare(metrics, if is_unread { Err(unread) } else { Ok(backing) }))
     }
 
     fn elapsed(&self) -> Duration {

@@ -9,7 +9,7 @@ pub use process::ThpSwitch;
 
 use super::Error;
 use super::policy::Policy;
-use super::program::{Allocator, Memory};
+use super::program::{Allocator, Glibc, Memory, Program};
 use crate::preload::Layout;
 pub use crate::switches::Own;
 
@@ -117,21 +117,28 @@ impl FromStr for Technique {
 /// If no technique gives this program such pages; the message says which page policy would work.
 pub fn setups(
     policy: Policy,
-    memory: Memory,
+    program: &Program,
     asked: Option<Technique>,
     given: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Setup>, Error> {
+    let memory = program.memory;
     if let Some(only) = without_technique(policy) {
         return Ok(vec![only.with(plain(policy, memory, given))]);
     }
-    let techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
+    let mut techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
+    let by_chance = program
+        .glibc
+        .filter(|glibc| policy == Policy::Thp && glibc.is_by_chance());
+    if by_chance.is_some() && techniques.len() > 1 {
+        techniques.retain(|technique| *technique != Technique::Tunables);
+    }
     let setups: Vec<Setup> = techniques
         .into_iter()
         .filter_map(|technique| {
             let way = Some(technique);
             with(technique, policy, memory, given).map(|setup| {
                 let plain = plain(policy, memory, given);
-                Setup { way, ..setup }.with(plain)
+                Setup { way, ..setup }.with(plain).said_of_chance(by_chance)
             })
         })
         .collect();
@@ -149,6 +156,24 @@ struct Plain {
 }
 
 impl Setup {
+    /// With a word on what this glibc does by chance, where that is in it.
+    fn said_of_chance(self, glibc: Option<Glibc>) -> Self {
+        let is_in_it = |(name, value): &(OsString, OsString)| {
+            name == "GLIBC_TUNABLES" && value.to_string_lossy().contains("glibc.malloc.hugetlb=1:")
+        };
+        let glibc = glibc.filter(|_| self.env.iter().any(is_in_it));
+        let said = glibc.map(|glibc| {
+            format!(
+                "{}; glibc {glibc} switches it on by chance, in some starts only",
+                self.words
+            )
+        });
+        Self {
+            words: said.unwrap_or(self.words),
+            ..self
+        }
+    }
+
     /// What the arm itself sets stays.
     fn with(self, plain: Plain) -> Self {
         let is_new = |(name, _): &(OsString, OsString)| !self.env.iter().any(|(own, _)| own == name);
@@ -350,9 +375,10 @@ fn jvm_pool(size: Bytes) -> String {
 /// Huge pages for malloc; then its heap grows by whole pages, and large blocks are taken from it instead of being mapped
 /// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes. A block above it that is
 /// smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
+///
+/// The size is written out: 2 would stand for the machine's default size, which is 1 GiB where the kernel's command line says so.
 fn tunables(policy: Policy) -> String {
     let pages = match policy {
-        Policy::Hugetlb(size) if size == Bytes::mib(2) => 2,
         Policy::Hugetlb(size) => size.0,
         _ => 1,
     };

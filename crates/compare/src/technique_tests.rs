@@ -3,24 +3,32 @@
 use super::{Collapse, Own, Setup, Technique, ThpSwitch, setups};
 use crate::Error;
 use crate::policy::Policy;
-use crate::program::{Allocator, Database, Memory};
+use crate::program::{Allocator, Database, Glibc, Memory, Program};
 use model::Bytes;
 
 const POOL: Policy = Policy::Hugetlb(Bytes::mib(2));
 
+fn program(memory: Memory) -> Program {
+    Program {
+        path: "/made/up".into(),
+        memory,
+        glibc: Some(Glibc(2, 39)),
+    }
+}
+
 fn chosen(policy: Policy, memory: Memory) -> Result<Setup, Error> {
-    setups(policy, memory, None, &|_| None).map(|mut setups| setups.remove(0))
+    setups(policy, &program(memory), None, &|_| None).map(|mut setups| setups.remove(0))
 }
 
 fn ways(policy: Policy, memory: Memory) -> usize {
-    setups(policy, memory, None, &|_| None).expect("a way").len()
+    setups(policy, &program(memory), None, &|_| None).expect("a way").len()
 }
 
 #[test]
 fn each_program_gets_the_technique_that_reaches_its_memory() {
     let words = |policy, memory| chosen(policy, memory).expect("a way").words;
     assert!(words(Policy::Thp, Memory::Glibc).contains("glibc.malloc.hugetlb=1:"));
-    assert!(words(POOL, Memory::Glibc).contains("glibc.malloc.hugetlb=2:"));
+    assert!(words(POOL, Memory::Glibc).contains("glibc.malloc.hugetlb=2097152:"));
     assert!(words(Policy::Hugetlb(Bytes::gib(1)), Memory::Glibc).contains("hugetlb=1073741824:"));
     assert!(words(POOL, Memory::Jvm).contains("-XX:+UseLargePages -XX:LargePageSizeInBytes=2m"));
     assert!(words(Policy::Thp, Memory::Allocator(Allocator::Jemalloc)).contains("thp:always"));
@@ -38,14 +46,14 @@ fn programs_whose_files_do_not_tell_have_further_ways_and_the_override_has_none(
         (ways(Policy::Thp, Memory::Static), ways(Policy::Base, Memory::Glibc)),
         (1, 1)
     );
-    let asked = setups(POOL, Memory::Glibc, Some(Technique::Preload), &|_| None).expect("a way");
+    let asked = setups(POOL, &program(Memory::Glibc), Some(Technique::Preload), &|_| None).expect("a way");
     assert_eq!(asked.len(), 1);
     assert_eq!(
         asked[0].preload.as_ref().map(ToString::to_string),
         Some("hugetlb-2M,min=256K".to_owned())
     );
-    assert!(asked[0].words.contains("LD_PRELOAD") && asked[0].words.contains("glibc.malloc.hugetlb=2:"));
-    let alone = setups(POOL, Memory::Allocator(Allocator::Mimalloc), None, &|_| None).expect("ways");
+    assert!(asked[0].words.contains("LD_PRELOAD") && asked[0].words.contains("glibc.malloc.hugetlb=2097152:"));
+    let alone = setups(POOL, &program(Memory::Allocator(Allocator::Mimalloc)), None, &|_| None).expect("ways");
     assert!(alone[0].preload.is_some() && alone[0].env.is_empty());
 }
 
@@ -58,7 +66,7 @@ fn what_cannot_work_is_refused_with_what_would() {
             "{error}"
         );
     }
-    let error = setups(POOL, Memory::Glibc, Some(Technique::Collapse), &|_| None).expect_err("no way");
+    let error = setups(POOL, &program(Memory::Glibc), Some(Technique::Collapse), &|_| None).expect_err("no way");
     assert!(
         error.to_string().contains("this technique gives no such pages"),
         "{error}"
@@ -68,7 +76,7 @@ fn what_cannot_work_is_refused_with_what_would() {
 #[test]
 fn every_way_has_the_name_that_would_ask_for_it() {
     for memory in [Memory::Glibc, Memory::Jvm, Memory::Allocator(Allocator::Mimalloc)] {
-        for setup in setups(POOL, memory, None, &|_| None).expect("ways") {
+        for setup in setups(POOL, &program(memory), None, &|_| None).expect("ways") {
             let name = setup.way.expect("a technique").to_string();
             assert_eq!(name.parse(), Ok(setup.way.expect("a technique")));
         }
@@ -79,7 +87,7 @@ fn every_way_has_the_name_that_would_ask_for_it() {
 #[test]
 fn variables_that_are_set_are_added_to() {
     let given = |name: &str| (name == "_JAVA_OPTIONS").then(|| "-Xss1m".into());
-    let setups = setups(Policy::Thp, Memory::Jvm, None, &given).expect("a way");
+    let setups = setups(Policy::Thp, &program(Memory::Jvm), None, &given).expect("a way");
     let options = "-Xss1m -XX:+UseLargePages -XX:+UseTransparentHugePages";
     assert_eq!(setups[0].env, [("_JAVA_OPTIONS".into(), options.into())]);
 }
@@ -102,9 +110,12 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
             Some("0")
         );
     }
-    let by_itself = setups(POOL, mimalloc, Some(Technique::Allocator(Allocator::Mimalloc)), &|_| {
-        None
-    })
+    let by_itself = setups(
+        POOL,
+        &program(mimalloc),
+        Some(Technique::Allocator(Allocator::Mimalloc)),
+        &|_| None,
+    )
     .expect("a way");
     assert_eq!(
         value(&by_itself[0], "MIMALLOC_ALLOW_LARGE_OS_PAGES").as_deref(),
@@ -113,7 +124,7 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
     let jemalloc = of(Policy::Base, Memory::Allocator(Allocator::Jemalloc));
     assert_eq!(value(&jemalloc, "MALLOC_CONF").as_deref(), Some("thp:never"));
     let given = |name: &str| (name == "GLIBC_TUNABLES").then(|| "glibc.malloc.hugetlb=2".into());
-    let glibc = setups(Policy::Base, Memory::Glibc, None, &given)
+    let glibc = setups(Policy::Base, &program(Memory::Glibc), None, &given)
         .expect("a way")
         .remove(0);
     assert_eq!(
@@ -130,4 +141,29 @@ fn a_database_is_set_by_its_own_switch_in_every_arm() {
     assert_eq!(own(Policy::Thp), Some(Own::Off));
     assert_eq!(own(POOL), Some(Own::Pool(Bytes::mib(2))));
     assert_eq!(own(Policy::System), None);
+}
+
+#[test]
+fn a_tunable_that_a_glibc_takes_by_chance_is_not_chosen_and_is_said_to_be_so_where_it_was_asked_for() {
+    let of = |glibc, policy, asked| {
+        let program = Program {
+            glibc,
+            ..program(Memory::Glibc)
+        };
+        setups(policy, &program, asked, &|_| None).expect("a way")
+    };
+    let ways = |setups: Vec<Setup>| setups.into_iter().filter_map(|setup| setup.way).collect::<Vec<_>>();
+    let by_chance = Some(Glibc(2, 36));
+    assert_eq!(
+        ways(of(by_chance, Policy::Thp, None)),
+        [Technique::Preload, Technique::Collapse]
+    );
+    assert_eq!(ways(of(Some(Glibc(2, 39)), Policy::Thp, None))[0], Technique::Tunables);
+    assert_eq!(ways(of(by_chance, POOL, None))[0], Technique::Tunables);
+    let asked = of(by_chance, Policy::Thp, Some(Technique::Tunables));
+    assert!(
+        asked[0].words.contains("glibc 2.36 switches it on by chance"),
+        "{}",
+        asked[0].words
+    );
 }

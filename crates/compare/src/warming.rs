@@ -77,7 +77,7 @@ fn pairs<'a>(arm: &'a Arm, metric: &'a str) -> impl Iterator<Item = [f64; 2]> + 
             |load: &std::collections::BTreeMap<String, f64>| load.get(metric).copied().filter(|value| *value > 0.0);
         Some([of(loads.first()?)?, of(loads.last()?)?])
     };
-    let several = arm.runs.iter().filter(|run| run.loads.len() > 1);
+    let several = arm.counted().filter(|run| run.loads.len() > 1);
     several.filter_map(move |run| pair(&run.loads))
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use model::{Backing, Bytes, PageKind};
 
     use super::{still_touching, still_warming, trend};
-    use crate::judge::effect;
+    use crate::proof::effect;
 
     /// Starts with two loads each; of a load: operations, system and CPU time.
     fn arm(starts: &[[[f64; 3]; 2]]) -> Arm {
@@ -114,14 +114,14 @@ mod tests {
             let values = [("ops", ops), (Metric::System.name(), system), (Metric::Cpu.name(), cpu)];
             BTreeMap::from(values.map(|(name, value)| (name.to_owned(), value)))
         };
-        let runs: Vec<_> = starts
+        let mut runs: Vec<_> = starts
             .iter()
             .map(|loads| model::compare::Run {
                 loads: loads.map(load).to_vec(),
                 ..Run::bare([], Ok(backing.clone()))
             })
             .collect();
-        let (coverage, took_effect) = effect(Some(PageKind::Base), &runs, 0.5);
+        let (coverage, took_effect) = effect(Some(PageKind::Base), &mut runs, 0.5);
         Arm {
             name: "base".to_owned(),
             technique: String::new(),

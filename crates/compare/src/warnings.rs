@@ -21,6 +21,8 @@ const BLOAT: f64 = 1.10;
 const LOOKING: f64 = 0.01;
 /// Coverage below which an arm in effect is still only partly so.
 const WELL_COVERED: f64 = 0.9;
+/// Shares of memory on an arm's pages that lie this far apart are no longer one state of the program.
+const VARIES: f64 = 0.25;
 /// Preemptions per second of CPU time, beyond which others want the CPUs as much as the program does: an undisturbed
 /// program is preempted a few times a second.
 const BUSY: f64 = 30.0;
@@ -40,6 +42,7 @@ pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     }
     warnings.extend(busy(compare));
     warnings.extend(elsewhere::warnings(&compare.arms, compare.design.per_start));
+    warnings.extend(compare.arms.iter().filter_map(coverage_varies));
     warnings.extend(compare.arms.iter().filter_map(partly_covered));
     if compare.design.method == Method::Runs {
         // Slices are looked at between them.
@@ -127,6 +130,30 @@ fn busy(compare: &Compare) -> Option<Warning> {
     (judged_by_wall && rate > BUSY).then(|| Warning::new("busy-machine", text))
 }
 
+/// Runs on other pages than the others of their arm, whether they count or not.
+fn coverage_varies(arm: &Arm) -> Option<Warning> {
+    let kind = arm.kind?;
+    let shares: Vec<f64> = arm.runs.iter().filter_map(|run| run.coverage(arm.kind).ok()).collect();
+    let least = shares.iter().copied().min_by(f64::total_cmp)?;
+    let most = shares.iter().copied().max_by(f64::total_cmp)?;
+    let left_out = arm.runs.len() - arm.counted().count();
+    let text = match left_out {
+        0 => String::new(),
+        _ => format!(
+            "{left_out} of {} runs of `{}` do not count, because it is not proved that they were on {kind} pages; ",
+            arm.runs.len(),
+            arm.name
+        ),
+    };
+    let text = format!(
+        "{text}from run to run {:.1} to {:.1} % of the memory of `{}` was on {kind} pages",
+        least * 100.0,
+        most * 100.0,
+        arm.name
+    );
+    (left_out > 0 || most - least > VARIES).then(|| Warning::new("coverage-varies", text))
+}
+
 fn partly_covered(arm: &Arm) -> Option<Warning> {
     let coverage = arm
         .coverage
@@ -197,7 +224,7 @@ fn cut_short(compare: &Compare) -> Option<Warning> {
     let open = compare
         .verdicts
         .iter()
-        .any(|judged| matches!(judged.verdict, Verdict::NoDifference | Verdict::Unknown));
+        .any(|judged| matches!(judged.verdict, Verdict::Inconclusive | Verdict::Unknown));
     let blocks = counted(compare.design.blocks as usize, "block");
     let text = format!("the time was over after {blocks}: more of it (--budget) makes the intervals narrower");
     let gone = format!("the program ended after {blocks}: a longer life of it makes the intervals narrower");

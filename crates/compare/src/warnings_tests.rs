@@ -4,7 +4,7 @@ use model::compare::{Arm, Metric, Run};
 use model::{Backing, Bytes, PageKind};
 
 use super::{Bloat, bloat, memory_bloat};
-use crate::judge::effect;
+use crate::proof::effect;
 
 /// An arm whose runs take so many MiB.
 fn arm(name: &str, mib: &[u64]) -> Arm {
@@ -13,8 +13,8 @@ fn arm(name: &str, mib: &[u64]) -> Arm {
         let memory = (Metric::Memory.name().to_owned(), Bytes::mib(mib).0 as f64);
         Run::bare([memory], Ok(backing.clone()))
     };
-    let runs: Vec<_> = mib.iter().map(run).collect();
-    let (coverage, took_effect) = effect(Some(PageKind::Thp), &runs, 0.5);
+    let mut runs: Vec<_> = mib.iter().map(run).collect();
+    let (coverage, took_effect) = effect(Some(PageKind::Thp), &mut runs, 0.5);
     Arm {
         name: name.to_owned(),
         technique: String::new(),

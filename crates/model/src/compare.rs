@@ -59,7 +59,8 @@ pub struct Arm {
     pub place: Option<String>,
     /// Did it take effect?
     pub took_effect: Reading<bool>,
-    /// The share of the program's memory on pages of its kind (of any large kind, for an arm without one), over all runs.
+    /// The share of the program's memory on pages of its kind (of any large kind, for an arm without one), over the runs that
+    /// count; over all that could be read where it did not take effect.
     pub coverage: Reading<Estimate>,
     /// Its runs, in the order in which they were made.
     pub runs: Vec<Run>,
@@ -77,6 +78,9 @@ pub struct Run {
     pub turn: u32,
     /// Metrics by name: the built-in ones in [`Metric`], and those that were asked for.
     pub metrics: BTreeMap<String, f64>,
+    /// Why it does not count; absent of a run that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// What backed the program's own memory when it was largest; files it mapped are left out.
     pub backing: Reading<Backing>,
     /// What backed the code that it mapped from files, where the arm is about code.
@@ -97,6 +101,18 @@ pub struct Run {
     /// Where it ran; absent where that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Ran>,
+}
+
+/// Why a run does not count: it is not proved that it had the pages of its arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOut {
+    /// A smaller share of its memory was backed by the arm's page kind than an arm in effect has.
+    WrongPages,
+    /// Its backing could not be read, and its page faults differ from those of runs whose backing is proved.
+    OtherFaults,
+    /// Its backing could not be read, and page faults do not show it.
+    Unproved,
 }
 
 /// Where a run's threads ran, and what came of that.
@@ -213,11 +229,13 @@ pub enum Verdict {
     Better,
     /// Likewise, the other way.
     Worse,
-    /// No difference that counts was shown; the interval says how large one could still be.
+    /// The whole interval lies within the smallest effect: a difference that counts is ruled out.
     NoDifference,
+    /// No difference was shown, and the interval does not rule one out.
+    Inconclusive,
     /// The arm did not get its pages, so that nothing was compared.
     NotInEffect,
-    /// Inconclusive.
+    /// It could not be judged: too few pairs of runs, or backing that could not be read.
     Unknown,
 }
 
@@ -228,6 +246,7 @@ impl Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::NoDifference => "no difference",
+            Self::Inconclusive => "inconclusive",
             Self::NotInEffect => "not in effect",
             Self::Unknown => "unknown",
         }
@@ -248,10 +267,14 @@ impl Compare {
 }
 
 impl Arm {
-    /// The values of one metric, in the order of the runs.
+    /// The runs that count, in their order.
+    pub fn counted(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| run.left_out.is_none())
+    }
+
+    /// The values of one metric in the runs that count, in their order.
     pub fn values(&self, metric: &str) -> Vec<f64> {
-        self.runs
-            .iter()
+        self.counted()
             .filter_map(|run| run.metrics.get(metric).copied())
             .collect()
     }
@@ -264,6 +287,7 @@ impl Run {
             block: 0,
             again: false,
             turn: 0,
+            left_out: None,
             metrics: metrics.into_iter().collect(),
             backing: Reading::from(backing),
             text: None,

@@ -1,32 +1,69 @@
 //! How many blocks the time is enough for.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{Executor, Experiment, looks};
+use model::compare::Ended;
+
+use super::{Executor, Experiment, Outcome, looks};
 use crate::looks::LEAST;
 use crate::{Error, Event};
 
+/// A run that is under way when a kept time is over may go on for one part in so many of that, or for this long.
+const GRACE: u32 = 10;
+const LEAST_GRACE: Duration = Duration::from_secs(5);
+
+/// Compares within a time that is kept: whatever still runs then, a trial, a warm-up or a program that never ends, is stopped as if
+/// the user had.
+///
+/// # Errors
+/// [`Error::TimeOver`] if nothing was finished by then; others as they come.
+pub(crate) fn within(
+    kept: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+    compare: impl FnOnce(&dyn Fn() -> bool) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
+    let began = Instant::now();
+    let is_over = || kept.is_some_and(|kept| began.elapsed() >= kept.saturating_add((kept / GRACE).max(LEAST_GRACE)));
+    let mut compared = compare(&|| stop() || is_over());
+    let was_stopped = stop();
+    match (&mut compared, kept) {
+        (Err(Error::Interrupted), Some(kept)) if !was_stopped => return Err(Error::TimeOver(kept)),
+        (Ok((compare, _)), Some(_)) if !was_stopped && compare.design.ended == Ended::Interrupted => {
+            compare.design.ended = Ended::Budget;
+        }
+        _ => {}
+    }
+    compared
+}
+
 impl<E: Executor> Experiment<'_, E> {
     /// Fewer blocks where the time is not enough for all, as the warm-up shows; so looks still come at a third of them.
-    pub(super) fn fit_budget_by_warm_up(&mut self, before: Duration) {
+    ///
+    /// # Errors
+    /// [`Error::Budget`] where it ends before there could be a verdict: blocks that cannot give one are not made.
+    pub(super) fn fit_budget_by_warm_up(&mut self, before: Duration) -> Result<(), Error> {
         let arms = self.spec.arms.len() as u32;
         let warm = arms * self.warmed;
         let Some(budget) = self.spec.budget.filter(|_| warm > 0 && !self.is_sliced()) else {
-            return;
+            return Ok(());
         };
         let spent = self.executor.elapsed();
-        let block = spent
-            .saturating_sub(before)
-            .mul_f64(f64::from(arms + 1) / f64::from(warm));
-        let least = spent + block * LEAST.saturating_sub(self.whole_blocks());
-        if least > budget {
-            self.around.report(&Event::ShortTime {
-                least,
-                budget,
-                is_kept: self.spec.is_budget_kept,
-            });
+        let run = spent.saturating_sub(before) / warm;
+        let block = run * (arms + 1);
+        // So many runs were asked for that there is no verdict anyway.
+        let wanted = if self.spec.all {
+            self.spec.most.min(LEAST)
+        } else {
+            LEAST
+        };
+        let least = spent + block * wanted.saturating_sub(self.whole_blocks());
+        match (least > budget, self.spec.is_budget_kept) {
+            (true, true) => return Err(Error::Budget { budget, run, least }),
+            (true, false) => self.around.report(&Event::ShortTime { least, budget }),
+            (false, _) => {}
         }
         self.fit_budget(spent, block, self.least());
+        Ok(())
     }
 
     /// A time in which not one block could end is said after one run.

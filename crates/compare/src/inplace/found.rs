@@ -7,7 +7,7 @@ use super::{Pair, Whose};
 use crate::around::{Around, Event};
 use crate::request::Request;
 use crate::runlog::{Head, RunLog};
-use crate::{Error, Outcome, Spec};
+use crate::{Error, Outcome, Spec, experiment};
 
 /// Compares it, and gives it the pages back that it had.
 ///
@@ -21,11 +21,24 @@ pub fn compare(
     stop: &dyn Fn() -> bool,
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
+    experiment::within(request.budget, stop, |stop| {
+        flipped(request, pid, (source, snapshot), around, stop, log)
+    })
+}
+
+fn flipped(
+    request: &Request,
+    pid: u32,
+    (source, snapshot): (&Source, &Snapshot),
+    around: &dyn Around,
+    stop: &dyn Fn() -> bool,
+    log: &mut RunLog<'_>,
+) -> Result<Outcome, Error> {
     let pair = Pair::new(request, Whose::Found, snapshot)?;
     let mut process = pair.open(pid, stop)?.placed(snapshot);
     let words = words(source, pid);
     let identity = identity(request.seed, pid, process.started(), &words);
-    log.open(Head::new(identity, pair.names(), request, Method::Flip))?;
+    log.open(Head::new(identity, pair.names(), request, Method::Flip, None))?;
     let spec = Spec {
         program: words,
         looked: log.looked().to_vec(),

@@ -24,7 +24,7 @@ pub use self::slice::{Length, Sample, Whose};
 use super::live::server::Load;
 use super::metric::Asked;
 use super::score::Counter;
-use super::{Around, Error, Executor, Keep, Outcome, Slot, Spec, experiment, judge, live};
+use super::{Around, Error, Executor, Keep, Outcome, Slot, Spec, experiment, live, proof};
 use crate::flip::To;
 use model::Progress;
 
@@ -180,7 +180,7 @@ impl<S: Subject> InPlace<'_, S> {
             let flipped = self.subject.flip(*to);
             flipped.map_err(|error| self.or_gone(*to, error))?;
             let run = Run::bare([], self.subject.look());
-            let (_, works) = judge::effect(named.kind, &[run], spec.least_coverage);
+            let (_, works) = proof::effect(named.kind, &mut [run], spec.least_coverage);
             all_work &= works.known() == Some(&true);
         }
         let mut spec = spec.clone();

@@ -1,5 +1,5 @@
 //! Whole runs of all arms. Before them, trial runs show which of several ways to its pages an arm takes, where the program's file
-//! does not: a run of each in order, until one reaches enough of the program's memory.
+//! does not: a few runs of each in order, until one way reaches enough of the program's memory in each of its runs.
 
 use ::process::Attention;
 use model::compare::{Metric, Run};
@@ -17,6 +17,10 @@ use crate::{Error, Outcome, Spec, experiment};
 const SHORT: f64 = 2.0;
 /// Of such a run.
 const TRIES: u32 = 3;
+/// So many runs of a way have to reach enough: what takes effect by chance in some starts passes one.
+const DEMANDED: u32 = 3;
+/// Of runs that take longer than this many seconds, two.
+const LONG: f64 = 30.0;
 
 /// A way, and what a run of it showed.
 #[derive(Debug)]
@@ -121,7 +125,7 @@ pub(crate) fn try_ways(
     let mut tried = Vec::new();
     for setup in std::iter::once(arm.setup.clone()).chain(others) {
         arm.setup = setup.clone();
-        let share = Share::seen(&mut || run(arm), kind)?;
+        let share = Share::each_time(&mut || run(arm), kind, least)?;
         let is_enough = share.is_enough(least);
         tried.push(Tried { setup, share });
         if is_enough {
@@ -133,6 +137,35 @@ pub(crate) fn try_ways(
 }
 
 impl Share {
+    /// The least of several runs, if the first ones reach enough; else that of the one that does not.
+    fn each_time(run: &mut dyn FnMut() -> Result<Run, Error>, kind: PageKind, least: f64) -> Result<Self, Error> {
+        let mut seconds = 0.0;
+        let mut timed = || {
+            let run = run();
+            let wall = run
+                .as_ref()
+                .ok()
+                .and_then(|run| run.metrics.get(Metric::Wall.name()).copied());
+            seconds = wall.unwrap_or(seconds);
+            run
+        };
+        let mut all = Self::seen(&mut timed, kind)?;
+        let demanded = if seconds > LONG { 2 } else { DEMANDED };
+        for _ in 1..demanded {
+            let Self::Reached(share) = all else { break };
+            if share < least {
+                break;
+            }
+            all = match Self::seen(run, kind)? {
+                Self::Reached(again) => Self::Reached(again.min(share)),
+                // What could not be seen does not speak against what was.
+                Self::Unknown(_) => Self::Reached(share),
+                failed @ Self::Failed(_) => failed,
+            };
+        }
+        Ok(all)
+    }
+
     /// That of a run, or of another one if it was over before it was looked at well, as on a busy machine.
     fn seen(run: &mut dyn FnMut() -> Result<Run, Error>, kind: PageKind) -> Result<Self, Error> {
         for _ in 1..TRIES {
@@ -265,6 +298,20 @@ mod tests {
             );
             assert_eq!(runs, (missing + 1).min(3));
         }
+    }
+
+    #[test]
+    fn a_way_that_works_by_chance_is_not_taken_for_one_that_works() {
+        let mut shares = [0.99, 0.98, 0.0, 0.99].into_iter();
+        let mut one = || {
+            let thp = (shares.next().expect("no more than four") * 1000.0) as u64;
+            let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
+            Ok(run(Reading::Known(
+                parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect(),
+            )))
+        };
+        let share = Share::each_time(&mut one, PageKind::Thp, 0.5).expect("a share");
+        assert!(matches!(share, Share::Reached(share) if share == 0.0), "{share:?}");
     }
 
     fn chosen(tried: Vec<Tried>) -> Result<String, Error> {

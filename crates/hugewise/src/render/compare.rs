@@ -2,6 +2,7 @@
 
 mod amounts;
 pub(crate) mod events;
+pub(crate) mod exported;
 pub(super) mod gains;
 mod inplace;
 mod parts;
@@ -26,12 +27,15 @@ use amounts::{reference, value};
 impl Shape for Compare {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "compare";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 }
 
 impl Show for Compare {
     fn title(&self) -> String {
-        format!("Compared: {}", self.program.join(" "))
+        // Commands that were compared with each other are about no page kind.
+        let are_commands =
+            self.program.len() == self.arms.len() && self.arms.iter().all(|arm| self.program.contains(&arm.name));
+        format!("Compared: {}", self.program.join(if are_commands { ", " } else { " " }))
     }
 
     fn headlines(&self) -> Vec<String> {
@@ -70,6 +74,7 @@ impl Show for Compare {
             Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
             Field::csv("block", |(_, run, ..)| run.block.to_string()),
             Field::csv("again", |(_, run, ..)| run.again.to_string()),
+            Field::csv("counts", |(_, run, ..)| run.left_out.is_none().to_string()),
             Field::csv("metric", |(_, _, name, _)| name.clone()),
             Field::csv("value", |(.., value)| value.to_string()),
         ];
@@ -105,7 +110,11 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
             format!("{arm} is {verdict} than {against} in {metric}: {gain}, {pairs}{covered}{price}.")
         }
         Verdict::NoDifference => {
-            format!("{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {why}{covered}.")
+            let smallest = compare.design.smallest_effect * 100.0;
+            format!("{arm}: no difference to {against} of {smallest:.1} % or more in {metric}: {gain}; {why}{covered}.")
+        }
+        Verdict::Inconclusive => {
+            format!("{arm} against {against} in {metric} is inconclusive: {gain}; {why}{covered}.")
         }
         Verdict::NotInEffect => format!("{arm} {why}: it was not compared."),
         Verdict::Unknown if judged.ratio.is_some() && judged.p.is_none() && is_in_effect(compare, arm) => {
@@ -235,13 +244,15 @@ fn techniques(compare: &Compare) -> Sheet {
     };
     let mut sheet = Sheet::new("How the arms came about", ["arm", "technique", "took effect", pages]);
     for arm in &compare.arms {
-        let last = arm.runs.last();
+        let last = arm.counted().last().or(arm.runs.last());
         let backing = |run: &Run| match &run.text {
             Some(text) => format!("code: {text}"),
             None => run.backing.to_string(),
         };
         let backing = or(last.map(backing), "?");
+        let (counted, all) = (arm.counted().count(), arm.runs.len());
         let took_effect = match &arm.took_effect {
+            Reading::Known(true) if counted < all => format!("in {counted} of {all} runs"),
             Reading::Known(true) => "yes".to_owned(),
             Reading::Known(false) => "no".to_owned(),
             Reading::Unread(why) => why.to_string(),

@@ -22,6 +22,7 @@ fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
         block: turn / 3,
         again,
         turn,
+        left_out: None,
         metrics,
         backing: Reading::Known(backing),
         text: None,

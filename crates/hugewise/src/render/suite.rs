@@ -193,7 +193,6 @@ fn measured(page: &Page) -> String {
 fn verdict(compare: &Compare, judged: &Judged) -> String {
     let Judged { arm, metric, .. } = judged;
     let word = match judged.verdict {
-        Verdict::Unknown => "inconclusive",
         Verdict::NotInEffect => return format!("{arm} {metric}: not in effect"),
         known => known.title(),
     };

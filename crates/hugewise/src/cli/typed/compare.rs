@@ -56,7 +56,7 @@ pub struct Compare {
     /// Make this many runs of each arm [default: as needed, up to 30]
     ///
     /// In slices, this many starts.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
     /// Limit the time of all runs [default: 10m, or as long as a verdict takes]
     ///
@@ -65,7 +65,14 @@ pub struct Compare {
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
     pub budget: Option<Duration>,
     /// Make this many runs of each arm before the first that counts; in slices, after each start
-    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
+    #[arg(
+        long,
+        short = 'w',
+        alias = "warmup",
+        value_name = "N",
+        default_value = "1",
+        hide_short_help = true
+    )]
     pub warm_up: u32,
     /// Choose the order within blocks
     #[arg(long, value_enum, default_value = "mirrored", hide_short_help = true)]
@@ -76,7 +83,7 @@ pub struct Compare {
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "50%")]
     pub least_coverage: f64,
     /// Count runs that end with an error, too
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, short = 'i', hide_short_help = true)]
     pub ignore_failure: bool,
     /// Take this much of the pool for hugetlb arms [default: what the first run needs, and a quarter more]
     #[arg(long, value_name = "SIZE", conflicts_with = "no_pool", hide_short_help = true)]
@@ -141,7 +148,7 @@ pub struct Compare {
     /// What earlier looks at the verdicts spent of the error rate stays spent.
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
     pub resume: Option<PathBuf>,
-    /// Exit with 1 on these verdicts: worse, not-in-effect, unknown
+    /// Exit with 1 on these verdicts: worse, inconclusive, not-in-effect, unknown
     #[arg(
         long,
         value_enum,
@@ -154,15 +161,87 @@ pub struct Compare {
     ///
     /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the path of its
     /// directory or file: ./mine or ./mine.toml:size=2g. Only you and root may be able to change it.
-    #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "stray"])]
+    #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "commands"])]
     pub workload: Option<String>,
-    /// Words in front of `--`, for a message that says where they belong
-    #[arg(hide = true)]
-    pub stray: Vec<OsString>,
+    /// Compare these shell commands with each other, the first one as the reference
+    ///
+    /// Each is one word of the shell, in quotes: 'sort -n big' 'sort -n --parallel=1 big'. Their runs take turns, and what
+    /// pages, CPUs and memory each had is shown beside.
+    #[arg(value_name = "SHELL COMMAND", conflicts_with_all = COMMANDS_HAVE_NO)]
+    pub commands: Vec<String>,
+    #[command(flatten)]
+    pub between: Between,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
+
+/// Options about shell commands that are compared with each other.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Options for shell commands")]
+pub struct Between {
+    /// Call the commands by these names, in their order (repeatable)
+    #[arg(long, short = 'n', value_name = "NAME", requires = "commands")]
+    pub command_name: Vec<String>,
+    /// Start the commands without a shell
+    #[arg(long, short = 'N', conflicts_with = "shell", requires = "commands")]
+    pub no_shell: bool,
+    /// Start the commands by this shell
+    #[arg(
+        long,
+        short = 'S',
+        value_name = "SHELL",
+        default_value = "/bin/sh",
+        hide_short_help = true
+    )]
+    pub shell: String,
+    /// Run this before each run, outside of its time (repeatable: one for each command)
+    #[arg(long, short = 'p', value_name = "COMMAND", requires = "commands")]
+    pub prepare: Vec<String>,
+    /// Run this after each run, outside of its time (repeatable: one for each command)
+    #[arg(
+        long,
+        short = 'C',
+        value_name = "COMMAND",
+        requires = "commands",
+        hide_short_help = true
+    )]
+    pub conclude: Vec<String>,
+    /// Run this once after all runs (repeatable: one for each command)
+    #[arg(long, short = 'c', value_name = "COMMAND", requires = "commands")]
+    pub cleanup: Vec<String>,
+    /// Replace {VAR} in the commands by each of these values (repeatable)
+    #[arg(long, short = 'L', num_args = 2, value_names = ["VAR", "VALUE,.."], requires = "commands")]
+    pub parameter_list: Vec<String>,
+    /// Replace {VAR} in the commands by each number from MIN to MAX
+    #[arg(long, short = 'P', num_args = 3, value_names = ["VAR", "MIN", "MAX"], requires = "commands", hide_short_help = true,
+          allow_negative_numbers = true)]
+    pub parameter_scan: Vec<String>,
+    /// Take these steps in --parameter-scan
+    #[arg(long, short = 'D', value_name = "DELTA", default_value = "1", hide_short_help = true)]
+    pub parameter_step_size: String,
+    /// Also write the times as hyperfine's --export-json does
+    #[arg(long, value_name = "FILE", requires = "commands")]
+    pub export_json: Option<PathBuf>,
+}
+
+/// Options about one program, and so conflict with commands that are compared with each other.
+const COMMANDS_HAVE_NO: [&str; 14] = [
+    "arms",
+    "arms_file",
+    "technique",
+    "least_coverage",
+    "pool",
+    "no_pool",
+    "live",
+    "slice",
+    "threads",
+    "range",
+    "load",
+    "ready",
+    "workload",
+    "command",
+];
 
 /// Options that start or change a program, and so conflict with --live.
 const LIVE_HAS_NO: [&str; 11] = [
@@ -207,6 +286,8 @@ pub enum Order {
 pub enum FailIf {
     /// Some arm is worse than the reference
     Worse,
+    /// Some verdict is inconclusive
+    Inconclusive,
     /// Some arm is not in effect
     NotInEffect,
     /// Some verdict is unknown

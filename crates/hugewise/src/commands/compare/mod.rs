@@ -1,6 +1,7 @@
 //! `hugewise compare`: one program under several page policies, or one process in place.
 
 pub(super) mod around;
+mod between;
 #[cfg(test)]
 mod design_tests;
 pub(super) mod store;
@@ -10,7 +11,7 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use compare::live::Server;
 use compare::metric::Asked;
-use compare::{Comparison, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
+use compare::{Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
 use host::Snapshot;
 use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
@@ -19,8 +20,9 @@ use self::store::Store;
 use super::desk::Desk;
 use super::stop::Stop;
 use crate::cli::typed::{self, FailIf, Format};
+use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
-use crate::render::compare::events;
+use crate::render::compare::{events, exported};
 use crate::ui::{Outcome, Ui};
 
 /// Runs the command.
@@ -45,6 +47,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
             comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
         }
     };
+    clean_up(typed);
     let (seed, written) = (log.seed(), log.written());
     let (compared, warnings) = match compared {
         Ok(compared) => compared,
@@ -59,6 +62,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         }
     };
     desk.seed = seed;
+    if let Some(file) = &typed.between.export_json {
+        Target::open(file, Access::Usual)?.put(exported::json(&compared).as_bytes(), Existing::Replace)?;
+    }
     let outcome = outcome(typed, &compared);
     let result = desk.about(&snapshot, warnings, compared);
     desk.give(&result, form)?;
@@ -69,10 +75,22 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     Ok(outcome)
 }
 
+/// What is to be run once after all runs, whatever came of them.
+fn clean_up(typed: &typed::Compare) {
+    for command in between::commands(typed).unwrap_or_default() {
+        let line = command
+            .cleanup
+            .map(|line| std::process::Command::new("/bin/sh").args(["-c", &line]).status());
+        // It is the user's, and reports its own errors.
+        let _ = line;
+    }
+}
+
 fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
     let is_bad = |verdict: Verdict| {
         typed.fail_if.iter().any(|fail_if| match fail_if {
             FailIf::Worse => verdict == Verdict::Worse,
+            FailIf::Inconclusive => verdict == Verdict::Inconclusive,
             FailIf::NotInEffect => verdict == Verdict::NotInEffect,
             FailIf::Unknown => verdict == Verdict::Unknown,
         })
@@ -87,10 +105,18 @@ fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
 fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = typed.workload.as_ref().map(|name| workload(name, &typed.metric, ui));
     let workload = workload.transpose()?;
+    let commands: Vec<(String, Custom)> = between::commands(typed)?.iter().map(between::Typed::arm).collect();
+    let mut task = task(typed, workload.as_ref())?;
+    let mut arms = typed.arms.clone();
+    if let Some((_, reference)) = commands.first() {
+        task.command = reference.words().iter().map(Into::into).collect();
+        arms = commands.iter().map(|(name, _)| name.clone()).collect();
+    }
     let request = Request {
-        task: task(typed, workload.as_ref())?,
-        arms: typed.arms.clone(),
+        task,
+        arms,
         arms_file: typed.arms_file.clone(),
+        commands,
         places: typed.place.clone(),
         technique: typed.technique,
         design: match typed.design {
@@ -133,11 +159,6 @@ fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload>
 }
 
 fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<Task> {
-    if let Some(first) = typed.stray.first() {
-        let words: Vec<_> = typed.stray.iter().map(|word| word.to_string_lossy()).collect();
-        let (first, words) = (first.to_string_lossy(), words.join(" "));
-        bail!("`{first}` is no option: the program to compare follows `--` (write: hugewise compare -- {words})");
-    }
     let mut task = match workload {
         Some(workload) => workload.task.clone(),
         None => typed_task(typed)?,

@@ -133,6 +133,7 @@ impl Bench<'_> {
             task: task(planned, workload),
             arms: arms.to_vec(),
             arms_file: None,
+            commands: Vec::new(),
             places: Vec::new(),
             technique: None,
             design: None,

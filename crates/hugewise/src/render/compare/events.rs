@@ -23,16 +23,11 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
         Event::FewRuns { asked, least } => format!(
             "--runs {asked} cannot show a difference: a verdict takes at least {least} runs of each arm (--runs {least}, or leave it out)"
         ),
-        Event::ShortTime { least, budget, is_kept } => {
+        Event::ShortTime { least, budget } => {
             let (least, budget) = (minutes(*least), minutes(*budget));
-            match is_kept {
-                true => format!(
-                    "a verdict takes at least {least} here, and --budget ends the runs after {budget} (--budget {least})"
-                ),
-                false => format!(
-                    "a verdict takes at least {least} here, more than the usual {budget}: the runs go on until then (--budget limits them)"
-                ),
-            }
+            format!(
+                "a verdict takes at least {least} here, more than the usual {budget}: the runs go on until then (--budget limits them)"
+            )
         }
         Event::StillRuns(time) => format!("the program has not ended after {} s, {WAITS}", time.as_secs()),
         Event::NeverEnded => format!("it had not ended by itself, {WAITS}"),

@@ -1,6 +1,6 @@
 //! The gain of each arm in each metric with its interval, as a chart.
 
-use model::compare::{Compare, Judged, Verdict};
+use model::compare::{Compare, Judged};
 
 use super::amounts::{gain, reference};
 use crate::render::axis::Scale;
@@ -38,11 +38,7 @@ fn judged_row(compare: &Compare, judged: &Judged, tones: &[Tone]) -> Option<Seri
     let arm = compare.arms.iter().position(|arm| arm.name == judged.arm)?;
     let name = format!("{}, {}", judged.arm, judged.metric);
     let mut row = row(&name, *tones.get(arm)?, [judged.ratio, judged.low, judged.high])?;
-    let verdict = match judged.verdict {
-        Verdict::Unknown => "inconclusive",
-        known => known.title(),
-    };
-    row.name = format!("{}; {verdict}", row.name);
+    row.name = format!("{}; {}", row.name, judged.verdict.title());
     Some(row)
 }
 

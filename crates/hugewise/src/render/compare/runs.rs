@@ -1,7 +1,7 @@
 //! Every run of a comparison in order of time, as a chart and as one line of blocks for a terminal: drift is seen, not guessed.
 
 use model::Bytes;
-use model::compare::{Arm, Compare, Metric, Run};
+use model::compare::{Arm, Compare, LeftOut, Metric, Run};
 
 use super::amounts::value;
 use crate::render::axis::Scale;
@@ -68,9 +68,22 @@ fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (unit, turn): (Unit, &str)) 
 fn covered(arm: &Arm, run: &Run) -> String {
     let of = if run.text.is_some() { "code" } else { "memory" };
     let pages = arm.kind.map_or_else(|| "large".to_owned(), |kind| kind.to_string());
-    match run.coverage(arm.kind) {
+    let covered = match run.coverage(arm.kind) {
         Ok(share) => format!("{:.1} % of the {of} on {pages} pages", share * 100.0),
         Err(why) => format!("page kinds not known: {why}"),
+    };
+    match run.left_out {
+        None => covered,
+        Some(why) => format!("{covered}; does not count: {}", left_out(why)),
+    }
+}
+
+/// Why a run does not count, as a clause.
+fn left_out(why: LeftOut) -> &'static str {
+    match why {
+        LeftOut::WrongPages => "it was on other pages",
+        LeftOut::OtherFaults => "its page faults are unlike those of the proved runs",
+        LeftOut::Unproved => "its pages are not proved",
     }
 }
 
@@ -156,7 +169,7 @@ fn ends(values: &[f64]) -> [f64; 2] {
 fn by_block(arm: &Arm, metric: &str) -> Vec<f64> {
     let last = arm.runs.iter().map(|run| run.block).max().unwrap_or(0);
     let of_block = |block: u32| {
-        let runs = arm.runs.iter().filter(|run| run.block == block);
+        let runs = arm.counted().filter(|run| run.block == block);
         let values: Vec<f64> = runs.filter_map(|run| run.metrics.get(metric).copied()).collect();
         stats::median(&values).unwrap_or(f64::NAN)
     };

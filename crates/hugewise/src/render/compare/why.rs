@@ -57,7 +57,7 @@ pub(super) fn why(compare: &Compare, judged: &Judged) -> String {
         Why::FewStarts => few_starts(pairs),
         Why::NoNumber => format!(
             "{pairs} of {} runs have `{metric}` as a positive number beside the reference's",
-            arm.map_or(0, |arm| arm.runs.len())
+            arm.map_or(0, |arm| arm.counted().count())
         ),
         Why::FewPairs => format!(
             "{} of runs: fewer than {LEAST} cannot show a difference at 5 %",
@@ -94,7 +94,21 @@ fn beyond(ratio: Option<f64>) -> f64 {
     ratio.map_or(0.0, |ratio| ratio.ln().abs().exp_m1() * 100.0)
 }
 
+/// How many of its runs count, where some do and some do not.
+fn in_part(arm: &Arm) -> Option<String> {
+    let (counted, all) = (arm.counted().count(), arm.runs.len());
+    let is_part = counted > 0 && counted < all;
+    is_part.then(|| {
+        format!(
+            "was in effect in {counted} of {all} runs only, and more than one in four that do not count are too many"
+        )
+    })
+}
+
 fn not_in_effect(arm: &Arm) -> String {
+    if let Some(part) = in_part(arm) {
+        return part;
+    }
     let kind = arm.kind.map_or_else(String::new, |kind| kind.to_string());
     let is_about_code = arm.runs.iter().any(|run| run.text.is_some());
     let what = if is_about_code { "code" } else { "memory" };

@@ -1,0 +1,258 @@
+//! Shell commands that are compared with each other, as hyperfine's users type them.
+
+use anyhow::{Context, bail};
+use compare::Custom;
+
+use crate::cli::typed::{self, Between};
+
+/// A long name would be most of each table.
+const LONGEST: usize = 40;
+/// As many arms as a comparison can tell apart.
+const MOST: usize = 100;
+
+/// A command with all that is typed for it; parameters have their values.
+pub(super) struct Typed {
+    /// What its arm is called.
+    pub(super) name: String,
+    arm: Custom,
+    /// Run once, after all runs.
+    pub(super) cleanup: Option<String>,
+}
+
+/// The commands typed, each with every value of every parameter.
+pub(super) fn commands(typed: &typed::Compare) -> anyhow::Result<Vec<Typed>> {
+    let between = &typed.between;
+    let lines = &typed.commands;
+    let [prepare, conclude, cleanup] = [
+        ("--prepare", &between.prepare),
+        ("--conclude", &between.conclude),
+        ("--cleanup", &between.cleanup),
+    ]
+    .map(|(option, given)| one_for_each(option, given, lines.len()));
+    let [prepare, conclude, cleanup] = [prepare?, conclude?, cleanup?];
+    let mut all: Vec<Typed> = Vec::new();
+    let values = values(between)?;
+    for (at, line) in lines.iter().enumerate() {
+        for values in &values {
+            let filled = |text: &String| {
+                values.iter().fold(text.clone(), |text, (name, value)| {
+                    text.replace(&format!("{{{name}}}"), value)
+                })
+            };
+            let line = filled(line);
+            let given = between.command_name.get(all.len());
+            let name = given.map_or_else(|| shortened(&line), Clone::clone);
+            all.push(Typed {
+                name: distinct(&name, &all),
+                arm: Custom::of_command(
+                    words(between, &line)?,
+                    prepare[at].map(filled),
+                    conclude[at].map(filled),
+                ),
+                cleanup: cleanup[at].map(filled),
+            });
+        }
+    }
+    let names = between.command_name.len();
+    match all.len() {
+        0 => {}
+        1 => bail!(
+            "one command alone cannot be compared: write a second one in quotes, or --parameter-list (for one program under several page \
+             policies: hugewise compare -- {})",
+            lines[0]
+        ),
+        MOST.. => bail!(
+            "{} commands are more than the {MOST} that can be compared at once",
+            all.len()
+        ),
+        count if names > count => bail!("--command-name: {names} names for {count} commands"),
+        _ => {}
+    }
+    Ok(all)
+}
+
+impl Typed {
+    /// As an arm.
+    pub(super) fn arm(&self) -> (String, Custom) {
+        (self.name.clone(), self.arm.clone())
+    }
+}
+
+/// None, one for all, or one for each command.
+fn one_for_each<'a>(option: &str, given: &'a [String], commands: usize) -> anyhow::Result<Vec<Option<&'a String>>> {
+    match given {
+        [] => Ok(vec![None; commands]),
+        [one] => Ok(vec![Some(one); commands]),
+        each if each.len() == commands => Ok(each.iter().map(Some).collect()),
+        each => bail!(
+            "{option}: {} for {commands} commands (write one, or one for each command)",
+            each.len()
+        ),
+    }
+}
+
+type Values = Vec<(String, String)>;
+
+/// Every combination of the values of all parameters; one of none where there are no parameters.
+fn values(between: &Between) -> anyhow::Result<Vec<Values>> {
+    let lists = between.parameter_list.chunks_exact(2).map(|list| {
+        let values: Vec<String> = list[1].split(',').map(str::to_owned).collect();
+        (list[0].clone(), values)
+    });
+    let scan = match &between.parameter_scan[..] {
+        [name, from, to] => Some((name.clone(), numbers(from, to, &between.parameter_step_size)?)),
+        _ => None,
+    };
+    let mut all: Vec<Values> = vec![Vec::new()];
+    for (name, values) in lists.chain(scan) {
+        let with = |before: &Values| {
+            let one = |value: &String| before.iter().cloned().chain([(name.clone(), value.clone())]).collect();
+            values.iter().map(one).collect::<Vec<Values>>()
+        };
+        all = all.iter().flat_map(with).collect();
+        if all.len() > MOST {
+            bail!(
+                "{} values of parameters are more than the {MOST} commands that can be compared at once",
+                all.len()
+            );
+        }
+    }
+    Ok(all)
+}
+
+/// The numbers of a scan, with as many decimals as were typed.
+fn numbers(from: &str, to: &str, step: &str) -> anyhow::Result<Vec<String>> {
+    let number = |text: &str| {
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        number.with_context(|| format!("--parameter-scan: expected a number, got `{text}`"))
+    };
+    let [first, last, by] = [number(from)?, number(to)?, number(step)?];
+    if by <= 0.0 || last < first {
+        bail!("--parameter-scan: expected MIN below MAX and a step above 0, got {from}, {to} and {step}");
+    }
+    let decimals = [from, step].map(|text| text.split_once('.').map_or(0, |(_, digits)| digits.len()));
+    let decimals = decimals[0].max(decimals[1]);
+    let count = ((last - first) / by + 1e-9).floor() as usize + 1;
+    Ok((0..count.min(MOST + 1))
+        .map(|at| format!("{:.decimals$}", first + at as f64 * by))
+        .collect())
+}
+
+fn shortened(line: &str) -> String {
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        None => line,
+        Some((end, _)) => format!("{}...", &line[..end]),
+    }
+}
+
+/// Another name where an earlier command has this one: the same command twice is a comparison with itself.
+fn distinct(name: &str, earlier: &[Typed]) -> String {
+    let is_free = |name: &String| earlier.iter().all(|other| other.name != *name);
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(is_free)
+        .unwrap_or_default()
+}
+
+/// How a line is started.
+fn words(between: &Between, line: &str) -> anyhow::Result<Vec<String>> {
+    if between.no_shell || between.shell == "none" {
+        let words = split(line).with_context(|| format!("--no-shell: `{line}`"))?;
+        return match words.is_empty() {
+            true => bail!("--no-shell: an empty command"),
+            false => Ok(words),
+        };
+    }
+    let mut words = split(&between.shell).with_context(|| format!("--shell {}", between.shell))?;
+    words.extend(["-c".to_owned(), line.to_owned()]);
+    Ok(words)
+}
+
+/// Words as a POSIX shell splits them; nothing is replaced.
+fn split(line: &str) -> anyhow::Result<Vec<String>> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut quote = None;
+    let mut all = line.chars();
+    while let Some(this) = all.next() {
+        match (quote, this) {
+            (None, space) if space.is_whitespace() => words.extend(word.take()),
+            (None, '\'' | '"') => {
+                quote = Some(this);
+                word.get_or_insert_default();
+            }
+            (Some(open), close) if open == close => quote = None,
+            (None, '\\') => word.get_or_insert_default().extend(all.next()),
+            (Some('"'), '\\') => {
+                let next = all.next();
+                let is_escaped = next.is_some_and(|next| matches!(next, '"' | '\\' | '$' | '`'));
+                word.get_or_insert_default()
+                    .extend((!is_escaped).then_some('\\').into_iter().chain(next));
+            }
+            (_, other) => word.get_or_insert_default().push(other),
+        }
+    }
+    if let Some(open) = quote {
+        bail!("the quote {open} is not closed");
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{commands, numbers, split};
+    use crate::cli::typed;
+
+    /// `compare` alone.
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        compare: typed::Compare,
+    }
+
+    fn names(words: &[&str]) -> anyhow::Result<Vec<String>> {
+        let typed = Words::try_parse_from(["compare"].iter().chain(words))?.compare;
+        Ok(commands(&typed)?.into_iter().map(|typed| typed.name).collect())
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        let of = |line| split(line).expect("words");
+        assert_eq!(
+            of(r#"a 'b c' "d \"e\" \x" f\ g ''"#),
+            ["a", "b c", r#"d "e" \x"#, "f g", ""]
+        );
+        assert!(of("  ").is_empty());
+        assert!(split("'a").is_err());
+    }
+
+    #[test]
+    fn every_value_of_every_parameter_is_a_command_of_its_own() {
+        let of = |words: &[&str]| names(words).expect("commands");
+        assert_eq!(of(&["a", "b"]), ["a", "b"]);
+        assert_eq!(of(&["a", "a"]), ["a", "a (2)"]);
+        assert_eq!(of(&["-n", "x", "a", "b"]), ["x", "b"]);
+        assert_eq!(
+            of(&["-L", "cc", "gcc,clang", "{cc} {o}", "-L", "o", "0,2"]),
+            ["gcc 0", "gcc 2", "clang 0", "clang 2"]
+        );
+        assert_eq!(
+            of(&["-P", "d", "0.3", "0.7", "-D", "0.2", "sleep {d}"]),
+            ["sleep 0.3", "sleep 0.5", "sleep 0.7"]
+        );
+        assert_eq!(numbers("1", "3", "1").expect("numbers"), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_to_write() {
+        let error = |words: &[&str]| names(words).expect_err("no sense").to_string();
+        assert!(error(&["a"]).contains("hugewise compare -- a"));
+        assert!(error(&["-p", "x", "-p", "y", "a", "b", "c"]).contains("--prepare: 2 for 3 commands"));
+        assert!(error(&["-P", "x", "3", "1", "a {x}"]).contains("MIN below MAX"));
+        assert!(error(&["--arms", "base,thp", "a", "b"]).contains("--arms"));
+    }
+}
