@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use model::compare::{Because, Method, Restored};
+use model::compare::{Because, Forecast, Method, Restored};
 use model::{Bytes, PageKind, Progress, Unread};
 
 use crate::Error;
@@ -162,6 +162,13 @@ pub enum Event<'a> {
     ShortTime {
         /// What it takes.
         least: Duration,
+        /// The time.
+        budget: Duration,
+    },
+    /// What can be seen in this time is more than the smallest effect asked for.
+    Forecast {
+        /// What takes how long.
+        forecast: &'a Forecast,
         /// The time.
         budget: Duration,
     },

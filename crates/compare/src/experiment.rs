@@ -5,14 +5,14 @@ mod budget;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
+use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent, Start};
 use model::{Progress, Warning, time_left};
 
 pub(crate) use self::budget::within;
 use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
-use super::{Around, Error, Keep, Named, Spec, parts, proof, warnings};
+use super::{Around, Error, Event, Keep, Named, Spec, forecast, parts, proof, warnings};
 
 /// No reader needs it more often, and a run may take a millisecond.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
@@ -40,6 +40,10 @@ pub trait Executor {
     }
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
+    /// How each arm is started.
+    fn starts(&self) -> Vec<Start> {
+        Vec::new()
+    }
     /// Why its runs lack hardware counters, or what those leave out.
     fn pmu_note(&self) -> Option<String> {
         None
@@ -181,7 +185,24 @@ impl<E: Executor> Experiment<'_, E> {
             self.block(block)?;
         }
         self.fit_budget_by_start(before);
+        self.tell_forecast();
         Ok(())
+    }
+
+    /// What can be seen in the time that there is, as soon as enough blocks show the noise.
+    fn tell_forecast(&self) {
+        let Some(budget) = self.spec.budget.filter(|_| self.whole == LEAST && !self.spec.all && !self.is_sliced()) else {
+            return;
+        };
+        let arms = self.arms(self.runs.clone());
+        let block = self.executor.elapsed().as_secs_f64() / f64::from(LEAST);
+        let most = f64::from(self.plan.most()) * block;
+        let forecast = |wanted| forecast::of(&arms, wanted, block, self.spec.smallest_effect, &[most]);
+        for forecast in self.spec.wanted.iter().filter_map(forecast) {
+            if forecast.visible.iter().any(|visible| visible.effect > self.spec.smallest_effect) {
+                self.around.report(&Event::Forecast { forecast: &forecast, budget });
+            }
+        }
     }
 
     /// What an earlier session found when it looked at the very same runs.
@@ -347,6 +368,8 @@ impl<E: Executor> Experiment<'_, E> {
             controls,
             parts,
             pmu_note: self.executor.pmu_note(),
+            starts: self.executor.starts(),
+            forecast: None,
             restored: None,
         };
         let warnings = warnings::all(&compare);

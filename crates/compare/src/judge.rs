@@ -112,6 +112,16 @@ fn references(reference: &Arm, wanted: &Wanted) -> BTreeMap<u32, (f64, f64)> {
         .collect()
 }
 
+/// The scores of an arm and of both runs of the reference in each block that has all three.
+pub(crate) fn triples(reference: &Arm, arm: &Arm, wanted: &Wanted) -> Vec<[f64; 3]> {
+    let references = references(reference, wanted);
+    let of = |run: &Run| {
+        let &(first, second) = references.get(&run.block)?;
+        Some([score(run, wanted)?, first, second])
+    };
+    arm.runs.iter().filter_map(of).collect()
+}
+
 /// One arm's runs with both runs of the reference as peers, block by block.
 struct Compared<'a> {
     arm: &'a Arm,

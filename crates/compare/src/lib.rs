@@ -18,6 +18,7 @@ pub mod experiment;
 pub mod flip;
 #[doc(hidden)]
 pub mod foreign;
+pub mod forecast;
 mod glibc;
 pub mod inplace;
 pub mod judge;
@@ -32,6 +33,7 @@ pub mod policy;
 pub mod preload;
 pub mod program;
 pub mod proof;
+mod recheck;
 mod request;
 mod rising;
 mod room;
@@ -62,6 +64,7 @@ pub use experiment::{Executor, Outcome, run};
 pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.
 pub use process::{at_end, guarded};
+pub use recheck::recheck;
 pub use request::{Named, Request, Spec, Task};
 pub use runlog::{Keep, RunLog};
 pub use schedule::Slot;

@@ -40,9 +40,50 @@ pub struct Compare {
     /// Why hardware counters are missing, or what they leave out; absent when there is nothing to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_note: Option<String>,
+    /// What comparisons of this program can show on this machine (`--what-can-be-seen`); absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+    /// How each arm was started: what it takes to start it so without a comparison; empty in place, and of older results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<Start>,
     /// How a process was left whose pages changed in place; absent in other designs, and if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
+}
+
+/// What comparisons can show, by the noise of a program compared with itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forecast {
+    /// The metric.
+    pub metric: String,
+    /// Seconds of a block of runs.
+    pub block_seconds: f64,
+    /// What can be seen in which time.
+    pub visible: Vec<Visible>,
+    /// The time that the smallest effect asked for takes.
+    pub smallest: Visible,
+}
+
+/// A difference that four of five comparisons find.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Visible {
+    /// Seconds of the comparison.
+    pub seconds: f64,
+    /// Blocks in that time.
+    pub blocks: u32,
+    /// The smallest such difference: 0.01 is 1 %.
+    pub effect: f64,
+}
+
+/// How an arm was started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Start {
+    /// The arm.
+    pub arm: String,
+    /// Variables that were set for it.
+    pub env: BTreeMap<String, String>,
+    /// How it got its pages, as `--technique` names it; `null` of an arm with one way only.
+    pub technique: Option<String>,
 }
 
 /// One variant of the program.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use model::compare::Start;
 use model::{Backing, Bytes, PageKind};
 
 use crate::Error;
@@ -38,6 +39,18 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// How it is started.
+    pub(crate) fn start(&self) -> Start {
+        let text = |(name, value): &(OsString, OsString)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        };
+        Start {
+            arm: self.name.clone(),
+            env: self.setup.env.iter().map(text).collect(),
+            technique: self.setup.way.map(|way| way.to_string()),
+        }
+    }
+
     /// Stops a comparison whose reference is on huge pages that it took by itself.
     ///
     /// # Errors

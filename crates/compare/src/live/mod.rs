@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ::process::{Attention, Cpu, Ended, Outputs};
 use chase::counters::program::Event;
-use model::compare::{Metric, Run};
+use model::compare::{Metric, Run, Start};
 use model::{Bytes, PageKind};
 
 pub use self::arm::Arm;
@@ -77,6 +77,10 @@ impl Executor for Live<'_> {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn starts(&self) -> Vec<Start> {
+        self.arms.iter().map(Arm::start).collect()
     }
 
     fn pmu_note(&self) -> Option<String> {

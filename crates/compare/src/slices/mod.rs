@@ -14,7 +14,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use model::compare::Run;
+use model::compare::{Run, Start};
 use model::{Bytes, PageKind};
 
 use self::alive::Alive;
@@ -189,6 +189,12 @@ impl Executor for Slices<'_> {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn starts(&self) -> Vec<Start> {
+        // The last one is the reference's second.
+        let arms = self.arms.len().saturating_sub(1);
+        self.arms.iter().take(arms).map(Arm::start).collect()
     }
 
     fn pmu_note(&self) -> Option<String> {

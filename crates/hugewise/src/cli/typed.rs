@@ -306,6 +306,15 @@ pub struct Report {
     /// Draw this chart only, as SVG or PNG; a wrong name lists those that there are
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
+    /// Judge the runs of a comparison anew, by the same rules; refuse a result whose runs do not add up
+    #[arg(long, conflicts_with = "chart")]
+    pub recheck: bool,
+    /// Judge by this metric of the runs (repeatable) [default: those of the result]
+    #[arg(long, value_name = "NAME", requires = "recheck")]
+    pub metric: Vec<String>,
+    /// Ignore differences below this [default: that of the result]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, requires = "recheck")]
+    pub smallest_effect: Option<f64>,
 }
 
 /// Arguments of `hugewise schema`.

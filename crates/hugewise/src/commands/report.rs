@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use host::Input;
 use model::Envelope;
+use model::compare::Compare;
 use serde::Deserialize;
 
 use super::desk::Desk;
@@ -19,6 +20,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
     let text = Input::Result.read(path);
     let text = text.with_context(|| format!("report {}", path.display()))?;
     let Named { schema } = named(path, &text)?;
+    if typed.recheck {
+        return recheck(desk, typed, (path, &text), &schema);
+    }
     let again = Again {
         desk,
         path,
@@ -32,6 +36,21 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
             path.display()
         ),
     }
+}
+
+/// Shows a comparison as judged anew.
+fn recheck(desk: &mut Desk<'_>, typed: &typed::Report, (path, text): (&Path, &[u8]), schema: &str) -> anyhow::Result<Outcome> {
+    let is_compare = schema.split('/').nth(1) == Some(Compare::NAME);
+    if !is_compare {
+        bail!("--recheck {}: `{schema}` is no result of a comparison", path.display());
+    }
+    let form = desk.form::<Compare>(Format::Text)?;
+    let mut result = parsed::<Compare>(path, text)?;
+    let judged = compare::recheck(&result.data, &typed.metric, typed.smallest_effect);
+    let (compared, warnings) = judged.map_err(|why| anyhow::anyhow!("--recheck {}: {why}", path.display()))?;
+    result.data = compared;
+    result.warnings = warnings;
+    desk.give(&result, form)
 }
 
 /// Shows it again.

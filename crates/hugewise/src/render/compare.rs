@@ -3,8 +3,10 @@
 mod amounts;
 pub(crate) mod events;
 pub(crate) mod exported;
+mod forecast;
 pub(super) mod gains;
 mod inplace;
+mod keep;
 mod parts;
 mod places;
 mod runs;
@@ -39,6 +41,9 @@ impl Show for Compare {
     }
 
     fn headlines(&self) -> Vec<String> {
+        if let Some(forecast) = &self.forecast {
+            return forecast::headlines(self, forecast);
+        }
         let verdicts = self.verdicts.iter().map(|judged| headline(self, judged));
         let parts = self.parts.iter().map(parts::sentence);
         verdicts.chain(parts).chain(inplace::controls(self)).collect()
@@ -47,8 +52,11 @@ impl Show for Compare {
     fn sheets(&self) -> Vec<Sheet> {
         let metrics = self.controls.iter().map(|control| verdicts(self, control));
         let strips = self.controls.iter().map(|control| runs::strips(self, &control.metric));
-        metrics
+        let forecast = self.forecast.iter().map(forecast::sheet);
+        forecast
+            .chain(metrics)
             .chain(strips)
+            .chain(keep::sheets(self))
             .chain([techniques(self)])
             .chain(inplace::flips(self))
             .chain([accounts(self)])

@@ -106,6 +106,8 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
         }],
         parts: Vec::new(),
         pmu_note: None,
+        starts: Vec::new(),
+        forecast: None,
         restored: None,
     }
 }

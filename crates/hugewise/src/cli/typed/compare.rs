@@ -157,6 +157,12 @@ pub struct Compare {
         hide_possible_values = true
     )]
     pub fail_if: Vec<FailIf>,
+    /// Show which differences a comparison of this time could show here, now
+    ///
+    /// The program is compared with itself: 12 blocks of three runs, within this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration,
+          conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "workload", "design", "resume"])]
+    pub what_can_be_seen: Option<Duration>,
     /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, ejb, oltp, hash-join, graph, mc
     ///
     /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the path of its

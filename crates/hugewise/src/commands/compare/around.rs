@@ -43,6 +43,7 @@ impl compare::Around for Around<'_> {
             Event::StillRuns(_)
             | Event::FewRuns { .. }
             | Event::ShortTime { .. }
+            | Event::Forecast { .. }
             | Event::NeverEnded
             | Event::UnknownHeap(_)
             | Event::NotStopped(_)

@@ -19,6 +19,21 @@ pub(super) struct Typed {
     pub(super) cleanup: Option<String>,
 }
 
+/// The program or the one command typed, twice: what it differs from itself by is noise.
+pub(super) fn with_itself(typed: &typed::Compare) -> anyhow::Result<Vec<(String, Custom)>> {
+    let (name, words) = match (&typed.commands[..], &typed.command[..]) {
+        ([line], []) => (shortened(line), words(&typed.between, line)?),
+        ([], program) if !program.is_empty() => {
+            let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            (shortened(&words.join(" ")), words)
+        }
+        _ => bail!("--what-can-be-seen takes one program (write: hugewise compare --what-can-be-seen 10m -- ./program)"),
+    };
+    let arm = Custom::of_command(words, None, None);
+    let again = format!("{name} (2)");
+    Ok(vec![(name, arm.clone()), (again, arm)])
+}
+
 /// The commands typed, each with every value of every parameter.
 pub(super) fn commands(typed: &typed::Compare) -> anyhow::Result<Vec<Typed>> {
     let between = &typed.between;

@@ -7,13 +7,14 @@ mod design_tests;
 pub(super) mod store;
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use compare::live::Server;
 use compare::metric::Asked;
 use compare::{Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
 use host::Snapshot;
-use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
+use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
 
 use self::around::Around;
 use self::store::Store;
@@ -24,6 +25,9 @@ use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
 use crate::render::compare::{events, exported};
 use crate::ui::{Outcome, Ui};
+
+/// Blocks of a program compared with itself.
+const PILOT: u32 = 12;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result<Outcome> {
@@ -49,7 +53,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     };
     clean_up(typed);
     let (seed, written) = (log.seed(), log.written());
-    let (compared, warnings) = match compared {
+    let (mut compared, warnings) = match compared {
         Ok(compared) => compared,
         // Finished runs stay where there is no result.
         Err(error) => {
@@ -62,6 +66,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         }
     };
     desk.seed = seed;
+    if let Some(time) = typed.what_can_be_seen {
+        compared.forecast = forecast(&compared, &request, time);
+    }
     if let Some(file) = &typed.between.export_json {
         Target::open(file, Access::Usual)?.put(exported::json(&compared).as_bytes(), Existing::Replace)?;
     }
@@ -73,6 +80,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         _ => store.close(),
     }
     Ok(outcome)
+}
+
+/// By the first metric.
+fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<Forecast> {
+    let wanted = &request.task.asked.first()?.wanted;
+    let block = compared.design.seconds / f64::from(compared.design.blocks.max(1));
+    let times = [1.0, 0.25, 4.0].map(|times| times * time.as_secs_f64());
+    compare::forecast::of(&compared.arms, wanted, block, compared.design.smallest_effect, &times)
 }
 
 /// What is to be run once after all runs, whatever came of them.
@@ -105,7 +120,10 @@ fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
 fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = typed.workload.as_ref().map(|name| workload(name, &typed.metric, ui));
     let workload = workload.transpose()?;
-    let commands: Vec<(String, Custom)> = between::commands(typed)?.iter().map(between::Typed::arm).collect();
+    let commands: Vec<(String, Custom)> = match typed.what_can_be_seen {
+        Some(_) => between::with_itself(typed)?,
+        None => between::commands(typed)?.iter().map(between::Typed::arm).collect(),
+    };
     let mut task = task(typed, workload.as_ref())?;
     let mut arms = typed.arms.clone();
     if let Some((_, reference)) = commands.first() {
@@ -129,8 +147,8 @@ fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Reques
             typed::Order::Mirrored => Order::Mirrored,
             typed::Order::Random => Order::Random,
         },
-        runs: typed.runs,
-        budget: typed.budget,
+        runs: typed.runs.or(typed.what_can_be_seen.map(|_| PILOT)),
+        budget: typed.budget.or(typed.what_can_be_seen),
         warm_up: typed.warm_up,
         smallest_effect: typed.smallest_effect,
         least_coverage: typed.least_coverage,

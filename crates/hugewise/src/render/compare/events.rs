@@ -29,6 +29,15 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
                 "a verdict takes at least {least} here, more than the usual {budget}: the runs go on until then (--budget limits them)"
             )
         }
+        Event::Forecast { forecast, budget } => {
+            let visible = forecast.visible.last().map_or(0.0, |visible| visible.effect * 100.0);
+            let (budget, needed) = (minutes(*budget), minutes(Duration::from_secs_f64(forecast.smallest.seconds.min(1e9))));
+            format!(
+                "in {}, runs lie so far apart here that differences from about {visible:.1} % on can be shown within {budget}; the smallest \
+                 effect asked for takes about {needed} (--budget {needed}, or a larger --smallest-effect)",
+                forecast.metric
+            )
+        }
         Event::StillRuns(time) => format!("the program has not ended after {} s, {WAITS}", time.as_secs()),
         Event::NeverEnded => format!("it had not ended by itself, {WAITS}"),
         Event::UnknownHeap(why) => format!(
@@ -51,7 +60,7 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
 }
 
 /// `45s` or `7m`, rounded up, as options take it.
-fn minutes(time: Duration) -> String {
+pub(super) fn minutes(time: Duration) -> String {
     match time.as_secs_f64().ceil() as u64 {
         seconds @ 0..120 => format!("{seconds}s"),
         seconds => format!("{}m", seconds.div_ceil(60)),

@@ -1,0 +1,36 @@
+//! What comparisons of a program can show here, in words and as a table.
+
+use std::time::Duration;
+
+use model::compare::{Compare, Forecast, Visible};
+
+use super::events::minutes;
+use crate::render::sheet::Sheet;
+
+/// The answer, in place of a verdict on a program compared with itself.
+pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
+    let Forecast { metric, smallest, visible, .. } = forecast;
+    let seen = visible.first().map(|visible| {
+        let (time, effect) = (time(visible), visible.effect * 100.0);
+        format!("A comparison of {time} shows differences in {metric} from about {effect:.1} % on, as this machine is now.")
+    });
+    let asked = compare.design.smallest_effect * 100.0;
+    let needed = format!("To show {asked:.1} % takes about {} (--budget {}).", time(smallest), time(smallest));
+    seen.into_iter().chain([needed]).collect()
+}
+
+/// What can be seen in which time.
+pub(super) fn sheet(forecast: &Forecast) -> Sheet {
+    let title = format!("What can be seen in {}", forecast.metric);
+    let mut sheet = Sheet::new(&title, ["#time", "#blocks of runs", "#difference from"]);
+    for visible in forecast.visible.iter().chain([&forecast.smallest]) {
+        let effect = format!("{:.2} %", visible.effect * 100.0);
+        sheet.row([&time(visible), &visible.blocks.to_string(), &effect]);
+    }
+    sheet.note("found by four of five comparisons, if the machine stays as noisy as it was; a block is three runs");
+    sheet
+}
+
+fn time(visible: &Visible) -> String {
+    minutes(Duration::from_secs_f64(visible.seconds.min(1e9)))
+}
