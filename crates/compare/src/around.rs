@@ -178,6 +178,17 @@ pub enum Event<'a> {
     NeverEnded,
     /// No pages are borrowed for a heap whose size could not be read.
     UnknownHeap(Unread),
+    /// A part of the memory of a process is shared, and is not flipped.
+    NotFlipped {
+        /// The process.
+        pid: u32,
+        /// What is flipped.
+        flipped: Bytes,
+        /// What is not.
+        shared: Bytes,
+        /// The largest mapping of that.
+        name: &'a str,
+    },
     /// The program did not stop as it was asked to.
     NotStopped(&'a Error),
     /// How a process that runs on was left, where no result says so: `None` if it has ended.

@@ -210,6 +210,7 @@ impl<'a> Comparison<'a> {
         own.until_it_works(START_TIMEOUT)?;
         let pid = own.holder()?;
         let mut process = pair.open(pid, stop)?.of(own);
+        process.tell_reach(around)?;
         let spec = pair.spec(pid, spec.clone());
         let done = log.take_whole_starts(&spec)?;
         let finished = inplace::run(&spec, done, &pair.plan, &mut process, log, around);

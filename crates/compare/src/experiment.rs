@@ -191,7 +191,11 @@ impl<E: Executor> Experiment<'_, E> {
 
     /// What can be seen in the time that there is, as soon as enough blocks show the noise.
     fn tell_forecast(&self) {
-        let Some(budget) = self.spec.budget.filter(|_| self.whole == LEAST && !self.spec.all && !self.is_sliced()) else {
+        let Some(budget) = self
+            .spec
+            .budget
+            .filter(|_| self.whole == LEAST && !self.spec.all && !self.is_sliced())
+        else {
             return;
         };
         let arms = self.arms(self.runs.clone());
@@ -199,8 +203,15 @@ impl<E: Executor> Experiment<'_, E> {
         let most = f64::from(self.plan.most()) * block;
         let forecast = |wanted| forecast::of(&arms, wanted, block, self.spec.smallest_effect, &[most]);
         for forecast in self.spec.wanted.iter().filter_map(forecast) {
-            if forecast.visible.iter().any(|visible| visible.effect > self.spec.smallest_effect) {
-                self.around.report(&Event::Forecast { forecast: &forecast, budget });
+            if forecast
+                .visible
+                .iter()
+                .any(|visible| visible.effect > self.spec.smallest_effect)
+            {
+                self.around.report(&Event::Forecast {
+                    forecast: &forecast,
+                    budget,
+                });
             }
         }
     }

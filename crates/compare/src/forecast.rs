@@ -89,7 +89,9 @@ mod tests {
             ..simulated::spec(Method::Runs, &kinds, wanted())
         };
         let mut executor = Simulated::new(&[1.0, effect], &kinds, seed);
-        run(&spec, Vec::new(), &mut executor, &mut (), &()).expect("simulated").0
+        run(&spec, Vec::new(), &mut executor, &mut (), &())
+            .expect("simulated")
+            .0
     }
 
     #[test]
@@ -106,8 +108,15 @@ mod tests {
             .collect();
         forecast.sort_by(f64::total_cmp);
         let middle = forecast[25];
-        let found = |effect: f64| (0..100).filter(|seed| compared(30, 1.0 + effect, 1000 + seed).verdicts[0].high < Some(1.0)).count();
+        let found = |effect: f64| {
+            (0..100)
+                .filter(|seed| compared(30, 1.0 + effect, 1000 + seed).verdicts[0].high < Some(1.0))
+                .count()
+        };
         let (less, as_said, more) = (found(middle / 2.0), found(middle), found(middle * 1.5));
-        assert!(less < 75 && as_said >= 60 && more >= 85, "{middle}: {less}, {as_said}, {more} of 100");
+        assert!(
+            less < 75 && as_said >= 60 && more >= 85,
+            "{middle}: {less}, {as_said}, {more} of 100"
+        );
     }
 }

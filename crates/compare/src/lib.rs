@@ -16,9 +16,9 @@ mod elsewhere;
 mod excerpt;
 pub mod experiment;
 pub mod flip;
+pub mod forecast;
 #[doc(hidden)]
 pub mod foreign;
-pub mod forecast;
 mod glibc;
 pub mod inplace;
 pub mod judge;

@@ -28,7 +28,10 @@ pub fn recheck(kept: &Compare, metrics: &[String], smallest_effect: Option<f64>)
         [] => kept.controls.iter().map(|control| control.metric.clone()).collect(),
         metrics => metrics.to_vec(),
     };
-    let wanted = names.iter().map(|name| wanted(kept, name)).collect::<Result<Vec<_>, _>>()?;
+    let wanted = names
+        .iter()
+        .map(|name| wanted(kept, name))
+        .collect::<Result<Vec<_>, _>>()?;
     (compare.verdicts, compare.controls) = judged(&compare, &wanted, smallest);
     compare.design.smallest_effect = smallest;
     compare.parts = match compare.design.method {
@@ -75,10 +78,14 @@ fn wanted(kept: &Compare, name: &str) -> Result<Wanted, String> {
     }
     let ratio = |judged: &[Judged]| {
         let of_metric = judged.iter().filter(|judged| judged.metric == name);
-        of_metric.filter_map(|judged| judged.ratio).find(|ratio| (ratio - 1.0).abs() > SAME)
+        of_metric
+            .filter_map(|judged| judged.ratio)
+            .find(|ratio| (ratio - 1.0).abs() > SAME)
     };
     let (lower, _) = judged(kept, &[with(false)], kept.design.smallest_effect);
-    let is_lower = ratio(&kept.verdicts).zip(ratio(&lower)).is_some_and(|(kept, lower)| is_same(kept, lower));
+    let is_lower = ratio(&kept.verdicts)
+        .zip(ratio(&lower))
+        .is_some_and(|(kept, lower)| is_same(kept, lower));
     Ok(with(!is_lower))
 }
 
@@ -93,18 +100,29 @@ fn adds_up(compare: &Compare) -> Result<(), String> {
     for (at, arm) in compare.arms.iter().enumerate() {
         let slots: BTreeSet<(u32, bool)> = arm.runs.iter().map(|run| (run.block, run.again)).collect();
         if slots.len() < arm.runs.len() {
-            return Err(format!("the arm {} has two runs in the same place of a block", arm.name));
+            return Err(format!(
+                "the arm {} has two runs in the same place of a block",
+                arm.name
+            ));
         }
         let per_block: &[bool] = if at == 0 { &[false, true] } else { &[false] };
         let is_there = |block: u32| per_block.iter().all(|again| slots.contains(&(block, *again)));
         let missing = (0..blocks).find(|block| !is_there(*block));
         if let Some(block) = missing {
-            return Err(format!("the arm {} lacks a run in block {} of {blocks}", arm.name, block + 1));
+            return Err(format!(
+                "the arm {} lacks a run in block {} of {blocks}",
+                arm.name,
+                block + 1
+            ));
         }
         if let Some(run) = arm.runs.iter().find(|run| !turns.insert(run.turn)) {
             return Err(format!("two runs have turn {}", run.turn + 1));
         }
-        if let Some(name) = arm.runs.iter().find_map(|run| run.metrics.iter().find(|(_, value)| !value.is_finite())) {
+        if let Some(name) = arm
+            .runs
+            .iter()
+            .find_map(|run| run.metrics.iter().find(|(_, value)| !value.is_finite()))
+        {
             return Err(format!("the arm {} has a run whose {} is no number", arm.name, name.0));
         }
     }
@@ -114,7 +132,9 @@ fn adds_up(compare: &Compare) -> Result<(), String> {
 /// The verdicts that were kept are those that the runs give.
 fn must_be_kept(kept: &Compare, judged: &[Judged]) -> Result<(), String> {
     for before in &kept.verdicts {
-        let now = judged.iter().find(|now| (&now.arm, &now.metric) == (&before.arm, &before.metric));
+        let now = judged
+            .iter()
+            .find(|now| (&now.arm, &now.metric) == (&before.arm, &before.metric));
         let same = match (now.and_then(|now| now.ratio), before.ratio) {
             (Some(now), Some(before)) => is_same(now, before),
             (now, before) => now == before,
@@ -152,7 +172,9 @@ mod tests {
             ..simulated::spec(Method::Runs, &kinds, wanted)
         };
         let mut executor = Simulated::new(&[1.0, 1.0 / 1.2], &kinds, 3);
-        run(&spec, Vec::new(), &mut executor, &mut (), &()).expect("simulated").0
+        run(&spec, Vec::new(), &mut executor, &mut (), &())
+            .expect("simulated")
+            .0
     }
 
     #[test]
@@ -163,8 +185,15 @@ mod tests {
         let (wall, _) = recheck(&kept, &["wall".to_owned()], None).expect("it adds up");
         assert_eq!(wall.verdicts[0].metric, "wall");
         let (wide, _) = recheck(&kept, &[], Some(0.5)).expect("it adds up");
-        assert_eq!((kept.verdicts[0].verdict, wide.verdicts[0].verdict), (Verdict::Better, Verdict::NoDifference));
-        assert!(recheck(&kept, &["speed".to_owned()], None).expect_err("no such metric").contains("`speed`"));
+        assert_eq!(
+            (kept.verdicts[0].verdict, wide.verdicts[0].verdict),
+            (Verdict::Better, Verdict::NoDifference)
+        );
+        assert!(
+            recheck(&kept, &["speed".to_owned()], None)
+                .expect_err("no such metric")
+                .contains("`speed`")
+        );
     }
 
     #[test]
@@ -176,7 +205,9 @@ mod tests {
         };
         assert!(error(&|kept| drop(kept.arms[1].runs.pop())).contains("lacks a run in block 12 of 12"));
         assert!(error(&|kept| kept.arms[1].runs[3].turn = 0).contains("two runs have turn 1"));
-        assert!(error(&|kept| kept.arms[0].runs[2] = kept.arms[0].runs[0].clone()).contains("two runs in the same place"));
+        assert!(
+            error(&|kept| kept.arms[0].runs[2] = kept.arms[0].runs[0].clone()).contains("two runs in the same place")
+        );
         let faked = error(&|kept| kept.verdicts[0].ratio = Some(2.0));
         assert!(faked.contains("is not the one that its runs give"), "{faked}");
     }

@@ -83,6 +83,22 @@ impl Span {
         sum
     }
 
+    /// What backs the shared memory of the same program, which is not flipped: a heap may be in it, as that of ZGC is. With the name
+    /// of its largest mapping; nothing beside memory that was named.
+    pub(super) fn shared(&self, mappings: &[MappingPages]) -> Shared {
+        let is_meant = |mapping: &&MappingPages| *self == Self::Anon && is_shared_memory(mapping);
+        let mut shared = Shared::default();
+        let mut largest = Bytes(0);
+        for mapping in mappings.iter().filter(is_meant) {
+            shared.backing.extend(mapping.backing.iter());
+            if mapping.backing.total() > largest {
+                largest = mapping.backing.total();
+                shared.name.clone_from(&mapping.name);
+            }
+        }
+        shared
+    }
+
     /// First addresses of all PMD ranges that lie whole inside mappings that hold anything at all.
     pub(super) fn pieces(&self, mappings: &[MappingPages], page: Bytes) -> Vec<u64> {
         let used = mappings.iter().filter(|mapping| mapping.backing.total().0 > 0);
@@ -90,6 +106,22 @@ impl Span {
             .flat_map(|part| aligned(part, page))
             .collect()
     }
+}
+
+/// Shared memory of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// What backs it.
+    pub backing: Backing,
+    /// The name of its largest mapping.
+    pub name: String,
+}
+
+/// Memory that has no file on a disk: of memfd, shm_open, System V, or an anonymous shared mapping. Pool pages are large already.
+fn is_shared_memory(mapping: &MappingPages) -> bool {
+    const NAMES: [&str; 5] = ["/memfd:", "/dev/shm/", "/SYSV", "/dev/zero", "[anon_shmem"];
+    let is_named = NAMES.iter().any(|name| mapping.name.starts_with(name));
+    is_named && mapping.perms.ends_with('s') && !mapping.flags.iter().any(|flag| flag == "ht")
 }
 
 /// The PMD ranges that lie whole between two addresses.

@@ -193,3 +193,22 @@ fn a_process_that_is_not_there_is_named() {
     let error = run(&nobody, &mut (), &|| false).expect_err("nobody");
     assert!(error.to_string().contains("4000000"), "{error}");
 }
+
+#[test]
+fn shared_memory_beside_private_one_is_counted_and_pool_pages_and_files_are_not() {
+    let mut pool = mapping(0, 4 << 20, "rw-s", "/memfd:pool (deleted)", Bytes::mib(4));
+    pool.flags.push("ht".to_owned());
+    let mappings = [
+        mapping(0, 8 << 20, "rw-p", "", Bytes::mib(8)),
+        mapping(0, 64 << 20, "rw-s", "/memfd:java_heap (deleted)", Bytes::mib(60)),
+        mapping(0, 2 << 20, "rw-s", "/dev/shm/x", Bytes::mib(2)),
+        mapping(0, 4 << 20, "r--s", "/usr/share/file", Bytes::mib(4)),
+        pool,
+    ];
+    let shared = Span::Anon.shared(&mappings);
+    assert_eq!(
+        (shared.backing.total(), shared.name.as_str()),
+        (Bytes::mib(62), "/memfd:java_heap (deleted)")
+    );
+    assert_eq!(Span::Heap.shared(&mappings).backing.total(), Bytes(0));
+}

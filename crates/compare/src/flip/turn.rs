@@ -7,10 +7,11 @@ use host::processes::{self, status::Status};
 use model::collapse::Refused;
 use model::compare::{Flip, Restored};
 use model::process::MappingPages;
-use model::{Backing, Unread};
+use model::{Backing, Bytes, Unread};
 
 use super::collapse::{BREATH, Done, Error, RETRIES, Spec, refuse, work};
 use super::live::{Live, PATIENT};
+use super::pieces::Shared;
 use super::target::Target;
 
 /// To which pages.
@@ -106,7 +107,7 @@ impl Flipped {
             let (span, page) = (flipped.spec.span.clone(), flipped.spec.page);
             return Err(Error::Nothing { pid, span, page });
         }
-        flipped.before = flipped.spec.span.backing(&mappings);
+        flipped.before = flipped.all(&mappings);
         flipped.found = Found::of(&pieces, flipped.live.large(&pieces, flipped.spec.page)?);
         Ok(flipped)
     }
@@ -116,7 +117,26 @@ impl Flipped {
     /// # Errors
     /// If it cannot be read.
     pub fn look(&self) -> Result<Backing, Unread> {
-        Ok(self.spec.span.backing(&self.mappings()?))
+        Ok(self.all(&self.mappings()?))
+    }
+
+    /// The memory that is meant, and the shared memory beside it: an arm is in effect by the share of both.
+    fn all(&self, mappings: &[MappingPages]) -> Backing {
+        let mut all = self.spec.span.backing(mappings);
+        all.extend(self.spec.span.shared(mappings).backing.iter());
+        all
+    }
+
+    /// The memory that can be flipped, and the shared memory that cannot.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn reach(&self) -> Result<(Bytes, Shared), Unread> {
+        let mappings = self.mappings()?;
+        Ok((
+            self.spec.span.backing(&mappings).total(),
+            self.spec.span.shared(&mappings),
+        ))
     }
 
     /// Turns all pieces to one kind; stops between two pieces when asked.

@@ -36,6 +36,7 @@ fn flipped(
 ) -> Result<Outcome, Error> {
     let pair = Pair::new(request, Whose::Found, snapshot)?;
     let mut process = pair.open(pid, stop)?.placed(snapshot);
+    process.tell_reach(around)?;
     let words = words(source, pid);
     let identity = identity(request.seed, pid, process.started(), &words);
     log.open(Head::new(identity, pair.names(), request, Method::Flip, None))?;

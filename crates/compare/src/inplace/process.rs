@@ -13,6 +13,7 @@ use placement::Collector;
 use super::own::Own;
 use super::{Sample, Subject, Whose};
 use crate::Error;
+use crate::around::{Around, Event};
 use crate::flip::{self, Flipped, To};
 use crate::live::{Arm, Counting, server};
 use crate::metric::From;
@@ -24,6 +25,11 @@ const STEP: Duration = Duration::from_millis(100);
 /// Times that a counter's file is read again where it has no number, and the pause before.
 const REREADS: u32 = 5;
 const BREATH: Duration = Duration::from_millis(3);
+
+/// The share of its memory that has to be flipped.
+const MOSTLY_FLIPPED: f64 = 0.5;
+/// Below this share, it is said.
+const WORTH_SAYING: f64 = 0.95;
 
 /// Of a process that was found running.
 const NOT_COUNTED: &str = "a program is counted from its start on, which a process that runs already is past (a command after `--`, with \
@@ -68,6 +74,38 @@ impl<'a> Process<'a> {
         };
         process.times()?;
         Ok(process)
+    }
+
+    /// Reports what of its memory cannot be flipped, before it is.
+    ///
+    /// # Errors
+    /// If that is most of it: then a comparison would be about the rest.
+    pub(crate) fn tell_reach(&self, around: &dyn Around) -> Result<(), Error> {
+        // What cannot be read now is reported by the first look at its pages.
+        let Ok((flipped, shared)) = self.flipped.reach() else {
+            return Ok(());
+        };
+        let beside = shared.backing.total();
+        let share = flipped.0 as f64 / (flipped.0 + beside.0).max(1) as f64;
+        if share < MOSTLY_FLIPPED {
+            return Err(Error::InPlace(format!(
+                "only {:.0} % of the memory of process {} can be flipped: {flipped} of private memory, beside {beside} of shared memory \
+                 ({}), whose pages its program and shmem_enabled decide",
+                share * 100.0,
+                self.pid,
+                shared.name
+            )));
+        }
+        if share < WORTH_SAYING {
+            let pid = self.pid;
+            around.report(&Event::NotFlipped {
+                pid,
+                flipped,
+                shared: beside,
+                name: &shared.name,
+            });
+        }
+        Ok(())
     }
 
     /// The same as a process of a program that the comparison started, whose CPU time is that of all its processes.

@@ -42,7 +42,10 @@ impl Arm {
     /// How it is started.
     pub(crate) fn start(&self) -> Start {
         let text = |(name, value): &(OsString, OsString)| {
-            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
         };
         Start {
             arm: self.name.clone(),

@@ -39,7 +39,12 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
 }
 
 /// Shows a comparison as judged anew.
-fn recheck(desk: &mut Desk<'_>, typed: &typed::Report, (path, text): (&Path, &[u8]), schema: &str) -> anyhow::Result<Outcome> {
+fn recheck(
+    desk: &mut Desk<'_>,
+    typed: &typed::Report,
+    (path, text): (&Path, &[u8]),
+    schema: &str,
+) -> anyhow::Result<Outcome> {
     let is_compare = schema.split('/').nth(1) == Some(Compare::NAME);
     if !is_compare {
         bail!("--recheck {}: `{schema}` is no result of a comparison", path.display());

@@ -44,6 +44,7 @@ impl compare::Around for Around<'_> {
             | Event::FewRuns { .. }
             | Event::ShortTime { .. }
             | Event::Forecast { .. }
+            | Event::NotFlipped { .. }
             | Event::NeverEnded
             | Event::UnknownHeap(_)
             | Event::NotStopped(_)

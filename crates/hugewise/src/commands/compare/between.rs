@@ -27,7 +27,9 @@ pub(super) fn with_itself(typed: &typed::Compare) -> anyhow::Result<Vec<(String,
             let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             (shortened(&words.join(" ")), words)
         }
-        _ => bail!("--what-can-be-seen takes one program (write: hugewise compare --what-can-be-seen 10m -- ./program)"),
+        _ => {
+            bail!("--what-can-be-seen takes one program (write: hugewise compare --what-can-be-seen 10m -- ./program)")
+        }
     };
     let arm = Custom::of_command(words, None, None);
     let again = format!("{name} (2)");

@@ -31,7 +31,10 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
         }
         Event::Forecast { forecast, budget } => {
             let visible = forecast.visible.last().map_or(0.0, |visible| visible.effect * 100.0);
-            let (budget, needed) = (minutes(*budget), minutes(Duration::from_secs_f64(forecast.smallest.seconds.min(1e9))));
+            let (budget, needed) = (
+                minutes(*budget),
+                minutes(Duration::from_secs_f64(forecast.smallest.seconds.min(1e9))),
+            );
             format!(
                 "in {}, runs lie so far apart here that differences from about {visible:.1} % on can be shown within {budget}; the smallest \
                  effect asked for takes about {needed} (--budget {needed}, or a larger --smallest-effect)",
@@ -43,6 +46,15 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
         Event::UnknownHeap(why) => format!(
             "the heap that a Java virtual machine takes by default could not be read, so no huge pages are borrowed for it: {why} \
              (write -Xmx, or --pool)"
+        ),
+        Event::NotFlipped {
+            pid,
+            flipped,
+            shared,
+            name,
+        } => format!(
+            "of process {pid}, {flipped} of private memory is flipped, and {shared} of shared memory is not ({name}): an arm counts by the share \
+             of both"
         ),
         Event::NotStopped(error) => error.to_string(),
         Event::Left { pid, restored } => match restored {

@@ -9,13 +9,24 @@ use crate::render::sheet::Sheet;
 
 /// The answer, in place of a verdict on a program compared with itself.
 pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
-    let Forecast { metric, smallest, visible, .. } = forecast;
+    let Forecast {
+        metric,
+        smallest,
+        visible,
+        ..
+    } = forecast;
     let seen = visible.first().map(|visible| {
         let (time, effect) = (time(visible), visible.effect * 100.0);
-        format!("A comparison of {time} shows differences in {metric} from about {effect:.1} % on, as this machine is now.")
+        format!(
+            "A comparison of {time} shows differences in {metric} from about {effect:.1} % on, as this machine is now."
+        )
     });
     let asked = compare.design.smallest_effect * 100.0;
-    let needed = format!("To show {asked:.1} % takes about {} (--budget {}).", time(smallest), time(smallest));
+    let needed = format!(
+        "To show {asked:.1} % takes about {} (--budget {}).",
+        time(smallest),
+        time(smallest)
+    );
     seen.into_iter().chain([needed]).collect()
 }
 

@@ -28,7 +28,9 @@ fn sheet(compare: &Compare, arm: &Arm) -> Option<Sheet> {
         return None;
     }
     let mut sheet = Sheet::new(&format!("To keep {}", arm.name), ["where", "line"]);
-    lines.iter().for_each(|(place, line)| sheet.row([*place, line.as_str()]));
+    lines
+        .iter()
+        .for_each(|(place, line)| sheet.row([*place, line.as_str()]));
     Some(sheet)
 }
 
@@ -38,11 +40,20 @@ fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, Stri
     if let Some(options) = start.env.get(JVM).filter(|_| by_hand) {
         lines.push(("options of the JVM", options.trim().to_owned()));
     } else if !start.env.is_empty() && by_hand {
-        let variables = start.env.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+        let variables = start
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={}", quoted(value)));
         let program = compare.program.iter().map(|word| quoted(word));
         lines.push(("shell", variables.chain(program).collect::<Vec<_>>().join(" ")));
-        let units = start.env.iter().map(|(name, value)| format!("Environment=\"{name}={value}\""));
-        lines.push(("unit, by systemctl edit", format!("[Service] {}", units.collect::<Vec<_>>().join(" "))));
+        let units = start
+            .env
+            .iter()
+            .map(|(name, value)| format!("Environment=\"{name}={value}\""));
+        lines.push((
+            "unit, by systemctl edit",
+            format!("[Service] {}", units.collect::<Vec<_>>().join(" ")),
+        ));
     }
     match (arm.kind, start.technique.as_deref()) {
         (Some(PageKind::Thp), Some("collapse")) => {
@@ -50,7 +61,10 @@ fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, Stri
             lines.push(always());
         }
         (Some(PageKind::Thp), Some("preload")) => {
-            lines.push(("in the program", "madvise(address, length, MADV_HUGEPAGE) for what it maps".to_owned()));
+            lines.push((
+                "in the program",
+                "madvise(address, length, MADV_HUGEPAGE) for what it maps".to_owned(),
+            ));
             lines.push(always());
         }
         (Some(kind), _) => lines.extend(pool(arm, kind).map(|goal| ("machine", goal))),
@@ -64,7 +78,10 @@ const JVM: &str = "_JAVA_OPTIONS";
 
 /// What gives THP to every program.
 fn always() -> (&'static str, String) {
-    ("machine, for every program", "sudo hugewise plan --for thp=always".to_owned())
+    (
+        "machine, for every program",
+        "sudo hugewise plan --for thp=always".to_owned(),
+    )
 }
 
 /// A pool of the size that the runs that count used.
@@ -92,19 +109,36 @@ mod tests {
         }
         made.starts = vec![Start {
             arm: "thp".to_owned(),
-            env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            env: env
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
             technique: Some(technique.to_owned()),
         }];
-        sheets(&made).iter().flat_map(|sheet| sheet.rows.iter().map(|row| row.join(" | "))).collect()
+        sheets(&made)
+            .iter()
+            .flat_map(|sheet| sheet.rows.iter().map(|row| row.join(" | ")))
+            .collect()
     }
 
     #[test]
     fn the_winner_is_kept_by_its_variables_its_options_or_a_plan() {
-        let tunables = rows(PageKind::HUGETLB_2M, "tunables", &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2097152")]);
-        assert_eq!(tunables[0], "shell | GLIBC_TUNABLES='glibc.malloc.hugetlb=2097152' './chase' '1G'");
+        let tunables = rows(
+            PageKind::HUGETLB_2M,
+            "tunables",
+            &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2097152")],
+        );
+        assert_eq!(
+            tunables[0],
+            "shell | GLIBC_TUNABLES='glibc.malloc.hugetlb=2097152' './chase' '1G'"
+        );
         assert!(tunables[1].contains("Environment=\"GLIBC_TUNABLES="));
         assert_eq!(tunables[2], "machine | sudo hugewise plan --for pool:2M=538");
-        let jvm = rows(PageKind::Thp, "jvm", &[("_JAVA_OPTIONS", "-XX:+UseTransparentHugePages")]);
+        let jvm = rows(
+            PageKind::Thp,
+            "jvm",
+            &[("_JAVA_OPTIONS", "-XX:+UseTransparentHugePages")],
+        );
         assert_eq!(jvm, ["options of the JVM | -XX:+UseTransparentHugePages"]);
         assert!(rows(PageKind::Thp, "collapse", &[])[0].contains("sudo hugewise collapse PID"));
         let mut lost = compare(Verdict::Worse);
