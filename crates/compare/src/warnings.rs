@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::compare::{Arm, Compare, Control, Ended, Method, Metric, Verdict};
+use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
 use model::{Bytes, Warning, counted};
 
 use crate::{elsewhere, warming};
@@ -51,6 +51,12 @@ pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     if let Some((reference, others)) = compare.arms.split_first() {
         warnings.extend(others.iter().filter_map(|arm| memory_bloat(reference, arm)));
     }
+    warnings.extend(
+        compare
+            .verdicts
+            .iter()
+            .filter_map(|judged| medians_disagree(compare, judged)),
+    );
     warnings.extend(warming::all(compare));
     warnings.extend(cut_short(compare));
     warnings
@@ -197,6 +203,33 @@ impl fmt::Display for Bloat {
         let times = after.0 as f64 / before.0 as f64;
         write!(f, "{times:.2} times the memory, {after} instead of {before}")
     }
+}
+
+/// Medians of all runs that point the other way than the runs of each block do.
+fn medians_disagree(compare: &Compare, judged: &Judged) -> Option<Warning> {
+    if !matches!(judged.verdict, Verdict::Better | Verdict::Worse) {
+        return None;
+    }
+    let (reference, metric) = (compare.arms.first()?, judged.metric.as_str());
+    let arm = compare.arms.iter().find(|arm| arm.name == judged.arm)?;
+    let of_block = |run: &Run| {
+        let peers = reference.counted().filter(|peer| peer.block == run.block);
+        let peers: Vec<f64> = peers.filter_map(|peer| peer.metrics.get(metric).copied()).collect();
+        Some((run.metrics.get(metric)? / stats::median(&peers)?).ln())
+    };
+    let paired = stats::median(&arm.counted().filter_map(of_block).collect::<Vec<_>>())?;
+    let [all, of_reference] = [arm, reference].map(|arm| stats::median(&arm.values(metric)));
+    let unpaired = (all? / of_reference?).ln();
+    let text = format!(
+        "the median {metric} of `{}` lies {:.1} % {} that of `{}`, but within blocks its runs lie {}: the speed of the machine changed from block \
+         to block, and the gain compares runs of the same block",
+        arm.name,
+        unpaired.abs().exp_m1() * 100.0,
+        if unpaired < 0.0 { "below" } else { "above" },
+        reference.name,
+        if paired < 0.0 { "below it" } else { "above it" },
+    );
+    (paired * unpaired < 0.0).then(|| Warning::new("medians-disagree", text))
 }
 
 /// What an arm costs in memory, if it is more than a tenth of what the reference takes.

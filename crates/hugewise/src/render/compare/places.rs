@@ -34,13 +34,13 @@ pub(super) fn sheet(compare: &Compare) -> Option<Sheet> {
             .into_iter()
             .chain(cpu_cells(arm, &cpus))
             .chain(moves)
-            .chain([median(arm, waited)]);
+            .chain([range(arm, waited)]);
         sheet.row(cells);
     }
     let turn = compare.design.method.turn();
     sheet.note(format!(
-        "% = share of the CPU time, all {turn}s together; moves = moves from one CPU to another for each CPU second, by how far they go, and waited \
-         = time on run queues in % of the CPU time: medians of the {turn}s"
+        "% = share of the CPU time, all {turn}s together; moves = moves from one CPU to another for each CPU second, by how far they go: \
+         medians of the {turn}s; waited = time on run queues in % of the CPU time, from the {turn} with least to the one with most"
     ));
     if rans().all(|ran| ran.migrations.is_none()) {
         sheet.note(
@@ -118,8 +118,24 @@ fn shares(arm: &Arm) -> BTreeMap<u32, f64> {
 }
 
 fn median(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
-    let values: Vec<f64> = arm.runs.iter().filter_map(of).collect();
+    let values: Vec<f64> = arm.counted().filter_map(of).collect();
     or(stats::median(&values).map(number), "-")
+}
+
+/// From the least to the most: waits of short runs are all or nothing, and a median of those is a fact of none.
+fn range(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
+    let values: Vec<f64> = arm.counted().filter_map(of).collect();
+    let ends = values
+        .iter()
+        .copied()
+        .min_by(f64::total_cmp)
+        .zip(values.iter().copied().max_by(f64::total_cmp));
+    let shown = ends.map(|(least, most)| (number(least), number(most)));
+    match shown {
+        None => "-".to_owned(),
+        Some((least, most)) if least == most => most,
+        Some((least, most)) => format!("{least} to {most}"),
+    }
 }
 
 /// For each CPU second.
