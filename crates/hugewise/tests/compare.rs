@@ -142,10 +142,30 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     // What was spent on verdicts stands beside the runs, so that a session that goes on with them spends the rest.
     let spent = result["data"]["design"]["spent"].as_array().map_or(0, Vec::len);
     assert_eq!(kept("{\"look\""), spent);
-    assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/2\"") && text.contains("\"metrics\":[\"wall\"]"));
+    assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/3\"") && text.contains("\"metrics\":[\"wall\"]"));
     another_metric_is_refused(log_name);
+    what_differs_is_named(log_name);
     assert_eq!(result["data"]["design"]["blocks"], 6);
     assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
+}
+
+/// Runs that were made with something else are answers to another question.
+fn what_differs_is_named(log: &str) {
+    let same = words(
+        "compare --arms base,system --runs 6 --warm-up 0 --resume",
+        &[log, "--quiet", "--", "/bin/sleep", "0.2"],
+    );
+    assert_eq!(run(&same).code, Some(0));
+    for (option, value) in [("--warm-up", "2"), ("--least-coverage", "60%"), ("--order", "random")] {
+        let mut line = words("compare --arms base,system --runs 6", &[option, value, "--resume", log]);
+        if option != "--warm-up" {
+            line.extend(["--warm-up", "0"].map(Into::into));
+        }
+        line.extend(["--", "/bin/sleep", "0.2"].map(Into::into));
+        let refused = run(&line);
+        let is_named = refused.err.contains("its runs were made otherwise") && refused.err.contains(option);
+        assert!(refused.code == Some(2) && is_named, "{option}: {}", refused.err);
+    }
 }
 
 /// Runs that were judged by wall time cannot be continued by CPU time.

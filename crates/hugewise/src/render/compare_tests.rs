@@ -150,7 +150,7 @@ fn what_does_not_count_says_why_and_a_few_pairs_have_no_interval() {
     assert_eq!(
         made.headlines(),
         [
-            "thp: no difference to base that counts was shown in wall: +34.0 % (too few pairs); likely, but below the smallest \
+            "thp: no difference to base of 1.0 % or more in wall: +34.0 % (too few pairs); likely, but below the smallest \
           effect of 1.0 %, 98.1 % of the memory on thp pages."
         ]
     );
@@ -163,7 +163,7 @@ fn csv_has_every_value() {
     let lines: Vec<_> = lines.collect();
     assert!(lines.iter().all(|line| line.len() == head.len()));
     assert_eq!(lines.len(), 18 * 4);
-    assert_eq!(lines[0], ["base", "0", "0", "false", "memory", "1073741824"]);
+    assert_eq!(lines[0], ["base", "0", "0", "false", "true", "memory", "1073741824"]);
 }
 
 #[test]

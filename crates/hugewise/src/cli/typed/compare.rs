@@ -187,10 +187,22 @@ pub struct Compare {
 #[command(next_help_heading = "Options for shell commands")]
 pub struct Between {
     /// Call the commands by these names, in their order (repeatable)
-    #[arg(long, short = 'n', value_name = "NAME", requires = "commands")]
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "NAME",
+        requires = "commands",
+        hide_short_help = true
+    )]
     pub command_name: Vec<String>,
     /// Start the commands without a shell
-    #[arg(long, short = 'N', conflicts_with = "shell", requires = "commands")]
+    #[arg(
+        long,
+        short = 'N',
+        conflicts_with = "shell",
+        requires = "commands",
+        hide_short_help = true
+    )]
     pub no_shell: bool,
     /// Start the commands by this shell
     #[arg(
@@ -202,7 +214,13 @@ pub struct Between {
     )]
     pub shell: String,
     /// Run this before each run, outside of its time (repeatable: one for each command)
-    #[arg(long, short = 'p', value_name = "COMMAND", requires = "commands")]
+    #[arg(
+        long,
+        short = 'p',
+        value_name = "COMMAND",
+        requires = "commands",
+        hide_short_help = true
+    )]
     pub prepare: Vec<String>,
     /// Run this after each run, outside of its time (repeatable: one for each command)
     #[arg(
@@ -214,10 +232,16 @@ pub struct Between {
     )]
     pub conclude: Vec<String>,
     /// Run this once after all runs (repeatable: one for each command)
-    #[arg(long, short = 'c', value_name = "COMMAND", requires = "commands")]
+    #[arg(
+        long,
+        short = 'c',
+        value_name = "COMMAND",
+        requires = "commands",
+        hide_short_help = true
+    )]
     pub cleanup: Vec<String>,
     /// Replace {VAR} in the commands by each of these values (repeatable)
-    #[arg(long, short = 'L', num_args = 2, value_names = ["VAR", "VALUE,.."], requires = "commands")]
+    #[arg(long, short = 'L', num_args = 2, value_names = ["VAR", "VALUE,.."], allow_hyphen_values = true, requires = "commands", hide_short_help = true)]
     pub parameter_list: Vec<String>,
     /// Replace {VAR} in the commands by each number from MIN to MAX
     #[arg(long, short = 'P', num_args = 3, value_names = ["VAR", "MIN", "MAX"], requires = "commands", hide_short_help = true,
@@ -227,7 +251,7 @@ pub struct Between {
     #[arg(long, short = 'D', value_name = "DELTA", default_value = "1", hide_short_help = true)]
     pub parameter_step_size: String,
     /// Also write the times as hyperfine's --export-json does
-    #[arg(long, value_name = "FILE", requires = "commands")]
+    #[arg(long, value_name = "FILE", requires = "commands", hide_short_help = true)]
     pub export_json: Option<PathBuf>,
 }
 

@@ -26,6 +26,8 @@ use crate::recipes::{self, Workload};
 use crate::render::compare::{events, exported};
 use crate::ui::{Outcome, Ui};
 
+/// How a shell ends that does not find the command.
+const NOT_FOUND: &str = " 127";
 /// Blocks of a program compared with itself.
 const PILOT: u32 = 12;
 
@@ -61,6 +63,12 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
             return match error {
                 Error::Interrupted => Ok(Outcome::Interrupted),
                 Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
+                Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !typed.commands.is_empty() => {
+                    Err(anyhow!(
+                        "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
+                        typed.commands.join(" ")
+                    ))
+                }
                 error => Err(error.into()),
             };
         }
