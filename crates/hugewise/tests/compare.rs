@@ -159,9 +159,9 @@ fn what_differs_is_named(log: &str) {
     for (option, value) in [("--warm-up", "2"), ("--least-coverage", "60%"), ("--order", "random")] {
         let mut line = words("compare --arms base,system --runs 6", &[option, value, "--resume", log]);
         if option != "--warm-up" {
-            line.extend(["--warm-up", "0"].map(Into::into));
+            line.extend(["--warm-up", "0"]);
         }
-        line.extend(["--", "/bin/sleep", "0.2"].map(Into::into));
+        line.extend(["--", "/bin/sleep", "0.2"]);
         let refused = run(&line);
         let is_named = refused.err.contains("its runs were made otherwise") && refused.err.contains(option);
         assert!(refused.code == Some(2) && is_named, "{option}: {}", refused.err);
