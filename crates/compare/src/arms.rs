@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use host::{CpuList, Input, Snapshot};
 use model::PageKind;
-use serde::Deserialize;
 
+use crate::custom::Custom;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
@@ -23,33 +23,6 @@ pub(crate) struct Arms {
     pub(crate) program: Program,
     pub(crate) named: Vec<Named>,
     pub(crate) live: Vec<Arm>,
-}
-
-/// An arm of one's own.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Custom {
-    /// The policy that it starts from.
-    like: Option<String>,
-    /// The page kind that shows whether it took effect.
-    kind: Option<PageKind>,
-    /// How it gets its pages, instead of what `like` chooses by the program.
-    technique: Option<String>,
-    /// Which pages which part of its own mappings gets from the LD_PRELOAD library, such as `base,0-512M=hugetlb-2M`.
-    layout: Option<String>,
-    /// Instead of the program and its arguments.
-    command: Vec<String>,
-    /// Variables to set.
-    env: BTreeMap<String, String>,
-    /// Variables to leave out.
-    unset: Vec<String>,
-    /// A command of the shell before each run.
-    before: Option<String>,
-    /// A command of the shell after each run.
-    after: Option<String>,
-    /// Typed, and in no file?
-    #[serde(skip)]
-    is_typed: bool,
 }
 
 impl Arms {
@@ -209,27 +182,6 @@ fn one(name: &str, own: Option<&Custom>, request: &Request, program: &Program) -
 }
 
 impl Custom {
-    /// A command in place of the program, and commands of the shell before and after each of its runs.
-    pub fn of_command(command: Vec<String>, before: Option<String>, after: Option<String>) -> Self {
-        Self {
-            command,
-            before,
-            after,
-            is_typed: true,
-            ..Self::default()
-        }
-    }
-
-    /// Its program and arguments, and what is run around it: what a log has to have been made with.
-    pub(crate) fn identity(&self) -> String {
-        format!("{:?}", (&self.command, &self.before, &self.after))
-    }
-
-    /// The program and its arguments.
-    pub fn words(&self) -> &[String] {
-        &self.command
-    }
-
     /// The first way to the pages of its policy, until another turns out to reach more.
     fn arm(&self, request: &Request, program: &Program) -> Result<Arm, Error> {
         let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;

@@ -10,6 +10,7 @@ mod arms;
 mod around;
 mod code;
 mod comparison;
+mod custom;
 pub mod design;
 mod elf;
 mod elsewhere;
@@ -57,9 +58,9 @@ use std::time::Duration;
 use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
-pub use arms::Custom;
 pub use around::{Around, Event, Shortage, Store};
 pub use comparison::{Choice, Comparison, START_TIMEOUT};
+pub use custom::Custom;
 pub use experiment::{Executor, Outcome, run};
 pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.

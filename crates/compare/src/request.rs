@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::compare::{Because, InPlace, Loads, Method, Order, Spent};
 use model::{Bytes, PageKind};
 
-use crate::arms::Custom;
+use crate::custom::Custom;
 use crate::flip::Span;
 use crate::live::Server;
 use crate::metric::{Asked, Wanted};

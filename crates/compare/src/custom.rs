@@ -1,0 +1,56 @@
+//! An arm of one's own: one of a file, or a command that is compared with others.
+
+use std::collections::BTreeMap;
+
+use model::PageKind;
+use serde::Deserialize;
+
+/// An arm of one's own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Custom {
+    /// The policy that it starts from.
+    pub(crate) like: Option<String>,
+    /// The page kind that shows whether it took effect.
+    pub(crate) kind: Option<PageKind>,
+    /// How it gets its pages, instead of what `like` chooses by the program.
+    pub(crate) technique: Option<String>,
+    /// Which pages which part of its own mappings gets from the LD_PRELOAD library, such as `base,0-512M=hugetlb-2M`.
+    pub(crate) layout: Option<String>,
+    /// Instead of the program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// Variables to set.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Variables to leave out.
+    pub(crate) unset: Vec<String>,
+    /// A command of the shell before each run.
+    pub(crate) before: Option<String>,
+    /// A command of the shell after each run.
+    pub(crate) after: Option<String>,
+    /// Typed, and in no file?
+    #[serde(skip)]
+    pub(crate) is_typed: bool,
+}
+
+impl Custom {
+    /// A command in place of the program, and commands of the shell before and after each of its runs.
+    pub fn of_command(command: Vec<String>, before: Option<String>, after: Option<String>) -> Self {
+        Self {
+            command,
+            before,
+            after,
+            is_typed: true,
+            ..Self::default()
+        }
+    }
+
+    /// Its program and arguments, and what is run around it: what a log has to have been made with.
+    pub(crate) fn identity(&self) -> String {
+        format!("{:?}", (&self.command, &self.before, &self.after))
+    }
+
+    /// The program and its arguments.
+    pub fn words(&self) -> &[String] {
+        &self.command
+    }
+}
