@@ -42,7 +42,7 @@ def pages(hugewise, times, folder):
     program = memtest(folder)
     verdicts, counted_wrong, left_out, gains = {}, 0, 0, []
     for at in range(times):
-        data = compared(hugewise, ["--arms", "base,thp", "--metric", "cpu", "--runs", "8", "--seed", str(at + 1), "--", program, "256", "8"])
+        data = compared(hugewise, ["--arms", "base,thp", "--metric", "cpu", "--runs", "8", "--seed", str(at + 1), "--", program, "128", "2"])
         if isinstance(data, str):
             verdicts[data] = verdicts.get(data, 0) + 1
             continue
