@@ -3,7 +3,7 @@
 # Usage: cluster.sh create FOLDER INITDB
 #        cluster.sh fill|check FOLDER PSQL KIND [SCALE]
 #        cluster.sh load FOLDER PSQL KIND SCALE CLIENTS TRANSACTIONS
-# KIND is one of select-only, tpcb, reconnect, order-entry. AS is put in front of what must not run as root.
+# KIND is one of select-only, tpcb, reconnect, order-entry. Never runs as root.
 set -eu
 own=$(dirname "$0")
 action=$1 folder=$2 program=$3 kind=${4:-} scale=${5:-1} clients=${6:-1} transactions=${7:-1}
@@ -16,8 +16,7 @@ bench() { "$bin/pgbench" -h "$folder" -U hugewise "$@" postgres; }
 create() {
     test -f "$folder/data/PG_VERSION" && return
     cd "$folder"
-    # shellcheck disable=SC2086
-    ${AS:-} "$program" -D "$folder/data" -U hugewise -A trust -E UTF8 --locale=C --no-sync > initdb.log
+    "$program" -D "$folder/data" -U hugewise -A trust -E UTF8 --locale=C --no-sync > initdb.log
     cat >> "$folder/data/postgresql.conf" << CONF
 listen_addresses = ''
 fsync = off

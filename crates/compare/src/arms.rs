@@ -200,6 +200,7 @@ impl Custom {
             setup: ways.next().unwrap_or_default(),
             others: ways.collect(),
             unset: self.unset.clone(),
+            shut_in: request.task.shut_in.clone(),
             before: self.before.clone(),
             after: self.after.clone(),
             ..Arm::default()

@@ -204,6 +204,7 @@ impl<'a> Comparison<'a> {
         let program = Arm {
             name: pair.names().join(","),
             command: task.command.clone(),
+            shut_in: task.shut_in.clone(),
             ..Arm::default()
         };
         let mut own = Own::start(program, (&task.asked, task.server.clone()), &self.counting, stop)?;

@@ -1,6 +1,7 @@
 //! Numbers that a program prints: which to look for, where, and which direction is better.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use model::compare::Metric;
 use regex_lite::Regex;
@@ -8,6 +9,7 @@ use regex_lite::Regex;
 use super::excerpt::excerpt;
 use super::text;
 use process::KEPT;
+use process::rights::ShutIn;
 
 /// A metric that is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Asked {
     pub pattern: Option<Regex>,
     /// Where the text is, if not on standard output.
     pub from: Option<From>,
+    /// Whose rights are enough to read it, if not all of this process's.
+    pub shut_in: Option<Arc<ShutIn>>,
 }
 
 /// Where a text is.
@@ -58,14 +62,14 @@ impl From {
         !matches!(self, Self::File(_))
     }
 
-    /// Its text now, waited for within a limit and until the user has had enough.
+    /// Its text now, read with no more than these rights, waited for within a limit and until the user has had enough.
     ///
     /// # Errors
     /// Why there is none, with the place.
-    pub fn text(&self, stop: &dyn Fn() -> bool) -> Result<String, String> {
+    pub fn text(&self, shut_in: Option<&ShutIn>, stop: &dyn Fn() -> bool) -> Result<String, String> {
         match self {
-            Self::File(path) => text::of_file(path),
-            Self::Command(line) => text::of_command(line, stop),
+            Self::File(path) => text::of_file(path, shut_in.and_then(|shut_in| shut_in.user)),
+            Self::Command(line) => text::of_command(line, shut_in, stop),
         }
     }
 }
@@ -112,6 +116,7 @@ impl FromStr for Asked {
             },
             pattern: Some(regex),
             from,
+            shut_in: None,
         })
     }
 }
@@ -131,6 +136,7 @@ fn built_in(name: &str) -> Result<Asked, String> {
         },
         pattern: None,
         from: None,
+        shut_in: None,
     })
 }
 
@@ -168,7 +174,7 @@ mod tests {
         assert_eq!(asked.from, Some(From::File("/tmp/x".to_owned())));
         let of_command: Asked = "up=([0-9]+),from=cmd:echo 5 {arm}".parse().expect("a metric");
         let place = of_command.from.expect("a place").of_arm("thp");
-        assert_eq!(place.text(&|| false).as_deref(), Ok("5 thp\n"));
+        assert_eq!(place.text(None, &|| false).as_deref(), Ok("5 thp\n"));
         let pattern = asked.pattern.expect("a pattern");
         assert_eq!(find(&pattern, "a: 1\naa: 2.5\n"), Ok(2.5));
         assert!(

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::compare::{Because, InPlace, Loads, Method, Order, Spent};
 use model::{Bytes, PageKind};
+use process::rights::ShutIn;
 
 use crate::custom::Custom;
 use crate::flip::Span;
@@ -76,6 +78,8 @@ pub struct Task {
     pub asked: Vec<Asked>,
     /// How to use the program if it is a server.
     pub server: Option<Server>,
+    /// What all of that has in place of what this process has.
+    pub shut_in: Option<Arc<ShutIn>>,
 }
 
 impl Task {

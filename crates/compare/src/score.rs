@@ -1,7 +1,9 @@
 //! What a slice of time is worth: what each counter gained for each second of CPU time of the chosen threads.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use process::rights::ShutIn;
 use regex_lite::Regex;
 
 use super::Error;
@@ -16,6 +18,7 @@ pub struct Counter {
     pattern: Regex,
     /// Where it is read; the program's own output if nowhere else.
     pub from: Option<From>,
+    shut_in: Option<Arc<ShutIn>>,
 }
 
 /// Counters and CPU times at one end of a slice.
@@ -44,6 +47,7 @@ impl Counter {
             wanted: asked.wanted.clone(),
             pattern: asked.pattern.clone()?,
             from: asked.from.as_ref().map(|from| from.of_arm(arm)),
+            shut_in: asked.shut_in.clone(),
         })
     }
 
@@ -54,7 +58,7 @@ impl Counter {
     /// stopped it in between.
     pub fn read(&self, arm: &str, output: &dyn Fn() -> String, stop: &dyn Fn() -> bool) -> Result<f64, Error> {
         let text = match &self.from {
-            Some(from) => from.text(stop),
+            Some(from) => from.text(self.shut_in.as_deref(), stop),
             None => Ok(output()),
         };
         let value = text.and_then(|text| metric::find(&self.pattern, &text));

@@ -1,8 +1,10 @@
 //! Texts that metrics are looked for in, beside a program's own output. None of them is waited for without end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use host::Input;
+use process::rights::{ShutIn, User};
 
 use super::excerpt::excerpt;
 use super::live::{Arm, command};
@@ -10,8 +12,12 @@ use super::live::{Arm, command};
 /// A command that does not answer for this long will not.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A file's text. A pipe or a device is no file of results: reading it may have no end.
-pub(crate) fn of_file(path: &str) -> Result<String, String> {
+/// A file's text; where it is in a folder of another user, that user's own. A pipe or a device is no file of results: reading it may have no end.
+pub(crate) fn of_file(path: &str, user: Option<User>) -> Result<String, String> {
+    if let Some(user) = user {
+        let text = Input::Metrics.text_of_user(path.as_ref(), user.uid);
+        return text.map_err(|error| format!("{path}: {error}"));
+    }
     let is_file = std::fs::metadata(path).map(|about| about.is_file());
     if !is_file.map_err(|error| format!("{path}: {error}"))? {
         return Err(format!("{path}: it is not a regular file"));
@@ -22,12 +28,21 @@ pub(crate) fn of_file(path: &str) -> Result<String, String> {
 }
 
 /// What a command of the shell prints, within [`TIMEOUT`]; then its process group is ended.
-pub(crate) fn of_command(line: &str, stop: &dyn Fn() -> bool) -> Result<String, String> {
-    of_command_within(line, TIMEOUT, stop)
+pub(crate) fn of_command(line: &str, shut_in: Option<&ShutIn>, stop: &dyn Fn() -> bool) -> Result<String, String> {
+    of_command_within(line, shut_in, TIMEOUT, stop)
 }
 
-fn of_command_within(line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<String, String> {
-    let done = command(&Arm::default(), line, Some(time), stop);
+fn of_command_within(
+    line: &str,
+    shut_in: Option<&ShutIn>,
+    time: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<String, String> {
+    let arm = Arm {
+        shut_in: shut_in.cloned().map(Arc::new),
+        ..Arm::default()
+    };
+    let done = command(&arm, line, Some(time), stop);
     let done = done.map_err(|error| format!("from=cmd: `{line}`: {error}"))?;
     let Some(done) = done else {
         return Err(format!(
@@ -51,12 +66,12 @@ mod tests {
     #[test]
     fn errors_name_the_place() {
         assert!(
-            of_command("echo why >&2; exit 3", &|| false)
+            of_command("echo why >&2; exit 3", None, &|| false)
                 .expect_err("fails")
                 .contains("exit status: 3, what ends with `why`")
         );
         assert!(
-            of_file("/nonexistent/x")
+            of_file("/nonexistent/x", None)
                 .expect_err("nowhere")
                 .contains("/nonexistent/x")
         );
@@ -67,7 +82,7 @@ mod tests {
         // The sleep is a child of the shell, in its group.
         let mark = format!("3600.{}", std::process::id());
         let line = format!(": hangs; sleep {mark}; :");
-        let error = of_command_within(&line, Duration::from_millis(100), &|| false).expect_err("it hangs");
+        let error = of_command_within(&line, None, Duration::from_millis(100), &|| false).expect_err("it hangs");
         assert!(
             error.contains("from=cmd") && error.contains("still running after 0.1 s"),
             "{error}"
@@ -85,12 +100,16 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(left(), 0);
-        assert!(of_command("sleep 3600", &|| true).is_err(), "the user has had enough");
+        assert!(
+            of_command("sleep 3600", None, &|| true).is_err(),
+            "the user has had enough"
+        );
     }
 
     #[test]
     fn of_an_output_without_end_the_last_part_is_searched() {
-        let long = of_command("echo first 1; head -c 40000000 /dev/zero; echo last 2", &|| false).expect("an output");
+        let long =
+            of_command("echo first 1; head -c 40000000 /dev/zero; echo last 2", None, &|| false).expect("an output");
         let find =
             |name: &str| super::super::metric::find(&format!("{name} ([0-9])").parse().expect("a pattern"), &long);
         assert_eq!(find("last"), Ok(2.0));
@@ -103,11 +122,11 @@ mod tests {
         let pipe = std::env::temp_dir().join(format!("hugewise-pipe-{}", std::process::id()));
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.is_ok_and(|made| made.success()), "mkfifo");
-        let error = of_file(&pipe.display().to_string()).expect_err("a pipe");
+        let error = of_file(&pipe.display().to_string(), None).expect_err("a pipe");
         std::fs::remove_file(&pipe).expect("removed");
         assert!(error.contains("not a regular file"), "{error}");
         assert!(
-            of_file("/dev/zero")
+            of_file("/dev/zero", None)
                 .expect_err("endless")
                 .contains("not a regular file")
         );

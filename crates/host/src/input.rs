@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use model::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, fstatfs, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_setfl, fstat, fstatfs, openat, openat2};
 use rustix::io::Errno;
 
 use crate::parse;
@@ -151,6 +151,33 @@ impl Input {
         self.check(file.metadata()?.len())?;
         let mut bytes = Vec::new();
         file.take(self.most().0 + 1).read_to_end(&mut bytes)?;
+        self.check(bytes.len() as u64)?;
+        parse::utf8(bytes).map_err(InputError::NotText)
+    }
+
+    /// Text in a folder that another user may change: a regular file of that user's, to which no link leads.
+    ///
+    /// # Errors
+    /// See [`InputError`]; also on kernels without openat2 (before Linux 5.6).
+    pub fn text_of_user(self, path: &Path, uid: u32) -> Result<String, InputError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        // A device would be opened, but a user without rights can make none.
+        let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(io::Error::from)?;
+        let stat = fstat(&file).map_err(io::Error::from)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind != FileType::RegularFile || stat.st_uid != uid {
+            return Err(InputError::NotAFile {
+                what: if stat.st_uid == uid {
+                    words(kind)
+                } else {
+                    "another user's"
+                },
+                expected: "a regular file of the user that the program runs as",
+            });
+        }
+        self.check(stat.st_size.cast_unsigned())?;
+        let mut bytes = Vec::new();
+        File::from(file).take(self.most().0 + 1).read_to_end(&mut bytes)?;
         self.check(bytes.len() as u64)?;
         parse::utf8(bytes).map_err(InputError::NotText)
     }

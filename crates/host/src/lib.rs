@@ -19,6 +19,12 @@ mod syscall;
 pub mod threads;
 pub mod tree;
 
+/// A copy of this process, without its threads and files.
+pub mod copy {
+    pub use crate::source::is_reader;
+    pub use crate::syscall::{Blocked, fork, keep_only, only_file};
+}
+
 pub use cpu_list::CpuList;
 pub use distance::Distances;
 pub use input::{Input, InputError};

@@ -1,5 +1,6 @@
 //! Where the machine's files come from: the running system, a directory, or an archive.
 
+mod aside;
 mod directory;
 mod error;
 mod foreign;
@@ -29,11 +30,12 @@ use crate::snapshot::mount_table;
 use crate::tree::{Tree, TreeError};
 use directory::Directory;
 use error::from_io;
-use foreign::Foreign;
+use foreign::{Foreign, Question};
 use open::LARGEST_FILE;
 use patience::Reader;
 use reads::Log;
 
+pub use aside::is_reader;
 pub use open::End;
 pub use pieces::whole_lines;
 pub use reads::Reads;
@@ -344,15 +346,17 @@ fn not_followed(path: &str) -> Unread {
 
 /// [`HUGETLB_FILES`] of the running machine.
 fn hugetlb_files() -> Reading<Vec<u8>> {
-    let found = patience::within(patience::MEMORY, || {
-        let machine = Source::live();
-        machine.text(mount_table::MOUNTS).and_then(|table| {
-            let pids = machine.pids().into_result().unwrap_or_default();
-            hugetlb_files::read(mount_table::mounts(&table), &pids)
-        })
-    });
-    let failed = |why| Reading::Unread(Unread::new(Cause::Failed, HUGETLB_FILES, why));
-    found.unwrap_or_else(failed).map(String::into_bytes)
+    let machine = Source::live();
+    machine.text(mount_table::MOUNTS).and_then(|table| {
+        let pids = machine.pids().into_result().unwrap_or_default();
+        let mounts = mount_table::mounts(&table).into_iter();
+        let mounts = mounts
+            .filter(|mount| mount.kind == "hugetlbfs")
+            .map(|mount| mount.target);
+        let question = Question::HugetlbFiles(mounts.collect(), pids);
+        let (mut head, text) = aside::ask(&question, None, HUGETLB_FILES)?;
+        head.unread.take().map_or(Ok(text), Err)
+    })
 }
 
 /// A file of the running machine: the kernel's, one that a process names, or one of the machine's own configuration.

@@ -1,13 +1,15 @@
-//! System calls that the libraries lack: PAGEMAP_SCAN, an ioctl of /proc/PID/pagemap (Linux 6.7 and later), and setfsuid.
+//! System calls that the libraries lack: PAGEMAP_SCAN, an ioctl of /proc/PID/pagemap (Linux 6.7 and later), setfsuid, and a copy of this process.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::fs::File;
 use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::Gid;
 use rustix::io;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::process::Pid;
 
 /// The user and the groups that decide which files may be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,30 +19,122 @@ pub(crate) struct Rights {
     pub(crate) groups: Vec<u32>,
 }
 
-/// From here on this thread opens files with the rights of another user, if it has more than those now. Only those for files
-/// change (setfsuid, setfsgid, setgroups): the user gains no power over this process, and other threads keep theirs. They do not
-/// come back, so the thread should end.
+/// As long as this lives, a process of one thread opens files with the rights of another user, if it has more than those. Only those for
+/// files change (setfsuid, setfsgid, setgroups): the user gains no power over this process.
+pub(crate) struct Taken(Option<Rights>);
+
+impl Taken {
+    /// # Errors
+    /// In words, if the rights cannot be given up.
+    pub(crate) fn take(rights: &Rights) -> Result<Self, String> {
+        let own = rustix::process::geteuid();
+        if rights.uid == own.as_raw() || !own.is_root() {
+            return Ok(Self(None));
+        }
+        let groups = rustix::process::getgroups().map_err(|error| error.to_string())?;
+        let before = Rights {
+            uid: own.as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            groups: groups.into_iter().map(Gid::as_raw).collect(),
+        };
+        let taken = Self(Some(before));
+        rights.hold()?;
+        Ok(taken)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.0.as_ref().is_some_and(|before| before.hold().is_err()) {
+            // With the rights of neither it answers nothing more.
+            std::process::abort();
+        }
+    }
+}
+
+impl Rights {
+    fn hold(&self) -> Result<(), String> {
+        let groups: Vec<Gid> = self.groups.iter().map(|&gid| Gid::from_raw(gid)).collect();
+        let refused = |what: &str| format!("{what} of user {} could not be taken", self.uid);
+        rustix::thread::set_thread_groups(&groups).map_err(|_| refused("the groups"))?;
+        // SAFETY: both calls take a number and touch no memory; glibc and musl make them for the calling thread alone. An invalid
+        // number changes nothing and returns what holds.
+        let (gid, uid) = unsafe {
+            libc::setfsgid(self.gid);
+            libc::setfsuid(self.uid);
+            (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX))
+        };
+        match (u32::try_from(gid), u32::try_from(uid)) {
+            (Ok(gid), Ok(uid)) if gid == self.gid && uid == self.uid => Ok(()),
+            _ => Err(refused("the rights")),
+        }
+    }
+}
+
+/// Gives the id of a copy of this process that runs `life` with all signals blocked, and ends with it.
 ///
 /// # Errors
-/// In words, if the rights cannot be given up.
-pub(crate) fn take_rights(rights: &Rights) -> Result<(), String> {
-    let own = rustix::process::geteuid();
-    if rights.uid == own.as_raw() || !own.is_root() {
-        return Ok(());
+/// The kernel's.
+pub fn fork(life: impl FnOnce()) -> std::io::Result<Pid> {
+    let blocked = Blocked::all();
+    // SAFETY: the copy has this thread only. What it does in `life` takes no lock but malloc's, which the C library's fork
+    // leaves usable, and the standard library's on the environment, which this program never changes; and it never returns.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error()),
+        0 => {
+            life();
+            // SAFETY: ends the copy at once, without anything that was to be done at this process's end.
+            unsafe { libc::_exit(127) }
+        }
+        pid => {
+            drop(blocked);
+            Pid::from_raw(pid).ok_or_else(std::io::Error::last_os_error)
+        }
     }
-    let groups: Vec<Gid> = rights.groups.iter().map(|&gid| Gid::from_raw(gid)).collect();
-    let refused = |what: &str| format!("{what} of user {} could not be taken", rights.uid);
-    rustix::thread::set_thread_groups(&groups).map_err(|_| refused("the groups"))?;
-    // SAFETY: both calls take a number and touch no memory; glibc and musl make them for the calling thread alone. An invalid
-    // number changes nothing and returns what holds.
-    let (gid, uid) = unsafe {
-        libc::setfsgid(rights.gid);
-        libc::setfsuid(rights.uid);
-        (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX))
-    };
-    match (u32::try_from(gid), u32::try_from(uid)) {
-        (Ok(gid), Ok(uid)) if gid == rights.gid && uid == rights.uid => Ok(()),
-        _ => Err(refused("the rights")),
+}
+
+/// In a forked process: closes all files but one, which becomes number 0.
+pub fn keep_only(file: BorrowedFd<'_>) {
+    // SAFETY: the table of files is this process's own, and nothing that is in it is used or dropped any more but this file.
+    unsafe {
+        libc::dup2(file.as_raw_fd(), 0);
+        if libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0) != 0 {
+            // Before Linux 5.9.
+            for file in 1..libc::sysconf(libc::_SC_OPEN_MAX) {
+                libc::close(file as libc::c_int);
+            }
+        }
+    }
+}
+
+/// The file that a forked process was left with.
+pub fn only_file() -> BorrowedFd<'static> {
+    // SAFETY: it is open until the process ends.
+    unsafe { BorrowedFd::borrow_raw(0) }
+}
+
+/// No signal reaches this thread, or a child that it forks, for as long as this lives.
+pub struct Blocked(libc::sigset_t);
+
+impl Blocked {
+    /// From here on.
+    #[must_use]
+    pub fn all() -> Self {
+        // SAFETY: all-zero is a valid set, and both calls only fill in or read the sets of this frame. They fail only for a
+        // first argument unlike this one.
+        unsafe {
+            let (mut every, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&raw mut every);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const every, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that the kernel reported.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
     }
 }
 

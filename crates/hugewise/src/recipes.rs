@@ -9,21 +9,20 @@ mod search;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use compare::Task;
 use compare::metric::Asked;
+use host::Input;
+use process::rights::{ShutIn, User};
 
 use self::build::{CarriedFile, build};
 use self::own::Own;
 use self::recipe::{Recipe, Selection};
 pub(crate) use self::search::Need;
-use crate::helper::User;
 use crate::scratch::Scratch;
 use crate::trusted::{Use, own_directory};
-
-/// The user without rights that a server runs as where this program is root: `nobody`, the kernel's overflow user.
-const NOBODY: User = User { uid: 65534, gid: 65534 };
 
 /// A recipe's name, its text, and its files by name.
 type Carried = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
@@ -214,12 +213,18 @@ impl Built {
     /// If it can have no directory for what it writes, or its texts name what there is not.
     pub(crate) fn set_up(self) -> anyhow::Result<Workload> {
         let Chosen { selection, recipe, .. } = &self.chosen;
-        let is_root = rustix::process::geteuid().is_root();
-        let user = (recipe.unprivileged && is_root).then_some(NOBODY);
-        let scratch = recipe.writes().then(|| Scratch::take(&selection.name, user));
+        let is_shut_in = recipe.unprivileged && rustix::process::geteuid().is_root();
+        let scratch = (recipe.writes() || is_shut_in).then(|| Scratch::take(&selection.name, is_shut_in));
         let scratch = scratch.transpose()?;
         let place = scratch.as_ref().map_or(Path::new(""), Scratch::path);
-        let task = recipe.task(&self.folder, place, user)?;
+        let task = match scratch.as_ref().and_then(|scratch| Some((scratch, scratch.user()?))) {
+            Some((scratch, user)) => {
+                // What belongs to root can be read by another user there only.
+                let folder = scratch.with_files(&self.folder)?;
+                recipe.task(&folder, place, Some(&Arc::new(shut_in(scratch, user))))?
+            }
+            None => recipe.task(&self.folder, place, None)?,
+        };
         Ok(Workload {
             task,
             notice: recipe.notice.clone(),
@@ -228,9 +233,36 @@ impl Built {
     }
 }
 
+/// All that a program of a recipe has that root must not run.
+fn shut_in(scratch: &Scratch, user: User) -> ShutIn {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let home = scratch.path().as_os_str();
+    let variables = [
+        ("PATH", path),
+        ("HOME", home.into()),
+        ("TMPDIR", home.into()),
+        ("LANG", "C.UTF-8".into()),
+    ];
+    ShutIn {
+        user: Some(user),
+        directory: scratch.path().to_owned(),
+        environment: variables.map(|(name, value)| (name.into(), value)).into(),
+        accounts: Some(scratch.accounts()),
+    }
+}
+
 impl Workload {
     /// The logs of garbage collectors that its runs of an arm have left so far.
-    pub(crate) fn gc_logs(&self, arm: &str) -> Vec<PathBuf> {
+    pub(crate) fn gc_logs(&self, arm: &str) -> Vec<String> {
+        let user = self.scratch.as_ref().and_then(Scratch::user);
+        let text = |path: PathBuf| match user {
+            Some(user) => Input::Metrics.text_of_user(&path, user.uid).ok(),
+            None => Input::Metrics.text(&path).ok(),
+        };
+        self.gc_log_files(arm).into_iter().filter_map(text).collect()
+    }
+
+    fn gc_log_files(&self, arm: &str) -> Vec<PathBuf> {
         let beginning = format!("gc-{arm}-");
         let folder = self.scratch.as_ref().map(Scratch::path);
         let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());

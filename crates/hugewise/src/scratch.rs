@@ -1,19 +1,20 @@
 //! A directory for the files of one workload, gone with the command: at its end, or by the guardian if it is killed.
 //!
-//! A server that root starts runs as another user, who cannot enter root's own directories, so that root's is in /var/cache. It is locked as
-//! long as the command lives: what is not locked was left behind.
+//! A server that root starts runs as a user of its own, who cannot enter root's own directories, so that root's is in /var/cache. Of it one folder
+//! belongs to that user, and nothing is written there by root. It is locked as long as the command lives: what is not locked was left behind.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use host::Source;
+use process::rights::{User, unused};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
-use crate::helper::User;
 use crate::trusted::{Use, changed_only_by, own_directory};
 
 /// So many commands may run the same workload at once.
@@ -23,23 +24,29 @@ const OF_ROOT: &str = "/var/cache/hugewise";
 /// What still writes into it has been killed by then.
 const TRIES: u32 = 40;
 const TRY_PERIOD: Duration = Duration::from_millis(50);
+/// The folder that the workload's user may write to; the others in it are root's.
+const WORK: &str = "work";
+/// Accounts, for programs that insist on one.
+const ACCOUNTS: &str = "passwd";
 
 /// The directory; it goes with this.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     outer: PathBuf,
     inner: PathBuf,
+    /// As whom the workload runs, if not as the user of this program.
+    user: Option<User>,
     /// Held as long as this lives.
     _lock: OwnedFd,
 }
 
 impl Scratch {
-    /// A new and empty one, for this user alone, or for another one that a server runs as. The name is the same each time unless another
-    /// command has it, so that command lines with it stay the same.
+    /// A new and empty one, for this user alone, or for one that nobody else is. The name is the same each time unless another command has
+    /// it, so that command lines with it stay the same.
     ///
     /// # Errors
-    /// If none can be made.
-    pub(crate) fn take(name: &str, user: Option<User>) -> anyhow::Result<Self> {
+    /// If none can be made, or there is no such user.
+    pub(crate) fn take(name: &str, is_shut_in: bool) -> anyhow::Result<Self> {
         let parent = parent().context("what a workload writes has to be somewhere")?;
         sweep();
         for number in 1..=MOST {
@@ -48,8 +55,8 @@ impl Scratch {
                 number => format!("-{number}"),
             };
             let outer = parent.join(format!("{name}{ending}"));
-            match make(&outer, user.is_some()) {
-                Ok(Some(lock)) => return Self::within(outer, lock, user),
+            match make(&outer, is_shut_in) {
+                Ok(Some(lock)) => return Self::within(outer, lock, is_shut_in),
                 Ok(None) => {}
                 Err(error) => {
                     return Err(error).with_context(|| format!("{}: no directory can be made", outer.display()));
@@ -59,18 +66,57 @@ impl Scratch {
         bail!("{}: {MOST} directories for `{name}` are in use", parent.display());
     }
 
-    fn within(outer: PathBuf, lock: OwnedFd, user: Option<User>) -> anyhow::Result<Self> {
-        let inner = outer.join("work");
-        let scratch = Self {
+    fn within(outer: PathBuf, lock: OwnedFd, is_shut_in: bool) -> anyhow::Result<Self> {
+        let mut scratch = Self {
+            inner: outer.join(WORK),
             outer,
-            inner,
+            user: None,
             _lock: lock,
         };
         DirBuilder::new().mode(0o700).create(&scratch.inner)?;
-        if let Some(user) = user {
-            chown(&scratch.inner, Some(user.uid), Some(user.gid))?;
+        if is_shut_in {
+            scratch.give_to_nobody_else()?;
         }
         Ok(scratch)
+    }
+
+    /// To a user that neither this machine nor another workload has.
+    fn give_to_nobody_else(&mut self) -> anyhow::Result<()> {
+        let parent = self.outer.parent().unwrap_or(&self.outer);
+        // Two commands at once would choose the same user.
+        let _lock = locked(parent, FlockOperation::LockExclusive)?;
+        let entries = fs::read_dir(parent)?.flatten();
+        let given = entries.filter_map(|entry| Some(fs::symlink_metadata(entry.path().join(WORK)).ok()?.uid()));
+        let given: Vec<u32> = given.collect();
+        let user = unused(&Source::live(), &|uid| given.contains(&uid)).map_err(anyhow::Error::msg)?;
+        lchown(&self.inner, Some(user.uid), Some(user.gid))?;
+        let User { uid, gid } = user;
+        let mut accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        accounts += &format!("hugewise-{uid}:x:{uid}:{gid}::{}:/bin/false\n", self.inner.display());
+        fs::write(self.accounts(), accounts)?;
+        fs::set_permissions(self.accounts(), Permissions::from_mode(0o644))?;
+        self.user = Some(user);
+        Ok(())
+    }
+
+    /// As whom the workload runs, if not as the user of this program.
+    pub(crate) fn user(&self) -> Option<User> {
+        self.user
+    }
+
+    /// The machine's accounts, and that of the workload's user.
+    pub(crate) fn accounts(&self) -> PathBuf {
+        self.outer.join(ACCOUNTS)
+    }
+
+    /// A copy of root's own files that the workload's user can read.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn with_files(&self, folder: &Path) -> anyhow::Result<PathBuf> {
+        let copy = self.outer.join("files");
+        copy_for_all(folder, &copy).with_context(|| format!("{}: its files cannot be copied", copy.display()))?;
+        Ok(copy)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -100,7 +146,7 @@ fn parent() -> anyhow::Result<PathBuf> {
     let place = place()?;
     DirBuilder::new().recursive(true).mode(0o711).create(&place)?;
     // Whatever the umask is: a server without rights passes through.
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o711))?;
+    fs::set_permissions(&place, Permissions::from_mode(0o711))?;
     changed_only_by(&place, &[own()]).map_err(anyhow::Error::msg)
 }
 
@@ -125,16 +171,44 @@ fn make(path: &Path, is_shared: bool) -> io::Result<Option<OwnedFd>> {
     // A sweep of another command may have been faster.
     let Ok(lock) = lock(path) else { return Ok(None) };
     if is_shared {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o711))?;
+        fs::set_permissions(path, Permissions::from_mode(0o711))?;
     }
     Ok(Some(lock))
 }
 
 fn lock(path: &Path) -> io::Result<OwnedFd> {
+    locked(path, FlockOperation::NonBlockingLockExclusive)
+}
+
+fn locked(path: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = open(path, flags, Mode::empty())?;
-    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    flock(&directory, how)?;
     Ok(directory)
+}
+
+/// A copy of a tree, of which nothing is secret, into a directory that only this user can change.
+fn copy_for_all(from: &Path, to: &Path) -> io::Result<()> {
+    DirBuilder::new().create(to)?;
+    fs::set_permissions(to, Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, copy) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_for_all(&entry.path(), &copy)?;
+        } else if kind.is_symlink() {
+            symlink(fs::read_link(entry.path())?, copy)?;
+        } else {
+            fs::copy(entry.path(), &copy)?;
+            let mode = if entry.metadata()?.mode() & 0o100 == 0 {
+                0o644
+            } else {
+                0o755
+            };
+            fs::set_permissions(&copy, Permissions::from_mode(mode))?;
+        }
+    }
+    Ok(())
 }
 
 /// What cannot be removed now is removed by a later sweep.
@@ -154,8 +228,8 @@ mod tests {
     #[test]
     fn it_is_gone_with_its_command_and_what_a_killed_one_left_is_swept() {
         let name = format!("test{}", std::process::id());
-        let first = Scratch::take(&name, None).expect("a directory");
-        let second = Scratch::take(&name, None).expect("another");
+        let first = Scratch::take(&name, false).expect("a directory");
+        let second = Scratch::take(&name, false).expect("another");
         assert_ne!(first.path(), second.path());
         std::fs::write(first.path().join("file"), "text").expect("written");
         sweep();

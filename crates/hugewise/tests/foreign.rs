@@ -465,3 +465,52 @@ fn a_signal_ends_a_checkup_while_it_reads() {
     }
     assert_eq!(status.code(), Some(130), "interrupted");
 }
+
+/// A file system that never answers, below an overlay: not known by its kind, and a thread that waits for it cannot be killed.
+#[test]
+fn a_file_system_that_never_answers_below_an_overlay_holds_nothing_up() {
+    let Some(stage) = Stage::set() else { return };
+    let silent = stage.temp.path().join("silent");
+    let Some(()) = compiled("silent.c", &silent) else {
+        return;
+    };
+    let folder = stage.data("folder");
+    let mut command = Command::new(&silent);
+    command
+        .arg(&folder)
+        .arg(ORDINARY.to_string())
+        .arg(&stage.program)
+        .arg("80");
+    let mut server = Server(command.stdout(Stdio::piped()).spawn().expect("it starts"));
+    let mut line = String::new();
+    let out = server.0.stdout.take().expect("its output");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    if line != "up\n" {
+        return skipped(&format!("no file system in user space: {}", line.trim()));
+    }
+    for arguments in [&["doctor"][..], &["explain", "postgres"]] {
+        let mut command = hugewise(arguments);
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let began = Instant::now();
+        while child.try_wait().expect("a status").is_none() {
+            if began.elapsed() > FOR_GOOD {
+                // Only this ends what waits for it.
+                drop(server);
+                child.kill().expect("killed");
+                child.wait().expect("it ends");
+                panic!("{arguments:?} waits for good");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let file = stage.temp.path().join("capture.tree");
+    let mut command = hugewise(&["snapshot", file.to_str().expect("a plain path"), "--yes"]);
+    assert!(ended(command.stderr(Stdio::null())).success());
+    let text = fs::read(file).expect("a capture");
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("got no answer"), "what is lost is said");
+}

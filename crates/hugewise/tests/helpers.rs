@@ -87,6 +87,28 @@ fn a_server_is_asked_once_as_its_owner_and_away_from_every_terminal() {
     assert_eq!((uid, group, session, terminal), ("65534", pid, pid, "0"), "{runs}");
 }
 
+/// A key of root's session, and what exempts root's processes from the kernel's limits.
+#[test]
+fn a_server_is_asked_without_root_s_keys_score_and_limits() {
+    let script = "cd \"$(dirname \"$0\")/../log\" && { grep -c hugewise-secret /proc/keys; cat /proc/self/oom_score_adj; ulimit -Hl; } >asked; echo 777";
+    let Some(stage) = Stage::set(script) else { return };
+    let Some(()) = common::compiled("keyring.c", &stage.path("keyring")) else {
+        return;
+    };
+    let mut command = Command::new(stage.path("keyring"));
+    command
+        .arg(env!("CARGO_BIN_EXE_hugewise"))
+        .args(["size", "postgres"])
+        .arg(stage.path("data/postgresql.conf"));
+    command.env("PATH", format!("{}:/usr/bin:/bin", stage.path("bin").display()));
+    let run = told(command.output().expect("starts"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let asked = fs::read_to_string(stage.path("log/asked")).expect("it ran");
+    let lines: Vec<&str> = asked.lines().collect();
+    assert_eq!(lines[..2], ["0", "0"], "{asked}");
+    assert!(lines[2].parse().is_ok_and(|kib: u64| kib <= 8192), "{asked}");
+}
+
 /// Debian's key is readable by root and a group alone, and a helper has no supplementary groups.
 #[test]
 fn a_server_is_asked_without_its_tls_key() {

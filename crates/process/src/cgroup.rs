@@ -122,6 +122,17 @@ impl Cgroup {
         has_others
     }
 
+    /// Kills all that are in it now.
+    pub(crate) fn kill(&self) {
+        self.is_used_up.set(true);
+        self.folder.kill();
+    }
+
+    /// Leaves it as it is: what is in it does not end. Another run of this program removes it.
+    pub(crate) fn leave(self) {
+        std::mem::forget(self);
+    }
+
     /// What all of them used, when all have ended; those that left it for another are not counted from then on. If it is as it was,
     /// it is kept for the next program.
     pub(crate) fn close(mut self) -> Option<Cpu> {
@@ -229,9 +240,13 @@ impl Folder {
     }
 
     fn end(&self, until: Instant) {
+        self.kill();
+        self.is_by("populated 0", until);
+    }
+
+    fn kill(&self) {
         // The kernel lets no process in it fork in between. Fails only if it is gone.
         let _ = fs::write(self.0.join("cgroup.kill"), "1");
-        self.is_by("populated 0", until);
     }
 
     /// With all that are in it, and those below it that the program made.

@@ -15,6 +15,7 @@ pub mod halt;
 mod handles;
 mod outputs;
 mod process;
+pub mod rights;
 mod spawn;
 #[cfg(target_arch = "x86_64")]
 pub mod steps;

@@ -78,6 +78,14 @@ impl Outputs {
         output || errors
     }
 
+    /// How much it wrote to both so far.
+    pub fn written(&self) -> u64 {
+        let both = [&self.output, &self.errors].into_iter();
+        both.filter_map(|file| file.metadata().ok())
+            .map(|about| about.len())
+            .sum()
+    }
+
     fn tail(&self, file: &File) -> String {
         if self.is_own { tail(file) } else { String::new() }
     }

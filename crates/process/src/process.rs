@@ -83,7 +83,7 @@ pub enum WaitError {
 
 impl Process {
     /// Starts it, in a cgroup of its own where that is possible. Processes with sessions of their own may outlive it, if
-    /// `may_leave_servers` says so; then it has none.
+    /// `may_leave_servers` says so and it is not shut in; then it has none.
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
@@ -93,6 +93,7 @@ impl Process {
             Output::Passed => Outputs::passed(),
         };
         let outputs = outputs.map_err(|error| Step::Files.failed(error))?;
+        let may_leave_servers = may_leave_servers && order.shut_in.is_none();
         let cgroup = if may_leave_servers { None } else { Cgroup::new() };
         let is_alone = cgroup.is_none() && !may_leave_servers;
         let orphans = is_alone.then(|| guard::adopt_orphans(&Source::live()));
@@ -265,6 +266,26 @@ impl Process {
             ended,
             seen,
         })
+    }
+
+    /// Kills all of it at once, and waits no longer than this for what the kernel keeps, as one that waits for a file system in user space: what
+    /// is there then is left behind.
+    pub fn kill_within(mut self, time: Duration) {
+        let outside = self.outside(&Source::live());
+        self.cgroup.iter().for_each(Cgroup::kill);
+        handles::kill_group(self.pid);
+        outside.signal(Signal::KILL);
+        if handles::has_ended_within(&self.handle, time).unwrap_or(false) {
+            let _ = self.kill_with(&outside);
+        } else {
+            self.reaped = true;
+            self.cgroup.take().into_iter().for_each(Cgroup::leave);
+        }
+    }
+
+    /// How many bytes it wrote so far, to both.
+    pub fn written(&self) -> u64 {
+        self.outputs.written()
     }
 
     /// What its counters counted since they were last read, or from its start.

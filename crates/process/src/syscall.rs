@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::slice;
 
+use host::copy::Blocked;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
@@ -31,25 +32,6 @@ pub(crate) struct Stack(Box<[MaybeUninit<u128>]>);
 impl Stack {
     pub(crate) fn new() -> Self {
         Self(Box::new_uninit_slice(STACK / size_of::<u128>()))
-    }
-}
-
-/// Gives the id of a copy of this process that runs `life` with all signals blocked, and ends with it.
-pub(crate) fn fork(life: impl FnOnce()) -> io::Result<Pid> {
-    let blocked = Blocked::all();
-    // SAFETY: the copy has this thread only. What it does in `life` takes no lock but malloc's, which the C library's fork
-    // leaves usable, and the standard library's on the environment, which this program never changes; and it never returns.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => {
-            life();
-            // SAFETY: ends the copy at once, without anything that was to be done at this process's end.
-            unsafe { libc::_exit(127) }
-        }
-        pid => {
-            drop(blocked);
-            Pid::from_raw(pid).ok_or_else(io::Error::last_os_error)
-        }
     }
 }
 
@@ -191,29 +173,6 @@ pub(crate) fn take_files(files: [BorrowedFd<'_>; 3]) -> io::Result<()> {
     Ok(())
 }
 
-/// No signal reaches this thread, or a child that it forks, for as long as this lives.
-struct Blocked(libc::sigset_t);
-
-impl Blocked {
-    fn all() -> Self {
-        // SAFETY: all-zero is a valid set, and both calls only fill in or read the sets of this frame. They fail only for a
-        // first argument unlike this one.
-        unsafe {
-            let (mut every, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-            libc::sigfillset(&raw mut every);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const every, &raw mut before);
-            Self(before)
-        }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: the set is the one that the kernel reported.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
-    }
-}
-
 /// In a child: no signal is blocked, and none ignored by the wish of Rust's runtime, as a program expects it.
 pub(crate) fn unblock_signals() {
     // SAFETY: all-zero is a valid set, which these calls fill in and read; the table of handlers is the child's own.
@@ -223,26 +182,6 @@ pub(crate) fn unblock_signals() {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
     }
-}
-
-/// In a forked process: closes all files but one, which becomes number 0.
-pub(crate) fn keep_only(file: BorrowedFd<'_>) {
-    // SAFETY: the table of files is this process's own, and nothing that is in it is used or dropped any more but this file.
-    unsafe {
-        libc::dup2(file.as_raw_fd(), 0);
-        if libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0) != 0 {
-            // Before Linux 5.9.
-            for file in 1..libc::sysconf(libc::_SC_OPEN_MAX) {
-                libc::close(file as libc::c_int);
-            }
-        }
-    }
-}
-
-/// The file that a forked process was left with.
-pub(crate) fn only_file() -> BorrowedFd<'static> {
-    // SAFETY: it is open until the process ends.
-    unsafe { BorrowedFd::borrow_raw(0) }
 }
 
 /// The THP switch of this process, which a child has by exec, as long as this lives.

@@ -1,9 +1,11 @@
 //! An arm as a run needs it.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use model::compare::Start;
 use model::{Backing, Bytes, PageKind};
+use process::rights::ShutIn;
 
 use crate::Error;
 use crate::place::Bound;
@@ -32,6 +34,8 @@ pub struct Arm {
     pub unset: Vec<String>,
     /// Where it runs.
     pub bound: Bound,
+    /// What the program, and the commands that wait for it, load and stop it, have in place of what this process has.
+    pub shut_in: Option<Arc<ShutIn>>,
     /// Commands of the shell before and after each run, outside of what is timed.
     pub before: Option<String>,
     /// See `before`.

@@ -58,6 +58,8 @@ impl Process {
             bound: &arm.bound,
             events: &counting.events,
             places: &counting.cpus,
+            shut_in: arm.shut_in.as_deref(),
+            inherited: armed.as_ref().map_or(&[], |armed| &armed.inherited),
             ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, attention, false);
@@ -87,6 +89,7 @@ impl Process {
         let order = Order {
             env,
             unset: &arm.unset,
+            shut_in: arm.shut_in.as_deref(),
             ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, UNKNOWN, true);

@@ -23,7 +23,12 @@ pub(crate) fn command(
 /// A command of the shell before or after an arm's program.
 pub(crate) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
-    match command(arm, hook, None, stop)? {
+    // It is the user's own, as that of an arm's file.
+    let own = Arm {
+        shut_in: None,
+        ..arm.clone()
+    };
+    match command(&own, hook, None, stop)? {
         Some(done) if !done.ended.status.success() => Err(Error::Failed {
             arm: format!("{}, hook `{when}`", arm.name),
             status: done.ended.status.to_string(),

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use model::Bytes;
@@ -103,6 +103,7 @@ impl Preload {
         ];
         Ok(Armed {
             env,
+            inherited: [page.as_raw_fd(), self.library.as_raw_fd()],
             page,
             _library: Arc::clone(&self.library),
         })
@@ -115,6 +116,8 @@ impl Preload {
 pub struct Armed {
     /// What to set in the program's environment.
     pub env: Vec<(OsString, OsString)>,
+    /// The descriptors that it needs.
+    pub inherited: [RawFd; 2],
     page: OwnedFd,
     _library: Arc<OwnedFd>,
 }

@@ -1,4 +1,4 @@
-//! Files and directories that a process names: looked up in its own root, with the rights of its own user, and within a bound of time.
+//! Files and directories that a process names: looked up in its own root, with the rights of its own user, and by a process that may be left behind.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,12 +7,15 @@ use std::os::fd::OwnedFd;
 use model::{Bytes, Cause, Unread};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use serde::{Deserialize, Serialize};
+
+use super::aside::{self, Answer, Head};
 use super::directory::names_in;
 use super::error::unread;
+use super::hugetlb_files;
 use super::open::{End, plain_directory_below, plain_file_below};
-use super::patience;
 use super::walk::Mounts;
-use crate::syscall::{Rights, take_rights};
+use crate::syscall::{Rights, Taken};
 
 /// Of status and mountinfo; a machine with thousands of containers has mountinfo of a megabyte.
 const LONGEST: u64 = 16 << 20;
@@ -20,10 +23,10 @@ const LONGEST: u64 = 16 << 20;
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A path in the view of a process: `/proc/PID/root/PATH` or `/proc/PID/cwd/PATH`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Foreign {
     pid: String,
-    anchor: &'static str,
+    anchor: String,
     path: String,
 }
 
@@ -35,7 +38,7 @@ impl Foreign {
         }
         let found = ["root", "cwd"].into_iter().find_map(|anchor| {
             let path = rest.strip_prefix(anchor)?.strip_prefix('/')?;
-            Some((anchor, path.to_owned()))
+            Some((anchor.to_owned(), path.to_owned()))
         });
         let pid = pid.to_owned();
         found.map(|(anchor, path)| Self { pid, anchor, path })
@@ -46,50 +49,128 @@ impl Foreign {
     /// The user of a process chooses its arguments, its directories and the file systems behind them. So its file is read only if
     /// that user could read it, by the kernel's own judgement: root must not read out what its author could not.
     pub(super) fn bytes(&self, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
-        self.with(move |root, path, mounts| plain_file_below(root, path, mounts)?.bytes(limit))
+        let (head, bytes) = self.ask(Part::Whole(limit))?;
+        Ok((!head.is_too_long).then_some(bytes))
     }
 
     /// Its end, in the same way.
     pub(super) fn end(&self, limit: Bytes) -> Result<End, Unread> {
-        self.with(move |root, path, mounts| plain_file_below(root, path, mounts)?.end(limit))
+        let (Head { before, .. }, bytes) = self.ask(Part::End(limit))?;
+        Ok(End { bytes, before })
     }
 
     /// The names in a directory, in the same way.
     pub(super) fn list(&self) -> Result<Vec<String>, Unread> {
-        self.with(|root, path, mounts| names_in(&plain_directory_below(root, path, mounts)?))
+        let (_, names) = self.ask(Part::Names)?;
+        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    fn with<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&OwnedFd, &str, &Mounts) -> io::Result<T> + Send + 'static,
-    ) -> Result<T, Unread> {
-        let foreign = self.clone();
-        patience::within(patience::FILE, move || foreign.read(read))
-            .map_err(|why| Unread::new(Cause::Failed, self.place(), why))?
+    fn ask(&self, part: Part) -> Result<Answer, Unread> {
+        let place = self.place();
+        let user = self.user().map_err(|error| unread(&place, &error))?;
+        let (mut head, bytes) = aside::ask(&Question::Of(self.clone(), part), Some(user), &place)?;
+        head.unread.take().map_or(Ok((head, bytes)), Err)
+    }
+
+    /// Whose process it is, as the kernel reports it.
+    fn user(&self) -> io::Result<u32> {
+        let process = openat(CWD, format!("/proc/{}", self.pid), DIRECTORY, Mode::empty())?;
+        Ok(rights(&process)?.uid)
     }
 
     fn place(&self) -> String {
         format!("/proc/{}/{}/{}", self.pid, self.anchor, self.path)
     }
 
-    /// In a thread of its own, which ends with the rights that it took.
-    fn read<T>(&self, read: impl FnOnce(&OwnedFd, &str, &Mounts) -> io::Result<T>) -> Result<T, Unread> {
+    /// In the process that reads, which has its own rights again afterwards.
+    fn answer(&self, part: Part) -> Result<Answer, Unread> {
         let from_io = |error: io::Error| unread(&self.place(), &error);
         let directory = |at: &OwnedFd, name: &str| openat(at, name, DIRECTORY, Mode::empty());
         let process = openat(CWD, "/proc", DIRECTORY, Mode::empty())
             .and_then(|proc| directory(&proc, &self.pid))
             .map_err(|error| from_io(error.into()))?;
         let rights = rights(&process).map_err(from_io)?;
-        let root = directory(&process, self.anchor).map_err(|error| from_io(error.into()))?;
+        let root = directory(&process, &self.anchor).map_err(|error| from_io(error.into()))?;
         let mounts = Mounts::parse(&small_file(&process, "mountinfo").map_err(from_io)?);
-        take_rights(&rights).map_err(|why| Unread::new(Cause::Denied, self.place(), why))?;
-        read(&root, &self.path, &mounts).map_err(|error| match error.kind() {
+        let taken = Taken::take(&rights).map_err(|why| Unread::new(Cause::Denied, self.place(), why))?;
+        let read = part.read(&root, &self.path, &mounts);
+        drop(taken);
+        read.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 let why = format!("user {} of the process may not read it", rights.uid);
                 Unread::new(Cause::Denied, self.place(), why)
             }
             _ => from_io(error),
         })
+    }
+}
+
+/// What a process beside this one is asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// A part of what a process names.
+    Of(Foreign, Part),
+    /// Files on hugetlbfs that these mounts and processes have.
+    HugetlbFiles(Vec<String>, Vec<u32>),
+    /// As a file system that does not answer.
+    #[cfg(test)]
+    Never,
+}
+
+/// What of a file or directory is wanted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Part {
+    Whole(Bytes),
+    End(Bytes),
+    Names,
+}
+
+impl Question {
+    pub(super) fn answer(&self) -> Answer {
+        let answer = match self {
+            Self::Of(foreign, part) => foreign.answer(*part),
+            Self::HugetlbFiles(mounts, pids) => {
+                hugetlb_files::read(mounts, pids).map(|text| (Head::default(), text.into_bytes()))
+            }
+            #[cfg(test)]
+            Self::Never => loop {
+                std::thread::park();
+            },
+        };
+        answer.unwrap_or_else(|unread| {
+            let unread = Some(unread);
+            (
+                Head {
+                    unread,
+                    ..Head::default()
+                },
+                Vec::new(),
+            )
+        })
+    }
+}
+
+impl Part {
+    fn read(self, root: &OwnedFd, path: &str, mounts: &Mounts) -> io::Result<Answer> {
+        let file = || plain_file_below(root, path, mounts);
+        let mut head = Head::default();
+        let bytes = match self {
+            Self::Whole(limit) => {
+                let bytes = file()?.bytes(limit)?;
+                head.is_too_long = bytes.is_none();
+                bytes.unwrap_or_default()
+            }
+            Self::End(limit) => {
+                let End { bytes, before } = file()?.end(limit)?;
+                head.before = before;
+                bytes
+            }
+            Self::Names => names_in(&plain_directory_below(root, path, mounts)?)?
+                .join("\0")
+                .into_bytes(),
+        };
+        Ok((head, bytes))
     }
 }
 
@@ -132,9 +213,15 @@ mod tests {
     #[test]
     fn only_a_path_below_a_process_s_root_or_directory_is_foreign() {
         let parsed = |path: &str| Foreign::parse(path).map(|foreign| (foreign.anchor, foreign.path));
-        assert_eq!(parsed("/proc/7/root/etc/x"), Some(("root", "etc/x".to_owned())));
-        assert_eq!(parsed("/proc/7/root//../x"), Some(("root", "/../x".to_owned())));
-        assert_eq!(parsed("/proc/7/cwd/x"), Some(("cwd", "x".to_owned())));
+        assert_eq!(
+            parsed("/proc/7/root/etc/x"),
+            Some(("root".to_owned(), "etc/x".to_owned()))
+        );
+        assert_eq!(
+            parsed("/proc/7/root//../x"),
+            Some(("root".to_owned(), "/../x".to_owned()))
+        );
+        assert_eq!(parsed("/proc/7/cwd/x"), Some(("cwd".to_owned(), "x".to_owned())));
         for path in [
             "/proc/7/rootx/y",
             "/proc/7/root",

@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, Metadata};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use model::{Bytes, Cause, Unread};
-use rustix::fs::{major, minor, statfs};
+use rustix::fs::{AtFlags, CWD, MemfdFlags, StatxFlags, major, memfd_create, minor, statx};
 
 use super::open::LARGEST_FILE;
 use super::synthetic::HUGETLB_FILES;
-use crate::snapshot::mount_table::Mount;
 
-/// f_type of hugetlbfs (linux/magic.h).
-const HUGETLBFS: i64 = 0x9584_58f6;
+/// Where `memfd_create` takes the page size (linux/memfd.h).
+const MFD_HUGE_SHIFT: u32 = 26;
 /// Directories below a mount that are looked into.
 const DEPTH: u32 = 4;
 /// Entries of those directories: as many files of one 2M page each fill 128 GiB.
@@ -25,11 +25,9 @@ const LONGEST: Bytes = LARGEST_FILE;
 
 /// What this user may see of these mounts and processes, root everything: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` for each; `PID` is 0 for a file that was found in its mount.
 /// Sums over a part would be wrong, so where there is more than a bound it is nothing but the reason.
-pub(super) fn read(mounts: Vec<Mount>, pids: &[u32]) -> Result<String, Unread> {
-    let mounts = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
-    let mounts: Vec<String> = mounts.map(|mount| mount.target).collect();
+pub(super) fn read(mounts: &[String], pids: &[u32]) -> Result<String, Unread> {
     Found::default()
-        .all(&mounts, pids)
+        .all(mounts, pids)
         .map_err(|why| Unread::new(Cause::Failed, HUGETLB_FILES, why))
 }
 
@@ -57,8 +55,9 @@ impl Found {
         for mount in mounts {
             self.directory(Path::new(mount), DEPTH)?;
         }
+        let devices = devices(mounts);
         for &pid in pids {
-            self.open_files(pid, mounts)?;
+            self.open_files(pid, mounts, &devices)?;
         }
         Ok(self.lines)
     }
@@ -80,7 +79,7 @@ impl Found {
     }
 
     /// What a process holds open: memfds, and files of the mounts whose names are gone.
-    fn open_files(&mut self, pid: u32, mounts: &[String]) -> Result<(), String> {
+    fn open_files(&mut self, pid: u32, mounts: &[String], devices: &[(u32, u32)]) -> Result<(), String> {
         for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
             let why = || format!("processes have more than {MOST_DESCRIPTORS} files open");
             self.descriptors = self.descriptors.checked_sub(1).ok_or_else(why)?;
@@ -91,7 +90,7 @@ impl Found {
             let is_gone =
                 target.ends_with(" (deleted)") && mounts.iter().any(|mount| target.starts_with(mount.as_str()));
             if (is_memfd || is_gone)
-                && is_on_hugetlbfs(&path)
+                && is_on(&path, devices)
                 && let Ok(metadata) = fs::metadata(&path)
             {
                 let kind = if is_memfd { "memfd" } else { "file" };
@@ -120,8 +119,29 @@ impl Found {
     }
 }
 
-fn is_on_hugetlbfs(path: &Path) -> bool {
-    statfs(path).is_ok_and(|stat| stat.f_type == HUGETLBFS)
+/// The devices of these mounts and of the kernel's own, one for each page size, which memfds are on.
+fn devices(mounts: &[String]) -> Vec<(u32, u32)> {
+    let mounted = mounts.iter().filter_map(|mount| device(Path::new(mount)));
+    let sizes = fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().flatten();
+    let own = sizes.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let size: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        let size = MemfdFlags::from_bits_retain((size << 10).checked_ilog2()? << MFD_HUGE_SHIFT);
+        // Empty: it takes no page.
+        let file = memfd_create("hugewise", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | size).ok()?;
+        device(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))
+    });
+    own.chain(mounted).collect()
+}
+
+/// The kernel's own answer: a file system in user space, which may have a name like that of a memfd, is not asked.
+fn device(path: &Path) -> Option<(u32, u32)> {
+    let stat = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
+    Some((stat.stx_dev_major, stat.stx_dev_minor))
+}
+
+fn is_on(path: &Path, devices: &[(u32, u32)]) -> bool {
+    device(path).is_some_and(|device| devices.contains(&device))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Reads that another process can hold up for good (a file system in user space, a lock on its memory): each is waited for within
-//! a bound, and all of them together within another.
+//! Reads that another process can hold up by a lock on its memory: each is waited for within a bound, and all of them together within
+//! another. The kernel ends such a wait with this process.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -7,8 +7,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For a file that a process names: local disks answer within milliseconds, a busy network file system within a second.
-pub(super) const FILE: Duration = Duration::from_secs(1);
 /// For accounts of a process's memory: the kernel needs its lock, and walks 60 GiB of base pages in about a second.
 pub(super) const MEMORY: Duration = Duration::from_secs(5);
 
@@ -22,15 +20,6 @@ const STACK: usize = 128 << 10;
 
 static LOST_SO_FAR: AtomicU64 = AtomicU64::new(0);
 static STUCK: AtomicU32 = AtomicU32::new(0);
-
-/// What a thread of its own answers within `limit`; else why not. A thread that does not answer is left behind: the kernel ends
-/// it with the program, whatever it waits for.
-pub(super) fn within<T: Send + 'static>(
-    limit: Duration,
-    ask: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, String> {
-    Reader::new().within(limit, ask, |ask| ask())
-}
 
 /// A thread that reads one file after the other, as long as it answers; a thread for each would cost more than most reads.
 pub(super) struct Reader<Q, A>(RefCell<Option<Line<Q, A>>>);
@@ -113,17 +102,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{Reader, within};
-
-    #[test]
-    fn what_answers_is_answered_and_what_does_not_is_left_behind() {
-        assert_eq!(within(Duration::from_secs(30), || 7), Ok(7));
-        let never = || loop {
-            thread::park();
-        };
-        let error = within::<()>(Duration::from_millis(5), never).expect_err("no answer");
-        assert!(error.starts_with("no answer within "), "{error}");
-    }
+    use super::Reader;
 
     #[test]
     fn a_reader_that_got_stuck_is_replaced() {

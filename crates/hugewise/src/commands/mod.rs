@@ -37,6 +37,7 @@ mod undo;
 mod verify;
 mod vm;
 
+pub(crate) use stop::is_asked as is_stop_asked;
 pub(crate) use stop::watch as watch_signals;
 
 use crate::cli::Cli;

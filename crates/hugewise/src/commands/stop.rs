@@ -11,7 +11,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::helper;
 use crate::ui::INTERRUPTED;
 
 /// Longer than a command that only reads needs between two polls of the flag, unless it blocks.
@@ -40,7 +39,7 @@ impl Stop {
 
     /// Has it been asked for?
     pub(super) fn is_asked(self) -> bool {
-        ASKED.load(Ordering::Relaxed)
+        is_asked()
     }
 
     /// Runs what changes nothing and may block, such as reading the files of other processes. A signal ends the program within
@@ -64,8 +63,13 @@ pub(super) fn survive_file_limit() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Has a signal asked this program to end?
+pub(crate) fn is_asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}
+
 /// Starts the thread that takes the signals, once. Unless [`Stop`] says otherwise a signal then ends the program as it did
-/// before, but for the helpers, which end with it.
+/// before, and the guardian ends the helpers.
 ///
 /// # Errors
 /// If signals cannot be watched.
@@ -83,7 +87,6 @@ pub(crate) fn watch() -> anyhow::Result<()> {
 
 fn take(signal: i32) {
     ASKED.store(true, Ordering::SeqCst);
-    helper::end_all();
     if MANNER.load(Ordering::SeqCst) == AFTER_GRACE {
         thread::sleep(GRACE);
     }

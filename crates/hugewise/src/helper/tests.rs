@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use process::rights::User;
+
 use super::{Ended, Place, run};
 
 fn shell(script: &str, timeout: Duration) -> Result<Ended, String> {
@@ -18,8 +20,8 @@ fn shell(script: &str, timeout: Duration) -> Result<Ended, String> {
 
 fn text(script: &str) -> String {
     let ended = shell(script, Duration::from_secs(60)).expect("it ends");
-    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    String::from_utf8(ended.stdout).expect("text")
+    assert!(ended.status.success(), "{}", ended.stderr);
+    ended.stdout
 }
 
 /// Is a process there that is no zombie?
@@ -105,11 +107,11 @@ fn a_helper_of_another_user_has_none_of_root_s_groups() {
     let place = Place {
         directory: Path::new("/"),
         environment: Vec::new(),
-        user: Some(super::User { uid: 65534, gid: 65534 }),
+        user: Some(User { uid: 65534, gid: 65534 }),
         timeout: Duration::from_secs(60),
     };
     let ended = run(Path::new("/bin/cat"), &["/proc/self/status".into()], &place).expect("it ends");
-    let status = String::from_utf8(ended.stdout).expect("text");
+    let status = ended.stdout;
     let has = |line: &str| status.lines().any(|seen| seen.trim_end() == line);
     assert!(has("Uid:\t65534\t65534\t65534\t65534"), "{status}");
     assert!(has("Gid:\t65534\t65534\t65534\t65534") && has("Groups:"), "{status}");

@@ -38,8 +38,7 @@ pub(super) fn build(folder: &Path, lines: &[String], files: &[CarriedFile], time
         let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &place);
         let made = made.map_err(anyhow::Error::msg)?;
         if !made.status.success() {
-            let complaint = String::from_utf8_lossy(&made.stderr);
-            bail!("`{line}` ended with {}: {}", made.status, complaint.trim());
+            bail!("`{line}` ended with {}: {}", made.status, made.stderr.trim());
         }
     }
     fresh.takes_the_place_of(folder)

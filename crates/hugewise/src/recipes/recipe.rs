@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use anyhow::{bail, ensure};
 use compare::live::Server;
 use compare::metric::Asked;
 use compare::{START_TIMEOUT, Task};
+use process::rights::ShutIn;
 use serde::Deserialize;
 use sim::typed_file::{FileError, TypedFile};
 use toml::Spanned;
 
 use super::search::Need;
 use crate::cli::meaning;
-use crate::helper::User;
 
 /// Words that its texts may name beside parameters and programs. `{arm}` stays: it is of each arm.
 const DIR: &str = "dir";
@@ -41,9 +42,9 @@ pub(super) struct Selection {
 /// A text of a recipe's file, whose line an error names.
 type Text = Spanned<String>;
 
-/// A recipe. In its texts `{dir}` is the folder that holds its files, `{scratch}` an empty one that goes with the command, `{as_user}`
-/// what starts a server without root's rights, `{cpus}` the number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of
-/// a program that is searched for.
+/// A recipe. In its texts `{dir}` is the folder that holds its files, `{scratch}` an empty one that goes with the command, `{cpus}` the
+/// number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of a program that is searched for. `{as_user}` is empty: it was
+/// what took root's rights from one program of a recipe, and now none of them has any.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipe {
@@ -60,7 +61,7 @@ pub(super) struct Recipe {
     /// Parameters with their usual values.
     #[serde(default)]
     parameters: BTreeMap<String, Text>,
-    /// Does it refuse to run as root?
+    /// Does it refuse to run as root? Then root runs all of it as a user of its own.
     #[serde(default)]
     pub(super) unprivileged: bool,
     /// Commands of the shell that make what it runs.
@@ -242,22 +243,27 @@ impl Recipe {
     }
 
     /// What is run and judged.
-    pub(super) fn task(&self, folder: &Path, scratch: &Path, user: Option<User>) -> Result<Task, FileError> {
+    pub(super) fn task(&self, folder: &Path, scratch: &Path, shut_in: Option<&Arc<ShutIn>>) -> Result<Task, FileError> {
         let mut values = self.values();
         values.insert(DIR.to_owned(), folder.to_string_lossy().into_owned());
         values.insert(SCRATCH.to_owned(), scratch.to_string_lossy().into_owned());
-        values.insert(AS_USER.to_owned(), user.map_or_else(String::new, without_rights));
+        values.insert(AS_USER.to_owned(), String::new());
         for need in self.needs.iter().filter(|need| need.is_named()) {
             let path = need.found().unwrap_or_else(|| need.program.clone().into());
             values.insert(need.program.clone(), path.to_string_lossy().into_owned());
         }
         let at = |text: &Text| self.filled(text, &values);
-        let asked = |metric: &Text| at(metric)?.parse::<Asked>().or_else(|why| self.fail(metric, why));
+        let asked = |metric: &Text| {
+            let asked = at(metric)?.parse::<Asked>().or_else(|why| self.fail(metric, why))?;
+            let shut_in = shut_in.cloned();
+            Ok(Asked { shut_in, ..asked })
+        };
         let command = self.command.get_ref().iter().map(|word| at(word).map(OsString::from));
         Ok(Task {
             command: command.collect::<Result<_, _>>()?,
             asked: self.metrics.iter().map(asked).collect::<Result<_, _>>()?,
             server: self.server.as_ref().map(|serve| serve.server(&at)).transpose()?,
+            shut_in: shut_in.cloned(),
         })
     }
 
@@ -306,11 +312,6 @@ impl Serve {
             stop: self.stop.as_ref().map(at).transpose()?,
         })
     }
-}
-
-/// What starts a program as another user; what it allocates for other processes (System V memory) goes with it.
-fn without_rights(User { uid, gid }: User) -> String {
-    format!("unshare --ipc -- setpriv --reuid={uid} --regid={gid} --clear-groups -- ")
 }
 
 fn list(names: &[String]) -> String {

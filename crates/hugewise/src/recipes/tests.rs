@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::build::{CarriedFile, build};
 use super::recipe::{Recipe, Selection};
-use super::{NOBODY, RECIPES, choose};
+use super::{RECIPES, choose};
 
 #[test]
 fn what_was_built_before_is_never_run() {
@@ -65,8 +66,8 @@ fn every_recipe_is_well_formed_and_names_only_what_there_is() {
         let chosen = choose(&name, Path::new("")).unwrap_or_else(|error| panic!("{name}: {error:#}"));
         let recipe = &chosen.recipe;
         assert!(!recipe.about.is_empty() && recipe.build_lines().is_ok(), "{name}");
-        for user in [None, Some(NOBODY)] {
-            let task = recipe.task(Path::new("/cache/x"), Path::new("/var/tmp/y"), user);
+        for shut_in in [None, Some(&Arc::default())] {
+            let task = recipe.task(Path::new("/cache/x"), Path::new("/var/tmp/y"), shut_in);
             let task = task.unwrap_or_else(|error| panic!("{name}: {error:#}"));
             let words: Vec<_> = task.command.iter().map(|word| word.to_string_lossy()).collect();
             let words = words.join(" ").replace("{arm}", "");
@@ -161,9 +162,7 @@ fn every_recipe_lists_the_programs_that_its_scripts_name() {
     for name in all() {
         let chosen = choose(&name, Path::new("")).expect("a recipe");
         let (recipe, folder) = (&chosen.recipe, Path::new("/cache"));
-        let task = recipe
-            .task(folder, Path::new("/scratch"), Some(NOBODY))
-            .expect("a task");
+        let task = recipe.task(folder, Path::new("/scratch"), None).expect("a task");
         let mut lines = recipe.build_lines().expect("lines");
         lines.extend(task.command.iter().map(|word| word.to_string_lossy().into_owned()));
         if let Some(server) = task.server {

@@ -20,6 +20,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::Source;
+use host::copy::{fork, is_reader, keep_only, only_file};
 use host::processes::Stat;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
@@ -154,8 +155,8 @@ impl Guard {
     fn start(cgroups: &cgroup::Left, mark: &[u8]) -> io::Result<Self> {
         let slots = syscall::shared(SLOTS)?;
         let (ended, alive) = io::pipe()?;
-        let pid = syscall::fork(|| {
-            syscall::keep_only(ended.as_fd());
+        let pid = fork(|| {
+            keep_only(ended.as_fd());
             keep_watch(slots, cgroups, mark);
         })?;
         Ok(Self {
@@ -190,7 +191,7 @@ pub(crate) fn adopt_orphans(source: &Source) -> Vec<u32> {
     // Known since Linux 3.4.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let guard = GUARD.get().and_then(|guard| guard.as_ref().ok());
-    let is_known = |pid: &u32| guard.is_some_and(|guard| guard.started(pid.cast_signed()));
+    let is_known = |pid: &u32| is_reader(*pid) || guard.is_some_and(|guard| guard.started(pid.cast_signed()));
     let mut children = tree::children(source, std::process::id());
     children.retain(|pid| !is_known(pid));
     children
@@ -208,9 +209,7 @@ fn keep_watch(slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"hugewise-guard");
     let _ = rustix::process::chdir("/");
-    while rustix::io::retry_on_intr(|| rustix::io::read(syscall::only_file(), &mut [0_u8; 1]))
-        .is_ok_and(|read| read > 0)
-    {}
+    while rustix::io::retry_on_intr(|| rustix::io::read(only_file(), &mut [0_u8; 1])).is_ok_and(|read| read > 0) {}
     let source = Source::live();
     let killed: Vec<Killed> = slots.iter().filter_map(|slot| slot.end(&source)).collect();
     let until = Instant::now() + END_TIMEOUT;

@@ -45,7 +45,7 @@ fn a_copy_of_this_process_reads_what_another_process_could_hold_up() {
         let is_soon = read() && began.elapsed() < Duration::from_secs(2);
         teller.write_all(&[u8::from(is_soon)]).expect("told");
     };
-    let copy = crate::syscall::fork(life).expect("a copy");
+    let copy = host::copy::fork(life).expect("a copy");
     let is_told = poll(
         &mut [PollFd::new(&told, PollFlags::IN)],
         Some(&Timespec { tv_sec: 20, tv_nsec: 0 }),

@@ -40,7 +40,10 @@ impl Image {
         let more: Vec<&(OsString, OsString)> = order.env.iter().chain(mark).collect();
         // Of several of one name the last holds. There are few, and those of this process come before them.
         let is_last = |name: &OsString, after: &[&(OsString, OsString)]| !after.iter().any(|(other, _)| other == name);
-        let own = OWN.get_or_init(|| env::vars_os().collect()).iter();
+        let own = match order.shut_in {
+            Some(shut_in) => shut_in.environment.iter(),
+            None => OWN.get_or_init(|| env::vars_os().collect()).iter(),
+        };
         let own = own.filter(|(name, _)| is_last(name, &more));
         let last = more
             .iter()

@@ -22,6 +22,7 @@ use rustix::thread::CpuSet;
 use crate::cgroup::Cgroup;
 use crate::guard::{Place, mark};
 use crate::outputs::Outputs;
+use crate::rights::{self, Prepared};
 use crate::syscall::{Stack, Switched, bind, execute, take_files, unblock_signals, vfork, wait};
 
 pub(crate) use image::Image;
@@ -81,6 +82,8 @@ pub enum Step {
     Tie,
     /// A group of its own.
     Group,
+    /// What it is shut in with.
+    Rights,
     /// The THP switch.
     Switch,
     /// The CPUs.
@@ -100,6 +103,7 @@ impl Step {
             Self::Process => "a process",
             Self::Tie => "ending with its parent",
             Self::Group => "a process group of its own",
+            Self::Rights => "the user, the limits and the session that it is to have",
             Self::Switch => "its THP switch (prctl PR_SET_THP_DISABLE)",
             Self::Cpus => "its CPUs",
             Self::Nodes => "its nodes",
@@ -142,6 +146,8 @@ impl Order<'_> {
     ) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
         let image = Image::of(self, is_marked.then(mark)).map_err(|error| Step::Program.failed(error))?;
+        let shut_in = self.shut_in.map(|shut_in| shut_in.prepared(self.inherited));
+        let shut_in = shut_in.transpose().map_err(|error| Step::Rights.failed(error))?;
         let input = nothing().map_err(|error| Step::Files.failed(error))?;
         let files = [input.as_fd(), outputs.output.as_fd(), outputs.errors.as_fd()];
         if !self.events.is_empty() {
@@ -155,7 +161,7 @@ impl Order<'_> {
             let mut stack = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
             let _switched = Switched::to(self.thp).map_err(|error| Step::Switch.failed(error))?;
             let mut life = || {
-                let ready = self.set_up(&place, parent, files, &mut left);
+                let ready = self.set_up(&place, parent, files, shut_in.as_ref(), &mut left);
                 left.failure = Some(ready.map_or_else(|failure| failure, |()| left.execute(&image)));
             };
             vfork(&mut stack, &mut life, &mut cgroup)
@@ -177,9 +183,20 @@ impl Order<'_> {
     }
 
     /// In the child.
-    fn set_up(&self, place: &Place, parent: Pid, files: [BorrowedFd<'_>; 3], left: &mut Left) -> Result<(), Failure> {
+    fn set_up(
+        &self,
+        place: &Place,
+        parent: Pid,
+        files: [BorrowedFd<'_>; 3],
+        shut_in: Option<&Prepared<'_>>,
+        left: &mut Left,
+    ) -> Result<(), Failure> {
         tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
-        rustix::process::setpgid(None, None).map_err(|error| Step::Group.failed(error))?;
+        let group = match shut_in {
+            Some(_) => rights::lead_session(),
+            None => rustix::process::setpgid(None, None).map_err(io::Error::from),
+        };
+        group.map_err(|error| Step::Group.failed(error))?;
         place.lead();
         if !self.bound.cpus.is_empty() {
             let cpus = self.bound.cpus.iter().fold(CpuSet::new(), with_cpu);
@@ -197,7 +214,13 @@ impl Order<'_> {
             residency: (!self.places.is_empty()).then(|| Residency::from_exec(self.places)),
             followed: self.traced.map(Traced::follow_own),
         };
-        take_files(files).map_err(|error| Step::Files.failed(error))
+        take_files(files).map_err(|error| Step::Files.failed(error))?;
+        if let Some(shut_in) = shut_in {
+            shut_in.enter().map_err(|error| Step::Rights.failed(error))?;
+            // A new user clears it.
+            tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
+        }
+        Ok(())
     }
 }
 

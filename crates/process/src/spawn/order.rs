@@ -1,9 +1,12 @@
 //! What program to start, where it runs, and what is counted of it.
 
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 
 use chase::counters::bpf::Traced;
 use chase::counters::program::Countable;
+
+use crate::rights::ShutIn;
 
 /// Where a program runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +53,10 @@ pub struct Order<'a> {
     pub places: &'a [u32],
     /// Where its output goes.
     pub output: Output,
+    /// What it has in place of what this process has: the user, the session, the environment and all else.
+    pub shut_in: Option<&'a ShutIn>,
+    /// Descriptors that it inherits all the same.
+    pub inherited: &'a [RawFd],
 }
 
 /// Where the output of a program goes.
@@ -83,6 +90,8 @@ impl<'a> Order<'a> {
             traced: None,
             places: &[],
             output: Output::Kept,
+            shut_in: None,
+            inherited: &[],
         }
     }
 }

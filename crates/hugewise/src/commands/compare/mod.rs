@@ -233,6 +233,7 @@ fn typed_task(typed: &typed::Compare) -> anyhow::Result<Task> {
     Ok(Task {
         command: command.unwrap_or_else(|| typed.command.clone()),
         asked: Vec::new(),
+        shut_in: None,
         server: typed.load.as_ref().map(|load| Server {
             ready: typed.ready.clone().filter(|_| starts.is_none()),
             is_daemon: starts.is_some(),

@@ -15,7 +15,9 @@ use programs::size::postgres::Origin;
 use programs::{auto_conf, running_server};
 use rustix::fs::OFlags;
 
-use crate::helper::{self, Ended, Place, User};
+use process::rights::User;
+
+use crate::helper::{self, Ended, Place};
 use crate::trusted::changed_only_by;
 
 const SETTING: &str = "shared_memory_size_in_huge_pages";
@@ -123,17 +125,19 @@ impl Server {
             timeout: TIMEOUT,
         };
         let ended = helper::run(&self.program, &arguments, &place)?;
-        let said = String::from_utf8_lossy(&ended.stdout);
-        let pages = said.trim().parse().ok().filter(|_| ended.status.success());
+        let pages = ended.stdout.trim().parse().ok().filter(|_| ended.status.success());
         pages.ok_or_else(|| format!("{}: {}", self.program.display(), complaint(&ended)))
     }
 }
 
 /// The line that says why it ended, or else the first.
 fn complaint(ended: &Ended) -> String {
-    let said = String::from_utf8_lossy(&ended.stderr);
     let is_why = |line: &&str| ["FATAL:", "PANIC:", "ERROR:"].iter().any(|word| line.contains(word));
-    let line = said.lines().find(is_why).or_else(|| said.lines().next());
+    let line = ended
+        .stderr
+        .lines()
+        .find(is_why)
+        .or_else(|| ended.stderr.lines().next());
     line.map_or_else(|| ended.status.to_string(), |line| line.trim().to_owned())
 }
 

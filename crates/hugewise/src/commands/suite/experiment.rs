@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use compare::{Comparison, Error, Request, RunLog, Task};
-use host::{Input, Snapshot};
+use host::Snapshot;
 use model::compare::{Compare, Ended, Order};
 use model::gc::GcLog;
 use model::suite::{Experiment, Outcome, Page, Suite};
@@ -188,8 +188,7 @@ fn task(planned: &Planned, workload: &Workload) -> Task {
 
 /// The logs of an arm's collector, if it has any.
 fn logs(workload: &Workload, arm: &str) -> Option<(String, Vec<GcLog>)> {
-    let read = |path: std::path::PathBuf| Input::Metrics.text(&path).ok().map(|text| gc_log::parse(&text));
-    let logs: Vec<GcLog> = workload.gc_logs(arm).into_iter().filter_map(read).collect();
+    let logs: Vec<GcLog> = workload.gc_logs(arm).iter().map(|text| gc_log::parse(text)).collect();
     (!logs.is_empty()).then(|| (arm.to_owned(), logs))
 }
 

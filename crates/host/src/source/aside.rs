@@ -1,0 +1,279 @@
+//! Reads of what other processes name, made by a process beside this one. One that waits for good, as for a file system in user space below an
+//! overlay, is left behind there: it holds up neither this process nor its end, which a thread would.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use model::{Cause, Unread};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde::{Deserialize, Serialize};
+
+use super::foreign::Question;
+use crate::syscall;
+
+/// For a file that a process names: local disks answer within milliseconds, a busy one within a tenth of a second.
+const FILE: Duration = Duration::from_millis(450);
+/// For the files that all processes have open.
+pub(super) const ALL_FILES: Duration = Duration::from_secs(5);
+/// Time that may be lost to reads without an answer; afterwards each is waited for no longer than [`SHORT`].
+const LOST: Duration = Duration::from_millis(800);
+const SHORT: Duration = Duration::from_millis(2);
+/// Processes that may wait for an answer for good; with so many nothing more is tried.
+const MOST_LEFT: u32 = 16;
+/// Names and reasons, without the content.
+const LONGEST_HEAD: u32 = 1 << 20;
+
+/// What was asked is not known to be anything but this.
+pub(super) const NO_ANSWER: &str = "no answer";
+
+/// The process that answers, if there is one, and those that never did.
+static READERS: Mutex<Readers> = Mutex::new(Readers::new());
+/// Those that this process started for it: they are no programs of its user's.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// Is it the process that reads for this one?
+pub fn is_reader(pid: u32) -> bool {
+    pid != 0 && STARTED.load(Ordering::Relaxed) == pid
+}
+
+/// An answer: the content apart, as it may be long and is no text.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// Why there is none.
+    pub(super) unread: Option<Unread>,
+    /// It is longer than was allowed.
+    pub(super) is_too_long: bool,
+    /// The bytes in front of it.
+    pub(super) before: u64,
+}
+
+pub(super) type Answer = (Head, Vec<u8>);
+
+struct Readers {
+    reader: Option<Reader>,
+    /// Users whose files got no answer before.
+    silent: Vec<u32>,
+    lost: Duration,
+    left: Vec<Pid>,
+}
+
+struct Reader {
+    pid: Pid,
+    line: UnixStream,
+    /// The process that started it: a copy of that has no use of it.
+    of: u32,
+}
+
+/// Asks about a file of a process of this user, or about all processes.
+///
+/// # Errors
+/// That there was no answer in time, or that none is waited for any more.
+pub(super) fn ask(question: &Question, user: Option<u32>, place: &str) -> Result<Answer, Unread> {
+    let mut readers = READERS.lock().unwrap_or_else(PoisonError::into_inner);
+    readers
+        .ask(question, user)
+        .map_err(|(cause, why)| Unread::new(cause, place, why))
+}
+
+impl Readers {
+    const fn new() -> Self {
+        Self {
+            reader: None,
+            silent: Vec::new(),
+            lost: Duration::ZERO,
+            left: Vec::new(),
+        }
+    }
+
+    fn ask(&mut self, question: &Question, user: Option<u32>) -> Result<Answer, (Cause, String)> {
+        if user.is_some_and(|user| self.silent.contains(&user)) {
+            let why = "left out: an earlier file of a process of the same user got no answer";
+            return Err((Cause::Timeout, why.to_owned()));
+        }
+        if self.left.len() as u32 >= MOST_LEFT {
+            return Err((
+                Cause::Timeout,
+                format!("left out: {MOST_LEFT} files before it got no answer"),
+            ));
+        }
+        let limit = match user {
+            Some(_) => FILE.min(LOST.saturating_sub(self.lost)).max(SHORT),
+            None => ALL_FILES,
+        };
+        let failed = |error: io::Error| {
+            (
+                Cause::Failed,
+                format!("no process could be started that reads it: {error}"),
+            )
+        };
+        let reader = self.reader.take().filter(|reader| reader.of == std::process::id());
+        let mut reader = reader.map_or_else(Reader::start, Ok).map_err(failed)?;
+        let began = Instant::now();
+        match reader.ask(question, began + limit) {
+            Ok(answer) => {
+                self.reader = Some(reader);
+                Ok(answer)
+            }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                self.lost += began.elapsed();
+                self.silent.extend(user);
+                self.leave(reader.pid);
+                Err((Cause::Timeout, format!("{NO_ANSWER} within {limit:?}")))
+            }
+            Err(error) => {
+                self.leave(reader.pid);
+                Err((Cause::Failed, format!("the process that reads it ended: {error}")))
+            }
+        }
+    }
+
+    /// It ends as soon as the kernel lets it.
+    fn leave(&mut self, pid: Pid) {
+        let _ = kill_process(pid, Signal::KILL);
+        self.left.push(pid);
+        let is_there = |pid: &Pid| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None));
+        self.left.retain(is_there);
+    }
+}
+
+impl Reader {
+    fn start() -> io::Result<Self> {
+        let (line, other) = UnixStream::pair()?;
+        let pid = syscall::fork(|| serve(&other))?;
+        STARTED.store(pid.as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
+        line.set_nonblocking(true)?;
+        let of = std::process::id();
+        Ok(Self { pid, line, of })
+    }
+
+    fn ask(&mut self, question: &Question, until: Instant) -> io::Result<Answer> {
+        let text = serde_json::to_vec(question)?;
+        let mut message = (text.len() as u32).to_ne_bytes().to_vec();
+        message.extend(text);
+        let mut rest = &message[..];
+        while !rest.is_empty() {
+            match self.line.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::OUT, until)?,
+                Err(error) => return Err(error),
+            }
+        }
+        let mut sizes = [0; 12];
+        self.fill(&mut sizes, until)?;
+        let (head, content) = sizes.split_at(4);
+        let head = u32::from_ne_bytes(head.try_into().unwrap_or_default());
+        let content = u64::from_ne_bytes(content.try_into().unwrap_or_default());
+        let mut bytes = vec![0; head.min(LONGEST_HEAD) as usize];
+        self.fill(&mut bytes, until)?;
+        let head = serde_json::from_slice(&bytes)?;
+        let mut bytes = vec![0; content as usize];
+        self.fill(&mut bytes, until)?;
+        Ok((head, bytes))
+    }
+
+    fn fill(&mut self, mut bytes: &mut [u8], until: Instant) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.line.read(bytes) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => bytes = &mut bytes[read..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::IN, until)?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, what: PollFlags, until: Instant) -> io::Result<()> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let timeout = Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        match poll(&mut [PollFd::new(&self.line, what)], Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The other process's life: it has this line and no other file, answers one question after the other, and ends with this process.
+fn serve(line: &UnixStream) {
+    syscall::keep_only(line.as_fd());
+    let _ = rustix::process::setsid();
+    let _ = rustix::thread::set_name(c"hugewise-reader");
+    let Ok(line) = rustix::io::dup(syscall::only_file()) else {
+        return;
+    };
+    let mut line = File::from(OwnedFd::from(line));
+    while let Some(question) = next(&mut line) {
+        let (head, content) = question.answer();
+        let Ok(text) = serde_json::to_vec(&head) else { return };
+        let mut message = (text.len() as u32).to_ne_bytes().to_vec();
+        message.extend((content.len() as u64).to_ne_bytes());
+        message.extend(text);
+        if line
+            .write_all(&message)
+            .and_then(|()| line.write_all(&content))
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn next(line: &mut File) -> Option<Question> {
+    let mut size = [0; 4];
+    line.read_exact(&mut size).ok()?;
+    let mut text = vec![0; u32::from_ne_bytes(size) as usize];
+    line.read_exact(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{FILE, LOST, Readers, SHORT};
+    use crate::source::foreign::Question;
+
+    #[test]
+    fn what_never_answers_costs_little_however_much_of_it_there_is() {
+        let mut readers = Readers::new();
+        let mut left_out = 0;
+        for nth in 0..80 {
+            // Of one user, and then of one each.
+            let user = if nth < 40 { 1000 } else { 1000 + nth };
+            let (_, why) = readers.ask(&Question::Never, Some(user)).expect_err("no answer");
+            assert!(why.starts_with("no answer") || why.starts_with("left out"), "{why}");
+            left_out += usize::from(why.starts_with("left out"));
+            assert!(nth != 0 || readers.lost >= FILE);
+        }
+        assert!(left_out >= 39, "one user is waited for once: {left_out}");
+        // What is waited for apart from that is in the limits, and not in how busy the machine is.
+        assert_eq!(SHORT.max(FILE.min(LOST.saturating_sub(readers.lost))), SHORT);
+    }
+
+    #[test]
+    fn a_reader_that_does_not_answer_is_replaced_for_other_users() {
+        let mut readers = Readers::new();
+        assert!(readers.ask(&Question::Never, Some(1000)).is_err());
+        let began = Instant::now();
+        // A busy machine may take longer than is waited for.
+        while readers
+            .ask(&Question::HugetlbFiles(Vec::new(), Vec::new()), None)
+            .is_err()
+        {
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+    }
+}
