@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use model::{Cause, Unread};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::foreign::Question;
 use crate::syscall;
 
 /// For a file that a process names: local disks answer within milliseconds, a busy one within a tenth of a second.
@@ -55,6 +55,12 @@ pub(super) struct Head {
 
 pub(super) type Answer = (Head, Vec<u8>);
 
+/// What the process beside this one is asked: of one kind, as there is one such process.
+pub(super) trait Question: Serialize + DeserializeOwned {
+    /// In that process.
+    fn answer(&self) -> Answer;
+}
+
 struct Readers {
     reader: Option<Reader>,
     /// Users whose files got no answer before.
@@ -74,7 +80,7 @@ struct Reader {
 ///
 /// # Errors
 /// That there was no answer in time, or that none is waited for any more.
-pub(super) fn ask(question: &Question, user: Option<u32>, place: &str) -> Result<Answer, Unread> {
+pub(super) fn ask<Q: Question>(question: &Q, user: Option<u32>, place: &str) -> Result<Answer, Unread> {
     let mut readers = READERS.lock().unwrap_or_else(PoisonError::into_inner);
     readers
         .ask(question, user)
@@ -91,7 +97,7 @@ impl Readers {
         }
     }
 
-    fn ask(&mut self, question: &Question, user: Option<u32>) -> Result<Answer, (Cause, String)> {
+    fn ask<Q: Question>(&mut self, question: &Q, user: Option<u32>) -> Result<Answer, (Cause, String)> {
         if user.is_some_and(|user| self.silent.contains(&user)) {
             let why = "left out: an earlier file of a process of the same user got no answer";
             return Err((Cause::Timeout, why.to_owned()));
@@ -113,7 +119,7 @@ impl Readers {
             )
         };
         let reader = self.reader.take().filter(|reader| reader.of == std::process::id());
-        let mut reader = reader.map_or_else(Reader::start, Ok).map_err(failed)?;
+        let mut reader = reader.map_or_else(Reader::start::<Q>, Ok).map_err(failed)?;
         let began = Instant::now();
         match reader.ask(question, began + limit) {
             Ok(answer) => {
@@ -143,16 +149,16 @@ impl Readers {
 }
 
 impl Reader {
-    fn start() -> io::Result<Self> {
+    fn start<Q: Question>() -> io::Result<Self> {
         let (line, other) = UnixStream::pair()?;
-        let pid = syscall::fork(|| serve(&other))?;
+        let pid = syscall::fork(|| serve::<Q>(&other))?;
         STARTED.store(pid.as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
         line.set_nonblocking(true)?;
         let of = std::process::id();
         Ok(Self { pid, line, of })
     }
 
-    fn ask(&mut self, question: &Question, until: Instant) -> io::Result<Answer> {
+    fn ask(&mut self, question: &impl Question, until: Instant) -> io::Result<Answer> {
         let text = serde_json::to_vec(question)?;
         let mut message = (text.len() as u32).to_ne_bytes().to_vec();
         message.extend(text);
@@ -207,7 +213,7 @@ impl Reader {
 }
 
 /// The other process's life: it has this line and no other file, answers one question after the other, and ends with this process.
-fn serve(line: &UnixStream) {
+fn serve<Q: Question>(line: &UnixStream) {
     syscall::keep_only(line.as_fd());
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"hugewise-reader");
@@ -215,7 +221,7 @@ fn serve(line: &UnixStream) {
         return;
     };
     let mut line = File::from(OwnedFd::from(line));
-    while let Some(question) = next(&mut line) {
+    while let Some(question) = next::<Q>(&mut line) {
         let (head, content) = question.answer();
         let Ok(text) = serde_json::to_vec(&head) else { return };
         let mut message = (text.len() as u32).to_ne_bytes().to_vec();
@@ -231,7 +237,7 @@ fn serve(line: &UnixStream) {
     }
 }
 
-fn next(line: &mut File) -> Option<Question> {
+fn next<Q: Question>(line: &mut File) -> Option<Q> {
     let mut size = [0; 4];
     line.read_exact(&mut size).ok()?;
     let mut text = vec![0; u32::from_ne_bytes(size) as usize];
@@ -243,8 +249,26 @@ fn next(line: &mut File) -> Option<Question> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{FILE, LOST, Readers, SHORT};
-    use crate::source::foreign::Question;
+    use serde::{Deserialize, Serialize};
+
+    use super::{Answer, FILE, Head, LOST, Question, Readers, SHORT};
+
+    #[derive(Serialize, Deserialize)]
+    enum Made {
+        Answered,
+        Never,
+    }
+
+    impl Question for Made {
+        fn answer(&self) -> Answer {
+            match self {
+                Self::Answered => (Head::default(), b"answer".into()),
+                Self::Never => loop {
+                    std::thread::park();
+                },
+            }
+        }
+    }
 
     #[test]
     fn what_never_answers_costs_little_however_much_of_it_there_is() {
@@ -253,7 +277,7 @@ mod tests {
         for nth in 0..80 {
             // Of one user, and then of one each.
             let user = if nth < 40 { 1000 } else { 1000 + nth };
-            let (_, why) = readers.ask(&Question::Never, Some(user)).expect_err("no answer");
+            let (_, why) = readers.ask(&Made::Never, Some(user)).expect_err("no answer");
             assert!(why.starts_with("no answer") || why.starts_with("left out"), "{why}");
             left_out += usize::from(why.starts_with("left out"));
             assert!(nth != 0 || readers.lost >= FILE);
@@ -266,13 +290,10 @@ mod tests {
     #[test]
     fn a_reader_that_does_not_answer_is_replaced_for_other_users() {
         let mut readers = Readers::new();
-        assert!(readers.ask(&Question::Never, Some(1000)).is_err());
+        assert!(readers.ask(&Made::Never, Some(1000)).is_err());
         let began = Instant::now();
         // A busy machine may take longer than is waited for.
-        while readers
-            .ask(&Question::HugetlbFiles(Vec::new(), Vec::new()), None)
-            .is_err()
-        {
+        while readers.ask(&Made::Answered, None).is_err() {
             assert!(began.elapsed() < Duration::from_secs(60));
         }
     }

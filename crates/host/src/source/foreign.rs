@@ -113,9 +113,6 @@ pub(super) enum Question {
     Of(Foreign, Part),
     /// Files on hugetlbfs that these mounts and processes have.
     HugetlbFiles(Vec<String>, Vec<u32>),
-    /// As a file system that does not answer.
-    #[cfg(test)]
-    Never,
 }
 
 /// What of a file or directory is wanted.
@@ -126,17 +123,13 @@ pub(super) enum Part {
     Names,
 }
 
-impl Question {
-    pub(super) fn answer(&self) -> Answer {
+impl aside::Question for Question {
+    fn answer(&self) -> Answer {
         let answer = match self {
             Self::Of(foreign, part) => foreign.answer(*part),
             Self::HugetlbFiles(mounts, pids) => {
                 hugetlb_files::read(mounts, pids).map(|text| (Head::default(), text.into_bytes()))
             }
-            #[cfg(test)]
-            Self::Never => loop {
-                std::thread::park();
-            },
         };
         answer.unwrap_or_else(|unread| {
             let unread = Some(unread);
