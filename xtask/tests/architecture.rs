@@ -251,13 +251,44 @@ fn programs_are_started_in_these_places_only() {
         "libc::popen",
     ];
     let known = [
-        // Helpers, shut in.
-        "hugewise/src/helper.rs",
-        // The user's own program and commands, and the guardian.
+        // The guardian, and the process that reads what others name.
+        "host/src/syscall.rs",
+        // The user's own program and commands, and all that is shut in.
         "process/src/syscall.rs",
         "measure/src/kernelops/crew.rs",
     ];
     assert_eq!(holders(&words), expected(known), "{TABLE}");
+}
+
+#[test]
+fn another_user_s_rights_are_given_in_these_places_only() {
+    let words = [
+        "setresuid",
+        "set_thread_res_uid",
+        "set_thread_uid",
+        "setfsuid(",
+        "setreuid",
+        "setuid(",
+        "CommandExt",
+    ];
+    let known = [
+        // Files that processes name, read with their users' rights.
+        "host/src/syscall.rs",
+        // Programs.
+        "process/src/rights/mod.rs",
+    ];
+    assert_eq!(holders(&words), expected(known), "{TABLE}");
+    for recipe in ["oltp", "ejb"] {
+        let folder = root().join("workloads").join(recipe);
+        for entry in std::fs::read_dir(folder).expect("a recipe").flatten() {
+            let text = std::fs::read(entry.path()).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            assert!(
+                !["setpriv", "as_user", "chmod"].iter().any(|word| text.contains(word)),
+                "{recipe}"
+            );
+        }
+    }
 }
 
 #[test]
