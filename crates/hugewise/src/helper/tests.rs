@@ -56,8 +56,9 @@ fn a_helper_inherits_nothing_but_what_it_is_given() {
     let lists_itself = |fd: &u32| *fd > 2;
     assert!(few.iter().filter(|fd| lists_itself(fd)).count() <= 1, "{open}");
     assert_eq!(text("readlink /proc/$$/fd/0"), "/dev/null\n");
+    // The guardian's mark is no secret.
     assert_eq!(
-        text("env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= -e ^OLDPWD= | sort"),
+        text("env | grep -v -e ^HUGEWISE_GUARD_ -e ^PWD= -e ^SHLVL= -e ^_= -e ^OLDPWD= | sort"),
         "A=b\nPATH=/usr/bin:/bin\n"
     );
     assert_eq!(text("grep NoNewPrivs /proc/$$/status; umask"), "NoNewPrivs:\t1\n0077\n");
