@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Given;
 use programs::config::given::{FileKind, Java, Server};
+use programs::config::{Boot, Given};
 use programs::postgres::HugePages;
 use programs::size::database::{Innodb, innodb};
 
@@ -144,7 +144,8 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let room = Room::of(evidence)?;
     let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(|(page, (pages, _))| (*page, *pages)).collect();
     let mut short = Vec::new();
-    for demand in demands(&evidence.files) {
+    let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
+    for demand in demands(&evidence.files, sizes.as_deref().unwrap_or(&Boot::COMMON)) {
         let bytes = match &demand.bytes {
             Ok(bytes) => *bytes,
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
@@ -170,11 +171,16 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     Ok(short)
 }
 
-fn demands(given: &Given) -> Vec<Demand> {
+/// `sizes` are those that pages have there.
+fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
     let postgres = given.postgres.iter().filter_map(postgres);
     let has_large_pages = |server: &&Server| server.mysql_is_on("large_pages");
     let mysql = given.mysql.iter().filter(has_large_pages).map(mysql);
-    let java = given.java.iter().filter(|java| java.jvm.wants_hugetlb()).map(java);
+    let java = given
+        .java
+        .iter()
+        .filter(|java| java.jvm.wants_hugetlb())
+        .map(|one| java(one, sizes));
     let guests = given.guests.iter().flat_map(|guest| {
         guest.hugetlb().map(|(size, page)| Demand {
             asker: FileKind::Libvirt,
@@ -231,15 +237,17 @@ fn postgres(server: &Server) -> Option<Demand> {
     })
 }
 
-fn java(java: &Java) -> Demand {
-    let page = java.jvm.page_size.unwrap_or(Bytes::mib(2));
+/// HotSpot takes the default size in place of one that does not exist.
+fn java(java: &Java, sizes: &[Bytes]) -> Demand {
+    let own = java.jvm.page_size.filter(|size| sizes.contains(size));
+    let page = own.unwrap_or(Bytes::mib(2));
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let xmx = java.argument("-Xmx").unwrap_or("no -Xmx");
     Demand {
         asker: FileKind::Java,
         who: format!("the JVM of {}", java.path),
         seen: (java.path.clone(), "heap".to_owned(), xmx.to_owned()),
-        page: java.jvm.page_size,
+        page: own,
         strict: false,
         bytes: java
             .jvm

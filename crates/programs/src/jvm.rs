@@ -68,7 +68,8 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
     for option in before.iter().flat_map(|name| variable(name).split_whitespace()) {
         jvm.take(option);
     }
-    options(arguments).for_each(|option| jvm.take(option));
+    let arguments = with_files(source, program, arguments);
+    options(&arguments).for_each(|option| jvm.take(option));
     variable(after).split_whitespace().for_each(|option| jvm.take(option));
     jvm.version = version(source, program, areas);
     jvm.granted = areas.and_then(|areas| hsperfdata::largest_heap(source, program.pid(), areas));
@@ -128,9 +129,49 @@ impl Jvm {
     }
 }
 
-/// Sizes as the JVM writes them: `4g`, `512M`, `2048`.
+/// Sizes as the JVM takes them: `4g`, `512M`, `2048`, `0x1000k`. It does not start with anything behind the letter.
 fn size_of(text: &str) -> Option<Bytes> {
-    crate::config::memparse(text)
+    let (digits, shift) = match text.strip_suffix(|c: char| "kKmMgGtT".contains(c)) {
+        Some(digits) => (
+            digits,
+            10 * (1 + "kmgt".find(text[digits.len()..].to_ascii_lowercase().as_str())?),
+        ),
+        None => (text, 0),
+    };
+    let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let number = match hex {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+        None => digits.parse().ok()?,
+    };
+    number.checked_mul(1 << shift).map(Bytes)
+}
+
+/// The words of an `@argfile`: quotes, `#` comments, and backslashes as the launcher takes them (JDK-8027634).
+fn words_of_file(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| match line.find('#') {
+        Some(at) if !line[..at].contains(['"', '\'']) => &line[..at],
+        _ => line,
+    });
+    let text = lines.collect::<Vec<&str>>().join("\n");
+    shlex::split(&text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// The arguments with the files in them read: those of the process's own root and directory.
+fn with_files(source: &Source, program: &Program, arguments: &[String]) -> Vec<String> {
+    let directory = source.link(&program.file("cwd")).known().cloned().unwrap_or_default();
+    let expand = |argument: &String| {
+        let file = argument
+            .strip_prefix('@')
+            .filter(|file| !file.is_empty() && !file.starts_with('@'));
+        let text = file.and_then(|file| {
+            let path = host::source::beside(&directory, file);
+            let inside = source.text(&program.file(&format!("root{path}")));
+            let outside = || (!source.is_live()).then(|| source.text(&path));
+            inside.known().cloned().or_else(|| outside()?.known().cloned())
+        });
+        text.map_or_else(|| vec![argument.clone()], |text| words_of_file(&text))
+    };
+    arguments.iter().flat_map(expand).collect()
 }
 
 fn implementation(areas: &[Area]) -> JvmKind {

@@ -2,6 +2,7 @@
 
 mod against {
     mod boot;
+    mod jvm;
     mod mariadb;
     mod postgres;
     mod units;

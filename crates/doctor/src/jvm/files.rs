@@ -27,8 +27,14 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
 pub(super) fn sizes(evidence: &Evidence) -> Answer {
     let cases = evidence.files.java.iter().filter_map(|java| {
         let size = java.jvm.page_size.filter(|_| java.jvm.wants_hugetlb())?;
-        let known = programs::config::Boot::SIZES.contains(&size);
-        (!known).then(|| invalid_size(&java.path, size, "Linux has no pages of that size on any machine"))
+        let known = programs::config::Boot::COMMON.contains(&size);
+        (!known).then(|| {
+            invalid_size(
+                &java.path,
+                size,
+                "Linux on x86-64 and arm64 has no pages of that size, and the JVM takes the default size",
+            )
+        })
     });
     Ok(cases.collect())
 }

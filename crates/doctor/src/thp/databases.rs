@@ -16,16 +16,28 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
         if huge.0 == 0 {
             return Ok(None);
         }
-        let case = Case::sure(format!(
-            "{} has {huge} backed by THP: each first write to a page during a save copies 2 MiB, and latency spikes",
-            program.title()
-        ))
-        .seen(thp_file("enabled"), "", &policy)
-        .seen(program.file("status"), "THP_enabled", 1)
-        .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
-        .fix("in redis.conf: disable-thp yes (6.2 and later), then restart it")
-        .plan("redis")
-        .fix(format!("or for the machine: echo madvise > {}", thp_file("enabled")));
+        // Linux 5.8 (commit 3917c80280c9): the fault after a fork splits the huge page and copies one base page.
+        let splits = evidence
+            .snapshot
+            .kernel
+            .version()
+            .is_some_and(|version| version >= (5, 8));
+        let cost = match splits {
+            true => {
+                "the first write to each huge page during a save splits it and copies 4 KiB, so that commands are slower for a while"
+            }
+            false => {
+                "the first write to each huge page during a save copies 2 MiB, memory grows by as much, and latency spikes"
+            }
+        };
+        let case = Case::sure(format!("{} has {huge} backed by THP: {cost}", program.title()))
+            .info_if(splits)
+            .seen(thp_file("enabled"), "", &policy)
+            .seen(program.file("status"), "THP_enabled", 1)
+            .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
+            .fix("in redis.conf: disable-thp yes (6.2 and later), then restart it")
+            .plan("redis")
+            .fix(format!("or for the machine: echo madvise > {}", thp_file("enabled")));
         Ok(Some(case))
     })
 }

@@ -150,6 +150,16 @@ impl Boot {
         Bytes::gib(16),
     ];
 
+    /// Those of 64-bit x86 and arm64, on which programs of users run.
+    pub const COMMON: [Bytes; 6] = [
+        Bytes::kib(64),
+        Bytes::mib(2),
+        Bytes::mib(32),
+        Bytes::mib(512),
+        Bytes::gib(1),
+        Bytes::gib(16),
+    ];
+
     /// Takes a command line. Without `page_sizes` no size is called unsupported.
     pub fn parse(line: &str, page_sizes: Option<&[Bytes]>) -> Self {
         let mut boot = Self::default();
@@ -302,7 +312,7 @@ impl Boot {
 
 /// A size as the kernel's memparse() reads it: a number, decimal, `0x` or octal with a `0` in front, then K, M, G, T, P or E or
 /// nothing; what follows is not looked at.
-pub(crate) fn memparse(text: &str) -> Option<Bytes> {
+fn memparse(text: &str) -> Option<Bytes> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.starts_with(|c: char| c.is_ascii_hexdigit()) => (hex, 16),
         _ if text.starts_with('0') => (text, 8),

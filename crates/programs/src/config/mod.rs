@@ -34,7 +34,6 @@ pub use settings::{Setting, Settings};
 pub use unit::Unit;
 pub use vmware::Vmware;
 
-pub(crate) use boot::memparse;
 use files::listed;
 
 /// The kernel that first knew `hugepages=NODE:PAGES`.
