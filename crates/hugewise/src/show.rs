@@ -23,6 +23,7 @@ use crate::render::safe;
 use crate::render::sheet::Sheet;
 use crate::render::table::Lines;
 use crate::results::Doctor;
+pub(crate) use error::NO_BITMAP;
 pub use error::ShowError;
 pub use format::{CHARTS, Format, TABLES};
 pub use shape::{Block, Shape, Show};
@@ -38,6 +39,11 @@ const PICTURE: usize = 130;
 pub fn form(typed: &Global, usual: Format, known: &[Format]) -> Result<Format, ShowError> {
     let asked = if typed.json { Some(Format::Json) } else { typed.format };
     let of_file = || typed.output.as_deref().and_then(Format::of_file);
+    if let (None, Some(file)) = (asked, &typed.output)
+        && format::is_bitmap(file)
+    {
+        return Err(ShowError::Bitmap { file: file.clone() });
+    }
     let format = asked.or_else(of_file).unwrap_or(usual);
     if known.contains(&format) {
         return Ok(format);
@@ -80,7 +86,6 @@ fn write_view(view: &View<'_>, format: Format, look: Look, out: &mut dyn Write) 
         Format::Text => return terminal_text(view, look, out),
         Format::Markdown => return markdown(view, out),
         Format::Svg => svg(&picture::svg(&head(view), &heat_maps(data), &charts(data)?)?),
-        Format::Png => picture::png(&head(view), &heat_maps(data), &charts(data)?)?,
         Format::Html => return report::write(view, out),
         Format::Sarif => return json(&sarif::log(about, findings(data)?), out),
         Format::Prometheus => safe::printable_lines(&prometheus::text(about, findings(data)?)).into_bytes(),
@@ -94,16 +99,11 @@ fn write_view(view: &View<'_>, format: Format, look: Look, out: &mut dyn Write) 
 }
 
 /// Writes one chart of a result as a picture.
-pub fn write_chart<T: Shape>(
-    result: &Envelope<T>,
-    name: &str,
-    format: Format,
-    out: &mut dyn Write,
-) -> Result<(), ShowError> {
-    Ok(out.write_all(&drawn(&View::of(result), name, format)?)?)
+pub fn write_chart<T: Shape>(result: &Envelope<T>, name: &str, out: &mut dyn Write) -> Result<(), ShowError> {
+    Ok(out.write_all(&drawn(&View::of(result), name)?)?)
 }
 
-fn drawn(view: &View<'_>, name: &str, format: Format) -> Result<Vec<u8>, ShowError> {
+fn drawn(view: &View<'_>, name: &str) -> Result<Vec<u8>, ShowError> {
     let figures = charts(view.data)?;
     let Some(figure) = figures.iter().find(|figure| figure.id == name) else {
         return Err(ShowError::NoSuchChart {
@@ -111,11 +111,7 @@ fn drawn(view: &View<'_>, name: &str, format: Format) -> Result<Vec<u8>, ShowErr
             known: figures.into_iter().map(|figure| figure.id).collect(),
         });
     };
-    let figure = std::slice::from_ref(figure);
-    Ok(match format {
-        Format::Png => picture::png(&head(view), &[], figure)?,
-        _ => svg(&picture::svg(&head(view), &[], figure)?),
-    })
+    Ok(svg(&picture::svg(&head(view), &[], std::slice::from_ref(figure))?))
 }
 
 /// What stands above the charts of a picture, which travels alone: the title, the machine and the verdict.

@@ -19,7 +19,11 @@ fn wrong_words_name_the_flag_and_what_to_write() {
         ),
         (
             &["ps", "--format", "png"],
-            &["--format png", "text, json, csv, markdown, html"],
+            &["--format png", "images are SVG", "FILE.svg"],
+        ),
+        (
+            &["ps", "--format", "svg"],
+            &["--format svg", "text, json, csv, markdown, html"],
         ),
         (&["ps", "--vmas"], &["<PID>"]),
         (&["ps", "4294967295"], &["process 4294967295"]),

@@ -79,7 +79,7 @@ fn every_form_is_what_it_says() {
             .any(|part| part == b"| ---:" || part == b"|-----"),
         "a table"
     );
-    assert!(again("svg").starts_with(b"<svg") && again("png").starts_with(b"\x89PNG\r\n"));
+    assert!(again("svg").starts_with(b"<svg"));
     assert!(again("html").starts_with(b"<!DOCTYPE html>"));
     assert_eq!(
         again("json"),

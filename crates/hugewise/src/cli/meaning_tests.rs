@@ -63,7 +63,7 @@ fn times_need_a_unit() {
 
 #[test]
 fn the_form_is_typed_or_told_by_the_file() {
-    let all = [Format::Text, Format::Json, Format::Png];
+    let all = [Format::Text, Format::Json, Format::Html];
     let form = |words: &str| {
         let line = format!("hugewise ps {words}");
         let typed = Cli::try_parse_from(line.split_whitespace()).expect(words);
@@ -71,13 +71,19 @@ fn the_form_is_typed_or_told_by_the_file() {
     };
     assert_eq!(form("").ok(), Some(Format::Text));
     assert_eq!(form("--json").ok(), Some(Format::Json));
-    assert_eq!(form("--output a.png").ok(), Some(Format::Png));
-    assert_eq!(form("--output a.png --format text").ok(), Some(Format::Text));
+    assert_eq!(form("--output a.html").ok(), Some(Format::Html));
+    assert_eq!(form("--output a.html --format text").ok(), Some(Format::Text));
     assert_eq!(form("--output a.out").ok(), Some(Format::Text));
+    assert_eq!(form("--output a.png --format text").ok(), Some(Format::Text));
+    let error = form("--output a.png").expect_err("a bitmap").to_string();
+    assert!(
+        error.starts_with("--output a.png: images are SVG (write FILE.svg"),
+        "{error}"
+    );
     let error = form("--output a.svg").expect_err("no such form").to_string();
     assert_eq!(
         error,
-        "--format svg: this result has no such format (write text, json, png)"
+        "--format svg: this result has no such format (write text, json, html)"
     );
 }
 

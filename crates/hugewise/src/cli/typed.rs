@@ -303,7 +303,7 @@ pub struct Report {
     /// Read this result of `hugewise checkup` or of any command with --json
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
-    /// Draw this chart only, as SVG or PNG; a wrong name lists those that there are
+    /// Draw this chart only, as SVG; a wrong name lists those that there are
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
     /// Judge the runs of a comparison anew, by the same rules; refuse a result whose runs do not add up

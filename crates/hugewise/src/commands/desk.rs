@@ -68,11 +68,7 @@ impl<'a> Desk<'a> {
 
     /// The form asked for, if this kind of result has it. Called before any work is done.
     pub(super) fn form<T: Shape>(&self, usual: Format) -> anyhow::Result<Format> {
-        let form = form(self.global, usual, T::FORMS)?;
-        if form == Format::Png && self.ui.shows_on_terminal() {
-            bail!("--format png: a terminal cannot show it (write --output FILE.png, or pipe it on)");
-        }
-        Ok(form)
+        Ok(form(self.global, usual, T::FORMS)?)
     }
 
     /// Gives a result about the machine as it is now, which has no warnings.

@@ -79,10 +79,9 @@ impl WithResult for Again<'_, '_> {
         let Some(name) = chart else {
             return again::<T>(desk, path, text);
         };
-        let form = form(desk.global, Format::Svg, &[Format::Svg, Format::Png])?;
+        form(desk.global, Format::Svg, &[Format::Svg])?;
         let result: Envelope<T> = parsed(path, text)?;
-        desk.ui
-            .result_by(&mut |out| Ok(write_chart(&result, name, form, out)?))?;
+        desk.ui.result_by(&mut |out| Ok(write_chart(&result, name, out)?))?;
         Ok(Outcome::Done)
     }
 }

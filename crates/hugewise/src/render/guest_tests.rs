@@ -87,7 +87,6 @@ fn every_form_has_the_matrix() {
         "map and charts"
     );
     assert_eq!(words(Format::Csv).lines().count(), guest().points.len() + 1);
-    assert!(shown(Format::Png).starts_with(b"\x89PNG"));
 }
 
 #[test]

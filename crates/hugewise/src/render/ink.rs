@@ -1,12 +1,8 @@
 //! What every picture is drawn with: colors, the font, marks, and the error if it cannot be.
 
-use std::sync::Once;
-
-use epaint_default_fonts::UBUNTU_LIGHT;
 use plotters::drawing::DrawingAreaErrorKind;
 use plotters::element::ComposedElement;
 use plotters::prelude::*;
-use plotters::style::register_font;
 
 use super::tone::Tone;
 
@@ -57,7 +53,6 @@ pub(super) fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {
 }
 
 pub(super) fn text(size: f64) -> TextStyle<'static> {
-    carry_font();
     (FONT, size).into_font().color(&rgb(INK))
 }
 
@@ -69,13 +64,4 @@ impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for Pictu
 
 pub(super) fn fail(error: impl std::fmt::Display) -> PictureError {
     PictureError(error.to_string())
-}
-
-/// Registers the font once; SVG needs its widths, PNG its shapes.
-fn carry_font() {
-    static CARRIED: Once = Once::new();
-    CARRIED.call_once(|| {
-        // A font that cannot be read shows as a drawing error right after.
-        let _ = register_font(FONT, FontStyle::Normal, UBUNTU_LIGHT);
-    });
 }

@@ -1,4 +1,4 @@
-//! Draws figures as pictures: SVG for pages and documents, PNG with a font of its own, so that no system font is needed.
+//! Draws figures as SVG, for pages and documents.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::axis::{Axis, Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
 use super::forest;
 use super::heatmap;
-use super::ink::{GRID, Hit, INK, PAPER, PictureError, fail, mark, rgb, text};
+use super::ink::{GRID, Hit, INK, PAPER, PictureError, mark, rgb, text};
 use super::legend;
 use super::sheet::Sheet;
 use super::tone::Tone;
@@ -58,24 +58,6 @@ pub fn svg(head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8
         stack(&root, head, maps, figures, 1.0)?;
     }
     Ok(text.into_bytes())
-}
-
-/// The same as one PNG, at twice the SVG's pixels.
-pub fn png(head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
-    let (width, height) = (2 * WIDTH as u32, height(head, maps, figures, 2.0));
-    let mut pixels = vec![0; (width * height * 3) as usize];
-    {
-        let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-        stack(&root, head, maps, figures, 2.0)?;
-    }
-    let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(fail)?;
-    writer.write_image_data(&pixels).map_err(fail)?;
-    writer.finish().map_err(fail)?;
-    Ok(file)
 }
 
 fn height(head: &[String], maps: &[Sheet], figures: &[Figure], zoom: f64) -> u32 {

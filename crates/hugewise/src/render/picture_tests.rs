@@ -1,6 +1,6 @@
 //! Pictures hold every point, where it is said to be.
 
-use super::{Hit, picture, png, svg};
+use super::{Hit, picture, svg};
 use crate::render::axis::Scale;
 use crate::render::figure::{Along, Dot, Figure, Mark, Series};
 use crate::render::heat::Heat;
@@ -82,18 +82,6 @@ fn marks_of_limits_are_hollow_in_the_plot_and_in_the_legend() {
 #[test]
 fn files_are_what_they_say_they_are() {
     let figures = [figure(), figure()];
-    let bytes = png(&[], &[], &figures).expect("png");
-    let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes))
-        .read_info()
-        .expect("a PNG");
-    assert_eq!((reader.info().width, reader.info().height), (1920, 2160));
-    let mut pixels = vec![0; reader.output_buffer_size().expect("size")];
-    reader.next_frame(&mut pixels).expect("pixels");
-    let inked = pixels
-        .chunks(3)
-        .filter(|pixel| pixel.iter().any(|&part| part < 0xd0))
-        .count();
-    assert!(inked > 20_000, "{inked} dark pixels");
     let text = String::from_utf8(svg(&[], &[], &figures).expect("svg")).expect("text");
     assert!(
         text.ends_with(
@@ -118,7 +106,6 @@ fn a_heat_map_is_drawn_with_its_numbers_above_the_charts() {
     }
     let both = drawn(&[figure()]);
     assert!(both.find("218 ns") < both.find("A &lt;title"), "{both}");
-    assert!(png(&[], &[map], &[]).expect("png").starts_with(b"\x89PNG"));
 }
 
 #[test]

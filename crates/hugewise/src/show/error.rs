@@ -1,14 +1,21 @@
 //! Why a result could not be shown, in words that say what to write instead.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::render::ink::PictureError;
+
+/// What to do for a bitmap image.
+pub(crate) const NO_BITMAP: &str =
+    "images are SVG (write FILE.svg; for a bitmap convert it: rsvg-convert FILE.svg --output FILE.png)";
 
 /// Why a result could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
     #[error("--format {format}: this result has no such format (write {})", known.join(", "))]
     NoSuchForm { format: String, known: Vec<String> },
+    #[error("--output {}: {NO_BITMAP}", file.display())]
+    Bitmap { file: PathBuf },
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]

@@ -19,8 +19,6 @@ pub enum Format {
     Markdown,
     /// A vector image
     Svg,
-    /// A bitmap image
-    Png,
     /// One page that opens offline
     Html,
     /// Findings for code scanning in CI (SARIF 2.1.0)
@@ -47,7 +45,6 @@ impl Format {
             "csv" => Some(Self::Csv),
             "md" => Some(Self::Markdown),
             "svg" => Some(Self::Svg),
-            "png" => Some(Self::Png),
             "html" | "htm" => Some(Self::Html),
             "sarif" => Some(Self::Sarif),
             "prom" => Some(Self::Prometheus),
@@ -58,15 +55,22 @@ impl Format {
     }
 }
 
+/// Is it a file for a bitmap image, which no result is?
+pub(super) fn is_bitmap(file: &Path) -> bool {
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| {
+        ["png", "jpg", "jpeg", "gif", "webp"].contains(&extension.to_ascii_lowercase().as_str())
+    })
+}
+
 /// Forms of results without charts.
 pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
 /// Forms of results with charts.
-pub const CHARTS: [Format; 7] = [
+pub const CHARTS: [Format; 6] = [
     Format::Text,
     Format::Json,
     Format::Csv,
     Format::Markdown,
     Format::Svg,
-    Format::Png,
     Format::Html,
 ];
