@@ -187,7 +187,7 @@ fn trace(pattern: Pattern) -> Vec<Access> {
 fn machine(mode: Mode, walker: Option<&WalkerSpec>) -> Engine {
     let backing = match mode {
         Mode::Native => Backing::native(BASE),
-        Mode::Nested | Mode::Shadow | Mode::Agile => Backing::nested(BASE, BASE),
+        Mode::Nested | Mode::Shadow => Backing::nested(BASE, BASE),
     };
     let setup = Setup {
         arrays: vec![Array::new(1, BASE, 16, 4), Array::new(2, BASE, 128, 12)],

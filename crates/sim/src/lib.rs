@@ -9,7 +9,6 @@ pub mod pipeline;
 pub mod reach;
 pub mod scheduler;
 pub mod size;
-pub mod tlb;
 pub mod translation;
 pub mod typed_file;
-mod ways;
+pub mod ways;

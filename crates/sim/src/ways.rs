@@ -30,7 +30,7 @@ impl Replacement {
 
 /// One set of tags.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways<T> {
+pub struct Ways<T> {
     replacement: Replacement,
     tags: Vec<Option<T>>,
     /// Which half of each pair of halves to leave; or which ways were used of late.
@@ -39,7 +39,8 @@ pub(crate) struct Ways<T> {
 }
 
 impl<T: Copy + PartialEq> Ways<T> {
-    pub(crate) fn new(ways: u32, replacement: Replacement, seed: u64) -> Self {
+    /// An empty set. `seed` is that of policies that draw.
+    pub fn new(ways: u32, replacement: Replacement, seed: u64) -> Self {
         let ways = ways as usize;
         Self {
             replacement,
@@ -50,7 +51,7 @@ impl<T: Copy + PartialEq> Ways<T> {
     }
 
     /// Looks a tag up and brings it in if it is not there; was it?
-    pub(crate) fn access(&mut self, tag: T) -> bool {
+    pub fn access(&mut self, tag: T) -> bool {
         if self.tags.is_empty() {
             return false;
         }
@@ -69,7 +70,7 @@ impl<T: Copy + PartialEq> Ways<T> {
     }
 
     /// Drops the tags that are to go; the others keep their places.
-    pub(crate) fn drop_if(&mut self, goes: impl Fn(T) -> bool) {
+    pub fn drop_if(&mut self, goes: impl Fn(T) -> bool) {
         for held in &mut self.tags {
             if held.is_some_and(&goes) {
                 *held = None;

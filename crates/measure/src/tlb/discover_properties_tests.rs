@@ -1,8 +1,8 @@
 //! What the discovery may claim, over many geometries and fixed seeds: the truth, a range around it, or nothing.
 
+use crate::tlb::paper::Array;
 use model::PageKind;
 use model::tlb::{Level, built};
-use sim::tlb::Array;
 
 use super::tests::{EFFORT, ROUNDS};
 use super::{Discovery, discover};

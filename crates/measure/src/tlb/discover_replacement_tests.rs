@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::tlb::paper::Replacement;
 use model::tlb::{Hash, Level};
-use sim::tlb::Replacement;
 
 use super::properties::{Tally, passes_for_built, tell_by};
 use crate::tlb::simulated::{Chance, HEAVY, Held, MODERATE, Noise, QUIET, Simulated, Steady, Truth};

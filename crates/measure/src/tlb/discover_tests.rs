@@ -1,7 +1,7 @@
 //! The discovery against simulated TLBs of any geometry, with the noise of real machines added.
 
+use crate::tlb::paper::{Array, Replacement};
 use model::tlb::{Entries, Index, Ways};
-use sim::tlb::{Array, Replacement};
 
 use super::{Discovery, Effort, discover};
 

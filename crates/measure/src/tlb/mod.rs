@@ -6,6 +6,8 @@ pub mod fit;
 mod knee;
 pub mod live;
 pub mod occupancy;
+#[cfg(test)]
+mod paper;
 mod plan;
 pub mod probe;
 #[cfg(test)]

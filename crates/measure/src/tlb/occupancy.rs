@@ -131,9 +131,9 @@ pub(super) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use crate::tlb::paper::{Array, Replacement, Tlb};
     use model::Bytes;
     use model::tlb::Hash;
-    use sim::tlb::{Array, Replacement, Tlb};
 
     use super::{Layout, capacity, fill, least_misses, misses, shuffled};
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::tlb::paper::Array;
 use model::tlb::Ways;
 use proptest::prelude::*;
-use sim::tlb::Array;
 
 use super::{Layout, Probe, Recorded, Sweep, line, read_line, record};
 use crate::tlb::simulated::{PAGE, QUIET, Simulated};

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::tlb::paper::{Array, Replacement, Tlb};
 use model::Bytes;
 use model::tlb::{Hash, Ways};
-use sim::tlb::{Array, Replacement, Tlb};
 
 use super::occupancy::shuffled;
 use super::probe::{Limits, Oracle, Probe, Sweep};

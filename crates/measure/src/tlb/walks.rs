@@ -204,8 +204,8 @@ pub fn footprints(kind: PageKind, thorough: bool) -> Vec<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use crate::tlb::paper::{Array, Tlb};
     use model::Bytes;
-    use sim::tlb::{Array, Tlb};
 
     use std::time::Duration;
 

@@ -102,7 +102,7 @@ fn settings(mode: Mode, guest_page: Bytes, machine: &Machine) -> [Setting; 3] {
     [Bytes::kib(4), Bytes::mib(2), giant].map(|host| match mode {
         // One page table: an entry covers the smaller of both pages.
         Mode::Native | Mode::Shadow => Setting::new(mode, host.min(guest_page), host.min(guest_page)),
-        Mode::Nested | Mode::Agile => Setting::new(mode, guest_page, host),
+        Mode::Nested => Setting::new(mode, guest_page, host),
     })
 }
 

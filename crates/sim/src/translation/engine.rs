@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
-use super::agile::{Agile, INTERVAL, Written};
 use super::front::{BLOCK, Front, LevelCounts};
 use super::layout::{Layout, shift};
 use super::level::Array;
@@ -13,7 +12,7 @@ use super::radix::Walk;
 use super::shadow::{Exits, Shadowed};
 use super::walker::{WalkCounts, Walker};
 use super::walker_spec::WalkerSpec;
-use super::walks::{ALL_LEVELS, Block, Miss};
+use super::walks::{Block, Miss};
 use crate::names::names;
 
 /// Who translates, and how.
@@ -26,12 +25,10 @@ pub enum Mode {
     Nested,
     /// The hypervisor keeps page tables that map the guest's addresses to memory.
     Shadow,
-    /// Shadow paging above tables that are written often, and nested paging below (agile paging, which no CPU has).
-    Agile,
 }
 
 names!(Mode, "is no mode", {
-    Native => "native", Nested => "nested", Shadow => "shadow", Agile => "agile",
+    Native => "native", Nested => "nested", Shadow => "shadow",
 });
 
 /// What a program does to its page tables between accesses.
@@ -135,7 +132,6 @@ pub struct Engine {
     setup: Setup,
     cpus: Vec<Cpu>,
     shadowed: Shadowed,
-    agile: Option<Agile>,
     exits: Exits,
     shootdowns: u64,
     accesses: u64,
@@ -160,7 +156,6 @@ impl Cpu {
 impl Engine {
     /// A cold machine with one virtual CPU.
     pub fn new(setup: Setup, walkers: &[WalkerSpec]) -> Self {
-        let levels = walkers.first().map_or(4, |walker| walker.levels);
         let cpu = Cpu {
             front: Front::new(&setup.arrays, setup.layout.clone()),
             walkers: walkers.iter().map(Walker::new).collect(),
@@ -168,7 +163,6 @@ impl Engine {
         Self {
             cpus: vec![cpu],
             shadowed: Shadowed::default(),
-            agile: (setup.mode == Mode::Agile).then(|| Agile::new(levels, INTERVAL)),
             exits: Exits::default(),
             shootdowns: 0,
             accesses: 0,
@@ -192,14 +186,6 @@ impl Engine {
         for cpu in &mut self.cpus {
             cpu.walkers.iter_mut().for_each(Walker::fetch_ahead);
         }
-        self
-    }
-
-    /// The machine with so many accesses in an interval of agile paging.
-    #[must_use]
-    pub fn with_interval(mut self, accesses: u64) -> Self {
-        let levels = self.agile.as_ref().map(Agile::levels);
-        self.agile = levels.map(|levels| Agile::new(levels, accesses));
         self
     }
 
@@ -276,55 +262,27 @@ impl Engine {
         self.cpus.iter_mut().for_each(Cpu::flush);
     }
 
-    /// Runs a block; an interval of agile paging ends within it where it does.
-    fn run_block(&mut self, cpu: usize, mut block: &[Access]) -> Result<(), TooSpread> {
-        while !block.is_empty() {
-            let left = self.agile.as_ref().map_or(u64::MAX, Agile::left);
-            let (part, behind) = block.split_at(block.len().min(left.try_into().unwrap_or(usize::MAX)));
-            self.run_part(cpu, part)?;
-            if self.agile.as_mut().is_some_and(|agile| agile.pass(part.len() as u64)) {
-                self.flush();
-            }
-            block = behind;
-        }
-        Ok(())
-    }
-
-    fn run_part(&mut self, cpu: usize, part: &[Access]) -> Result<(), TooSpread> {
+    fn run_block(&mut self, cpu: usize, part: &[Access]) -> Result<(), TooSpread> {
         self.accesses += part.len() as u64;
         self.cpus[cpu].front.block(part)?;
         if self.setup.mode == Mode::Shadow {
             self.find_hidden_faults(cpu, part)?;
         }
-        let nested_from = if self.setup.mode == Mode::Nested { ALL_LEVELS } else { 0 };
         let miss = |(place, class, _): (usize, u8, u32)| Miss {
             place: place as u32,
             class,
-            nested_from,
         };
         let Cpu { front, walkers } = &mut self.cpus[cpu];
-        if walkers.is_empty() && self.agile.is_none() {
+        if walkers.is_empty() {
             return Ok(());
         }
         self.misses.clear();
         self.misses.extend(front.walks().map(miss));
-        let backings = self.setup.layout.backings();
-        if let Some(agile) = &mut self.agile {
-            for miss in &mut self.misses {
-                let (address, page) = (
-                    part[miss.place as usize].address(),
-                    backings[usize::from(miss.class)].entry(),
-                );
-                miss.nested_from = agile.nested_from(address);
-                let is_new = miss.nested_from == 0 && agile.is_new(address & !(page.0 - 1));
-                self.exits.hidden_faults += u64::from(is_new);
-            }
-        }
         let block = Block {
             accesses: part,
             misses: &self.misses,
-            backings,
-            nested: matches!(self.setup.mode, Mode::Nested | Mode::Agile),
+            backings: self.setup.layout.backings(),
+            nested: self.setup.mode == Mode::Nested,
         };
         walkers.iter_mut().for_each(|walker| walker.block(block));
         Ok(())
@@ -350,10 +308,7 @@ impl Engine {
         match event {
             Event::TableWrite { address, level } => self.write_table(address, level)?,
             Event::Invalidate(address) => {
-                let leaves = match &self.agile {
-                    Some(agile) => agile.nested_from(address) == 0,
-                    None => self.setup.mode == Mode::Shadow,
-                };
+                let leaves = self.setup.mode == Mode::Shadow;
                 let others = self.cpus.len() as u64 - 1;
                 self.exits.invalidations += u64::from(leaves) * (1 + others);
                 self.shootdowns += others;
@@ -362,7 +317,7 @@ impl Engine {
             }
             Event::Gap => {}
             Event::Switch => {
-                self.exits.switches += u64::from(matches!(self.setup.mode, Mode::Shadow | Mode::Agile));
+                self.exits.switches += u64::from(self.setup.mode == Mode::Shadow);
                 if !self.setup.tagged {
                     self.cpus[cpu].flush();
                 }
@@ -372,22 +327,16 @@ impl Engine {
     }
 
     fn write_table(&mut self, address: u64, level: u8) -> Result<(), TooSpread> {
+        if self.setup.mode != Mode::Shadow {
+            return Ok(());
+        }
         let layout = &self.setup.layout;
         let backing = layout.backings()[usize::from(layout.class(address))];
         let leaf = Walk::new(address, shift(backing.guest)).leaf;
-        let level = level.max(leaf);
-        if let Some(agile) = &mut self.agile {
-            let written = agile.write(address, level, leaf);
-            self.exits.table_writes += u64::from(written != Written::Freely);
-            if written == Written::Switched {
-                self.flush();
-            }
-        } else if self.setup.mode == Mode::Shadow {
-            self.exits.table_writes += 1;
-            if level == leaf {
-                let name = self.cpus[0].front.name_at(address)?;
-                self.shadowed.zap(name);
-            }
+        self.exits.table_writes += 1;
+        if level <= leaf {
+            let name = self.cpus[0].front.name_at(address)?;
+            self.shadowed.zap(name);
         }
         Ok(())
     }

@@ -94,7 +94,6 @@ struct Typed {
     ipi_exits: Option<f64>,
     remote_tables: Option<f64>,
     remote_cost: Option<f64>,
-    agile_interval: Option<u64>,
     frame_run: Option<f64>,
     frame_spread: Option<PageSize>,
 }
@@ -245,7 +244,6 @@ impl Typed {
             ipi_exits: self.ipi_exits,
             remote_tables: self.remote_tables,
             remote_cost: self.remote_cost,
-            agile_interval: self.agile_interval,
         }
     }
 

@@ -112,7 +112,6 @@ fn other_cpus_and_nodes_are_within_bounds() {
         ),
         ("remote_tables = 0.5", "remote_tables needs remote_cost"),
         ("remote_cost = 0.5", "remote_cost: expected a factor from 1 on"),
-        ("agile_interval = 0", "agile_interval: expected at least one access"),
         ("frame_run = 2", "frame_run and frame_spread: give both or none"),
         ("frame_spread = \"1G\"", "frame_run and frame_spread: give both or none"),
         (

@@ -4,9 +4,6 @@
 //! of it is exact for the geometry that it is given; nothing here reads a file or a clock.
 
 mod access;
-mod agile;
-#[cfg(test)]
-mod agile_tests;
 mod caches;
 mod engine;
 mod fit;

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 
 use fearless_simd::Simd;
 
-use super::agile::Level;
 use super::caches::Read;
 use super::keep::Kept;
 use super::layout::{MOST_BACKINGS, shift};
@@ -13,13 +12,11 @@ use super::scatter::Given;
 use super::touch::TouchSet;
 use super::uses::{self, Uses};
 use super::walker_spec::WalkerSpec;
-use super::walks::{ALL_LEVELS, Block, Reads, Rest, TABLES};
+use super::walks::{Block, Reads, Rest, TABLES};
 use crate::ways::{Replacement, Ways};
 
 /// Host page tables lie beyond the guest's memory.
 pub(super) const HOST: u64 = 1 << 56;
-/// The shadow table of agile paging lies between the guest's and the host's.
-const SHADOW: u64 = 1 << 54;
 /// The first bit of a page's size in its tag.
 const PAGE_BITS: u32 = 58;
 
@@ -116,16 +113,15 @@ impl<N: TouchSet<u64>> Borrows for Translation<'_, '_, N> {
             }
             let page = pages[usize::from(miss.class)];
             for level in walk.levels(first) {
-                let (tables, is_nested) = tables(level, miss.nested_from);
-                let address = tables + walk.offset(level);
-                if let Some(page) = page.filter(|_| is_nested)
+                let address = TABLES + walk.offset(level);
+                if let Some(page) = page
                     && !tlb.touch(simd, page.tag(address))
                 {
                     host.walk(simd, address, page);
                 }
                 host.reads.push(Read::entry(address));
             }
-            if let Some(page) = page.filter(|_| miss.nested_from > 0) {
+            if let Some(page) = page {
                 let address = match &mut frames {
                     Some(frames) if walk.leaf == 1 => frames.place(walk.address),
                     _ => walk.address,
@@ -207,25 +203,5 @@ impl Nested {
         });
         let Ok(()) = filled;
         host_references
-    }
-}
-
-/// Where the tables of a level lie that a walk reads, and whether the host's table translates their addresses.
-#[inline(always)]
-fn tables(level: u8, nested_from: u8) -> (u64, bool) {
-    if nested_from == ALL_LEVELS {
-        return (TABLES, true);
-    }
-    agile_tables(level, nested_from)
-}
-
-/// Never in line: else a compiler works it out for every walk, in place of a branch.
-#[cold]
-#[inline(never)]
-fn agile_tables(level: u8, nested_from: u8) -> (u64, bool) {
-    match Level::of(level, nested_from) {
-        Level::Shadow => (SHADOW, false),
-        Level::Switch => (TABLES, false),
-        Level::Nested => (TABLES, true),
     }
 }

@@ -126,8 +126,7 @@ impl Walker {
     fn begin(&mut self, part: Block) {
         let walk = |miss: &Miss| {
             let backing = part.backings[usize::from(miss.class)];
-            let is_nested = miss.nested_from > 0;
-            let page = if is_nested { backing.guest } else { backing.entry() };
+            let page = if part.nested { backing.guest } else { backing.entry() };
             Walk::new(part.accesses[miss.place as usize].address(), shift(page))
         };
         self.stage.walks.clear();

@@ -8,16 +8,11 @@ use super::radix::Walk;
 /// Guest page tables lie here in guest-physical memory, one level after the other, beyond all data.
 pub(super) const TABLES: u64 = 1 << 52;
 
-/// Of a walk in two dimensions: every level is nested, the root's table included.
-pub(super) const ALL_LEVELS: u8 = u8::MAX;
-
 /// An access that no TLB level holds: its place in the block, and the number of what backs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Miss {
     pub(super) place: u32,
     pub(super) class: u8,
-    /// From which level on it is walked in two dimensions: 0 not at all, [`ALL_LEVELS`] all the way.
-    pub(super) nested_from: u8,
 }
 
 /// A block of accesses, those of them that are walked, and what backs them.
@@ -26,7 +21,7 @@ pub(super) struct Block<'a> {
     pub(super) accesses: &'a [Access],
     pub(super) misses: &'a [Miss],
     pub(super) backings: &'a [Backing],
-    /// Is any of them walked in two dimensions?
+    /// Are they walked in two dimensions?
     pub(super) nested: bool,
 }
 

@@ -75,9 +75,7 @@ pub struct Translation {
     /// Access this much memory
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "64M,1G,16G")]
     pub working_sets: Vec<Bytes>,
-    /// Translate so: native, nested (EPT, NPT), shadow or agile [default: native, and nested or else shadow]
-    ///
-    /// agile is agile paging (ISCA 2016), which no CPU has: shadow paging, but nested below page tables that are written often.
+    /// Translate so: native, nested (EPT, NPT) or shadow [default: native, and nested or else shadow]
     #[arg(long, value_delimiter = ',', value_name = "MODE,..")]
     pub mode: Vec<Mode>,
     /// Run this many threads, each on a virtual CPU with TLBs of its own [default: 1]

@@ -1,4 +1,4 @@
-//! What is around a simulated CPU: other virtual CPUs, other nodes, and how a hypervisor with agile paging decides.
+//! What is around a simulated CPU: other virtual CPUs and other nodes.
 
 use crate::translation::scatter::Scatter;
 
@@ -17,8 +17,6 @@ pub struct Surroundings {
     pub remote_cost: Option<f64>,
     /// Where a guest's base pages lie in its memory; in order.
     pub scatter: Option<Scatter>,
-    /// Accesses between two looks of agile paging at which tables were written.
-    pub agile_interval: Option<u64>,
 }
 
 /// The most virtual CPUs.
@@ -57,10 +55,6 @@ impl Surroundings {
             (
                 self.remote_tables.is_none_or(|share| share == 0.0) || self.remote_cost.is_some(),
                 "remote_tables needs remote_cost: what a read from another node takes, relative to one from this node",
-            ),
-            (
-                self.agile_interval != Some(0),
-                "agile_interval: expected at least one access",
             ),
         ];
         all.into_iter().find(|(is_right, _)| !is_right).map(|(_, why)| why)

@@ -162,7 +162,7 @@ pub(crate) fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyE
             });
         }
     }
-    if matches!(setting.mode, Mode::Nested | Mode::Agile) && machine.nested_paging == Some(false) {
+    if setting.mode == Mode::Nested && machine.nested_paging == Some(false) {
         return Err(StudyError::NotNested(machine.id.clone()));
     }
     Ok(())
@@ -191,14 +191,10 @@ pub(crate) fn engine(machine: &Machine, setting: Setting) -> Engine {
         mode: setting.mode,
         tagged: false,
     };
-    let around = machine.surroundings;
-    let mut engine = Engine::new(setup, &walkers(machine)).with_vcpus(around.vcpus().into());
-    if machine.fetches_ahead {
-        engine = engine.fetching_ahead();
-    }
-    match around.agile_interval {
-        Some(accesses) => engine.with_interval(accesses),
-        None => engine,
+    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(machine.surroundings.vcpus().into());
+    match machine.fetches_ahead {
+        true => engine.fetching_ahead(),
+        false => engine,
     }
 }
 
@@ -311,7 +307,7 @@ pub(crate) fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
     let has = |is_one: &dyn Fn(Mode) -> bool| settings.iter().any(|setting| is_one(setting.mode));
     let is_used = |unknown: &Unknown| match unknown {
         Unknown::Exit if machine.surroundings.vcpus() > 1 => has(&|mode| mode != Mode::Native),
-        Unknown::Exit => has(&|mode| matches!(mode, Mode::Shadow | Mode::Agile)),
+        Unknown::Exit => has(&|mode| mode == Mode::Shadow),
         Unknown::IpiExits => has(&|mode| mode != Mode::Native),
         Unknown::L3Latency => machine.caches.len() > 2,
         Unknown::L2TlbHit => machine.arrays.iter().any(|array| array.level > 1),

@@ -305,19 +305,9 @@ fn interrupts_of_unknown_cost_are_swept_only_where_there_are_any() {
             .collect::<Vec<_>>()
     };
     assert_eq!(unknown(1, Mode::Nested), []);
-    assert_eq!(unknown(1, Mode::Agile), [Unknown::Exit]);
+    assert_eq!(unknown(1, Mode::Shadow), [Unknown::Exit]);
     assert_eq!(
         unknown(2, Mode::Nested),
         [Unknown::Exit, Unknown::Ipi, Unknown::IpiExits]
     );
-}
-
-#[test]
-fn agile_paging_spares_the_exits_of_processes_that_come_and_go() {
-    let [nested, shadow, agile] = [Mode::Nested, Mode::Shadow, Mode::Agile].map(|mode| with("", Pattern::Churn, mode));
-    assert_eq!(nested.exits.total(), 0);
-    assert!(agile.exits.total() * 10 < shadow.exits.total(), "{agile:?} {shadow:?}");
-    assert!(shadow.references_per_walk.middle < agile.references_per_walk.middle);
-    let [shadow, agile] = [Mode::Shadow, Mode::Agile].map(|mode| with("", Pattern::Random, mode));
-    assert_eq!(agile.references, shadow.references, "nothing is written");
 }

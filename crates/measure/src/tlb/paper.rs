@@ -1,16 +1,16 @@
-//! TLBs on paper: levels of set-associative arrays of any geometry, shared or separate by page size, with their costs.
+//! TLBs on paper, which the methods are tested on: levels of set-associative arrays of any geometry, shared or separate by page size, with their costs.
 
 use std::collections::{BTreeMap, HashMap};
 
 use model::Bytes;
 use model::tlb::Hash;
 
-pub use crate::ways::Replacement;
-use crate::ways::Ways;
+pub(super) use sim::ways::Replacement;
+use sim::ways::Ways;
 
 /// One array of entries.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array {
+pub(super) struct Array {
     /// 1 for the array asked first.
     pub level: u8,
     /// Page sizes it holds.
@@ -29,7 +29,7 @@ pub struct Array {
 
 impl Array {
     /// A linear LRU array that holds pages of one size.
-    pub fn new(level: u8, page: Bytes, sets: u32, ways: u32, cycles: f64) -> Self {
+    pub(super) fn new(level: u8, page: Bytes, sets: u32, ways: u32, cycles: f64) -> Self {
         Self {
             level,
             holds: vec![page],
@@ -42,7 +42,7 @@ impl Array {
     }
 
     /// The same with pages scattered over its sets by XOR.
-    pub fn hashed(self) -> Self {
+    pub(super) fn hashed(self) -> Self {
         Self {
             hash: Hash::Fold,
             ..self
@@ -52,19 +52,19 @@ impl Array {
 
 /// A translation machine: arrays, and a walk behind them.
 #[derive(Clone, Debug)]
-pub struct Tlb {
+pub(super) struct Tlb {
     arrays: Vec<(Array, Vec<Set>)>,
     walk_cycles: f64,
 }
 
 impl Tlb {
     /// An empty machine. A miss everywhere costs `walk_cycles` on top of the last level's cycles.
-    pub fn new(arrays: &[Array], walk_cycles: f64) -> Self {
+    pub(super) fn new(arrays: &[Array], walk_cycles: f64) -> Self {
         Self::beside(arrays, walk_cycles, |_, _| 0)
     }
 
     /// The same where contention holds so many entries of each set of an array all the time.
-    pub fn beside(arrays: &[Array], walk_cycles: f64, held: impl Fn(&Array, u32) -> u32) -> Self {
+    pub(super) fn beside(arrays: &[Array], walk_cycles: f64, held: impl Fn(&Array, u32) -> u32) -> Self {
         let set = |array: &Array, number: u32| {
             let left = array.ways.saturating_sub(held(array, number));
             Set::new(array.replacement, left, u64::from(number))
@@ -82,7 +82,7 @@ impl Tlb {
 
     /// Translates an access to page number `page` of that size, held as such, and returns what it costs beyond a first-level hit.
     /// For splintered pages pass the smaller of the guest's and the host's page.
-    pub fn access(&mut self, size: Bytes, page: u64) -> f64 {
+    pub(super) fn access(&mut self, size: Bytes, page: u64) -> f64 {
         let mut cost = 0.0;
         let mut found = false;
         for (array, sets) in self.arrays.iter_mut().filter(|(array, _)| array.holds.contains(&size)) {
