@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::given::{FileKind, Java, Server};
@@ -9,8 +10,9 @@ use programs::config::{Boot, Given};
 use programs::postgres::HugePages;
 use programs::size::database::{Innodb, innodb};
 
-use crate::facts::{default_size, known, persistent, pool_file, pools};
+use crate::facts::{default_size, known, node_file, persistent, pool_file, pools};
 use crate::jvm::pool_pages;
+use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 
 /// A program that is configured to use hugetlb pages.
@@ -26,6 +28,8 @@ pub(super) struct Demand {
     pub(super) strict: bool,
     /// At least so much.
     pub(super) bytes: Result<Bytes, Reason>,
+    /// The nodes that its pages have to be on.
+    pub(super) nodes: Option<CpuList>,
 }
 
 /// A demand that the pool cannot meet.
@@ -38,6 +42,10 @@ pub(super) struct Shortage {
     pub(super) left: u64,
     /// Pages of the whole pool, and where that is written.
     pool: (u64, String),
+    /// Pages on all nodes, where the pool counts by node.
+    whole: u64,
+    /// Is it the size that programs get that name none?
+    is_default: bool,
 }
 
 impl Shortage {
@@ -49,10 +57,33 @@ impl Shortage {
         Case::likely(consequence)
             .seen(place, field, value)
             .seen(&self.pool.1, format!("pages of {size}"), self.pool.0)
-            .fix(format!(
+            .remedy(self.remedy(asked))
+            .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
+    }
+
+    /// A larger pool, or a larger part of it on the nodes that count.
+    fn remedy(&self, asked: u64) -> Remedy {
+        let size = self.page.exact();
+        let need = Need::Pool {
+            page: self.page,
+            pages: asked,
+        };
+        let Some(nodes) = &self.demand.nodes else {
+            let text = format!(
                 "request {asked} pages of {size} or more: {}",
-                ask(self.page, asked)
-            ))
+                ask(self.page, self.is_default, asked)
+            );
+            return Remedy::new(text).need(need);
+        };
+        let more = self.need.saturating_sub(self.left);
+        let need = Need::Pool {
+            page: self.page,
+            pages: self.whole.saturating_add(more),
+        };
+        Remedy::new(format!(
+            "add {more} pages of {size} on node {nodes} (nr_hugepages of that node), or bind the guest to a node that has them"
+        ))
+        .need(need)
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
@@ -62,12 +93,18 @@ impl Shortage {
             false => String::new(),
         };
         let (need, size, pool) = (self.need, self.page.exact(), self.pool.0);
+        if let Some(nodes) = &self.demand.nodes {
+            return format!(
+                "needs at least {need} pages of {size} on node {nodes}, and the pool has {pool} there{beside}"
+            );
+        }
         format!("needs at least {need} pages of {size}, and the pool has {pool}{beside}")
     }
 }
 
-fn ask(page: Bytes, pages: u64) -> String {
-    match page >= Bytes::gib(1) {
+/// sysctl sets the pool of the default size only.
+fn ask(page: Bytes, is_default: bool, pages: u64) -> String {
+    match page >= Bytes::gib(1) || !is_default {
         true => format!("hugepagesz={} hugepages={pages} on the boot command line", page.exact()),
         false => format!("vm.nr_hugepages = {pages} in /etc/sysctl.d"),
     }
@@ -144,6 +181,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let room = Room::of(evidence)?;
     let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(|(page, (pages, _))| (*page, *pages)).collect();
     let mut short = Vec::new();
+    let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
     for demand in demands(&evidence.files, sizes.as_deref().unwrap_or(&Boot::COMMON)) {
         let bytes = match &demand.bytes {
@@ -153,10 +191,30 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         };
         let page = demand.page.unwrap_or(room.default);
         let need = bytes.0.div_ceil(page.0.max(1));
+        if let Some(part) = demand.nodes.as_ref().and_then(|nodes| Part::of(evidence, page, nodes)) {
+            let taken = by_node.entry((page, part.nodes.clone())).or_default();
+            let spare = part.pages.saturating_sub(*taken);
+            if need <= spare {
+                *taken = taken.saturating_add(need);
+            } else if demand.asker == asker {
+                short.push(Shortage {
+                    demand,
+                    page,
+                    need,
+                    left: spare,
+                    pool: (part.pages, part.file),
+                    whole: part.whole,
+                    is_default: page == room.default,
+                });
+            }
+            continue;
+        }
         let left = left.entry(page).or_default();
         if need <= *left {
             *left -= need;
         } else if demand.asker == asker {
+            // What cannot be counted by node is counted as a whole.
+            let demand = Demand { nodes: None, ..demand };
             let nowhere = || (0, "the files given".to_owned());
             let pool = room.pools.get(&page).cloned().unwrap_or_else(nowhere);
             short.push(Shortage {
@@ -164,11 +222,37 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
                 page,
                 need,
                 left: *left,
+                whole: pool.0,
+                is_default: page == room.default,
                 pool,
             });
         }
     }
     Ok(short)
+}
+
+/// The part of a pool that some nodes have.
+struct Part {
+    nodes: String,
+    pages: u64,
+    whole: u64,
+    file: String,
+}
+
+impl Part {
+    /// `None` of files alone, and where the pool is not counted by node.
+    fn of(evidence: &Evidence, page: Bytes, nodes: &CpuList) -> Option<Self> {
+        let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
+        let parts = pool.nodes.known()?;
+        let own = || parts.iter().filter(|part| nodes.contains(part.node));
+        let pages = own().map(|part| part.nr.known().copied().unwrap_or(0));
+        Some(Self {
+            nodes: nodes.to_string(),
+            pages: pages.fold(0, u64::saturating_add),
+            whole: persistent(pool).ok()?,
+            file: node_file(pool, own().next()?.node),
+        })
+    }
 }
 
 /// `sizes` are those that pages have there.
@@ -181,16 +265,21 @@ fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
         .iter()
         .filter(|java| java.jvm.wants_hugetlb())
         .map(|one| java(one, sizes));
-    let guests = given.guests.iter().flat_map(|guest| {
-        guest.hugetlb().map(|(size, page)| Demand {
-            asker: FileKind::Libvirt,
-            who: guest.name.clone(),
-            seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
-            page,
-            strict: true,
-            bytes: Ok(size),
-        })
-    });
+    let guests = given
+        .guests
+        .iter()
+        .filter(|guest| guest.refused.is_empty())
+        .flat_map(|guest| {
+            guest.takes().into_iter().map(|(size, page, nodes)| Demand {
+                asker: FileKind::Libvirt,
+                who: guest.name.clone(),
+                seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
+                page,
+                strict: true,
+                bytes: Ok(size),
+                nodes: nodes.cloned(),
+            })
+        });
     let containers = given
         .pods
         .iter()
@@ -207,6 +296,7 @@ fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
             page: Some(page),
             strict: true,
             bytes: Ok(Bytes(quantity.amount)),
+            nodes: None,
         })
     });
     postgres.chain(mysql).chain(java).chain(guests).chain(pods).collect()
@@ -234,6 +324,7 @@ fn postgres(server: &Server) -> Option<Demand> {
         page: settings.as_ref().ok().and_then(|settings| settings.page),
         strict: huge_pages == HugePages::On,
         bytes: settings.map(|settings| settings.shared_memory()).map_err(Reason::from),
+        nodes: None,
     })
 }
 
@@ -248,7 +339,8 @@ fn java(java: &Java, sizes: &[Bytes]) -> Demand {
         who: format!("the JVM of {}", java.path),
         seen: (java.path.clone(), "heap".to_owned(), xmx.to_owned()),
         page: own,
-        strict: false,
+        strict: java.jvm.collector == Some(model::Collector::Z),
+        nodes: None,
         bytes: java
             .jvm
             .heap_max
@@ -282,5 +374,6 @@ fn mysql(server: &Server) -> Demand {
             (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
             (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
         },
+        nodes: None,
     }
 }

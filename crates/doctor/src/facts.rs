@@ -1,11 +1,10 @@
 //! Facts that several rules need.
 
 use host::snapshot;
-use host::snapshot::{Pool, Thp};
+use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, Reading};
-use programs::Evidence;
 use programs::config::Distribution;
-use programs::{Area, Details, Jvm, Program};
+use programs::{Area, Details, Evidence, Jvm, Program};
 
 use super::rule::{Answer, Case, Reason};
 
@@ -32,6 +31,19 @@ pub(super) fn policy(evidence: &Evidence) -> Result<String, Reason> {
     let thp = thp(evidence)?;
     let pmd = *known(&thp.pmd_size)?;
     Ok(thp.policy(pmd).into_result()?)
+}
+
+/// Was this kernel built without THP? Its directory is absent, and so are its lines of meminfo, which old kernels with another
+/// directory have.
+pub(super) fn lacks_thp(evidence: &Evidence) -> bool {
+    evidence.snapshot.thp.is_absent()
+        && total(evidence).is_ok()
+        && evidence.snapshot.memory.get("AnonHugePages").is_absent()
+}
+
+/// Was this kernel built without hugetlb? Likewise.
+pub(super) fn lacks_hugetlb(evidence: &Evidence) -> bool {
+    evidence.snapshot.pools.is_absent() && total(evidence).is_ok() && default_size(evidence).is_err()
 }
 
 /// May any THP size back anonymous memory, if only where it was advised?
@@ -121,14 +133,11 @@ pub(super) fn default_size(evidence: &Evidence) -> Result<Bytes, Reason> {
     Ok(evidence.snapshot.memory.get("Hugepagesize").into_result()?)
 }
 
-/// Major and minor number of the kernel.
-pub(super) fn kernel(evidence: &Evidence) -> Result<(u32, u32), Reason> {
+/// Has the kernel that?
+pub(super) fn has(evidence: &Evidence, feature: Feature) -> Result<bool, Reason> {
     known(&evidence.snapshot.kernel.release)?;
-    evidence
-        .snapshot
-        .kernel
-        .version()
-        .ok_or_else(|| "/proc/sys/kernel/osrelease: the kernel's version has an unknown form".into())
+    let has = evidence.snapshot.kernel.has(feature);
+    has.ok_or_else(|| "/proc/sys/kernel/osrelease: the kernel's version has an unknown form".into())
 }
 
 /// How to add boot parameters on this distribution.

@@ -14,6 +14,7 @@ mod jvm;
 mod limits;
 mod numa;
 mod pools;
+mod remedy;
 mod rule;
 mod thp;
 mod tools;
@@ -33,17 +34,25 @@ use std::cmp::Reverse;
 
 use model::findings::Diagnosis;
 use programs::Evidence;
+use remedy::{Draft, Ledger};
 
 pub use catalogue::rules;
 pub use rule::{Rule, Verdict};
 
 /// Applies every rule to a machine, to files that are to hold on it, or to files alone. Findings are ordered by severity, then by id.
+/// Their fixes are those that the machine can take, all together.
 pub fn judge(evidence: &Evidence) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
+    let mut drafts: Vec<Draft> = Vec::new();
     for rule in rules() {
-        rule.judge(evidence).enter(&mut diagnosis);
+        drafts.extend(rule.draft(evidence).enter(&mut diagnosis));
     }
-    diagnosis.findings.sort_by_key(|finding| Reverse(finding.severity));
+    drafts.sort_by_key(|draft| Reverse(draft.finding.severity));
+    let mut ledger = Ledger::of(evidence);
+    if drafts.iter().any(|draft| draft.finding.id == pools::STARVES) {
+        ledger.starve();
+    }
+    diagnosis.findings = drafts.into_iter().map(|draft| ledger.settle(draft)).collect();
     diagnosis
 }
 

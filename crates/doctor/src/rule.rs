@@ -8,6 +8,8 @@ use programs::Evidence;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
+use crate::remedy::{Draft, Ledger, Need, Remedy, write_thp};
+
 /// One rule of the catalogue.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,13 +82,13 @@ impl Checks {
 
 /// What came out of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Verdict<F = Finding> {
     /// It found something, once or several times.
-    Found(Vec<Finding>),
+    Found(Vec<F>),
     /// It was applied, and found nothing.
     Clear,
     /// It was applied in part: what it found there, and what could not be read.
-    Partly(Vec<Finding>, NotJudged),
+    Partly(Vec<F>, NotJudged),
     /// Something could not be read, and without it there is no answer.
     NotJudged(NotJudged),
 }
@@ -109,12 +111,18 @@ pub(super) struct Case {
     confidence: Confidence,
     evidence: Vec<Proof>,
     consequence: String,
-    fix: Vec<String>,
+    fix: Vec<Remedy>,
 }
 
 impl Rule {
-    /// Applies the rule.
+    /// Applies the rule alone.
     pub fn judge(&self, evidence: &Evidence) -> Verdict {
+        let mut ledger = Ledger::of(evidence);
+        self.draft(evidence).map(|draft| ledger.settle(draft))
+    }
+
+    /// Applies the rule. Its fixes still have to be held against the machine, with those of all other rules.
+    pub(super) fn draft(&self, evidence: &Evidence) -> Verdict<Draft> {
         let machine = evidence.has_machine.then(|| self.on_machine(evidence));
         let has_files = evidence.files.has_any();
         let files = self.checks.files.filter(|_| has_files);
@@ -126,14 +134,14 @@ impl Rule {
         }
     }
 
-    fn on_machine(&self, evidence: &Evidence) -> Verdict {
+    fn on_machine(&self, evidence: &Evidence) -> Verdict<Draft> {
         match self.checks.machine {
             Some(check) => self.verdict(check(evidence)),
             None => self.not_judged("only a file shows it, and none of its kind was given (doctor --file)"),
         }
     }
 
-    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict {
+    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict<Draft> {
         if kinds.iter().any(|kind| evidence.files.has(*kind)) {
             return self.verdict(check(evidence));
         }
@@ -141,13 +149,13 @@ impl Rule {
         self.not_judged(&format!("no file of that kind was given: {}", kinds.join(" or ")))
     }
 
-    fn not_judged(&self, reason: &str) -> Verdict {
+    fn not_judged(&self, reason: &str) -> Verdict<Draft> {
         let (id, reason) = (self.id.to_owned(), reason.to_owned());
         Verdict::NotJudged(NotJudged { id, reason })
     }
 
     /// What an answer means.
-    fn verdict(&self, answer: Answer) -> Verdict {
+    fn verdict(&self, answer: Answer) -> Verdict<Draft> {
         match answer {
             Ok(cases) if cases.is_empty() => Verdict::Clear,
             Ok(cases) => Verdict::Found(self.findings(cases)),
@@ -162,25 +170,28 @@ impl Rule {
         }
     }
 
-    fn findings(&self, cases: Vec<Case>) -> Vec<Finding> {
+    fn findings(&self, cases: Vec<Case>) -> Vec<Draft> {
         cases.into_iter().map(|case| self.finding(case)).collect()
     }
 
-    fn finding(&self, case: Case) -> Finding {
-        Finding {
+    fn finding(&self, case: Case) -> Draft {
+        let finding = Finding {
             id: self.id.to_owned(),
             name: self.name.to_owned(),
             severity: case.severity.unwrap_or(self.severity),
             confidence: case.confidence,
             evidence: case.evidence,
             consequence: case.consequence,
-            fix: case.fix,
+            fix: Vec::new(),
+            plan: None,
             link: self.link.to_owned(),
-        }
+        };
+        let remedies = case.fix;
+        Draft { finding, remedies }
     }
 }
 
-impl Verdict {
+impl<F> Verdict<F> {
     /// Two checks of one rule: what either finds counts, and one that could be applied is enough.
     #[must_use]
     pub(super) fn and(self, other: Self) -> Self {
@@ -201,16 +212,29 @@ impl Verdict {
         }
     }
 
-    /// Adds it to a diagnosis.
-    pub(super) fn enter(self, diagnosis: &mut Diagnosis) {
+    /// The same with each finding as `settled` makes it.
+    fn map<T>(self, settled: impl FnMut(F) -> T) -> Verdict<T> {
         match self {
-            Self::Found(findings) => diagnosis.findings.extend(findings),
-            Self::Clear => {}
+            Self::Found(findings) => Verdict::Found(findings.into_iter().map(settled).collect()),
+            Self::Partly(findings, not) => Verdict::Partly(findings.into_iter().map(settled).collect(), not),
+            Self::Clear => Verdict::Clear,
+            Self::NotJudged(not) => Verdict::NotJudged(not),
+        }
+    }
+
+    /// Adds what could not be judged to a diagnosis, and gives what was found.
+    pub(super) fn enter(self, diagnosis: &mut Diagnosis) -> Vec<F> {
+        match self {
+            Self::Found(findings) => findings,
+            Self::Clear => Vec::new(),
             Self::Partly(findings, not) => {
-                diagnosis.findings.extend(findings);
                 diagnosis.partly.push(not);
+                findings
             }
-            Self::NotJudged(not_judged) => diagnosis.not_judged.push(not_judged),
+            Self::NotJudged(not_judged) => {
+                diagnosis.not_judged.push(not_judged);
+                Vec::new()
+            }
         }
     }
 }
@@ -259,17 +283,53 @@ impl Case {
         self
     }
 
-    /// With something to do.
-    pub(super) fn fix(mut self, step: impl Into<String>) -> Self {
-        self.fix.push(step.into());
+    /// With something to do, which every machine takes.
+    pub(super) fn fix(self, step: impl Into<String>) -> Self {
+        self.remedy(Remedy::new(step))
+    }
+
+    /// With something to do where the machine has what it needs.
+    pub(super) fn remedy(mut self, remedy: Remedy) -> Self {
+        self.fix.push(remedy);
         self
+    }
+
+    /// With something to do where the machine has that.
+    pub(super) fn fix_with(self, need: Need, step: impl Into<String>) -> Self {
+        self.remedy(Remedy::new(step).need(need))
+    }
+
+    /// With something to do if that is so.
+    pub(super) fn fix_if(self, is_so: bool, step: impl Into<String>) -> Self {
+        match is_so {
+            true => self.fix(step),
+            false => self,
+        }
+    }
+
+    /// With something to do where nothing else can be taken.
+    pub(super) fn otherwise(self, step: impl Into<String>) -> Self {
+        self.remedy(Remedy::new(step).last())
+    }
+
+    /// A THP setting to write.
+    pub(super) fn write(self, name: &str, value: &str) -> Self {
+        self.remedy(write_thp(name, value, |command| command))
+    }
+
+    /// A THP setting to write, within a sentence.
+    pub(super) fn write_as(self, name: &str, value: &str, sentence: impl FnOnce(String) -> String) -> Self {
+        self.remedy(write_thp(name, value, sentence))
     }
 
     /// A plan does it: its goal as `hugewise plan --for` takes it.
     pub(super) fn plan(self, goal: impl fmt::Display) -> Self {
-        self.fix(format!(
-            "hugewise plan --for {goal} --output plan.json && sudo hugewise apply plan.json"
-        ))
+        self.remedy(Remedy::plan(&goal.to_string()))
+    }
+
+    /// A plan does it, if the pools have room.
+    pub(super) fn plan_with(self, need: Need, goal: impl fmt::Display) -> Self {
+        self.remedy(Remedy::plan(&goal.to_string()).need(need))
     }
 
     /// Not as severe as the rule's findings usually are, or more so.

@@ -61,8 +61,17 @@ pub struct HugetlbLimit {
     pub max: Reading<Limit>,
     /// Most bytes reserved; a mapping above it fails at once, as it should.
     pub reserved_max: Reading<Limit>,
-    /// How often a fault was refused.
+    /// The file of that.
+    pub reserved_file: String,
+    /// How often this group was refused pages: v2 counts at the group of the program that asked (`events.local`), v1 at the
+    /// group whose limit was hit.
     pub refused: Reading<u64>,
+    /// The file of that.
+    pub counter: String,
+    /// The same of this group and of all that are or were below it, which v2 alone counts.
+    pub refused_below: Reading<u64>,
+    /// The file of that.
+    pub counter_below: String,
 }
 
 impl Groups {
@@ -89,11 +98,35 @@ fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<
     let Reading::Known(root) = &cgroup.root else {
         return Vec::new();
     };
-    let v1 = cgroup.version.known() == Some(&CgroupVersion::V1)
-        || (cgroup.version.known() == Some(&CgroupVersion::Hybrid) && cgroup.hugetlb.known() == Some(&true));
+    let v1 = is_v1(source, cgroup, root);
     with_ancestors(path)
         .filter(|path| !path.is_empty())
         .map(|path| GroupLevel::read(source, &format!("{root}{path}"), sizes, v1))
+        .collect()
+}
+
+/// On a hybrid machine the controller can be in either hierarchy: only v2 lists its controllers in a file.
+fn is_v1(source: &Source, cgroup: &Cgroup, root: &str) -> bool {
+    match cgroup.version.known() {
+        Some(CgroupVersion::V1) => true,
+        Some(CgroupVersion::Hybrid) => source.line(&format!("{root}/cgroup.controllers")).is_absent(),
+        Some(CgroupVersion::V2) | None => false,
+    }
+}
+
+/// Below these the kubelet puts all pods, by its two drivers.
+const PODS: [&str; 2] = ["kubepods.slice", "kubepods"];
+
+/// The groups of all pods together, of those that the machine has.
+pub fn pods(source: &Source, cgroup: &Cgroup, sizes: &[Bytes]) -> Vec<GroupLevel> {
+    let Reading::Known(root) = &cgroup.root else {
+        return Vec::new();
+    };
+    let v1 = is_v1(source, cgroup, root);
+    let directories = PODS.iter().map(|name| format!("{root}/{name}"));
+    let there = directories.filter(|directory| source.list(directory).known().is_some());
+    there
+        .map(|directory| GroupLevel::read(source, &directory, sizes, v1))
         .collect()
 }
 
@@ -118,16 +151,48 @@ impl HugetlbLimit {
         let limit_file = if v1 { "limit_in_bytes" } else { "max" };
         let file = format!("{of_size}.{limit_file}");
         let max = limit(source, &file);
-        (!max.is_absent()).then(|| Self {
-            page,
-            max,
-            reserved_max: limit(source, &format!("{of_size}.rsvd.{limit_file}")),
-            refused: match v1 {
-                true => source.number(&format!("{of_size}.failcnt")),
-                false => events(source, &format!("{of_size}.events")),
-            },
-            file,
+        let reserved_file = format!("{of_size}.rsvd.{limit_file}");
+        (!max.is_absent()).then(|| {
+            let (counter, refused) = counted(source, &of_size, v1);
+            let counter_below = format!("{of_size}.events");
+            Self {
+                page,
+                max,
+                reserved_max: limit(source, &reserved_file),
+                reserved_file,
+                refused,
+                counter,
+                refused_below: match v1 {
+                    true => Reading::absent(&counter_below),
+                    false => events(source, &counter_below),
+                },
+                counter_below,
+                file,
+            }
         })
+    }
+
+    /// Is it a limit of the group itself, and of none above it?
+    pub fn is_of(&self, groups: &Groups) -> bool {
+        let own = groups.levels.first();
+        own.is_some_and(|own| own.hugetlb.iter().any(|limit| limit.file == self.file))
+    }
+}
+
+/// The file of a group's own refusals, and their number. Captures before `events.local` was kept have the sum over all groups below.
+fn counted(source: &Source, of_size: &str, v1: bool) -> (String, Reading<u64>) {
+    if v1 {
+        let file = format!("{of_size}.failcnt");
+        let number = source.number(&file);
+        return (file, number);
+    }
+    let (local, all) = (format!("{of_size}.events.local"), format!("{of_size}.events"));
+    match events(source, &local) {
+        count if count.is_absent() => {
+            let count = events(source, &all);
+            (all, count)
+        }
+        count => (local, count),
     }
 }
 

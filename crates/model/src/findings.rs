@@ -57,8 +57,20 @@ pub struct Finding {
     pub consequence: String,
     /// What to do, a command or a setting each, in order.
     pub fix: Vec<String>,
+    /// The plan that is among the fixes. It is for this program itself, which drops a plan that it would refuse.
+    #[serde(skip)]
+    pub plan: Option<Planned>,
     /// Where to read more.
     pub link: String,
+}
+
+/// A plan among the fixes of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Its goal, as `hugewise plan --for` takes it.
+    pub goal: String,
+    /// What to do if the plan is refused and no other fix is left.
+    pub otherwise: Vec<String>,
 }
 
 /// A rule that could not be judged, or not wholly.
@@ -80,6 +92,24 @@ pub struct Diagnosis {
     /// What was judged without some processes or pools that could not be looked at, in order of id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partly: Vec<NotJudged>,
+}
+
+impl Finding {
+    /// The commands that make and apply the plan of a goal.
+    pub fn command_of(goal: &str) -> String {
+        format!("hugewise plan --for {goal} --output plan.json && sudo hugewise apply plan.json")
+    }
+
+    /// Takes the plan out of the fixes, because this machine refuses it.
+    pub fn drop_plan(&mut self) {
+        if let Some(plan) = self.plan.take() {
+            let command = Self::command_of(&plan.goal);
+            self.fix.retain(|step| *step != command);
+            if self.fix.is_empty() {
+                self.fix = plan.otherwise;
+            }
+        }
+    }
 }
 
 impl Diagnosis {
@@ -141,6 +171,7 @@ mod tests {
             evidence: vec![Proof::new("/proc/x", "free", 7)],
             consequence: String::new(),
             fix: vec![],
+            plan: None,
             link: String::new(),
         }
     }

@@ -1,9 +1,10 @@
 //! All that a diagnosis rests on, taken from a machine in one pass.
 
-use model::Reading;
+use model::{Cause, Reading, Unread};
 
 use crate::config::{Config, Given};
 use crate::{self as programs, Program};
+use host::groups::{self, GroupLevel};
 use host::{Snapshot, Source, Tree};
 
 /// What the rules examine: a machine, files that are to hold on it, or files alone.
@@ -13,6 +14,10 @@ pub struct Evidence {
     pub snapshot: Snapshot,
     /// Every process with memory of its own; absent in a capture without processes.
     pub programs: Reading<Vec<Program>>,
+    /// The control groups of all pods together, whatever runs in them; none where no kubelet makes them.
+    pub pods: Vec<GroupLevel>,
+    /// CPU time that khugepaged has used since boot, in seconds; absent where it does not run.
+    pub khugepaged: Reading<f64>,
     /// What was asked for in files and at boot.
     pub config: Config,
     /// Seconds since boot.
@@ -47,8 +52,12 @@ impl Evidence {
 
     /// The same of a machine of which a snapshot was taken already, with these programs.
     pub fn of(source: &Source, snapshot: Snapshot, programs: Reading<Vec<Program>>) -> Self {
+        let pools = snapshot.pools.known().into_iter().flatten();
+        let sizes: Vec<_> = pools.map(|pool| pool.size).collect();
         Self {
             programs,
+            pods: groups::pods(source, &snapshot.cgroup, &sizes),
+            khugepaged: khugepaged(source),
             config: Config::read(source, &snapshot),
             uptime: uptime(source),
             applied: Reading::absent("a journal of settings that hugewise applied"),
@@ -75,6 +84,36 @@ impl Evidence {
         };
         pools.iter_mut().for_each(|pool| pool.leave_out(path, pages));
     }
+}
+
+/// Ticks of /proc/PID/stat in a second (USER_HZ, which is 100 on all architectures that have huge pages).
+const TICKS: f64 = 100.0;
+
+fn khugepaged(source: &Source) -> Reading<f64> {
+    let name = "khugepaged";
+    let pids = source.pids();
+    let pids = pids.known().map_or(&[][..], Vec::as_slice);
+    let is_it = |pid: &&u32| {
+        source
+            .line(&format!("/proc/{pid}/comm"))
+            .known()
+            .is_some_and(|comm| comm == name)
+    };
+    let Some(pid) = pids.iter().find(is_it) else {
+        return Reading::absent(name);
+    };
+    let path = format!("/proc/{pid}/stat");
+    source.line(&path).and_then(|line| {
+        // After the name in parentheses: state, parent, and so on; user and system time are the 12th and 13th.
+        let after = line.rsplit_once(')').map_or("", |(_, after)| after);
+        let fields: Vec<&str> = after.split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let used = ticks(11)
+            .zip(ticks(12))
+            .map(|(user, system)| user.saturating_add(system));
+        let garbled = || Unread::new(Cause::Garbled, &path, "no user and system time");
+        Ok(used.ok_or_else(garbled)? as f64 / TICKS)
+    })
 }
 
 pub(crate) fn uptime(source: &Source) -> Reading<f64> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::process::ProcessPages;
-use model::{Bytes, Cause, Reading, Unread};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
 use super::facts::{self, StatusLines};
@@ -53,8 +53,13 @@ fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> 
         .iter()
         .filter_map(|program| Some((program.pid(), (*program.kind.known()?)?)))
         .collect();
+    // On arm64 the C library's version decides even for small ones.
+    let is_arm = source
+        .text("/proc/cpuinfo")
+        .known()
+        .is_some_and(|text| text.contains("CPU implementer"));
     let mut closer: Vec<usize> = (0..programs.len())
-        .filter(|&at| matters(&programs[at], &kinds))
+        .filter(|&at| matters(&programs[at], &kinds) || (is_arm && has_thp(&programs[at])))
         .collect();
     closer.sort_by_key(|&at| Reverse(programs[at].pages.resident.known().map_or(0, |bytes| bytes.0)));
     Ok(Candidates { programs, closer })
@@ -105,6 +110,11 @@ fn cheap(source: &Source, pages: ProcessPages) -> Program {
         pages,
         details: None,
     }
+}
+
+fn has_thp(program: &Program) -> bool {
+    let backing = program.pages.backing.known();
+    backing.is_some_and(|backing| backing.of(PageKind::Thp).0 > 0)
 }
 
 /// Is a closer look due? The many processes of one database share what decides: the first of them stands for all.

@@ -47,16 +47,24 @@ pub(super) fn stale(evidence: &Evidence) -> Answer {
         }
     }
     let Some(kubelet) = kubelet else { return Ok(Vec::new()) };
-    let mut pods: Option<&GroupLevel> = None;
-    for program in all {
-        let Some(groups) = program.cgroup()? else { continue };
-        let root = |level: &&GroupLevel| {
-            level.directory.ends_with("/kubepods.slice") || level.directory.ends_with("/kubepods")
-        };
-        pods = pods.or(groups.levels.iter().find(root));
+    if evidence.pods.is_empty() {
+        return Err("a kubelet runs, and the control group of its pods (kubepods) could not be read".into());
     }
-    let Some(pods) = pods else { return Ok(Vec::new()) };
-    each(pools(evidence)?, |pool| differs(pool, pods, kubelet.pid()))
+    let pools = pools(evidence)?.iter();
+    let pairs = pools.flat_map(|pool| evidence.pods.iter().map(move |pods| (pool, pods)));
+    each(pairs, |(pool, pods)| differs(pool, pods, kubelet.pid()))
+}
+
+/// Is it the group of all pods, by the name that the kubelet's drivers make?
+pub(super) fn is_root_of_pods(directory: &str) -> bool {
+    directory.ends_with("/kubepods.slice") || directory.ends_with("/kubepods")
+}
+
+/// Is it the group of all pods with another limit than the pool's size? Then C05 explains its refusals.
+pub(super) fn is_stale(evidence: &Evidence, level: &GroupLevel) -> bool {
+    let pools = evidence.snapshot.pools.known().into_iter().flatten();
+    let mut pools = pools.filter(|_| is_root_of_pods(&level.directory));
+    pools.any(|pool| matches!(differs(pool, level, 0), Ok(Some(_))))
 }
 
 fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>, Reason> {
@@ -78,6 +86,7 @@ fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>,
         ))
         .seen(&limit.file, "", Bytes(max))
         .seen(pool_file(pool, "nr_hugepages"), "in bytes", has)
+        .seen(&limit.counter, "refused", limit.refused.known().copied().unwrap_or(0))
         .fix("systemctl restart kubelet")
         .fix("and fill pools at boot, before it starts"),
     ))

@@ -1,28 +1,30 @@
 //! Control groups that limit hugetlb pages.
 
-use model::{Bytes, Cause};
-use programs::Evidence;
-use programs::{Area, Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
+use std::collections::BTreeMap;
 
-use crate::facts::{each_looked_into, known, persistent, pools, programs};
+use host::snapshot::{CgroupVersion, Feature};
+use model::{Bytes, Reading};
+use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, JvmKind, Kind, Limit, Program};
+
+use super::kubernetes::is_stale;
+use crate::facts::{count, each_looked_into, known, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
-    each_looked_into(evidence, |program, _| {
+    let mut cases = each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
         };
         for pool in pools {
-            let need = need(program, pool.size)?;
-            for limit in groups.limits(pool.size) {
-                if let Some(case) = too_low(program, limit, need)? {
-                    return Ok(Some(case));
-                }
+            if let Some(case) = refused_or_too_low(evidence, program, groups, pool.size)? {
+                return Ok(Some(case));
             }
         }
         Ok(None)
-    })
+    })?;
+    cases.extend(refused_by_groups(evidence)?);
+    Ok(cases)
 }
 
 /// Its hugetlb memory of a page size, mapped or configured.
@@ -38,45 +40,194 @@ fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     Ok(of_page.map(Area::size).sum())
 }
 
-fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Option<Case>, Reason> {
-    let refused = match &limit.refused {
-        model::Reading::Unread(why) if why.unread == Cause::Absent => 0,
-        other => *known(other)?,
-    };
-    let Limit::Bytes(max) = *known(&limit.max)? else {
+/// Is this program the only one of its group that asks for hugetlb pages?
+fn asks_alone(evidence: &Evidence, program: &Program, groups: &Groups) -> Result<bool, Reason> {
+    if !may_draw(program)? {
+        return Ok(false);
+    }
+    for other in programs(evidence)? {
+        let beside = || other.cgroup().ok().flatten().is_some_and(|own| own.path == groups.path);
+        if other.pid() != program.pid() && beside() && may_draw(other).unwrap_or(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn refused_or_too_low(
+    evidence: &Evidence,
+    program: &Program,
+    groups: &Groups,
+    page: Bytes,
+) -> Result<Option<Case>, Reason> {
+    let limits: Vec<&HugetlbLimit> = groups.limits(page).collect();
+    let Some(tightest) = tightest(&limits)? else {
         return Ok(None);
     };
-    if refused == 0 && need.0 <= max {
+    let Limit::Bytes(max) = *known(&tightest.max)? else {
+        return Ok(None);
+    };
+    let need = need(program, page)?;
+    let own = limits.iter().find(|limit| limit.is_of(groups));
+    let refused = own.map_or(Ok(0), |own| own.refused.or_if_absent(0))?;
+    if refused > 0 && asks_alone(evidence, program, groups)? {
+        let case = Case::sure(format!(
+            "{} was refused hugetlb pages {}: each is a SIGBUS, or a mapping that failed",
+            program.title(),
+            count(refused, "time", "times")
+        ));
+        let counter = own.map_or("", |own| own.counter.as_str());
+        return Ok(Some(limited(
+            program,
+            tightest,
+            need,
+            case.seen(counter, field_of(counter), refused),
+        )));
+    }
+    if need.0 <= max {
         return Ok(None);
     }
-    let what = if refused > 0 {
-        format!(
-            "{} was refused hugetlb pages {refused} times: each is a SIGBUS, or a mapping that failed",
-            program.title()
-        )
-    } else {
-        format!(
-            "{} needs {need} of hugetlb memory and its control group is limited to {}: touching more ends in SIGBUS",
-            program.title(),
-            Bytes(max)
-        )
+    let case = Case::likely(format!(
+        "{} needs {need} of hugetlb memory and its control group is limited to {}: touching more ends in SIGBUS",
+        program.title(),
+        Bytes(max)
+    ));
+    Ok(Some(limited(program, tightest, need, case)))
+}
+
+/// v2 counts in a line `max`, v1 in a file of its own.
+fn field_of(counter: &str) -> &'static str {
+    match counter.ends_with(".failcnt") {
+        true => "",
+        false => "max",
+    }
+}
+
+/// The limit that holds, and what to do about it. A limit of 0 is meant, and is not written again.
+fn limited(program: &Program, limit: &HugetlbLimit, need: Bytes, case: Case) -> Case {
+    let max = limit.max.known().copied().unwrap_or(Limit::Unlimited);
+    let case = case.seen(&limit.file, "", max);
+    let case = match need.0 {
+        0 => case,
+        _ => case.seen(program.file("smaps"), "hugetlb needed", need),
     };
-    let case = if refused > 0 {
-        Case::sure(what)
-    } else {
-        Case::likely(what)
+    let page = limit.page.exact();
+    let in_pod = limit.file.contains("kubepods");
+    let raise = need.round_up_to(limit.page);
+    let writes = !in_pod && Limit::Bytes(raise.0) > max;
+    case.fix_if(
+        in_pod,
+        format!("request hugepages-{page}i in the pod's resources: the kubelet sets the limit"),
+    )
+    .fix_if(writes, format!("echo {} > {}", raise.0, limit.file))
+    .fix_if(
+        writes,
+        "and in what sets it: the options of the container's run-time, or the unit",
+    )
+    .fix(format!("or let the program not ask for them: {}", switch(program)))
+}
+
+/// How a program is told not to ask.
+fn switch(program: &Program) -> &'static str {
+    let openj9 = || {
+        program
+            .jvm()
+            .ok()
+            .flatten()
+            .is_some_and(|jvm| jvm.kind == JvmKind::OpenJ9)
     };
-    Ok(Some(
-        case.seen(&limit.file, "", Bytes(max))
-            .seen(limit.file.replace(".max", ".events"), "max", refused)
-            .seen(program.file("smaps"), "hugetlb needed", need)
-            .fix(format!(
-                "Kubernetes: request hugepages-{}i in the pod's resources",
-                limit.page.exact()
-            ))
-            .fix(format!("elsewhere: echo {} > {}", need.0.max(max), limit.file))
-            .fix("or configure the program not to use them (PostgreSQL huge_pages=off, -XX:-UseLargePages)"),
-    ))
+    match program.kind.known().copied().flatten() {
+        Some(Kind::Postgres) => "huge_pages = off",
+        Some(Kind::Mysql) => "large-pages = OFF",
+        Some(Kind::Jvm) if openj9() => "without -Xlp",
+        Some(Kind::Jvm) => "-XX:-UseLargePages",
+        _ => "its own option for huge pages",
+    }
+}
+
+/// Groups that counted refusals of which no program is known to be the cause: it has ended, or several ask.
+fn refused_by_groups(evidence: &Evidence) -> Answer {
+    let mut own: BTreeMap<&str, Refusals<'_>> = BTreeMap::new();
+    for program in programs(evidence)? {
+        let Ok(Some(groups)) = program.cgroup() else { continue };
+        for level in groups.levels.iter().filter(|level| !is_stale(evidence, level)) {
+            for limit in &level.hugetlb {
+                // The sum over all groups below says nothing of the group itself.
+                let counts = limit.is_of(groups) || limit.counter != limit.counter_below;
+                let times = limit.refused.known().copied().unwrap_or(0);
+                if counts && times > 0 {
+                    let has_cause = limit.is_of(groups) && has_cause(evidence, level);
+                    let refusals = Refusals::new(limit, &limit.counter, times);
+                    own.insert(&limit.counter, Refusals { has_cause, ..refusals });
+                }
+            }
+        }
+    }
+    let of_pods = pods_that_ended(evidence, &own);
+    let unexplained = own.into_values().filter(|refusals| !refusals.has_cause);
+    let cases = unexplained.chain(of_pods).take(4).map(|refusals| refusals.case());
+    Ok(cases.collect())
+}
+
+/// What a group counted.
+struct Refusals<'e> {
+    limit: &'e HugetlbLimit,
+    counter: &'e str,
+    times: u64,
+    has_cause: bool,
+}
+
+impl<'e> Refusals<'e> {
+    fn new(limit: &'e HugetlbLimit, counter: &'e str, times: u64) -> Self {
+        Self {
+            limit,
+            counter,
+            times,
+            has_cause: false,
+        }
+    }
+
+    fn case(&self) -> Case {
+        let group = self.limit.file.rsplit_once('/').map_or("", |(group, _)| group);
+        Case::likely(format!(
+            "a program of the control group {group} was refused hugetlb pages {}: it has ended (SIGBUS), or is one of several that may ask",
+            count(self.times, "time", "times")
+        ))
+        .seen(self.counter, field_of(self.counter), self.times)
+        .seen(&self.limit.file, "", &self.limit.max)
+        .fix("find what was restarted since (kubectl get pods -A, journalctl): request the pages for it, or let it not ask for them")
+    }
+}
+
+/// What all pods together were refused, beyond what the groups that are there now count.
+fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, Refusals<'e>>) -> Vec<Refusals<'e>> {
+    let mut ended = Vec::new();
+    for level in evidence.pods.iter().filter(|level| !is_stale(evidence, level)) {
+        for limit in &level.hugetlb {
+            let all = limit.refused_below.known().copied().unwrap_or(0);
+            let below = own
+                .values()
+                .filter(|refusals| refusals.limit.page == limit.page && refusals.counter.starts_with(&level.directory));
+            let counted = below.map(|refusals| refusals.times).fold(0, u64::saturating_add);
+            if all > counted {
+                ended.push(Refusals::new(limit, &limit.counter_below, all - counted));
+            }
+        }
+    }
+    ended
+}
+
+/// Is a program of that group reported as the one that was refused?
+fn has_cause(evidence: &Evidence, level: &GroupLevel) -> bool {
+    let all = evidence.programs.known().into_iter().flatten();
+    let mut members = all.filter_map(|program| Some((program, program.cgroup().ok()??)));
+    members.any(|(program, groups)| {
+        let own = groups
+            .levels
+            .first()
+            .is_some_and(|own| own.directory == level.directory);
+        own && asks_alone(evidence, program, groups).unwrap_or(false)
+    })
 }
 
 pub(super) fn reservation(evidence: &Evidence) -> Answer {
@@ -99,29 +250,35 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
         for &page in &filled {
             let limits: Vec<&HugetlbLimit> = groups.limits(page).collect();
             if let Some(limit) = open_above(&limits)? {
-                return Ok(Some(open_case(program, limit)?));
+                return Ok(Some(open_case(evidence, program, limit)?));
             }
         }
         Ok(None)
     })
 }
 
-/// The tightest limit, if more than that can be reserved: the tightest of all levels holds, for each of the two.
-fn open_above<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
-    let (mut tightest, mut reserved) = (None, Limit::Unlimited);
+/// The limit that holds: the least of all levels.
+fn tightest<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
+    let mut tightest: Option<(Limit, &HugetlbLimit)> = None;
     for &limit in limits {
         let max = *known(&limit.max)?;
         if tightest.is_none_or(|(least, _)| max < least) {
             tightest = Some((max, limit));
         }
-        // Before Linux 5.7 there was no limit of reservations.
-        if let Ok(max) = known(&limit.reserved_max) {
-            reserved = reserved.min(*max);
-        }
     }
-    Ok(tightest
-        .filter(|(max, _)| *max < Limit::Unlimited && reserved > *max)
-        .map(|(_, limit)| limit))
+    Ok(tightest.map(|(_, limit)| limit))
+}
+
+/// The tightest limit, if more than that can be reserved: the tightest of all levels holds, for each of the two.
+fn open_above<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
+    let Some(tightest) = tightest(limits)? else {
+        return Ok(None);
+    };
+    let max = *known(&tightest.max)?;
+    // Before Linux 5.7 there was no limit of reservations.
+    let reserved = limits.iter().filter_map(|limit| limit.reserved_max.known());
+    let reserved = reserved.min().copied().unwrap_or(Limit::Unlimited);
+    Ok((max < Limit::Unlimited && reserved > max).then_some(tightest))
 }
 
 /// Does it use hugetlb pages, or try to?
@@ -139,18 +296,35 @@ fn may_draw(program: &Program) -> Result<bool, Reason> {
     })
 }
 
-fn open_case(program: &Program, limit: &HugetlbLimit) -> Result<Case, Reason> {
+fn open_case(evidence: &Evidence, program: &Program, limit: &HugetlbLimit) -> Result<Case, Reason> {
     let (max, page) = (*known(&limit.max)?, limit.page.exact());
-    let reserved = limit.file.replace(".max", ".rsvd.max");
-    Ok(Case::sure(format!(
+    let has_file = limit.reserved_max.known().is_some();
+    let case = Case::sure(format!(
         "{} can reserve more pages of {page} than the {max} that it may touch: a touch beyond that ends in SIGBUS instead of a fallback",
         program.title()
     ))
-    .seen(&limit.file, "", max)
-    .seen(&reserved, "", &limit.reserved_max)
-    .fix("update the container run-time to one that sets rsvd limits (runc, containerd, Incus: see the link)")
-    .fix(format!("until then: cat {} > {reserved}", limit.file))
-    .fix("or configure the program not to try (PostgreSQL huge_pages=off)"))
+    .seen(&limit.file, "", max);
+    let case = match &limit.reserved_max {
+        Reading::Known(reserved) => case.seen(&limit.reserved_file, "", reserved),
+        Reading::Unread(_) => case.seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release),
+    };
+    let is_old = evidence.snapshot.kernel.has(Feature::ReservationLimits) == Some(false);
+    Ok(case
+        .fix_if(
+            has_file,
+            "update the container run-time to one that sets rsvd limits (runc, containerd, Incus: see the link)",
+        )
+        .fix_if(
+            has_file,
+            format!("until then: cat {} > {}", limit.file, limit.reserved_file),
+        )
+        .fix_if(
+            is_old && !has_file,
+            format!(
+                "request the pages for it (hugepages-{page}i in a pod): Linux before 5.7 has no limit of reservations"
+            ),
+        )
+        .fix(format!("or let the program not try: {}", switch(program))))
 }
 
 pub(super) fn no_controller(evidence: &Evidence) -> Answer {
@@ -168,9 +342,21 @@ pub(super) fn no_controller(evidence: &Evidence) -> Answer {
     let Some((program, groups)) = container.filter(|_| pages > 0) else {
         return Ok(Vec::new());
     };
+    let cgroup = &evidence.snapshot.cgroup;
+    let is_v1 = cgroup.version.known() == Some(&CgroupVersion::V1);
+    let (file, fix) = match &cgroup.root {
+        Reading::Known(root) if !is_v1 => (
+            format!("{root}/cgroup.controllers"),
+            "it needs a kernel with CONFIG_CGROUP_HUGETLB, and no cgroup_disable=hugetlb on its command line",
+        ),
+        _ => (
+            "/proc/self/mounts".to_owned(),
+            "mkdir -p /sys/fs/cgroup/hugetlb && mount -t cgroup -o hugetlb none /sys/fs/cgroup/hugetlb, if the kernel has the controller (CONFIG_CGROUP_HUGETLB)",
+        ),
+    };
     let case = Case::sure("any container can take all pages of the pools: hugetlb pages cannot be limited here")
-        .seen("/sys/fs/cgroup/cgroup.controllers", "hugetlb", "not there")
+        .seen(file, "hugetlb", "not there")
         .seen(program.file("cgroup"), "", &groups.path)
-        .fix("echo +hugetlb > /sys/fs/cgroup/cgroup.subtree_control, if the kernel has the controller (CONFIG_CGROUP_HUGETLB)");
+        .fix(fix);
     Ok(vec![case])
 }

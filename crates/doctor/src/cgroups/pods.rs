@@ -5,7 +5,7 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::given::{Container, FileKind, Pod, Quantity};
 
-use crate::demand::shortages;
+use crate::demand::{Room, shortages};
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Pod];
@@ -43,6 +43,11 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             cases.extend(no_multiple(pod, container));
         }
         cases.extend(volumes(pod));
+        let unrequested = pod
+            .containers
+            .iter()
+            .filter_map(|container| asks_unrequested(evidence, pod, container));
+        cases.extend(unrequested);
     }
     if evidence.files.has(FileKind::Sysctl) || evidence.files.has(FileKind::Cmdline) || evidence.has_machine {
         for short in shortages(evidence, FileKind::Pod)? {
@@ -55,6 +60,28 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
         }
     }
     Ok(cases)
+}
+
+/// A container that requests no pages, with a program that takes them where it can: its limit is 0, and the first touch is a SIGBUS.
+fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
+    let asks = container.asks.as_ref().filter(|_| container.hugetlb().is_empty())?;
+    let room = Room::of(evidence).ok()?;
+    let (page, (pages, place)) = room.filled().next()?;
+    Some(
+        Case::likely(format!(
+            "{} of the pod {} requests no hugetlb pages and its program asks for them: on a node with a pool {} ends with SIGBUS",
+            container.name, pod.name, asks.program
+        ))
+        .severity(Severity::Warning)
+        .seen(&asks.place, "asks", &asks.written)
+        .seen(&container.place, "resources", "no hugepages")
+        .seen(place, format!("pages of {}", page.exact()), pages)
+        .fix(format!("let it not ask: {}", asks.switch))
+        .fix(format!(
+            "or request them: hugepages-{}i in its limits, and cpu or memory",
+            page.exact()
+        )),
+    )
 }
 
 fn rejected(pod: &Pod, container: &Container, why: &str) -> Case {

@@ -6,6 +6,7 @@ use programs::config::given::FileKind;
 use programs::{Area, Kind, Program, Setting};
 
 use super::facts::{each, known, persistent, pools, programs};
+use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 use super::usage::is_chunk;
@@ -88,13 +89,31 @@ fn fell_back_case(
         "huge_pages",
         setting.map_or("try (default)", |setting| &setting.value),
     );
-    case.seen_free(evidence)
-        .plan(format!("postgres:pid={}", program.pid()))
-        .fix(format!(
-            "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
-            size.0.div_ceil(page.0.max(1))
-        ))
-        .fix("huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it")
+    let pages = size.0.div_ceil(page.0.max(1));
+    let pool = evidence.snapshot.pool(page);
+    let need = || Need::More { page, pages };
+    let (has, spare) = pool.map_or((0, 0), |pool| {
+        (pool.nr.known().copied().unwrap_or(0), pool.available().unwrap_or(0))
+    });
+    let case = case.seen_free(evidence);
+    let case = match spare >= pages {
+        // A restart is all it takes.
+        true => case,
+        false => case
+            .plan_with(need(), format!("postgres:pid={}", program.pid()))
+            .fix_with(
+                need(),
+                format!(
+                    "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
+                    has.saturating_add(pages - spare)
+                ),
+            ),
+    };
+    case.fix_with(
+        need(),
+        "huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it",
+    )
+    .otherwise("lower shared_buffers: the machine has no room for them in the pool")
 }
 
 fn oracle_amm(evidence: &Evidence) -> Answer {
@@ -115,7 +134,7 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} in hugetlb pools is idle", program.title()))
-            .seen(program.file("maps"), "/dev/shm/ora_*", size)
+            .seen(program.file("smaps"), "/dev/shm/ora_*", size)
             .seen("/sys/kernel/mm/hugepages", "free", idle)
             .fix("ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;")
             .fix("ALTER SYSTEM SET sga_target=... SCOPE=SPFILE; ALTER SYSTEM SET use_large_pages='ONLY' SCOPE=SPFILE; and restart");

@@ -2,10 +2,11 @@
 
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::{Jvm, Program};
+use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
-use crate::facts::{each_jvm, known, pool_file};
+use crate::facts::{each_jvm, known, lacks_hugetlb, pool_file};
+use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 use crate::usage::heap::Heap;
 
@@ -79,22 +80,54 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
     let case = Case::sure(text)
         .seen(program.file("cmdline"), "huge pages", "configured")
         .seen_hugetlb(program, has);
+    let is_openj9 = jvm.kind == JvmKind::OpenJ9;
+    if lacks_hugetlb(evidence) {
+        return Ok(case
+            .seen("/proc/meminfo", "Hugepagesize", "no such line")
+            .fix("a kernel with CONFIG_HUGETLBFS: this one has no pools, and the option has no effect")
+            .remedy(thp_instead(is_openj9)));
+    }
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
     let case = pools.fold(case, |case, pool| {
         case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
             .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     });
-    let case = match heap {
-        Some(heap) => case.plan(format!("jvm:pid={}", program.pid())).fix(format!(
-            "the pool needs {} pages of {} for a heap of {heap}, the code cache and the collector's tables",
-            pool_pages(jvm, heap, page),
-            page.exact()
-        )),
-        None => case.fix("set -Xmx: how many pages it needs depends on the maximum of its heap"),
+    let Some(heap) = heap else {
+        return Ok(case
+            .fix("set -Xmx: how many pages it needs depends on the maximum of its heap")
+            .remedy(thp_instead(is_openj9)));
+    };
+    let pages = pool_pages(jvm, heap, page);
+    // Its own pages are there already, and the rest is what it lacks.
+    let missing = pages.saturating_sub(has.0 / page.0.max(1));
+    let need = || Need::More { page, pages: missing };
+    let sentence = format!(
+        "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
+        page.exact()
+    );
+    let case = match is_openj9 {
+        // The goal writes HotSpot's options.
+        true => case.fix_with(need(), sentence),
+        false => case
+            .plan_with(need(), format!("jvm:pid={}", program.pid()))
+            .fix_with(need(), sentence)
+            .fix_with(
+                need(),
+                "then restart the JVM; -Xlog:pagesize shows the page sizes it got",
+            ),
     };
     Ok(case
-        .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got")
-        .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`"))
+        .remedy(thp_instead(is_openj9))
+        .otherwise("a smaller heap: the machine has no room for this one in the pool"))
+}
+
+/// What helps without a pool.
+fn thp_instead(is_openj9: bool) -> Remedy {
+    let text = match is_openj9 {
+        true => "or use THP: the policy `always`, without -Xlp",
+        false => "or use THP: -XX:+UseTransparentHugePages with the policy `madvise`",
+    };
+    Remedy::new(text).need(Need::HasThp)
 }
 
 pub(super) fn step_down(evidence: &Evidence) -> Answer {

@@ -14,8 +14,13 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
+        // ZGC commits its heap from the pool, and gives up where that fails.
+        let outcome = match short.demand.strict {
+            true => "does not start",
+            false => "will use base pages",
+        };
         let text = format!(
-            "{} is configured to use huge pages and will use base pages: its heap with code cache and collector tables {}",
+            "{} is configured to use huge pages and {outcome}: its heap with code cache and collector tables {}",
             short.demand.who,
             short.text()
         );

@@ -1,15 +1,39 @@
 //! JVMs and transparent huge pages.
 
+use host::snapshot::Feature;
 use model::Bytes;
-use programs::Evidence;
-use programs::{Jvm, JvmKind, Program};
+use programs::{Evidence, Jvm, JvmKind, Program};
 
-use crate::facts::{each_jvm, kernel, known, policy, thp, thp_file};
+use crate::facts::{each_jvm, has, known, lacks_thp, policy, thp, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 use crate::usage::heap::Heap;
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
+/// A kernel without THP, and a JVM that asks for it.
+fn without(evidence: &Evidence) -> Answer {
+    let is_transparent = |jvm: &Jvm| jvm.transparent;
+    each_jvm(evidence, is_transparent, |program, _| {
+        let rss = *known(&program.pages.rss)?;
+        let case = Case::sure(format!(
+            "{} is configured to use THP, and all of its {rss} is backed by base pages: this kernel was built without THP",
+            program.title()
+        ))
+        .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
+        .seen("/proc/meminfo", "AnonHugePages", "no such line")
+        .fix("a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
+        let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
+        Ok(Some(case.fix_if(
+            has_pools,
+            "or a hugetlb pool: hugewise size jvm, and -XX:+UseLargePages",
+        )))
+    })
+}
+
 pub(super) fn disabled(evidence: &Evidence) -> Answer {
+    if lacks_thp(evidence) {
+        return without(evidence);
+    }
     let policy = policy(evidence)?;
     let is_transparent = |jvm: &Jvm| jvm.transparent;
     each_jvm(evidence, is_transparent, |program, jvm| {
@@ -31,7 +55,10 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
         .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
         .seen(thp_file("enabled"), "", &policy)
         .plan("thp=madvise")
-        .fix(format!("echo madvise > {}, then restart the JVM", thp_file("enabled")));
+        .write_as("enabled", "madvise", |command| {
+            format!("{command}, then restart the JVM")
+        })
+        .otherwise("this kernel's policy offers no `madvise`: `always`, or a hugetlb pool");
         Ok(Some(case))
     })
 }
@@ -54,10 +81,10 @@ pub(super) fn zgc(evidence: &Evidence) -> Answer {
         )
         .seen(thp_file("shmem_enabled"), "", shmem)
         .plan("thp:shmem_enabled=advise")
-        .fix(format!(
-            "echo advise > {}, then restart the JVM",
-            thp_file("shmem_enabled")
-        ));
+        .write_as("shmem_enabled", "advise", |command| {
+            format!("{command}, then restart the JVM")
+        })
+        .otherwise("a newer kernel: its shmem_enabled offers `advise`");
         Ok(Some(case))
     })
 }
@@ -75,10 +102,10 @@ fn version(program: &Program, jvm: &Jvm) -> Result<u32, Reason> {
 
 pub(super) fn stacks(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    let kernel = kernel(evidence)?;
+    let no_more = has(evidence, Feature::StacksWithoutThp)?;
     let is_hotspot = |jvm: &Jvm| jvm.kind == JvmKind::HotSpot;
     each_jvm(evidence, is_hotspot, |program, jvm| {
-        if policy != "always" || kernel >= (6, 8) {
+        if policy != "always" || no_more {
             return Ok(None);
         }
         let threads = *known(&program.threads)?;
@@ -95,7 +122,7 @@ pub(super) fn stacks(evidence: &Evidence) -> Answer {
         .seen(program.file("status"), "Threads", threads)
         .seen(program.file("smaps_rollup"), "AnonHugePages", program.thp()?)
         .plan("thp=madvise")
-        .fix(format!("echo madvise > {}", thp_file("enabled")))
+        .write("enabled", "madvise")
         .fix(format!("or -Xss2040k, or JDK 21 and later: {BUGS}8303215"));
         Ok(Some(case))
     })
@@ -127,7 +154,10 @@ pub(super) fn pretouch(evidence: &Evidence) -> Answer {
         .seen(program.file("smaps"), "heap on huge pages", huge)
         .seen(program.file("smaps"), "heap", all)
         .fix("JDK 22 and later, or leave out -XX:+AlwaysPreTouch")
-        .fix(format!("at once: hugewise collapse {}", program.pid()));
+        .fix_with(
+            Need::Feature(Feature::Collapse),
+            format!("at once: hugewise collapse {}", program.pid()),
+        );
         Ok(Some(case))
     })
 }

@@ -23,7 +23,7 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
         Some(
             Case::sure(format!(
-                "{} does not get the {promised} of locked memory that limits.conf sets for {}: that file applies to logins, not to services",
+                "{} does not get the limit of locked memory that limits.conf sets for {} ({promised}): that file applies to logins, not to services",
                 service.name, user.value
             ))
             .info_if(line.domain == "*")

@@ -1,16 +1,16 @@
 //! The limit of locked memory: where it matters, and where it comes from.
 
+use host::snapshot::Feature;
 use model::Bytes;
-use programs::Evidence;
 use programs::config::{Unit, memlock_for};
-use programs::{Details, Kind, Limit, Program};
+use programs::{Details, Evidence, Kind, Limit, Program};
 
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{each, each_looked_into, kernel, known, programs};
+use crate::facts::{each, each_looked_into, has, known, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
-    let by_memlock = kernel(evidence)? < (5, 16) && has_pool(evidence)?;
+    let by_memlock = !has(evidence, Feature::ShmWithoutMemlock)? && has_pool(evidence)?;
     each(programs(evidence)?, |program| {
         let shm = if by_memlock { shm_user(program)? } else { None };
         let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor) && pins(program);
@@ -61,18 +61,40 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
         .details
         .as_ref()
         .and_then(|details| details.cgroup.known()?.service.clone());
+    if let Some(groups) = program.cgroup().ok().flatten().filter(|groups| groups.is_container) {
+        return case
+            .fix_if(
+                groups.path.contains("kubepods"),
+                "Kubernetes: raise the default limit of the container run-time (LimitMEMLOCK of containerd.service or crio.service), and start the pod again",
+            )
+            .fix_if(
+                !groups.path.contains("kubepods"),
+                "start the container with --ulimit memlock=-1 (docker, podman), or set it for all: default-ulimits in /etc/docker/daemon.json",
+            )
+            .fix("limits.conf and logins have no say in containers");
+    }
     match service {
         Some(service) => case
             .fix(format!(
                 "systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity"
             ))
             .fix(format!("systemctl restart {service}")),
-        None => case
-            .fix(format!(
-                "echo '{} - memlock unlimited' > /etc/security/limits.d/60-memlock.conf",
-                user_name(evidence, program)
-            ))
-            .fix("log in again, and restart it"),
+        None => {
+            let user = user_name(evidence, program);
+            let lines = evidence.config.limits.known().into_iter().flatten();
+            // pam_limits takes the last line of a user.
+            let own = lines
+                .filter(|line| line.item == "memlock" && line.domain == user)
+                .last();
+            let step = match own {
+                Some(line) => format!(
+                    "in {}: `{user} {} memlock unlimited`, in place of {} (a line of a new file that is sorted before it loses)",
+                    line.place, line.kind, line.value
+                ),
+                None => format!("echo '{user} - memlock unlimited' > /etc/security/limits.d/60-memlock.conf"),
+            };
+            case.fix(step).fix("log in again, and restart it")
+        }
     }
 }
 
@@ -102,7 +124,7 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} may lock {has}, not {promised} as in limits.conf: that file applies to logins, not to services",
+            "{} may lock {has}, and limits.conf sets {promised}: that file applies to logins, not to services",
             program.title()
         ))
         .seen(

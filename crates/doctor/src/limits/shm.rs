@@ -1,11 +1,11 @@
 //! System V shared memory on hugetlb pages: which programs may use it, and how much.
 
+use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::Evidence;
-use programs::{Kind, Program};
+use programs::{Evidence, Kind, Program};
 
-use crate::facts::{bytes, each_that_can, kernel, known, persistent, pools, programs};
+use crate::facts::{bytes, each_that_can, has, known, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
@@ -32,7 +32,7 @@ pub(super) fn has_pool(evidence: &Evidence) -> Result<bool, Reason> {
 }
 
 pub(super) fn eperm(evidence: &Evidence) -> Answer {
-    if kernel(evidence)? < (5, 16) || !has_pool(evidence)? {
+    if !has(evidence, Feature::ShmWithoutMemlock)? || !has_pool(evidence)? {
         return Ok(Vec::new());
     }
     let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
@@ -54,11 +54,20 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
         .seen(program.file("status"), "Gid and Groups", join(groups))
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
-        .seen(program.file("limits"), "Max locked memory", memlock)
-        .fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
-        .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
-        .fix("or in its unit: AmbientCapabilities=CAP_IPC_LOCK; then restart it");
-        Ok(Some(case))
+        .seen(program.file("limits"), "Max locked memory", memlock);
+        let groups = program.cgroup().ok().flatten();
+        if groups.is_some_and(|groups| groups.is_container) {
+            return Ok(Some(case.fix(
+                "start the container with --cap-add IPC_LOCK (Kubernetes: capabilities: add: [IPC_LOCK])",
+            )));
+        }
+        let in_service = groups.is_some_and(|groups| groups.service.is_some());
+        Ok(Some(
+            case.fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
+                .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
+                .fix_if(in_service, "or in its unit: AmbientCapabilities=CAP_IPC_LOCK")
+                .fix("then restart it"),
+        ))
     })
 }
 

@@ -1,11 +1,11 @@
 //! Pools by NUMA node.
 
-use host::snapshot::{NodePool, Pool};
+use host::snapshot::{Feature, NodePool, Pool};
 use model::Bytes;
-use programs::Evidence;
-use programs::{Area, Kind, Program};
+use programs::{Area, Evidence, Kind, Program};
 
 use crate::facts::{absent, each, is_own, known, node_file, pool_file, pools, programs};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn imbalance(evidence: &Evidence) -> Answer {
@@ -45,7 +45,10 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     .seen(file(rich.0), "", rich.1)
     .fix(format!("echo {fair} > {}", file(poor.0)))
     .fix(format!("echo {fair} > {}", file(rich.0)))
-    .fix("if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES")
+    .fix_with(
+        Need::Feature(Feature::NodePages),
+        "if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES",
+    )
 }
 
 pub(super) fn mismatch(evidence: &Evidence) -> Answer {

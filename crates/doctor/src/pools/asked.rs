@@ -1,16 +1,18 @@
 //! Pools that are smaller than files or the boot command line request.
 
 use host::snapshot::Pool;
-use model::Bytes;
 use model::findings::Severity;
+use model::{Bytes, Reading};
 use programs::Evidence;
+use programs::config::requested;
 
 use crate::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::remedy::{Need, fits_alone, most_in_pools};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
-struct Request {
-    pages: u64,
+pub(super) struct Request {
+    pub(super) pages: u64,
     place: String,
     field: String,
 }
@@ -36,6 +38,9 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
 }
 
 fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case {
+    if !fits_alone(evidence, pool.size, request.pages) {
+        return too_much(evidence, pool, request);
+    }
     let size = pool.size.exact();
     let missing = request.pages - has;
     let case = Case::sure(format!(
@@ -46,19 +51,61 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
+    let need = || Need::Pool {
+        page: pool.size,
+        pages: request.pages,
+    };
+    let lower = format!(
+        "lower the request in {}: beside the other findings of this report the machine has no room for it",
+        request.place
+    );
+    let case = case.plan_with(need(), format!("pool:{size}={}", request.pages));
+    let boot = boot_fix(evidence, &parameters);
     if pool.size >= Bytes::gib(1) {
-        return case
-            .plan(format!("pool:{size}={}", request.pages))
-            .fix(boot_fix(evidence, &parameters));
+        return case.fix_with(need(), boot).otherwise(lower);
     }
-    case.plan(format!("pool:{size}={}", request.pages))
-        .fix("sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory")
-        .fix(format!("echo {} > {}", request.pages, pool_file(pool, "nr_hugepages")))
-        .fix(format!("if it stays short: {}", boot_fix(evidence, &parameters)))
+    case.fix_with(
+        need(),
+        "sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory",
+    )
+    .fix_with(
+        need(),
+        format!("echo {} > {}", request.pages, pool_file(pool, "nr_hugepages")),
+    )
+    .fix_with(need(), format!("if it stays short: {boot}"))
+    .otherwise(lower)
+}
+
+/// More than the machine has: memory is missing, not contiguous memory.
+fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
+    let size = pool.size.exact();
+    let number = |reading: &Reading<u64>| reading.known().copied().unwrap_or(0);
+    let used = number(&pool.nr)
+        .saturating_sub(number(&pool.free))
+        .saturating_add(number(&pool.reserved));
+    let most = most_in_pools(evidence).map_or(0, |most| most.0 / pool.size.0.max(1));
+    let total = evidence.snapshot.memory.get("MemTotal");
+    let needed = match used {
+        0 => "no program uses any now: request what the program needs that the pool is for (hugewise size)".to_owned(),
+        used => format!("programs use or reserve {used} now"),
+    };
+    Case::sure(format!(
+        "{} pages of {size} are {}, more than this machine of {total} can set aside: its programs lose the memory, \
+         and the pool stays short",
+        request.pages,
+        bytes(pool, request.pages)
+    ))
+    .seen(&request.place, &request.field, request.pages)
+    .seen("/proc/meminfo", "MemTotal", &total)
+    .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
+    .fix(format!("lower the request in {}: {needed}", request.place))
+    .fix(format!(
+        "at most {most} pages of {size} leave a tenth of the memory to programs"
+    ))
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
-fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+pub(super) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();
     if default == Some(pool.size)
         && let Some(files) = evidence.config.sysctl.known()
@@ -70,15 +117,20 @@ fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> 
             field: line.name.clone(),
         }));
     }
-    let pages = evidence
-        .config
-        .boot
-        .known()
-        .and_then(|boot| boot.pages_of(pool.size, default));
-    Ok(pages.map(|pages| Request {
-        pages,
-        place: "/proc/cmdline".to_owned(),
-        field: format!("hugepagesz={} hugepages", pool.size.exact()),
+    let boot = evidence.config.boot.known();
+    let pages = boot.and_then(|boot| boot.pages_of(pool.size, default));
+    if let Some(pages) = pages {
+        return Ok(Some(Request {
+            pages,
+            place: "/proc/cmdline".to_owned(),
+            field: format!("hugepagesz={} hugepages", pool.size.exact()),
+        }));
+    }
+    let lines = evidence.config.pool_lines.known().map_or(&[][..], Vec::as_slice);
+    Ok(requested(lines, pool.size, default).map(|line| Request {
+        pages: line.pages,
+        place: line.place.clone(),
+        field: format!("pages of {}", pool.size.exact()),
     }))
 }
 
@@ -126,8 +178,28 @@ pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
     let case = writers
         .iter()
         .fold(case, |case, (place, value)| case.seen(place, name, value));
-    let case = case.fix(format!("keep the line in {place} and remove the others"));
+    let packaged = ["/usr/lib/", "/lib/", "/usr/local/lib/"]
+        .iter()
+        .any(|directory| place.starts_with(directory));
+    let case = match packaged {
+        true => masked(case, place),
+        false => case.fix(format!(
+            "decide on one value; to keep that of {place}, remove the other lines, else remove this one"
+        )),
+    };
     Some(case.fix("sysctl --system"))
+}
+
+/// A package's file wins: the next update brings it again, so it is hidden or outdone, not edited.
+fn masked(case: Case, place: &str) -> Case {
+    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+    let name = file.rsplit('/').next().unwrap_or(file);
+    case.fix(format!(
+        "{file} belongs to a package: hide it with a file of its name and the value that you want, /etc/sysctl.d/{name}"
+    ))
+    .fix(format!(
+        "or give your own file a name that is sorted after {name}, such as /etc/sysctl.d/99-hugepages.conf"
+    ))
 }
 
 /// Was a value that hugewise applied changed by something else?

@@ -1,11 +1,11 @@
 //! Boot parameters that have no effect, and page sizes that the CPU lacks.
 
 use model::Bytes;
-use programs::Evidence;
-use programs::Program;
-use programs::config::{Boot, Ignored, IgnoredWhy};
+use model::findings::Severity;
+use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
+use programs::{Evidence, Program};
 
-use crate::facts::{boot_fix, each, known, pools, programs};
+use crate::facts::{boot_fix, count, each, known, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
@@ -52,17 +52,35 @@ pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
         let value = ignored.parameter.split_once('=').map_or("", |(_, value)| value);
         return case.fix(format!("write {meant}={value} in its place, and reboot"));
     }
-    case.fix("write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4")
+    if ignored.why == IgnoredWhy::NodesTooOld {
+        return case
+            .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")
+            .fix("for other shares: a unit that writes each node's nr_hugepages before any service starts");
+    }
+    case.fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES")
+}
+
+/// A count of which the kernel takes the digits alone.
+pub(crate) fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
+    Case::sure(format!(
+        "`{}` asks for {}: the kernel takes the digits, and counts pages",
+        taken.parameter,
+        count(taken.pages, "page", "pages")
+    ))
+    .severity(Severity::Warning)
+    .seen(place, "", &taken.parameter)
+    .fix(format!(
+        "write hugepages={}, or the number of pages that was meant",
+        taken.pages
+    ))
 }
 
 pub(super) fn order(evidence: &Evidence) -> Answer {
     let boot = boot(evidence)?;
-    Ok(boot
-        .ignored
-        .iter()
-        .filter(|ignored| is_out_of_order(ignored.why))
-        .map(|ignored| no_effect("/proc/cmdline", ignored))
-        .collect())
+    let ignored = boot.ignored.iter().filter(|ignored| is_out_of_order(ignored.why));
+    let mut cases: Vec<Case> = ignored.map(|ignored| no_effect("/proc/cmdline", ignored)).collect();
+    cases.extend(boot.digits.iter().map(|taken| digits_taken("/proc/cmdline", taken)));
+    Ok(cases)
 }
 
 pub(super) fn no_1g(evidence: &Evidence) -> Answer {
@@ -74,20 +92,30 @@ pub(super) fn no_1g(evidence: &Evidence) -> Answer {
     let line = known(&evidence.snapshot.kernel.command_line)?;
     let asks = |word: &str| matches!(word, "hugepagesz=1G" | "default_hugepagesz=1G" | "hugepagesz=1024M");
     if let Some(word) = line.split_whitespace().find(|word| asks(word)) {
-        return Ok(vec![case("/proc/cmdline", word)]);
+        return Ok(vec![case(evidence, "/proc/cmdline", word)]);
     }
     each(programs(evidence)?, |program: &Program| {
         let asked = program.jvm()?.and_then(|jvm| jvm.page_size) == Some(Bytes::gib(1));
-        Ok(asked.then(|| case(&program.file("cmdline"), "-XX:LargePageSizeInBytes=1G")))
+        Ok(asked.then(|| case(evidence, &program.file("cmdline"), "-XX:LargePageSizeInBytes=1G")))
     })
 }
 
-fn case(source: &str, asked: &str) -> Case {
+fn case(evidence: &Evidence, source: &str, asked: &str) -> Case {
+    let hypervisor = evidence.snapshot.cpu.hypervisor.known().map_or("", String::as_str);
+    let own = match hypervisor.to_ascii_lowercase() {
+        name if name.contains("vmware") => {
+            "on ESXi: a virtual hardware version that shows PDPE1GB to the guest, and no EVC mode or CPUID mask that hides it"
+        }
+        name if name.contains("kvm") || name.contains("tcg") || name.contains("qemu") => {
+            "in the hypervisor: QEMU -cpu host or -cpu MODEL,+pdpe1gb; libvirt <feature policy='require' name='pdpe1gb'/>"
+        }
+        _ => "in a virtual machine: let its hypervisor show the CPU's flag pdpe1gb to the guest",
+    };
     Case::sure(format!(
         "`{asked}` requests pages of 1 GiB, which this CPU does not offer"
     ))
     .seen(source, "", asked)
     .seen("/proc/cpuinfo", "flags", "no pdpe1gb")
-    .fix("in the hypervisor: QEMU -cpu host or -cpu MODEL,+pdpe1gb; libvirt <feature policy='require' name='pdpe1gb'/>")
+    .fix_if(hypervisor != "none", own)
     .fix("or use pages of 2 MiB: hugepagesz=2M")
 }

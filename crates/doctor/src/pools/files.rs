@@ -6,7 +6,7 @@ use programs::config::given::{BootLine, FileKind};
 use programs::config::{Ignored, IgnoredWhy};
 
 use super::asked::disagreement;
-use super::boot::{is_out_of_order, no_effect};
+use super::boot::{digits_taken, is_out_of_order, no_effect};
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
 
@@ -92,7 +92,11 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn order(evidence: &Evidence) -> Answer {
-    ignored(evidence, is_out_of_order, |line, ignored| {
+    let mut cases = ignored(evidence, is_out_of_order, |line, ignored| {
         no_effect(&line.place, ignored)
-    })
+    })?;
+    let lines = evidence.files.boot.iter();
+    let taken = lines.flat_map(|line| line.boot.digits.iter().map(|taken| digits_taken(&line.place, taken)));
+    cases.extend(taken);
+    Ok(cases)
 }

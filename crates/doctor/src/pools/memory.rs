@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
 
-use crate::facts::{available, bytes, known, percent, pool_file, pools, total};
+use crate::facts::{available, bytes, known, percent, policy, pool_file, pools, total};
 use crate::rule::{Answer, Case};
 
 pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
@@ -60,10 +60,18 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
             &program.pages.page_tables,
         );
     }
-    Ok(vec![
-        case.fix(
-            "put the large shared segment on hugetlb pages (PostgreSQL huge_pages=on, Oracle use_large_pages=ONLY)",
-        )
-        .fix("or allow THP for private memory: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
-    ])
+    let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
+    let case = case.fix_if(
+        has_pools,
+        "put the large shared segment on hugetlb pages (PostgreSQL huge_pages=on, Oracle use_large_pages=ONLY)",
+    );
+    let case = match policy(evidence).as_deref() {
+        Ok("never") => case.write_as("enabled", "madvise", |command| {
+            format!("or allow THP for private memory that is advised: {command}")
+        }),
+        _ => case,
+    };
+    Ok(vec![case.otherwise(
+        "find the processes with most of them, and lower their number or their memory",
+    )])
 }

@@ -16,12 +16,15 @@ use programs::config::given::FileKind;
 use super::rule::Checks;
 use super::topic::Topic;
 
+/// The rule that finds no memory left beside the pools.
+pub(super) const STARVES: &str = "A03";
+
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("A01", asked::pool_short),
         Checks::of_machine("A02", used::pool_idle),
-        Checks::of_machine("A03", memory::pool_starves),
+        Checks::of_machine(STARVES, memory::pool_starves),
         Checks::of_machine("A04", used::consumer_bigger),
         Checks::of_both("A05", size::wrong_default, files::BOTH, files::wrong_default),
         Checks::of_machine("A06", size::all_reserved),

@@ -142,5 +142,6 @@ fn holders(evidence: &Evidence, mut case: Case) -> Case {
             count(files.len() as u64 - 4, "file", "files"),
         );
     }
-    case.fix("otherwise look for memfds that are open but not mapped: ls -l /proc/*/fd | grep memfd, and for mounts in containers")
+    case.fix("look for memfds that are open but not mapped: ls -l /proc/*/fd | grep memfd")
+        .fix("look for files in hugetlbfs mounts of containers too, such as rtemap_* of a DPDK program that has ended")
 }

@@ -1,11 +1,15 @@
 //! The default size, and what free, reserved and surplus pages mean.
 
+use model::Bytes;
 use programs::Evidence;
 
 use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
 use crate::rule::{Answer, Case};
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
+    if evidence.snapshot.pools.is_absent() {
+        return other_sizes(evidence);
+    }
     let pools = pools(evidence)?;
     let default = default_size(evidence)?;
     let Some(own) = pools.iter().find(|pool| pool.size == default) else {
@@ -34,6 +38,29 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
         .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
         Ok(Some(case))
     })
+}
+
+/// meminfo alone counts the default pool page by page, and all pools together in `Hugetlb`.
+fn other_sizes(evidence: &Evidence) -> Answer {
+    let memory = &evidence.snapshot.memory;
+    let default = default_size(evidence)?;
+    let all = memory.get("Hugetlb").into_result()?;
+    let own = memory.get("HugePages_Total").into_result()?;
+    let elsewhere = all.0.saturating_sub(own.0.saturating_mul(default.0));
+    if own.0 > 0 || elsewhere == 0 {
+        return Ok(Vec::new());
+    }
+    let case = Case::likely(format!(
+        "programs that name no size request pages of {} and get none, while {} is in pools of another size",
+        default.exact(),
+        Bytes(elsewhere)
+    ))
+    .seen("/proc/meminfo", "Hugepagesize", default)
+    .seen("/proc/meminfo", "HugePages_Total", own.0)
+    .seen("/proc/meminfo", "Hugetlb", all)
+    .fix("look at the pools of all sizes: grep . /sys/kernel/mm/hugepages/*/*_hugepages")
+    .fix("name that size in the program (PostgreSQL huge_page_size, Java -XX:LargePageSizeInBytes), or make it the default: default_hugepagesz=");
+    Ok(vec![case])
 }
 
 pub(super) fn all_reserved(evidence: &Evidence) -> Answer {

@@ -6,7 +6,9 @@ use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Area, Details, Program};
 
+use super::asked::request;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 /// A smaller pool is most likely a test.
@@ -34,9 +36,16 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0)
-        .fix("start the program that the pool is meant for; if it falls back, see its own finding")
-        .fix(format!("or free it: echo 0 > {}", pool_file(pool, "nr_hugepages")))
-        .fix("and remove it from /etc/sysctl.d and the boot command line");
+        .fix("start the program that the pool is meant for; if it falls back, see its own finding");
+        // A pool that is short as well is not to be freed and to be filled in one report.
+        let asked = request(evidence, pool).ok().flatten();
+        let is_short = asked.is_some_and(|request| request.pages > nr);
+        let case = case
+            .fix_if(
+                !is_short,
+                format!("or free it: echo 0 > {}", pool_file(pool, "nr_hugepages")),
+            )
+            .fix_if(!is_short, "and remove it from /etc/sysctl.d and the boot command line");
         Ok(Some(case))
     })
 }
@@ -86,6 +95,11 @@ fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
 fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
     let pages = segment.size().0.div_ceil(pool.size.0) + 1;
     let more = pages.saturating_sub(room.0 / pool.size.0);
+    let has = pool.nr.known().copied().unwrap_or(0);
+    let need = || Need::Pool {
+        page: pool.size,
+        pages: has.saturating_add(more),
+    };
     Case::likely(format!(
         "{} has {} of shared memory backed by base pages; the pool has {room} free, which is too small for it",
         program.title(),
@@ -97,12 +111,17 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
         segment.size(),
     )
     .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
-    .fix(format!(
-        "raise the pool by {more} pages of {}: {}",
-        pool.size.exact(),
-        pool_file(pool, "nr_hugepages")
-    ))
-    .fix(format!("restart {}", program.pages.name))
+    .fix_with(
+        need(),
+        format!(
+            "raise the pool by {more} pages of {}: echo {} > {}",
+            pool.size.exact(),
+            has.saturating_add(more),
+            pool_file(pool, "nr_hugepages")
+        ),
+    )
+    .fix_with(need(), format!("and restart {}", program.pages.name))
+    .otherwise("give the program less memory: the machine has no room for it in the pool")
 }
 
 pub(super) fn program_beside(evidence: &Evidence) -> Answer {

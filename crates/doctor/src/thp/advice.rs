@@ -2,13 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use host::snapshot::Feature;
 use model::findings::Severity;
 use model::{Bytes, Reading};
-use programs::Evidence;
-use programs::{Area, Kind, Program};
+use programs::{Area, Evidence, Kind, Program};
 
-use crate::facts::{any_size, count, counted_areas, each_looked_into, kernel, known, programs, thp, thp_file};
+use crate::facts::{any_size, count, counted_areas, each_looked_into, has, is_own, known, programs, thp, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
+
+/// The policy `madvise` has to be offered.
+pub(crate) fn madvise() -> Need {
+    Need::Thp {
+        name: "enabled".to_owned(),
+        value: "madvise".to_owned(),
+    }
+}
 
 /// Advice on less memory decides nothing.
 const WORTH: Bytes = Bytes::mib(16);
@@ -32,14 +41,14 @@ pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
         ))
         .seen(thp_file("enabled"), "", enabled)
         .seen(program.file("smaps"), "VmFlags: hg", bytes)
-        .plan("thp=madvise")
-        .fix(format!("echo madvise > {}", thp_file("enabled")))
+        .plan_with(madvise(), "thp=madvise")
+        .write("enabled", "madvise")
         .fix("to keep it: transparent_hugepage=madvise on the boot command line")
-        .fix(format!(
-            "restart {}, or collapse its memory: hugewise collapse {}",
-            program.pages.name,
-            program.pid()
-        ));
+        .fix(format!("restart {}", program.pages.name))
+        .fix_with(
+            Need::Feature(Feature::Collapse),
+            format!("or collapse its memory: hugewise collapse {}", program.pid()),
+        );
         Ok(Some(case))
     })
 }
@@ -55,8 +64,15 @@ pub(super) fn inherited(evidence: &Evidence) -> Answer {
     for program in off.values() {
         trees.entry(root(program, &off)).or_default().push(program);
     }
+    let by_us = |root: &Program| {
+        let parent = root.parent.known();
+        all.iter()
+            .any(|program| Some(&program.pid()) == parent && is_own(program))
+    };
     let cases = trees
         .iter()
+        // A comparison of hugewise switches THP off for its arm of base pages.
+        .filter(|(root, _)| off.get(root).is_some_and(|root| !is_own(root) && !by_us(root)))
         .filter_map(|(root, members)| tree_case(off.get(root)?, members))
         .collect::<Vec<_>>();
     if cases.is_empty() {
@@ -116,7 +132,7 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
 }
 
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {
-    if kernel(evidence)? < (6, 18) {
+    if !has(evidence, Feature::ExceptAdvised)? {
         return Ok(Vec::new());
     }
     each_looked_into(evidence, |program, details| {

@@ -1,9 +1,11 @@
 //! Databases whose vendors recommend a THP policy.
 
+use host::snapshot::Feature;
 use programs::Evidence;
 use programs::{Kind, Program};
 
 use crate::facts::{each, known, policy, programs, thp, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn redis(evidence: &Evidence) -> Answer {
@@ -17,11 +19,7 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         // Linux 5.8 (commit 3917c80280c9): the fault after a fork splits the huge page and copies one base page.
-        let splits = evidence
-            .snapshot
-            .kernel
-            .version()
-            .is_some_and(|version| version >= (5, 8));
+        let splits = evidence.snapshot.kernel.has(Feature::CopySplitsThp) == Some(true);
         let cost = match splits {
             true => {
                 "the first write to each huge page during a save splits it and copies 4 KiB, so that commands are slower for a while"
@@ -37,7 +35,7 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
             .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
             .fix("in redis.conf: disable-thp yes (6.2 and later), then restart it")
             .plan("redis")
-            .fix(format!("or for the machine: echo madvise > {}", thp_file("enabled")));
+            .write_as("enabled", "madvise", |command| format!("or for the machine: {command}"));
         Ok(Some(case))
     })
 }
@@ -75,7 +73,7 @@ fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Cas
         .seen(thp_file("enabled"), "", policy)
         .seen(program.file("status"), "Name", &program.pages.name)
         .plan("thp=never")
-        .fix(format!("echo never > {}", thp_file("enabled")))
+        .write("enabled", "never")
         .fix("or MemoryTHP=disable in its unit (where Linux and systemd support it)")
     })
 }
@@ -94,7 +92,7 @@ fn new_mongo(
     }
     Ok(Some(
         Case::likely(format!(
-            "MongoDB {}.{} counts backed by THP and does not get them as its vendor ask",
+            "MongoDB {}.{} counts on THP, and does not get it as its vendor asks",
             version.0, version.1
         ))
         .seen(thp_file("enabled"), "", policy)
@@ -102,9 +100,10 @@ fn new_mongo(
         .seen(thp_file("khugepaged/max_ptes_none"), "", none)
         .seen(program.file("status"), "Name", &program.pages.name)
         .plan("thp=always,defrag=defer+madvise,khugepaged.max_ptes_none=0")
-        .fix(format!("echo always > {}", thp_file("enabled")))
-        .fix(format!("echo defer+madvise > {}", thp_file("defrag")))
-        .fix(format!("echo 0 > {}", thp_file("khugepaged/max_ptes_none")))
-        .fix("sysctl -w vm.overcommit_memory=1"),
+        .write("enabled", "always")
+        .write("defrag", "defer+madvise")
+        .write("khugepaged/max_ptes_none", "0")
+        .fix_with(Need::Sysctl("vm.overcommit_memory"), "sysctl -w vm.overcommit_memory=1")
+        .otherwise("its vendor's settings need a newer kernel"),
     ))
 }

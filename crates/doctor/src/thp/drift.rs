@@ -1,13 +1,14 @@
 //! Settings that differ between files, the running kernel, and the time when a program started.
 
-use host::snapshot::Pool;
+use host::snapshot::{Feature, Pool};
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::config::PolicyLine;
+use programs::config::{PolicyLine, requested};
 
 use super::sizes::dropped;
 use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
@@ -59,7 +60,7 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         ))
         .seen(thp_file("enabled"), "", now)
         .seen(&last.place, "transparent_hugepage", &last.value)
-        .fix(format!("to revert: echo {} > {}", last.value, thp_file("enabled")))
+        .write_as("enabled", &last.value, |command| format!("to revert: {command}"))
         .fix(format!("or to keep it: set `{now}` in {}", last.place)),
     ))
 }
@@ -76,6 +77,11 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             .pages_of(pool.size, default)
             .map(|pages| (pages, "/proc/cmdline".to_owned())),
     };
+    let lines = evidence.config.pool_lines.known().map_or(&[][..], Vec::as_slice);
+    let asked = asked.or_else(|| {
+        let line = requested(lines, pool.size, default)?;
+        Some((line.pages, line.place.clone()))
+    });
     let now = persistent(pool)?;
     let size = pool.size.exact();
     Ok(match asked {
@@ -134,11 +140,11 @@ pub(super) fn newer(evidence: &Evidence) -> Answer {
             details.started.to_string(),
         )
         .seen(program.file("smaps_rollup"), "backed by base pages", base)
-        .fix(format!(
-            "restart {}, or: hugewise collapse {}",
-            program.pages.name,
-            program.pid()
-        ));
+        .fix(format!("restart {}", program.pages.name))
+        .fix_with(
+            Need::Feature(Feature::Collapse),
+            format!("or: hugewise collapse {}", program.pid()),
+        );
         Ok(Some(case))
     })
 }

@@ -1,11 +1,12 @@
 //! How the kernel obtains huge pages for THP, what that costs, and how often it fails.
 
-use host::snapshot::ThpSize;
+use host::snapshot::{Feature, ThpSize};
 use model::Bytes;
 use model::findings::Severity;
-use programs::Evidence;
+use programs::{Area, Evidence, Program};
 
-use crate::facts::{known, percent, policy, thp, thp_file};
+use crate::facts::{any_size, counted_areas, known, looked_into, percent, policy, thp, thp_file};
+use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
 fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
@@ -15,22 +16,173 @@ fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
 pub(super) fn defrag_stalls(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let defrag = &known(&thp.defrag)?.chosen;
-    if defrag != "always" || policy(evidence)? == "never" {
+    if policy(evidence)? == "never" || matches!(defrag.as_str(), "never" | "defer") {
         return Ok(Vec::new());
     }
     let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);
+    let advised = match defrag.as_str() {
+        "always" => None,
+        // Only memory that was advised waits.
+        _ if stalls < MANY_STALLS => return Ok(Vec::new()),
+        _ => match most_advised(evidence)? {
+            Some(advised) => Some(advised),
+            None => return Ok(Vec::new()),
+        },
+    };
+    let who = advised
+        .as_ref()
+        .map_or("page faults wait".to_owned(), |(program, bytes)| {
+            format!(
+                "page faults in advised memory wait, of which {} has most ({bytes}),",
+                program.title()
+            )
+        });
     let case = Case::likely(format!(
-        "page faults wait for compaction: {stalls} waited since boot, {failed} of them without success, each for up to many milliseconds"
+        "{who} for compaction: {stalls} waited since boot, {failed} of them without success, each for up to many milliseconds"
     ))
-    .info_if(stalls < 1000)
+    .info_if(stalls < MANY_STALLS)
     .seen(thp_file("defrag"), "", defrag)
     .seen("/proc/vmstat", "compact_stall", stalls)
-    .seen("/proc/vmstat", "compact_fail", failed)
-    .fix(format!("echo defer+madvise > {}", thp_file("defrag")));
-    Ok(vec![case])
+    .seen("/proc/vmstat", "compact_fail", failed);
+    let Some((program, bytes)) = advised else {
+        let has_both = thp
+            .defrag
+            .known()
+            .is_some_and(|choice| choice.offered.iter().any(|offered| offered == "defer+madvise"));
+        let softer = if has_both { "defer+madvise" } else { "madvise" };
+        let case = case.write("defrag", softer);
+        return Ok(vec![
+            case.otherwise("a newer kernel: its defrag offers `madvise` and `defer`"),
+        ]);
+    };
+    Ok(vec![
+        case.seen(program.file("smaps"), "VmFlags: hg", bytes)
+            .write("defrag", "defer")
+            .fix("or let the program not advise: Go 1.21.1 and later do not, jemalloc thp:default, -XX:-UseTransparentHugePages"),
+    ])
 }
 
+/// So many stalls matter.
+const MANY_STALLS: u64 = 1000;
+
+/// The program with most memory that it advised.
+fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason> {
+    let mut most: Option<(&Program, Bytes)> = None;
+    let (mut unknown, mut could) = (None, false);
+    for examined in looked_into(evidence)? {
+        let areas = examined.and_then(|(program, _)| Ok((program, counted_areas(program)?)));
+        match areas {
+            Ok((program, areas)) => {
+                could = true;
+                let advised = areas.iter().filter(|area| area.has("hg") == Some(true));
+                let bytes: Bytes = advised.map(Area::size).sum();
+                if bytes >= WORTH_ADVISING && most.is_none_or(|(_, before)| bytes > before) {
+                    most = Some((program, bytes));
+                }
+            }
+            Err(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    match (most, unknown) {
+        (None, Some(reason)) if !could => Err(reason),
+        (most, _) => Ok(most),
+    }
+}
+
+/// Advice on less memory causes few faults.
+const WORTH_ADVISING: Bytes = Bytes::mib(16);
+
 pub(super) fn bloat(evidence: &Evidence) -> Answer {
+    let mut cases = Vec::new();
+    cases.extend(busy_khugepaged(evidence));
+    cases.extend(many_areas(evidence));
+    match ranges(evidence) {
+        Ok(found) => cases.extend(found),
+        Err(reason) if cases.is_empty() => return Err(reason),
+        Err(_) => {}
+    }
+    Ok(cases)
+}
+
+/// So many seconds of CPU matter, if they are this share of the time since boot.
+const MUCH_CPU: f64 = 1800.0;
+const MUCH_OF_UPTIME: f64 = 0.03;
+
+fn busy_khugepaged(evidence: &Evidence) -> Option<Case> {
+    let (used, uptime) = (*evidence.khugepaged.known()?, *evidence.uptime.known()?);
+    let share = used / uptime.max(1.0);
+    if used < MUCH_CPU || share < MUCH_OF_UPTIME || !any_size(evidence).ok()? {
+        return None;
+    }
+    let case = Case::likely(format!(
+        "khugepaged has used {:.0} min of CPU since boot, {:.1} % of the time: it scans and collapses all the while",
+        used / 60.0,
+        share * 100.0
+    ))
+    .severity(Severity::Warning)
+    .seen(
+        "/proc/*/stat",
+        "khugepaged: user and system time, in seconds",
+        format!("{used:.0}"),
+    )
+    .seen("/proc/uptime", "", uptime);
+    let case = match policy(evidence).as_deref() {
+        Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
+        _ => case,
+    };
+    Some(
+        case.write_as("khugepaged/scan_sleep_millisecs", "60000", |command| {
+            format!("or let it scan less often: {command}")
+        })
+        .fix("and see whether it helps: top -p $(pgrep khugepaged)"),
+    )
+}
+
+/// So many mappings of this size at most are stacks or arenas of threads.
+const MANY_AREAS: usize = 32;
+const SMALL_AREA: Bytes = Bytes::mib(8);
+const WORTH_AREAS: Bytes = Bytes::mib(64);
+
+/// The program with most mappings of a few MiB that are backed by whole huge pages: E07 is for JVMs.
+fn many_areas(evidence: &Evidence) -> Option<Case> {
+    if policy(evidence).ok()? != "always" {
+        return None;
+    }
+    let small = |area: &&Area| {
+        let huge = area.counts().map_or(Bytes(0), |counts| counts.anon_huge);
+        area.is_private_data() && area.size() <= SMALL_AREA && huge.0 > 0
+    };
+    let examined = looked_into(evidence).ok()?.filter_map(Result::ok);
+    let found = examined.filter(|(program, _)| program.jvm().is_ok_and(|jvm| jvm.is_none()));
+    let found = found.filter_map(|(program, _)| {
+        let areas = counted_areas(program).ok()?;
+        let huge = areas.iter().filter(small).filter_map(Area::counts);
+        let (number, bytes) = huge.fold((0, 0_u64), |(number, bytes), counts| {
+            (number + 1, bytes.saturating_add(counts.anon_huge.0))
+        });
+        let threads = *program.threads.known()?;
+        (number >= MANY_AREAS && threads >= MANY_AREAS as u64).then_some((program, number, Bytes(bytes), threads))
+    });
+    let (program, number, bytes, threads) = found.max_by_key(|(.., bytes, _)| *bytes)?;
+    if bytes < WORTH_AREAS {
+        return None;
+    }
+    Some(
+        Case::likely(format!(
+            "{number} mappings of a few MiB of {} ({threads} threads) are backed by {bytes} of whole huge pages: stacks and arenas use little of theirs",
+            program.title()
+        ))
+        .severity(Severity::Warning)
+        .seen(thp_file("enabled"), "", "always")
+        .seen(program.file("status"), "Threads", threads)
+        .seen(program.file("smaps"), "AnonHugePages of mappings up to 8M", bytes)
+        .plan("thp=madvise")
+        .write("enabled", "madvise")
+        .fix("or fewer arenas: MALLOC_ARENA_MAX=2 (glibc), MALLOC_CONF=narenas:2,thp:never (jemalloc)"),
+    )
+}
+
+fn ranges(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let (pmd, base) = (known(&thp.pmd_size)?, known(&evidence.snapshot.kernel.base_page)?);
     let most = i64::try_from(pmd.0 / base.0).unwrap_or(i64::MAX) - 1;
@@ -55,11 +207,10 @@ pub(super) fn bloat(evidence: &Evidence) -> Answer {
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
     .plan("thp:khugepaged.max_ptes_none=64")
-    .fix(format!("echo 64 > {}", thp_file("khugepaged/max_ptes_none")))
-    .fix(format!(
-        "Linux 6.12 and later: echo 1 > {}",
-        thp_file("shrink_underused")
-    ));
+    .write("khugepaged/max_ptes_none", "64")
+    .write_as("shrink_underused", "1", |command| {
+        format!("and let the kernel split unused ones: {command}")
+    });
     Ok(vec![case])
 }
 
@@ -109,8 +260,12 @@ fn fallback(place: &str, given: (&str, u64), refused: (&str, u64)) -> Option<Cas
     .seen(place, given.0, given.1)
     .seen(place, refused.0, refused.1)
     .fix("echo 1 > /proc/sys/vm/compact_memory")
-    .fix("sysctl -w vm.compaction_proactiveness=40")
-    .fix("for programs that need them: hugewise collapse PID, or a hugetlb pool");
+    .remedy(compact_ahead())
+    .fix_with(
+        Need::Feature(Feature::Collapse),
+        "for programs that need them: hugewise collapse PID",
+    )
+    .fix("or keep more memory free, so that fewer faults fail");
     Some(case)
 }
 
@@ -138,7 +293,16 @@ pub(super) fn fragmented(evidence: &Evidence) -> Answer {
         whole,
     )
     .fix("echo 1 > /proc/sys/vm/compact_memory")
-    .fix("sysctl -w vm.compaction_proactiveness=40")
-    .fix("sysctl -w vm.min_free_kbytes=1048576 (1 GiB: on machines of 64 GiB and more)");
+    .remedy(compact_ahead())
+    .remedy(
+        Remedy::new("sysctl -w vm.min_free_kbytes=1048576")
+            .need(Need::Sysctl("vm.min_free_kbytes"))
+            .need(Need::Memory(Bytes::gib(64))),
+    );
     Ok(vec![case])
+}
+
+fn compact_ahead() -> Remedy {
+    let setting = "vm.compaction_proactiveness";
+    Remedy::new(format!("sysctl -w {setting}=40")).need(Need::Sysctl(setting))
 }

@@ -1,11 +1,12 @@
 //! Mappings that could be backed by huge pages and are not.
 
 use host::processes::{Reason as Why, why_base};
+use host::snapshot::Feature;
 use model::Bytes;
-use programs::Evidence;
-use programs::{Area, Program};
+use programs::{Area, Evidence, Program};
 
 use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, thp, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller mappings do not decide the speed of a program.
@@ -80,8 +81,14 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     .seen(thp_file("khugepaged/pages_to_scan"), "", pages)
     .seen(thp_file("khugepaged/scan_sleep_millisecs"), "", sleep * 1000.0)
     .seen("/proc/*/smaps", "THPeligible: 1, backed by base pages", waiting)
-    .fix("for one program, at once: hugewise collapse PID")
-    .fix(format!("for a while: echo 1000 > {}", thp_file("khugepaged/scan_sleep_millisecs")));
+    .fix_with(
+        Need::Feature(Feature::Collapse),
+        "for one program, at once: hugewise collapse PID",
+    )
+    .write_as("khugepaged/scan_sleep_millisecs", "1000", |command| {
+        format!("for a while: {command}")
+    })
+    .otherwise("restart the programs: memory that is touched anew gets huge pages at once");
     Ok(vec![case])
 }
 
@@ -124,7 +131,7 @@ fn text_case(program: &Program, area: &Area) -> Case {
         area.name
     ))
     .seen(
-        program.file("maps"),
+        program.file("smaps"),
         format!("{:x} offset {:x}", area.range.start, area.offset),
         &area.name,
     )

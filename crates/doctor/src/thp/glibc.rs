@@ -50,10 +50,10 @@ pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
     };
     let bytes: Bytes = grown.iter().filter_map(|program| program.thp().ok()).sum();
     let case = Case::likely(format!(
-        "{} have {bytes} backed by THP, which malloc requests by default",
-        count(grown.len() as u64, "small process", "small processes")
+        "{} {bytes} backed by THP, which malloc requests by default",
+        count(grown.len() as u64, "small process has", "small processes have")
     ))
-    .seen(first.file("maps"), "glibc", "2.43 or later")
+    .seen(first.file("smaps"), "glibc", "2.43 or later")
     .seen(first.file("smaps_rollup"), "AnonHugePages", first.thp()?)
     .seen(thp_file("enabled"), "", policy)
     .fix("for small programs: GLIBC_TUNABLES=glibc.malloc.hugetlb=0");

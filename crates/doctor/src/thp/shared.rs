@@ -1,10 +1,11 @@
 //! Shared memory, and machines whose base page is 64 KiB.
 
+use host::snapshot::Feature;
 use model::{Bytes, Reading};
-use programs::Evidence;
-use programs::{Kind, Program};
+use programs::{Evidence, Kind, Program};
 
-use crate::facts::{known, programs, thp, thp_file, total};
+use crate::facts::{known, policy, programs, thp, thp_file, total};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
@@ -32,7 +33,7 @@ pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
     .seen("/proc/meminfo", "Shmem", shmem)
     .seen("/proc/meminfo", "ShmemHugePages", huge)
     .plan("thp:shmem_enabled=advise")
-    .fix(format!("echo advise > {}", thp_file("shmem_enabled")))
+    .write("shmem_enabled", "advise")
     .fix("for a tmpfs: mount -o remount,huge=within_size PATH");
     Ok(vec![case])
 }
@@ -62,23 +63,64 @@ pub(super) fn granule(evidence: &Evidence) -> Answer {
     let base = *known(&evidence.snapshot.kernel.base_page)?;
     let thp = thp(evidence)?;
     let pmd = *known(&thp.pmd_size)?;
-    let two = Bytes::mib(2);
     if base < Bytes::kib(64) || pmd < Bytes::mib(512) {
         return Ok(Vec::new());
     }
-    let policy = match thp.policy(two) {
-        Reading::Known(policy) if policy != "never" => return Ok(Vec::new()),
-        other => other.into_result()?,
-    };
-    let file = thp_file("hugepages-2048kB/enabled");
+    let two = Bytes::mib(2);
+    let small = thp.policy(two);
+    if small.known().is_some_and(|policy| policy != "never") {
+        return Ok(Vec::new());
+    }
+    let has_size = thp.size(two).is_some();
+    if policy(evidence)? == "always" {
+        return Ok(vec![giant(evidence, pmd, has_size)]);
+    }
+    // A kernel without that size has no remedy.
+    if small.is_absent() {
+        return Ok(Vec::new());
+    }
+    let policy = small.into_result()?;
+    let name = "hugepages-2048kB/enabled";
     let case = Case::sure(format!(
         "PMD-mapped THP is {} here, too large for almost every mapping; THP of 2M is off",
         pmd.exact()
     ))
     .seen(thp_file("hpage_pmd_size"), "", pmd.0)
-    .seen(&file, "", policy)
+    .seen(thp_file(name), "", policy)
     .plan("thp:mthp-2M=madvise")
-    .fix(format!("echo madvise > {file}"))
-    .fix("to keep it: thp_anon=2M:madvise on the boot command line");
+    .write(name, "madvise")
+    .fix_with(
+        Need::Feature(Feature::SizesAtBoot),
+        "to keep it: thp_anon=2M:madvise on the boot command line",
+    );
     Ok(vec![case])
+}
+
+/// Under `always` the one touch of a mapping that is large enough takes half a gigabyte.
+fn giant(evidence: &Evidence, pmd: Bytes, has_size: bool) -> Case {
+    let huge = evidence.snapshot.memory.get("AnonHugePages");
+    let held = huge
+        .known()
+        .map_or(String::new(), |huge| format!("; {huge} is backed so now"));
+    let case = Case::sure(format!(
+        "PMD-mapped THP is {} here, and the policy is `always`: a program that touches one byte of a large mapping gets {} of memory{held}",
+        pmd.exact(),
+        pmd.exact()
+    ))
+    .seen(thp_file("hpage_pmd_size"), "", pmd.0)
+    .seen(thp_file("enabled"), "", "always");
+    let case = match huge {
+        Reading::Known(huge) => case.seen("/proc/meminfo", "AnonHugePages", huge),
+        Reading::Unread(_) => case,
+    };
+    let case = case
+        .plan("thp=madvise")
+        .write("enabled", "madvise")
+        .fix("to keep it: transparent_hugepage=madvise on the boot command line");
+    match has_size {
+        true => case.write_as("hugepages-2048kB/enabled", "always", |command| {
+            format!("and THP of 2M in its place: {command}")
+        }),
+        false => case.fix("or a kernel with base pages of 4 KiB, whose THP has 2 MiB"),
+    }
 }

@@ -3,6 +3,7 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
+use programs::config::Boot;
 use programs::config::given::{Backing, FileKind, Guest};
 
 use crate::demand::{Shortage, shortages};
@@ -47,16 +48,69 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn no_room(evidence: &Evidence) -> Answer {
-    if evidence
-        .files
-        .guests
-        .iter()
-        .all(|guest| guest.hugetlb().next().is_none())
-    {
-        return Ok(Vec::new());
+    let guests = &evidence.files.guests;
+    let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
+    cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
+    let asks = |guest: &Guest| guest.refused.is_empty() && guest.hugetlb().next().is_some();
+    if !guests.iter().any(asks) {
+        return Ok(cases);
     }
     let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
-    Ok(shortages(evidence, FileKind::Libvirt)?.into_iter().map(case).collect())
+    match shortages(evidence, FileKind::Libvirt) {
+        Ok(short) => {
+            let exists = |short: &Shortage| {
+                !guests
+                    .iter()
+                    .any(|guest| lacking(evidence, guest).contains(&short.page))
+            };
+            cases.extend(short.into_iter().filter(exists).map(case));
+        }
+        Err(reason) if cases.is_empty() => return Err(reason),
+        Err(_) => {}
+    }
+    Ok(cases)
+}
+
+/// Definitions that libvirt does not accept: nothing else about their pages can be right.
+fn refused(guest: &Guest) -> Vec<Case> {
+    let cases = guest.refused.iter().map(|(place, why)| {
+        Case::sure(format!("libvirt refuses the definition of {}: {why}", guest.name))
+            .seen(place, "libvirt's error", why)
+            .fix("nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out")
+    });
+    cases.collect()
+}
+
+/// Page sizes of a guest that the machine, or x86-64, does not have.
+fn lacking(evidence: &Evidence, guest: &Guest) -> Vec<Bytes> {
+    let pools = evidence.snapshot.pools.known().filter(|_| evidence.has_machine);
+    let exists = |size: Bytes| match pools {
+        Some(pools) => pools.iter().any(|pool| pool.size == size),
+        None if guest.is_x86 => size == Bytes::mib(2) || size == Bytes::gib(1),
+        None => Boot::SIZES.contains(&size),
+    };
+    let mut wrong: Vec<Bytes> = guest.hugetlb().filter_map(|(_, page)| page).collect();
+    wrong.retain(|size| !exists(*size));
+    wrong.dedup();
+    wrong
+}
+
+fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
+    let cases = lacking(evidence, guest).into_iter().map(|size| {
+        Case::sure(format!(
+            "{} does not start: there are no pages of {} {}",
+            guest.name,
+            size.exact(),
+            if evidence.has_machine {
+                "on this machine"
+            } else {
+                "on such machines"
+            }
+        ))
+        .seen(&guest.place, "page size", size.exact())
+        .fix("a size that the host has: ls /sys/kernel/mm/hugepages (2M and 1G on x86-64)")
+    });
+    cases.collect()
 }
 
 pub(super) fn no_multiple(evidence: &Evidence) -> Answer {

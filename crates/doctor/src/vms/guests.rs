@@ -5,8 +5,9 @@ use programs::Evidence;
 use programs::{Area, Kind, Program};
 
 use crate::facts::{
-    absent, any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file,
+    absent, any_size, available, bytes, counted_areas, default_size, each, known, pool_file, pools, programs, thp_file,
 };
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn guest_without(evidence: &Evidence) -> Answer {
@@ -38,10 +39,9 @@ pub(super) fn guest_without(evidence: &Evidence) -> Answer {
     .seen("/sys/kernel/mm/hugepages", "pages in pools", 0)
     .seen(program.file("status"), "VmRSS", rss)
     .plan("thp=madvise")
-    .fix(format!(
-        "echo madvise > {} (or always), and restart the program",
-        thp_file("enabled")
-    ))
+    .write_as("enabled", "madvise", |command| {
+        format!("{command} (or always), and restart the program")
+    })
     .fix("or fill a pool and let the program use it")
     .fix("measure the page size of the host's backing: hugewise measure tlb");
     Ok(vec![case])
@@ -61,13 +61,19 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let share = 100.0 * base.0 as f64 / backing.total().0.max(1) as f64;
+        let page = default_size(evidence).unwrap_or(Bytes::mib(2));
+        let need = Need::More {
+            page,
+            pages: backing.total().0.div_ceil(page.0.max(1)),
+        };
         let case = Case::sure(format!("{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host", program.title()))
             .seen(program.file("status"), "HugetlbPages", "0B")
             .seen(program.file("smaps_rollup"), "AnonHugePages and ShmemPmdMapped", huge)
             .seen(program.file("smaps_rollup"), "backed by base pages", base)
-            .plan(format!("vm:pid={}", program.pid()))
+            .plan_with(need, format!("vm:pid={}", program.pid()))
             .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...")
-            .fix(format!("or THP: echo madvise > {} (shared memory: {})", thp_file("enabled"), thp_file("shmem_enabled")));
+            .write_as("enabled", "madvise", |command| format!("or THP: {command}"))
+            .write_as("shmem_enabled", "advise", |command| format!("and for shared memory: {command}"));
         Ok(Some(case))
     })
 }
@@ -81,6 +87,8 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
             let open = unreserved(program, pool.size)?;
             let left = bytes(pool, available(pool)?);
             if open > left {
+                let missing = (open.0 - left.0).div_ceil(pool.size.0);
+                let whole = known(&pool.nr)?.saturating_add(missing);
                 let case = Case::sure(format!(
                     "the guest in {} can still touch {open} in pages of {}, and {left} is left: a touch beyond that kills it",
                     program.title(),
@@ -89,7 +97,10 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
                 .seen(program.file("smaps"), "VmFlags: ht nr, not resident", open)
                 .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
                 .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved)
-                .fix(format!("add {} pages now: {}", (open.0 - left.0).div_ceil(pool.size.0), pool_file(pool, "nr_hugepages")))
+                .fix_with(
+                    Need::Pool { page: pool.size, pages: whole },
+                    format!("add {missing} pages now: echo {whole} > {}", pool_file(pool, "nr_hugepages")),
+                )
                 .fix("and start guests with reserve=on or prealloc=on (QEMU), prefault=on (Cloud Hypervisor)");
                 return Ok(Some(case));
             }

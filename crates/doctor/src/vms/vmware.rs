@@ -1,13 +1,84 @@
 //! VMware ESX: settings of a virtual machine and of the host.
 
-use model::findings::Confidence;
+use model::findings::{Confidence, Severity};
 use programs::Evidence;
+use programs::config::Vmware;
 
 use crate::facts::each;
 use crate::rule::{Answer, Case};
 
-/// Machines that cannot get their 1 GiB pages.
+/// Machines that do not power on, or not with the pages that they ask for.
 pub(super) fn one_g(evidence: &Evidence) -> Answer {
+    let mut cases = reserved(evidence)?;
+    for file in &evidence.files.vmware {
+        cases.extend(odd_size(file));
+        cases.extend(below_size(file));
+        cases.extend(latency(file));
+    }
+    Ok(cases)
+}
+
+const ONE_G: &str = "sched.mem.lpage.enable1GPage";
+
+/// 1 GiB pages back whole GiB.
+fn odd_size(file: &Vmware) -> Option<Case> {
+    let memory = file.number("memSize").filter(|_| file.is_on(ONE_G) == Some(true))?;
+    let whole = memory.div_ceil(1024).saturating_mul(1024);
+    (whole != memory).then(|| {
+        Case::sure(format!(
+            "{} MB of the machine's {memory} MB are in no whole GiB: 1 GiB pages cannot back them",
+            memory % 1024
+        ))
+        .severity(Severity::Warning)
+        .seen(&file.path, ONE_G, "TRUE")
+        .seen(&file.path, "memSize", memory)
+        .fix(format!("memSize = \"{whole}\""))
+    })
+}
+
+/// A limit of memory below the machine's size is swapped or ballooned by the host.
+fn below_size(file: &Vmware) -> Option<Case> {
+    let (memory, most) = (file.number("memSize")?, file.number("sched.mem.max")?);
+    (most < memory).then(|| {
+        Case::sure(format!(
+            "the host gives at most {most} MB of the machine's {memory} MB: it takes the rest by ballooning and swapping, in base pages"
+        ))
+        .severity(Severity::Warning)
+        .seen(&file.path, "memSize", memory)
+        .seen(&file.path, "sched.mem.max", most)
+        .fix("sched.mem.max = \"unlimited\", or a memSize that is no more")
+    })
+}
+
+/// High latency sensitivity needs all memory and CPU reserved (vSphere Resource Management, latency sensitivity).
+fn latency(file: &Vmware) -> Option<Case> {
+    let name = "sched.cpu.latencySensitivity";
+    file.get(name).filter(|value| value.eq_ignore_ascii_case("high"))?;
+    let cpu = file.number("sched.cpu.min").unwrap_or(0);
+    let memory = file.number("memSize");
+    let reserved = file.number("sched.mem.min").unwrap_or(0);
+    let is_pinned = file.is_on("sched.mem.pin") == Some(true);
+    let lacks_memory = !is_pinned && memory.is_some_and(|memory| reserved < memory);
+    (cpu == 0 || lacks_memory).then(|| {
+        let case = Case::sure(
+            "the machine does not power on: high latency sensitivity needs all of its CPU and memory reserved",
+        )
+        .seen(&file.path, name, "high")
+        .seen(&file.path, "sched.cpu.min", cpu)
+        .seen(&file.path, "sched.mem.min", reserved);
+        case.fix_if(
+            cpu == 0,
+            "sched.cpu.min: the number of virtual CPUs times the host's MHz (in the client: reserve all CPU)",
+        )
+        .fix_if(
+            lacks_memory,
+            "sched.mem.min = memSize and sched.mem.pin = \"TRUE\" (in the client: reserve all guest memory)",
+        )
+    })
+}
+
+/// Machines that cannot get their 1 GiB pages.
+fn reserved(evidence: &Evidence) -> Answer {
     each(&evidence.files.vmware, |file| {
         if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
             return Ok(None);
@@ -43,14 +114,15 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
             None => (file.is_on(own) == Some(true)).then_some((own, Confidence::Low, "FALSE")),
         };
         Ok(found.map(|(name, confidence, back)| {
-            Case::new(
-                confidence,
-                "the host backs guests with small pages, whatever the guests do",
-            )
-            .seen(&file.path, name, file.get(name).unwrap_or_default())
-            .fix(format!(
-                "{name} = {back}, then power-cycle the machines or migrate them"
-            ))
+            let what = match name == own {
+                true => "the host backs this machine with small pages, whatever its guest does",
+                false => "the host backs guests with small pages, whatever the guests do",
+            };
+            Case::new(confidence, what)
+                .seen(&file.path, name, file.get(name).unwrap_or_default())
+                .fix(format!(
+                    "{name} = {back}, then power-cycle the machines or migrate them"
+                ))
         }))
     })
 }

@@ -12,6 +12,7 @@ fn thp(policy: &str) -> Thp {
         offered: Vec::new(),
     };
     Thp {
+        directory: crate::snapshot::thp::THP.to_owned(),
         enabled: Reading::Known(chosen.clone()),
         defrag: Reading::absent("defrag"),
         shmem_enabled: Reading::Known(chosen),

@@ -29,8 +29,8 @@ impl Kernel {
 
     /// Major and minor number, for "since Linux 6.7".
     pub fn version(&self) -> Option<(u32, u32)> {
-        let mut parts = self.release.known()?.split(|c: char| !c.is_ascii_digit());
-        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+        let [major, minor, _] = self.numbers()?;
+        Some((major, minor))
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod cgroup;
 pub mod cpu;
+pub mod features;
 pub mod hugetlb;
 pub mod kernel;
 pub mod ksm;
@@ -25,6 +26,7 @@ use crate::Source;
 
 pub use cgroup::{Cgroup, CgroupVersion};
 pub use cpu::{Cache, CacheHolds, Cpu, Tlb, TlbArray, TlbHolds};
+pub use features::Feature;
 pub use hugetlb::{NodePool, Pool};
 pub use kernel::Kernel;
 pub use ksm::Ksm;

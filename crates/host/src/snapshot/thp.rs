@@ -11,9 +11,15 @@ use crate::{Source, parse};
 /// Where the kernel keeps these settings.
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
+/// Where Red Hat Enterprise Linux 6 keeps them.
+const REDHAT: &str = "/sys/kernel/mm/redhat_transparent_hugepage";
+
 /// The THP policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thp {
+    /// Where this kernel keeps these settings.
+    #[serde(default = "usual")]
+    pub directory: String,
     /// Which anonymous memory may have them: `always`, `madvise` or `never`.
     pub enabled: Reading<Choice>,
     /// How hard a page fault tries to get one.
@@ -88,15 +94,26 @@ pub struct Choice {
 
 impl Thp {
     pub(super) fn read(source: &Source) -> Reading<Self> {
-        source.list(THP).map(|names| {
-            let path = |name: &str| format!("{THP}/{name}");
+        match Self::below(source, THP) {
+            absent if absent.is_absent() => match Self::below(source, REDHAT) {
+                Reading::Known(thp) => Reading::Known(thp),
+                Reading::Unread(_) => absent,
+            },
+            read => read,
+        }
+    }
+
+    fn below(source: &Source, directory: &str) -> Reading<Self> {
+        source.list(directory).map(|names| {
+            let path = |name: &str| format!("{directory}/{name}");
             let mut sizes: Vec<Bytes> = names.iter().filter_map(|name| size_in_name(name)).collect();
             sizes.sort_unstable();
             Self {
+                directory: directory.to_owned(),
                 enabled: choice(source, &path("enabled")),
                 defrag: choice(source, &path("defrag")),
                 shmem_enabled: choice(source, &path("shmem_enabled")),
-                pmd_size: source.number(&path("hpage_pmd_size")).map(Bytes),
+                pmd_size: pmd_size(source, &path("hpage_pmd_size")),
                 use_zero_page: source.switch(&path("use_zero_page")),
                 shrink_underused: source.switch(&path("shrink_underused")),
                 khugepaged: Numbers::of_directory(source, &path("khugepaged")),
@@ -112,7 +129,8 @@ impl Thp {
     }
 
     /// What governs anonymous pages of that size in the end: `always`, `madvise` or `never`, with `inherit` resolved.
-    /// A size without a setting of its own follows the general one if it is the PMD size, and is `never` otherwise.
+    /// A size without a setting of its own follows the general one if it is the PMD size, and is `never` if only
+    /// shared memory has it. A size that this kernel does not list is absent.
     pub fn policy(&self, size: Bytes) -> Reading<String> {
         self.resolved(size, &self.enabled, |of| &of.enabled)
     }
@@ -135,7 +153,8 @@ impl Thp {
             Some(Reading::Known(choice)) => Reading::Known(choice.chosen.clone()),
             Some(Reading::Unread(why)) if why.unread != Cause::Absent => Reading::Unread(why),
             _ if self.pmd_size.known() == Some(&size) => general(),
-            _ => Reading::Known("never".to_owned()),
+            Some(_) => Reading::Known("never".to_owned()),
+            None => Reading::absent(format!("{THP}/hugepages-{}kB", size.0 / 1024)),
         }
     }
 
@@ -161,6 +180,25 @@ impl ThpSize {
             shmem_enabled: choice(source, &format!("{directory}/shmem_enabled")),
             stats: Numbers::of_directory(source, &format!("{directory}/stats")),
         }
+    }
+}
+
+fn usual() -> String {
+    THP.to_owned()
+}
+
+/// Old kernels do not report it. On x86-64 it has one value.
+fn pmd_size(source: &Source, path: &str) -> Reading<Bytes> {
+    let told = source.number(path).map(Bytes);
+    let is_x86 = || {
+        let cpuinfo = source.text("/proc/cpuinfo");
+        cpuinfo
+            .known()
+            .is_some_and(|text| text.contains("vendor_id") && text.contains("\nflags"))
+    };
+    match told {
+        absent if absent.is_absent() && is_x86() => Reading::Known(Bytes::mib(2)),
+        told => told,
     }
 }
 

@@ -10,6 +10,7 @@ use model::{Envelope, Warning};
 use programs::Evidence;
 
 use super::desk::Desk;
+use super::diagnosis::diagnose;
 use super::ps;
 use super::report::{Named, named, parsed};
 use crate::cli::typed::{self, DiffFailIf, Format, Sort};
@@ -125,7 +126,7 @@ fn captured(name: &str, source: &Source) -> Material {
         },
         warnings: Vec::new(),
         parts: Parts {
-            doctor: Some(Doctor::of(&evidence)),
+            doctor: Some(diagnose(source, &evidence)),
             processes: ps::list(source, &evidence.snapshot, Sort::Large, None).ok(),
             snapshot: Some(evidence.snapshot),
             ..Parts::default()

@@ -14,6 +14,7 @@ use programs::Evidence;
 use programs::config::Given;
 
 use super::desk::Desk;
+use super::diagnosis::diagnose;
 use crate::cli::typed::{self, Format};
 use crate::render::doctor::{explanation, rules};
 use crate::render::look::Look;
@@ -42,17 +43,25 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
         .collect();
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !typed.file.is_empty() && desk.global.root.is_none();
-    let evidence = match alone {
-        true => Evidence::of_files(given),
-        false => Evidence {
-            files: given,
-            ..evidence(desk, Snapshot::take(&desk.source))
-        },
+    let (evidence, judged) = match alone {
+        true => {
+            let evidence = Evidence::of_files(given);
+            let judged = Doctor::of(&evidence);
+            (evidence, judged)
+        }
+        false => {
+            let evidence = Evidence {
+                files: given,
+                ..evidence(desk, Snapshot::take(&desk.source))
+            };
+            let judged = diagnose(&desk.source, &evidence);
+            (evidence, judged)
+        }
     };
     let diagnosis = Doctor {
         files,
         is_verbose: typed.verbose,
-        ..Doctor::of(&evidence)
+        ..judged
     };
     let result = desk.about(&evidence.snapshot, warnings, diagnosis);
     desk.give(&result, form)?;

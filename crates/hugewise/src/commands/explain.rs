@@ -7,6 +7,7 @@ use programs::Evidence;
 use programs::{self, Target};
 
 use super::desk::Desk;
+use super::diagnosis::only_accepted;
 use super::running;
 use crate::cli::typed::{self, Format};
 use crate::results::Explain;
@@ -21,6 +22,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Explain) -> anyhow::Result
         let alone = Reading::Known(vec![target.main.clone()]);
         let evidence = Evidence::of(&desk.source, snapshot.clone(), alone);
         let mut usage = ::doctor::usage::usage(&evidence, target);
+        only_accepted(&desk.source, &mut usage.findings);
         // Root cannot ask for more, and a capture holds no more.
         if rustix::process::geteuid().is_root() || !desk.source.is_live() {
             usage.next.retain(|step| *step != Step::ExplainAsRoot);

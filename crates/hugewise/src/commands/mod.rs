@@ -6,6 +6,8 @@ mod collapse;
 mod compare;
 mod cores;
 mod desk;
+#[doc(hidden)]
+pub mod diagnosis;
 mod diff;
 mod doctor;
 mod explain;

@@ -56,6 +56,11 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
         memory: room(snapshot)?,
         base_page,
         pmd_page,
+        is_emulated: snapshot
+            .cpu
+            .hypervisor
+            .known()
+            .is_some_and(|vendor| vendor.contains("TCG")),
         in_vm: snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none"),
         known,
     })

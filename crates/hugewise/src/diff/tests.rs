@@ -108,6 +108,7 @@ fn found(rules: &[(&str, Severity)], not_judged: &[&str]) -> Parts {
         evidence: vec![],
         consequence: String::new(),
         fix: vec![],
+        plan: None,
         link: String::new(),
     };
     let not_judged = not_judged.iter().map(|id| NotJudged {

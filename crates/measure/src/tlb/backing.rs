@@ -161,6 +161,17 @@ pub fn verdict(large: Option<Split>, huge: Option<Split>, in_vm: bool) -> HostBa
     }
 }
 
+/// No verdict: an emulator translates in software, whatever pages the host has.
+pub fn emulated() -> HostBacking {
+    let why = "this CPU is emulated in software (QEMU TCG): its times say nothing of the host's pages";
+    HostBacking {
+        verdict: Verdict::Unknown,
+        confidence: 0.0,
+        splintered: None,
+        evidence: vec![why.to_owned()],
+    }
+}
+
 fn decide(large: Option<Split>, huge: Option<Split>, in_vm: bool) -> (Verdict, Option<Split>) {
     let usable = |split: Split| split.is_clear() && split.judged() >= 8 * split.unclear.max(1);
     let Some(large) = large.filter(|&split| usable(split)) else {
@@ -179,8 +190,15 @@ fn decide(large: Option<Split>, huge: Option<Split>, in_vm: bool) -> (Verdict, O
 
 #[cfg(test)]
 mod tests {
-    use super::{Area, Regions, Split, sample, verdict};
+    use super::{Area, Regions, Split, emulated, sample, verdict};
     use model::tlb::Verdict;
+
+    #[test]
+    fn an_emulated_cpu_gets_no_verdict() {
+        let backing = emulated();
+        assert_eq!((backing.verdict, backing.splintered), (Verdict::Unknown, None));
+        assert!(backing.evidence[0].contains("emulated"), "{:?}", backing.evidence);
+    }
 
     /// Pages that are whole or split, a first-level TLB of 72 entries and a penalty of 7 cycles, under contention.
     struct Imitation {

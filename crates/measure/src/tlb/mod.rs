@@ -261,6 +261,10 @@ impl<'a> Job<'a> {
     }
 
     fn backing(&mut self) {
+        if self.spec.is_emulated {
+            self.tlb.host_backing = backing::emulated();
+            return;
+        }
         let small = self.pages(PageKind::Base);
         let lines = self
             .entries(PageKind::Base, 1)

@@ -20,6 +20,8 @@ pub struct Spec {
     pub memory: Bytes,
     /// Does this machine say that it is virtual? Decides between "1G" and "none".
     pub in_vm: bool,
+    /// Is its CPU emulated in software? Then times show the emulator's tables, and nothing of the host's pages.
+    pub is_emulated: bool,
     /// What CPUID and the CPU table say, to stand beside what is found.
     pub known: Vec<Known>,
 }

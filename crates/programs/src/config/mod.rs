@@ -10,8 +10,10 @@ mod kernel_number;
 mod limits;
 pub mod mysql;
 mod policy;
+mod pool_lines;
 mod settings;
 mod sysctl_files;
+mod tuned;
 pub(crate) mod unit;
 mod vmware;
 
@@ -20,6 +22,7 @@ mod tests;
 
 use model::{Bytes, Reading};
 
+use host::snapshot::Feature;
 use host::{Snapshot, Source};
 
 pub use crate::postgres::conf as postgres;
@@ -30,14 +33,12 @@ pub use given::Given;
 pub use host::shm::Segment;
 pub use limits::{LimitLine, memlock_for};
 pub use policy::PolicyLine;
+pub use pool_lines::{PoolLine, requested};
 pub use settings::{Setting, Settings};
 pub use unit::Unit;
 pub use vmware::Vmware;
 
 use files::listed;
-
-/// The kernel that first knew `hugepages=NODE:PAGES`.
-const NODES_SINCE: (u32, u32) = (5, 16);
 
 /// Files and boot parameters. Each is there or says why not.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,8 @@ pub struct Config {
     pub limits: Reading<Vec<LimitLine>>,
     /// Everything that sets the THP policy at boot.
     pub thp_policy: Reading<Vec<PolicyLine>>,
+    /// What else requests pages of pools: profiles of tuned, sysfs.conf.
+    pub pool_lines: Reading<Vec<PoolLine>>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
     /// The family of distributions, as far as commands differ.
@@ -69,13 +72,14 @@ impl Config {
             boot: source
                 .line("/proc/cmdline")
                 .map(|line| Boot::parse(&line, sizes.as_deref()))
-                .map(|boot| match snapshot.kernel.version() {
-                    Some(version) if version < NODES_SINCE => boot.without_nodes(),
+                .map(|boot| match snapshot.kernel.has(Feature::NodePages) {
+                    Some(false) => boot.without_nodes(),
                     _ => boot,
                 }),
             sysctl: sysctl_files::read(source).into(),
             limits: limits::read(source).into(),
             thp_policy: policy::read(source).into(),
+            pool_lines: pool_lines::read(source).into(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: host::shm::read(source),

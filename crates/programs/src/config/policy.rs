@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::files::{Line, content, drop_ins, has_configuration, listed, said, taken};
+use super::files::{Line, drop_ins, has_configuration, listed, said, taken};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
@@ -10,7 +10,6 @@ const ENABLED: &str = "transparent_hugepage/enabled";
 const COMMENT: &[char] = &['#', ';'];
 const TMPFILES: [&str; 3] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"];
 const UNITS: &str = "/etc/systemd/system";
-const TUNED: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
 
 /// One place that sets the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,26 +101,13 @@ fn command(line: &Line<'_>) -> Option<PolicyLine> {
 
 /// The active profile and, if that says nothing, the ones it includes.
 fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
-    let active = content(source, "/etc/tuned/active_profile")?.unwrap_or_default();
-    let mut waiting: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
-    let mut visited = Vec::new();
-    while let Some(profile) = waiting.pop() {
-        if visited.contains(&profile) || visited.len() > 16 {
-            continue;
-        }
-        for directory in TUNED {
-            let path = format!("{directory}/{profile}/tuned.conf");
-            let Some(text) = content(source, &path)? else { continue };
-            let mut pairs = said(&path, &text, COMMENT).filter_map(|line| Some((line, line.pair()?)));
-            if let Some((line, (_, value))) = pairs.clone().find(|(_, (key, _))| key.starts_with("transparent_huge")) {
-                return Ok(vec![PolicyLine::new(line.place(), value)]);
-            }
-            if let Some((_, (_, included))) = pairs.find(|(_, (key, _))| *key == "include") {
-                waiting.extend(included.split(',').map(|name| name.trim().to_owned()));
-            }
-            break;
-        }
-        visited.push(profile);
-    }
-    Ok(Vec::new())
+    let profiles = super::tuned::profiles(source)?;
+    let set = profiles.iter().find_map(|(path, text)| {
+        said(path, text, COMMENT).find_map(|line| {
+            let (key, value) = line.pair()?;
+            key.starts_with("transparent_huge")
+                .then(|| PolicyLine::new(line.place(), value))
+        })
+    });
+    Ok(set.into_iter().collect())
 }

@@ -16,11 +16,13 @@ impl Vmware {
     /// Reads a `.vmx` file, or lines such as `Mem.AllocGuestLargePage = 1` of an ESX host; `path` is for messages.
     pub fn parse(path: &str, text: &str) -> Self {
         let pairs = said(path, text, &['#']).filter_map(|line| line.pair());
+        let mut settings: BTreeMap<String, String> = pairs
+            .map(|(name, value)| (plain(name), value.trim_matches('"').to_owned()))
+            .collect();
+        settings.extend(listed(text));
         Self {
             path: path.to_owned(),
-            settings: pairs
-                .map(|(name, value)| (plain(name), value.trim_matches('"').to_owned()))
-                .collect(),
+            settings,
         }
     }
 
@@ -39,6 +41,20 @@ impl Vmware {
         self.get(name)
             .map(|value| value.eq_ignore_ascii_case("true") || value == "1")
     }
+}
+
+/// `esxcli system settings advanced list`: a path, and below it the value.
+fn listed(text: &str) -> Vec<(String, String)> {
+    let mut name = None;
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        match line.split_once(": ") {
+            Some(("Path", path)) => name = Some(plain(path)),
+            Some(("Int Value", value)) => found.extend(name.take().map(|name| (name, value.to_owned()))),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// A name without regard to case, and with dots for slashes.

@@ -19,6 +19,7 @@ pub(super) fn parse(argv: &[String]) -> Asked {
             .collect(),
         prealloc: all.iter().any(|parts| is_on(parts, "prealloc")),
         shared: all.iter().any(|parts| is_on(parts, "shared")),
+        ..Asked::default()
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Backing {
 pub(crate) struct Asked {
     pub(crate) name: Option<String>,
     pub(crate) memory: Vec<(Bytes, Backing)>,
+    /// The host's nodes that each part is bound to, as written; as many as there are parts.
+    pub(crate) bound: Vec<Option<String>>,
     pub(crate) prealloc: bool,
     pub(crate) shared: bool,
 }

@@ -30,7 +30,9 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
         .iter()
         .map(|object| (object.size, object.from.clone()))
         .collect();
+    let bound = objects.iter().map(|object| object.bound.clone()).collect();
     Asked {
+        bound,
         name: options(argv, "name").last().map(|text| name(text)),
         // A machine's memory is either -m alone or all in backends.
         memory: if backends.is_empty() { main() } else { backends },
@@ -63,6 +65,7 @@ fn bare(parts: &[(String, String)]) -> Option<&str> {
 struct Object {
     size: Bytes,
     from: Backing,
+    bound: Option<String>,
     prealloc: bool,
     shared: bool,
 }
@@ -85,11 +88,24 @@ impl Object {
         Some(Self {
             size: size(value(&parts, "size")?, 1)?,
             from,
+            bound: bound(&parts),
             prealloc: is_on(&parts, "prealloc"),
             // A memfd is shared unless it is said not to be.
             shared: is_on(&parts, "share") || (kind == "memfd" && value(&parts, "share").is_none()),
         })
     }
+}
+
+/// The nodes of `host-nodes`, which QEMU writes once for each range; `preferred` binds to none.
+fn bound(parts: &[(String, String)]) -> Option<String> {
+    if value(parts, "policy") != Some("bind") {
+        return None;
+    }
+    let nodes = parts.iter().filter(|(key, _)| key == "host-nodes");
+    let nodes: Vec<String> = nodes
+        .map(|(_, nodes)| nodes.trim_matches(['[', ']']).to_owned())
+        .collect();
+    Some(nodes.join(",")).filter(|nodes| !nodes.is_empty())
 }
 
 /// libvirt writes objects as JSON.

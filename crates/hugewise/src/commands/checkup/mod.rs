@@ -13,12 +13,13 @@ use self::bench::{Bench, Measurements};
 use self::kept::Files;
 use self::parts::Parts;
 use super::desk::Desk;
+use super::diagnosis::diagnose;
 use super::ps;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format, Part, Sort};
 use crate::render::look::Look;
 use crate::render::verdict::sentences;
-use crate::results::{Checkup, Doctor, VmList};
+use crate::results::{Checkup, VmList};
 use crate::ui::Outcome;
 use crate::verdict::verdict;
 
@@ -34,7 +35,10 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let mut parts = Parts::of(&typed.skip, desk.source.is_live());
     let read = stop.while_reading(|| {
         let snapshot = Snapshot::take(&desk.source);
-        let doctor = || Ok(Doctor::of(&super::doctor::evidence(desk, snapshot.clone())));
+        let doctor = || {
+            let evidence = super::doctor::evidence(desk, snapshot.clone());
+            Ok(diagnose(&desk.source, &evidence))
+        };
         let doctor = parts.read(Part::Doctor, doctor);
         let processes = || ps::list(&desk.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
         let processes = parts.read(Part::Ps, processes);

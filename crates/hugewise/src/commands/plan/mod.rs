@@ -2,6 +2,8 @@
 
 mod needs;
 
+use std::cell::OnceCell;
+
 use anyhow::Context;
 use host::{Input, Source};
 use model::Warning;
@@ -21,16 +23,49 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Ou
     let goals = goals(&desk.source, &typed.goals)?;
     let mut warnings = Vec::new();
     let host = Host::look(&desk.source).with_recorded(recorded(&desk.source, &mut warnings));
-    let mut wanted = Vec::new();
-    for (goal, pid) in goals {
-        let own = running::own(&desk.source, &goal.want, pid);
-        let needs = needs::needs(&goal, &own, &host, &desk.source, &mut warnings)
-            .with_context(|| format!("goal `{}`", goal.text))?;
-        wanted.push(Wanted { goal, needs });
-    }
-    let plan = plan(&host, &wanted)?.with_edits();
+    let plan = planned(&host, &desk.source, goals, &mut warnings)?.with_edits();
     let result = desk.about(&host.snapshot, warnings, plan);
     desk.give(&result, form)
+}
+
+fn planned(
+    host: &Host<'_>,
+    source: &Source,
+    goals: Vec<(Goal, Option<u32>)>,
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<Plan> {
+    let mut wanted = Vec::new();
+    for (goal, pid) in goals {
+        let own = running::own(source, &goal.want, pid);
+        let needs =
+            needs::needs(&goal, &own, host, source, warnings).with_context(|| format!("goal `{}`", goal.text))?;
+        wanted.push(Wanted { goal, needs });
+    }
+    Ok(plan(host, &wanted)?)
+}
+
+/// Tries plans on one machine, which is looked at once.
+pub(super) struct Planner<'s> {
+    source: &'s Source,
+    host: OnceCell<Host<'s>>,
+}
+
+impl<'s> Planner<'s> {
+    /// Nothing is looked at before the first plan.
+    pub(super) fn new(source: &'s Source) -> Self {
+        let host = OnceCell::new();
+        Self { source, host }
+    }
+
+    /// Would the command make a plan of that goal?
+    pub(super) fn accepts(&self, goal: &str) -> bool {
+        let look = || Host::look(self.source).with_recorded(recorded(self.source, &mut Vec::new()));
+        let host = self.host.get_or_init(look);
+        let goals = goals(self.source, &[goal.to_owned()]);
+        goals
+            .and_then(|goals| planned(host, self.source, goals, &mut Vec::new()))
+            .is_ok()
+    }
 }
 
 /// Pool pages of the plans that were applied here and not undone.

@@ -24,6 +24,7 @@ fn finding(id: &str, severity: Severity, source: &str) -> Finding {
         evidence: vec![Proof::new(source, "free", "7")],
         consequence: "14M is idle".to_owned(),
         fix: vec!["echo 0 > /proc/x".to_owned(), "or use it".to_owned()],
+        plan: None,
         link: "https://example.org".to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! Virtual machines as libvirt and QEMU are configured to start them.
 
+use host::CpuList;
 use model::{Bytes, Unread};
 
 use super::garbled::empty;
@@ -16,6 +17,12 @@ pub struct Guest {
     pub name: String,
     /// Its memory, in the parts that are backed alike.
     pub memory: Vec<(Bytes, Backing)>,
+    /// The host's nodes from which each of those parts takes its pages, if it is bound to some.
+    pub bound: Vec<Option<CpuList>>,
+    /// Why libvirt does not accept the definition: its own error, and the line.
+    pub refused: Vec<(String, String)>,
+    /// Is it a guest of x86-64?
+    pub is_x86: bool,
     /// Is memory taken without reserving it first?
     pub unreserved: bool,
     /// Is all memory taken at start?
@@ -35,6 +42,20 @@ impl Guest {
             _ => None,
         })
     }
+
+    /// The same, with the nodes; parts of one page size and one binding together.
+    pub fn takes(&self) -> Vec<(Bytes, Option<Bytes>, Option<&CpuList>)> {
+        let mut sums: Vec<(Bytes, Option<Bytes>, Option<&CpuList>)> = Vec::new();
+        for (at, (size, backing)) in self.memory.iter().enumerate() {
+            let Backing::Hugetlb(page) = backing else { continue };
+            let nodes = self.bound.get(at).and_then(Option::as_ref);
+            match sums.iter_mut().find(|(_, other, on)| other == page && *on == nodes) {
+                Some((sum, ..)) => sum.0 = sum.0.saturating_add(size.0),
+                None => sums.push((*size, *page, nodes)),
+            }
+        }
+        sums
+    }
 }
 
 /// A file with a QEMU command line: a script, a log of libvirt, or /proc/PID/cmdline.
@@ -47,7 +68,11 @@ pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
         ));
     }
     let Asked {
-        name, memory, prealloc, ..
+        name,
+        memory,
+        prealloc,
+        bound,
+        ..
     } = parse_command(&words);
     let backing = |from: Backing| match from {
         Backing::Path(path) => by_path(path),
@@ -62,6 +87,9 @@ pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
         place: path.to_owned(),
         name: name.unwrap_or_else(|| "the guest".to_owned()),
         memory: memory.into_iter().map(|(size, from)| (size, backing(from))).collect(),
+        bound: bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
+        refused: Vec::new(),
+        is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
         unreserved: options(&words, "object").iter().any(unreserved),
         prealloc,
     })

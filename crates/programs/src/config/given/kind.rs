@@ -44,6 +44,14 @@ pub enum GivenError {
         /// What its content looks like.
         seen: String,
     },
+    /// It is not of the kind that was named.
+    #[error("{path}: nothing in it is of the kind `{kind}`, and neither its name nor its content shows another (--as {kind} is for such files only)", kind = .kind.name())]
+    NotThat {
+        /// The file.
+        path: String,
+        /// The kind.
+        kind: FileKind,
+    },
     /// It is not what it was taken for.
     #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::ALL.map(FileKind::name).join("|"))]
     Garbled(Unread),
@@ -58,6 +66,10 @@ impl FileKind {
         if let Some(kind) = Self::by_name(path) {
             return Ok(kind);
         }
+        // Their form is theirs alone, whatever is written in them.
+        if let Some(kind) = [Self::Pod, Self::Libvirt].into_iter().find(|kind| kind.fits(text)) {
+            return Ok(kind);
+        }
         let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
         let seen = match fits[..] {
             [kind] => return Ok(kind),
@@ -69,6 +81,42 @@ impl FileKind {
         };
         let path = path.to_owned();
         Err(GivenError::Unsure { path, seen })
+    }
+
+    /// The kind of a file that the user says to be of one: what it can be holds; else what it shows by itself.
+    ///
+    /// # Errors
+    /// If nothing in it is of that kind, nor of another.
+    pub(super) fn said(self, path: &str, text: &str) -> Result<Self, GivenError> {
+        if self.could_be(text) {
+            return Ok(self);
+        }
+        let path = path.to_owned();
+        Self::of(&path, text).map_err(|_| GivenError::NotThat { path, kind: self })
+    }
+
+    /// Has it at least one line of such a file? Those with a form of their own are left to their parsers.
+    fn could_be(self, text: &str) -> bool {
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let assigns = |line: &str| {
+            let name = line
+                .trim_start_matches('#')
+                .split_once('=')
+                .map(|(name, _)| name.trim());
+            name.is_some_and(|name| !name.is_empty() && !name.contains([' ', '.', '<', ':']))
+        };
+        let is_form = |line: &str| Self::Pod.fits(text) || line.starts_with('<');
+        if matches!(self, Self::Pod | Self::Libvirt | Self::Qemu) || self.fits(text) {
+            return true;
+        }
+        match self {
+            Self::Unit => lines.any(|line| line.starts_with('[') && line.ends_with(']')),
+            Self::Mysql => lines.any(|line| line.starts_with('[') || (assigns(line) && !is_form(line))),
+            Self::Postgres => lines.any(|line| assigns(line) && !is_form(line)),
+            Self::Java => lines.any(|line| line.starts_with("-X") || line.starts_with("-D") || line.starts_with('@')),
+            Self::Cmdline => lines.clone().count() <= 3 && lines.any(|line| line.split_whitespace().any(is_parameter)),
+            _ => false,
+        }
     }
 
     /// By names that mean one thing only.
@@ -120,7 +168,11 @@ fn sysctl_name(line: &str) -> Option<()> {
 }
 
 fn boot_parameter(word: &str) -> bool {
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 9] = [
+        // Near misses of the parameters below show the kind of file as well.
+        "transparent_hugepages=",
+        "hugepagesize=",
+        "default_hugepages=",
         "BOOT_IMAGE=",
         "root=",
         "hugepages=",
@@ -131,6 +183,22 @@ fn boot_parameter(word: &str) -> bool {
     NAMES
         .iter()
         .any(|name| word.trim_matches(['"', '\'']).starts_with(name))
+}
+
+/// A word that only the kernel's command line has.
+fn is_parameter(word: &str) -> bool {
+    const WORDS: [&str; 5] = ["quiet", "ro", "rw", "splash", "nosmt"];
+    const NAMES: [&str; 7] = [
+        "console",
+        "init",
+        "mem",
+        "mitigations",
+        "isolcpus",
+        "iommu",
+        "transparent_hugepages",
+    ];
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    boot_parameter(word) || WORDS.contains(&word) || (NAMES.contains(&name) && !value.is_empty())
 }
 
 fn limit_line(line: &str) -> bool {
@@ -167,9 +235,12 @@ fn vmware_name(line: &str) -> Option<()> {
         "lpage.lpagealwaystryfornpt",
         "monitor_control.disable_mmu_largepages",
     ];
+    if line.starts_with("Path: /Mem/") || line.starts_with("Path: /LPage/") {
+        return Some(());
+    }
     let (name, _) = line.split_once('=')?;
     let name = vmware::plain(name);
-    let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.lpage");
+    let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.") || name.starts_with("sched.cpu.");
     known.then_some(())
 }
 

@@ -1,5 +1,6 @@
 //! Domain XML of libvirt: memory, and the pages that are to back it (libvirt.org/formatdomain.html).
 
+use host::CpuList;
 use model::{Bytes, Cause, Unread};
 use roxmltree::{Document, Node};
 
@@ -35,10 +36,13 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
             cells.push((cell.attribute("id").unwrap_or("0").to_owned(), bytes(cell, memory)?));
         }
     }
+    let refused = refused(path, &document, domain, &cells);
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));
     }
+    let bound = cells.iter().map(|(id, _)| bound(domain, id)).collect();
     let of_cell = |(id, size): (String, Bytes)| (size, pages.map_or(Backing::Any, |_| page_of(&sizes, &id)));
+    let arch = domain.descendants().find(|node| node.has_tag_name("type"));
     Ok(Guest {
         place: format!("{path}:{}", line(pages.or(backing).unwrap_or(memory))),
         name: child(domain, "name")
@@ -46,11 +50,60 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
             .unwrap_or("the guest")
             .to_owned(),
         memory: cells.into_iter().map(of_cell).collect(),
+        bound,
+        refused,
+        is_x86: arch.and_then(|kind| kind.attribute("arch")) == Some("x86_64"),
         unreserved: false,
         prealloc: backing
             .and_then(|backing| child(backing, "allocation"))
             .is_some_and(|allocation| allocation.attribute("mode") == Some("immediate")),
     })
+}
+
+/// What libvirt itself says of cells that the guest does not have, with the line.
+fn refused(
+    path: &str,
+    document: &Document<'_>,
+    domain: Node<'_, '_>,
+    cells: &[(String, Bytes)],
+) -> Vec<(String, String)> {
+    let place = |node: Node<'_, '_>| format!("{path}:{}", document.text_pos_at(node.range().start).row);
+    let is_cell = |id: u32| match cells.is_empty() {
+        true => id == 0,
+        false => cells.iter().any(|(own, _)| own.parse() == Ok(id)),
+    };
+    let mut refused = Vec::new();
+    for node in domain.descendants().filter(|node| node.has_tag_name("memnode")) {
+        let cell = node.attribute("cellid").unwrap_or_default();
+        if cells.is_empty() {
+            let why = "Element 'memnode' is invalid without any guest NUMA cells";
+            refused.push((place(node), why.to_owned()));
+        } else if !cell.parse().is_ok_and(is_cell) {
+            let why = format!("'cellid' {cell} must correspond to existing guest's NUMA cell");
+            refused.push((place(node), why));
+        }
+    }
+    for node in domain.descendants().filter(|node| node.has_tag_name("page")) {
+        let nodes = node
+            .attribute("nodeset")
+            .and_then(|nodes| nodes.parse::<CpuList>().ok());
+        if let Some(id) = nodes.and_then(|nodes| nodes.iter().find(|id| !is_cell(*id))) {
+            refused.push((place(node), format!("hugepages: node {id} not found")));
+        }
+    }
+    refused
+}
+
+/// The host's nodes that a cell must take its memory from: its own, or those of the whole guest.
+fn bound(domain: Node<'_, '_>, cell: &str) -> Option<CpuList> {
+    let tune = child(domain, "numatune")?;
+    let own = tune
+        .children()
+        .find(|node| node.has_tag_name("memnode") && node.attribute("cellid") == Some(cell));
+    let node = own.or_else(|| child(tune, "memory"))?;
+    // Without a mode it is strict.
+    let is_strict = node.attribute("mode").is_none_or(|mode| mode == "strict");
+    is_strict.then(|| node.attribute("nodeset")?.parse().ok()).flatten()
 }
 
 fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
@@ -84,5 +137,9 @@ fn page_of(sizes: &[(Bytes, Option<String>)], cell: &str) -> Backing {
     };
     let own = sizes.iter().find(|(_, nodes)| nodes.as_ref().is_some_and(named));
     let other = || sizes.iter().find(|(_, nodes)| nodes.is_none());
-    Backing::Hugetlb(own.or_else(other).map(|(size, _)| *size))
+    match own.or_else(other) {
+        // The base page is libvirt's word for no huge pages.
+        Some((size, _)) if *size == Bytes::kib(4) => Backing::Any,
+        page => Backing::Hugetlb(page.map(|(size, _)| *size)),
+    }
 }

@@ -7,6 +7,7 @@ mod java;
 mod kernel;
 mod kind;
 mod libvirt;
+mod operators;
 mod pod;
 mod service;
 mod shell;
@@ -27,7 +28,7 @@ pub use ini::Server;
 pub use java::Java;
 pub use kernel::BootLine;
 pub use kind::{FileKind, GivenError};
-pub use pod::{Container, Pod, Quantity, Volume};
+pub use pod::{Asks, Container, Pod, Quantity, Volume};
 pub use service::Service;
 
 /// All files together: they are judged as one machine's.
@@ -69,7 +70,7 @@ impl Given {
     pub fn add(&mut self, path: &str, bytes: &[u8], kind: Option<FileKind>) -> Result<FileKind, GivenError> {
         let text = String::from_utf8_lossy(bytes);
         let kind = match kind {
-            Some(kind) => kind,
+            Some(kind) => kind.said(path, &text)?,
             None => FileKind::of(path, &text)?,
         };
         self.take(path, &text, kind).map_err(GivenError::Garbled)?;

@@ -3,6 +3,7 @@
 use model::{Bytes, Unread};
 
 use super::garbled::{empty, garbled};
+use super::operators;
 use super::yaml::{self, Node};
 use crate::config::Setting;
 use host::parse;
@@ -35,6 +36,21 @@ pub struct Container {
     pub mounts: Vec<String>,
     /// Its environment, as far as it is written there.
     pub environment: Vec<Setting>,
+    /// The program in it that is known to ask for hugetlb pages.
+    pub asks: Option<Asks>,
+}
+
+/// A program that asks for hugetlb pages when there are some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asks {
+    /// `FILE:LINE` of what shows it.
+    pub place: String,
+    /// What is written there.
+    pub written: String,
+    /// Its name.
+    pub program: &'static str,
+    /// How it is told not to ask.
+    pub switch: &'static str,
 }
 
 /// So much of a resource.
@@ -92,6 +108,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Pod>, Unread> {
         for object in std::iter::once(&document).chain(items) {
             if let Some(spec) = spec(object) {
                 pods.push(pod(path, object, spec)?);
+            } else {
+                pods.extend(operators::pod(path, object)?);
             }
         }
     }
@@ -124,7 +142,7 @@ fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread> {
     })
 }
 
-fn named(node: &Node) -> String {
+pub(super) fn named(node: &Node) -> String {
     let name = node.get("name").and_then(Node::text);
     name.unwrap_or("without a name").to_owned()
 }
@@ -132,13 +150,53 @@ fn named(node: &Node) -> String {
 fn container(path: &str, node: &Node) -> Result<Container, Unread> {
     let mounts = node.get("volumeMounts").map_or(&[][..], Node::items);
     let variables = node.get("env").map_or(&[][..], Node::items);
+    let environment: Vec<Setting> = variables.iter().filter_map(|node| variable(path, node)).collect();
     Ok(Container {
+        asks: asks(path, node, &environment),
         place: format!("{path}:{}", node.line),
         name: named(node),
         requests: quantities(path, node.at(&["resources", "requests"]))?,
         limits: quantities(path, node.at(&["resources", "limits"]))?,
         mounts: mounts.iter().map(named).collect(),
-        environment: variables.iter().filter_map(|node| variable(path, node)).collect(),
+        environment,
+    })
+}
+
+const LARGE: &str = "-XX:+UseLargePages";
+
+/// A JVM with the option in its command or environment, or PostgreSQL, which tries by default.
+fn asks(path: &str, node: &Node, environment: &[Setting]) -> Option<Asks> {
+    let java = |place: String, written: &str| Asks {
+        place,
+        written: written.to_owned(),
+        program: "the JVM",
+        switch: "-XX:-UseLargePages",
+    };
+    let words: Vec<&Node> = ["command", "args"]
+        .into_iter()
+        .filter_map(|key| node.get(key))
+        .flat_map(Node::items)
+        .collect();
+    let place = |node: &Node| format!("{path}:{}", node.line);
+    let text = |node: &&Node| node.text().unwrap_or_default().to_owned();
+    if let Some(word) = words.iter().find(|word| text(word).contains(LARGE)) {
+        return Some(java(place(word), LARGE));
+    }
+    if let Some(line) = environment.iter().find(|line| line.value.contains(LARGE)) {
+        return Some(java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
+    }
+    let image = node.get("image")?;
+    let name = image.text()?;
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    let bare = bare.split([':', '@']).next().unwrap_or(bare);
+    let is_off = words
+        .iter()
+        .any(|word| text(word).replace(' ', "").contains("huge_pages=off"));
+    (matches!(bare, "postgres" | "postgresql" | "postgis" | "timescaledb") && !is_off).then(|| Asks {
+        place: place(image),
+        written: name.to_owned(),
+        program: "PostgreSQL (huge_pages = try)",
+        switch: "huge_pages = off",
     })
 }
 
@@ -160,7 +218,7 @@ fn volume(path: &str, node: &Node) -> Option<Volume> {
     })
 }
 
-fn quantities(path: &str, node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
+pub(super) fn quantities(path: &str, node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
     let entries = node.map_or(&[][..], Node::entries);
     let quantity = |(resource, node): &(String, Node)| {
         let written = node.text().unwrap_or_default();
@@ -191,7 +249,7 @@ const SUFFIXES: [(&str, u64); 11] = [
 ];
 
 /// `2Gi`, `512Mi`, `1.5G`, `250m`, `100`.
-fn amount(text: &str) -> Option<u64> {
+pub(super) fn amount(text: &str) -> Option<u64> {
     if let Some(milli) = text.strip_suffix('m') {
         return milli.parse::<u64>().ok().map(|milli| milli / 1000);
     }

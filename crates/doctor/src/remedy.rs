@@ -1,0 +1,281 @@
+//! What a finding advises, and whether this machine can take it: every fix and plan goes through here before it is shown.
+
+use std::collections::BTreeMap;
+
+use host::snapshot::Feature;
+use host::snapshot::thp::THP;
+use model::findings::{Finding, Planned};
+use model::{Bytes, Reading};
+use programs::Evidence;
+
+use crate::facts::thp_file;
+
+/// Something to do, and what the machine must have for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Remedy {
+    text: String,
+    needs: Vec<Need>,
+    /// The goal of `hugewise plan`, if it is a plan.
+    goal: Option<String>,
+    /// Is it for the case that no other can be taken?
+    is_last: bool,
+}
+
+/// What a machine must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A file below the directory of THP that takes this value.
+    Thp { name: String, value: String },
+    /// A kernel setting, by its sysctl name.
+    Sysctl(&'static str),
+    /// A release.
+    Feature(Feature),
+    /// Room for so many pages of a pool in all.
+    Pool { page: Bytes, pages: u64 },
+    /// Room for so many pages beside those in use.
+    More { page: Bytes, pages: u64 },
+    /// At least so much memory.
+    Memory(Bytes),
+    /// Transparent huge pages.
+    HasThp,
+}
+
+impl Remedy {
+    /// Something that every machine takes.
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            needs: Vec::new(),
+            goal: None,
+            is_last: false,
+        }
+    }
+
+    /// The goal of a plan.
+    pub(super) fn plan(goal: &str) -> Self {
+        Self {
+            goal: Some(goal.to_owned()),
+            ..Self::new(Finding::command_of(goal))
+        }
+    }
+
+    pub(super) fn need(mut self, need: Need) -> Self {
+        self.needs.push(need);
+        self
+    }
+
+    pub(super) fn last(mut self) -> Self {
+        self.is_last = true;
+        self
+    }
+}
+
+/// A finding whose fixes have not been held against the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Draft {
+    pub(super) finding: Finding,
+    pub(super) remedies: Vec<Remedy>,
+}
+
+/// Memory in per cent that pools may have: the kernel and programs need the rest.
+const MOST_IN_POOLS: u64 = 90;
+
+/// What the machine has for the fixes of all findings together.
+pub(super) struct Ledger<'e> {
+    evidence: &'e Evidence,
+    /// Pages of each size that the pools would have with the fixes shown so far.
+    pools: BTreeMap<Bytes, Account>,
+    /// Is memory so short that no pool may grow?
+    is_starved: bool,
+}
+
+/// A pool now, and as the fixes leave it.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    now: u64,
+    /// Pages in use, with those that the fixes shown so far add.
+    used: u64,
+    /// The pool as a whole.
+    whole: u64,
+}
+
+impl<'e> Ledger<'e> {
+    /// Nothing is asked of the machine yet.
+    pub(super) fn of(evidence: &'e Evidence) -> Self {
+        let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        let account = |pool: &host::snapshot::Pool| {
+            let number = |reading: &Reading<u64>| reading.known().copied().unwrap_or(0);
+            let now = number(&pool.nr);
+            let used = now
+                .saturating_sub(number(&pool.free))
+                .saturating_add(number(&pool.reserved));
+            let whole = now;
+            (pool.size, Account { now, used, whole })
+        };
+        Self {
+            evidence,
+            pools: pools.map(account).collect(),
+            is_starved: false,
+        }
+    }
+
+    /// No pool may grow from here on: what is left of memory is too little already.
+    pub(super) fn starve(&mut self) {
+        self.is_starved = true;
+    }
+
+    /// The finding with those fixes that this machine can take beside those of the findings before it.
+    pub(super) fn settle(&mut self, Draft { mut finding, remedies }: Draft) -> Finding {
+        let (last, first): (Vec<Remedy>, Vec<Remedy>) = remedies.into_iter().partition(|remedy| remedy.is_last);
+        // One finding asks for one pool, in several ways.
+        let before = self.pools.clone();
+        let mut taken = before.clone();
+        let mut goal = None;
+        for remedy in &first {
+            self.pools.clone_from(&before);
+            if self.takes(remedy) {
+                finding.fix.push(remedy.text.clone());
+                goal = goal.or_else(|| remedy.goal.clone());
+                larger(&mut taken, &self.pools);
+            }
+        }
+        let last = last.iter().filter(|remedy| self.takes(remedy));
+        let otherwise: Vec<String> = last.map(|remedy| remedy.text.clone()).collect();
+        if finding.fix.is_empty() {
+            finding.fix.clone_from(&otherwise);
+        }
+        finding.plan = goal.map(|goal| Planned { goal, otherwise });
+        self.pools = taken;
+        self.name_files(&mut finding);
+        finding
+    }
+
+    /// Red Hat Enterprise Linux 6 has the files of THP in a directory of another name.
+    fn name_files(&self, finding: &mut Finding) {
+        let thp = self.evidence.snapshot.thp.known();
+        let Some(thp) = thp.filter(|thp| thp.directory != THP) else {
+            return;
+        };
+        let texts = finding.evidence.iter_mut().map(|proof| &mut proof.source);
+        for text in texts.chain(&mut finding.fix) {
+            *text = text.replace(THP, &thp.directory);
+        }
+    }
+
+    fn takes(&mut self, remedy: &Remedy) -> bool {
+        remedy.needs.iter().all(|need| self.has(need))
+    }
+
+    fn has(&mut self, need: &Need) -> bool {
+        let snapshot = &self.evidence.snapshot;
+        match need {
+            Need::Thp { name, value } => takes_value(self.evidence, name, value),
+            Need::Sysctl(name) => snapshot.sysctls.text(name).known().is_some(),
+            Need::Feature(feature) => snapshot.kernel.has(*feature) == Some(true),
+            Need::HasThp => snapshot.thp.known().is_some(),
+            Need::Memory(least) => snapshot
+                .memory
+                .get("MemTotal")
+                .known()
+                .is_some_and(|total| total >= least),
+            Need::Pool { page, pages } => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
+            Need::More { page, pages } => self.grow(*page, |account| {
+                let used = account.used.saturating_add(*pages);
+                (used, account.whole.max(used), used)
+            }),
+        }
+    }
+
+    /// Enters what a pool would become, if that fits: pages in use, the whole pool, and what this fix alone asks for.
+    fn grow(&mut self, page: Bytes, after: impl Fn(Account) -> (u64, u64, u64)) -> bool {
+        if !self.evidence.has_machine {
+            return true;
+        }
+        let Some(&account) = self.pools.get(&page) else {
+            return false;
+        };
+        let (used, whole, alone) = after(account);
+        if alone > account.now && self.is_starved {
+            return false;
+        }
+        let account = Account { used, whole, ..account };
+        let before = self.pools.insert(page, account);
+        // What is there already fits.
+        let fits = whole <= account.now || fits(self.evidence, self.bytes());
+        if !fits && let Some(before) = before {
+            self.pools.insert(page, before);
+        }
+        fits
+    }
+
+    fn bytes(&self) -> Bytes {
+        let bytes = self
+            .pools
+            .iter()
+            .map(|(page, account)| page.0.saturating_mul(account.whole));
+        Bytes(bytes.fold(0, u64::saturating_add))
+    }
+}
+
+/// Each pool as the larger of both accounts has it.
+fn larger(pools: &mut BTreeMap<Bytes, Account>, others: &BTreeMap<Bytes, Account>) {
+    for (page, other) in others {
+        let own = pools.entry(*page).or_default();
+        (own.used, own.whole) = (own.used.max(other.used), own.whole.max(other.whole));
+    }
+}
+
+/// The most that pools of all sizes can have together.
+pub(super) fn most_in_pools(evidence: &Evidence) -> Option<Bytes> {
+    let total = evidence.snapshot.memory.get("MemTotal");
+    Some(Bytes(total.known()?.0 / 100 * MOST_IN_POOLS))
+}
+
+/// Do pools of so much leave the machine enough? Of a machine of unknown size nothing is known.
+fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
+    most_in_pools(evidence).is_none_or(|most| bytes <= most)
+}
+
+/// Can a pool of that size have so many pages beside the other pools as they are?
+pub(super) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
+    let mut ledger = Ledger::of(evidence);
+    ledger.has(&Need::Pool { page, pages })
+}
+
+/// Does this file of THP exist, and does it take the value?
+fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
+    let Some(thp) = evidence.snapshot.thp.known() else {
+        return false;
+    };
+    let offers = |choice: &Reading<host::snapshot::Choice>| {
+        choice
+            .known()
+            .is_some_and(|choice| choice.offered.iter().any(|offered| offered == value))
+    };
+    match name.split_once('/') {
+        None => match name {
+            "enabled" => offers(&thp.enabled),
+            "defrag" => offers(&thp.defrag),
+            "shmem_enabled" => offers(&thp.shmem_enabled),
+            "shrink_underused" => thp.shrink_underused.known().is_some(),
+            "use_zero_page" => thp.use_zero_page.known().is_some(),
+            _ => false,
+        },
+        Some(("khugepaged", name)) => thp
+            .khugepaged
+            .known()
+            .is_some_and(|settings| settings.get(name).known().is_some()),
+        Some((directory, "enabled")) => thp
+            .sizes
+            .iter()
+            .any(|size| directory == format!("hugepages-{}kB", size.size.0 >> 10) && offers(&size.enabled)),
+        Some(_) => false,
+    }
+}
+
+/// `echo VALUE > FILE` of a THP setting, within a sentence.
+pub(super) fn write_thp(name: &str, value: &str, sentence: impl FnOnce(String) -> String) -> Remedy {
+    let command = format!("echo {value} > {}", thp_file(name));
+    let (name, value) = (name.to_owned(), value.to_owned());
+    Remedy::new(sentence(command)).need(Need::Thp { name, value })
+}

@@ -1,0 +1,98 @@
+//! What came with which release of Linux: the one table that rules and plans ask.
+
+use super::Kernel;
+
+/// Something that a kernel has from a release on. Vendors carry some of it to older releases: where a file shows it, the file decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
+    MapHugetlb,
+    /// defrag takes `defer` (transhuge.rst).
+    Defer,
+    /// defrag takes `defer+madvise` (transhuge.rst).
+    DeferMadvise,
+    /// A control group limits reservations of hugetlb pages, not only their use (cgroup-v2.rst, `hugetlb.<size>.rsvd.max`).
+    ReservationLimits,
+    /// The first write to a THP after fork splits it and copies one base page (commit 3917c80280c9).
+    CopySplitsThp,
+    /// `vm.compaction_proactiveness` (sysctl/vm.rst).
+    CompactionProactiveness,
+    /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
+    NodePages,
+    /// SHM_HUGETLB asks for a group or a capability, and no longer for a memlock limit.
+    ShmWithoutMemlock,
+    /// MADV_COLLAPSE (madvise(2)).
+    Collapse,
+    /// Thread stacks of a glibc's default size are no longer backed by THP.
+    StacksWithoutThp,
+    /// THP sizes below that of a PMD, each with a policy (transhuge.rst).
+    Sizes,
+    /// `thp_anon=` on the command line (transhuge.rst).
+    SizesAtBoot,
+    /// `shrink_underused` (transhuge.rst).
+    ShrinkUnderused,
+    /// PR_THP_DISABLE_EXCEPT_ADVISED (prctl(2)).
+    ExceptAdvised,
+}
+
+impl Feature {
+    /// The first release that has it.
+    pub const fn since(self) -> [u32; 3] {
+        match self {
+            Self::MapHugetlb => [2, 6, 32],
+            Self::Defer => [4, 6, 0],
+            Self::DeferMadvise => [4, 11, 0],
+            Self::ReservationLimits => [5, 7, 0],
+            Self::CopySplitsThp => [5, 8, 0],
+            Self::CompactionProactiveness => [5, 9, 0],
+            Self::NodePages | Self::ShmWithoutMemlock => [5, 16, 0],
+            Self::Collapse => [6, 1, 0],
+            Self::StacksWithoutThp | Self::Sizes => [6, 8, 0],
+            Self::SizesAtBoot | Self::ShrinkUnderused => [6, 12, 0],
+            Self::ExceptAdvised => [6, 18, 0],
+        }
+    }
+}
+
+impl Kernel {
+    /// The release's first three numbers; a number that is not there is 0.
+    pub fn numbers(&self) -> Option<[u32; 3]> {
+        let release = self.release.known()?;
+        let mut numbers = release
+            .split(|c: char| !c.is_ascii_digit())
+            .map_while(|part| part.parse().ok());
+        let [first, second] = [numbers.next()?, numbers.next()?];
+        Some([first, second, numbers.next().unwrap_or(0)])
+    }
+
+    /// Has this release that? `None` if the release is not known.
+    pub fn has(&self, feature: Feature) -> Option<bool> {
+        Some(self.numbers()? >= feature.since())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Feature;
+    use crate::{Snapshot, Source, Tree};
+
+    #[test]
+    fn a_release_has_what_came_before_it() {
+        let has = |release: &str, feature| {
+            let tree = Tree::new().line("/proc/sys/kernel/osrelease", release);
+            Snapshot::take(&Source::from_tree("test", tree)).kernel.has(feature)
+        };
+        for (release, feature, expected) in [
+            ("2.6.18-53.el5", Feature::MapHugetlb, Some(false)),
+            ("2.6.32-754.el6.x86_64", Feature::MapHugetlb, Some(true)),
+            ("4.10.17", Feature::DeferMadvise, Some(false)),
+            ("4.11-rc1", Feature::DeferMadvise, Some(true)),
+            ("5.15.0-91-generic", Feature::NodePages, Some(false)),
+            ("5.16", Feature::NodePages, Some(true)),
+            ("6.18.44", Feature::ExceptAdvised, Some(true)),
+            ("unknown", Feature::Sizes, None),
+        ] {
+            assert_eq!(has(release, feature), expected, "{release} {feature:?}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Profiles of tuned: the active ones and those that they include, the strongest first.
+
+use host::Source;
+use model::Unread;
+
+use super::files::content;
+
+const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
+/// Comments of profiles.
+pub(super) const COMMENT: &[char] = &['#', ';'];
+/// Profiles at most, so that a circle ends.
+const MOST: usize = 16;
+
+/// The files of the profiles in force, each with its path.
+pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread> {
+    let active = content(source, "/etc/tuned/active_profile")?.unwrap_or_default();
+    let mut waiting: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
+    let (mut visited, mut files) = (Vec::new(), Vec::new());
+    while let Some(profile) = waiting.pop() {
+        if visited.contains(&profile) || visited.len() > MOST {
+            continue;
+        }
+        for directory in DIRECTORIES {
+            let path = format!("{directory}/{profile}/tuned.conf");
+            let Some(text) = content(source, &path)? else { continue };
+            let included = text.lines().find_map(|line| {
+                let (key, value) = line.trim().split_once('=')?;
+                (key.trim() == "include").then_some(value)
+            });
+            let included = included.unwrap_or_default().split(',');
+            waiting.extend(
+                included
+                    .map(|name| name.trim().to_owned())
+                    .filter(|name| !name.is_empty()),
+            );
+            files.push((path, text));
+            break;
+        }
+        visited.push(profile);
+    }
+    Ok(files)
+}
