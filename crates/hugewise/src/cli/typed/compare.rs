@@ -148,7 +148,7 @@ pub struct Compare {
     /// What earlier looks at the verdicts spent of the error rate stays spent.
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
     pub resume: Option<PathBuf>,
-    /// Exit with 1 on these verdicts: worse, inconclusive, not-in-effect, unknown
+    /// Exit with 1 on worse, inconclusive, not-in-effect, unknown
     #[arg(
         long,
         value_enum,
@@ -157,7 +157,7 @@ pub struct Compare {
         hide_possible_values = true
     )]
     pub fail_if: Vec<FailIf>,
-    /// Show which differences a comparison of this time could show here, now
+    /// Show what a comparison of this time could show here
     ///
     /// The program is compared with itself: 12 blocks of three runs, within this time.
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration,
@@ -175,11 +175,11 @@ pub struct Compare {
     /// pages, CPUs and memory each had is shown beside.
     #[arg(value_name = "SHELL COMMAND", conflicts_with_all = COMMANDS_HAVE_NO)]
     pub commands: Vec<String>,
-    #[command(flatten)]
-    pub between: Between,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+    #[command(flatten)]
+    pub between: Between,
 }
 
 /// Options about shell commands that are compared with each other.

@@ -18,7 +18,7 @@ pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {
     let seen = visible.first().map(|visible| {
         let (time, effect) = (time(visible), visible.effect * 100.0);
         format!(
-            "A comparison of {time} shows differences in {metric} from about {effect:.1} % on, as this machine is now."
+            "A comparison of {time} shows differences in {metric} from about {effect:.2} % on, as this machine is now."
         )
     });
     let asked = compare.design.smallest_effect * 100.0;
