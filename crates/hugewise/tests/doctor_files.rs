@@ -47,7 +47,7 @@ fn files_are_judged_together_and_nothing_of_this_machine_comes_in() {
     );
     let run = doctor(&[small, POSTGRES, JAVA], &[]);
     assert_eq!(run.code, Some(1), "{}", run.err);
-    assert!(run.out.contains("176 of them left after other demands"), "{}", run.out);
+    assert!(run.out.contains("139 of them left after other demands"), "{}", run.out);
     assert!(run.out.contains("60-pages.conf:1: pages of 2M = 1200"), "{}", run.out);
     let json = valid(&doctor(&[small], &["--json"]).out);
     assert_eq!(json["machine"]["kernel"]["unread"], "absent");
