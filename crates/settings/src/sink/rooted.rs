@@ -113,7 +113,7 @@ impl Rooted {
     /// Where names cannot be exchanged it is looked at right before.
     fn rename_if(&self, directory: &OwnedFd, name: &str, path: &str, from: &State) -> io::Result<()> {
         match self.look(path)? == *from {
-            true => Ok(rustix::fs::renameat(directory, &draft(name), directory, name)?),
+            true => Ok(rustix::fs::renameat(directory, draft(name), directory, name)?),
             false => Err(changed()),
         }
     }
