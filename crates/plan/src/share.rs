@@ -135,7 +135,7 @@ impl<'a> Account<'a> {
         match others {
             0 => {}
             pages if pages == in_use => {
-                text += &format!(" + {pages} that other programs have now, touched or reserved")
+                text += &format!(" + {pages} that other programs have now, touched or reserved");
             }
             pages => text += &format!(" + {pages} that {place} asks for, for which there is no plan on record"),
         }

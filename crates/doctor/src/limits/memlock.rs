@@ -83,9 +83,7 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
             let user = user_name(evidence, program);
             let lines = evidence.config.limits.known().into_iter().flatten();
             // pam_limits takes the last line of a user.
-            let own = lines
-                .filter(|line| line.item == "memlock" && line.domain == user)
-                .last();
+            let own = lines.rev().find(|line| line.item == "memlock" && line.domain == user);
             let step = match own {
                 Some(line) => format!(
                     "in {}: `{user} {} memlock unlimited`, in place of {} (a line of a new file that is sorted before it loses)",

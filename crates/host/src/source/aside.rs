@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -220,7 +220,7 @@ fn serve<Q: Question>(line: &UnixStream) {
     let Ok(line) = rustix::io::dup(syscall::only_file()) else {
         return;
     };
-    let mut line = File::from(OwnedFd::from(line));
+    let mut line = File::from(line);
     while let Some(question) = next::<Q>(&mut line) {
         let (head, content) = question.answer();
         let Ok(text) = serde_json::to_vec(&head) else { return };

@@ -125,6 +125,38 @@ fn sweep(directory: &Path, now: SystemTime) {
     }
 }
 
+impl compare::Store for Store {
+    fn name(&self) -> String {
+        let path = self.path.as_ref();
+        path.map(|path| path.display().to_string()).unwrap_or_default()
+    }
+
+    fn resumed(&self) -> Option<&str> {
+        self.resumed.as_deref()
+    }
+
+    fn open(&mut self, seed: u64, kept: u64) -> Result<(), String> {
+        self.begin(seed, kept).map_err(|error| format!("{error:#}"))
+    }
+
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        self.file.iter_mut().try_for_each(|file| file.write_all(line))
+    }
+
+    fn replace(&mut self, text: &[u8]) -> io::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let replaced = Target::open(path, Access::Usual)?.put(text, Existing::Replace)?;
+        // There is none of what is no regular file, and the one at hand goes on.
+        self.file = replaced.or(self.file.take());
+        Ok(())
+    }
+
+    fn remove(&mut self) {
+        // A file that stays behind does no harm.
+        let _ = self.path.as_ref().map(std::fs::remove_file);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, SystemTime};
@@ -160,37 +192,5 @@ mod tests {
             (text.as_str(), std::fs::read_to_string(&log).expect("read").as_str()),
             ("runs\n", "victim")
         );
-    }
-}
-
-impl compare::Store for Store {
-    fn name(&self) -> String {
-        let path = self.path.as_ref();
-        path.map(|path| path.display().to_string()).unwrap_or_default()
-    }
-
-    fn resumed(&self) -> Option<&str> {
-        self.resumed.as_deref()
-    }
-
-    fn open(&mut self, seed: u64, kept: u64) -> Result<(), String> {
-        self.begin(seed, kept).map_err(|error| format!("{error:#}"))
-    }
-
-    fn append(&mut self, line: &[u8]) -> io::Result<()> {
-        self.file.iter_mut().try_for_each(|file| file.write_all(line))
-    }
-
-    fn replace(&mut self, text: &[u8]) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let replaced = Target::open(path, Access::Usual)?.put(text, Existing::Replace)?;
-        // There is none of what is no regular file, and the one at hand goes on.
-        self.file = replaced.or(self.file.take());
-        Ok(())
-    }
-
-    fn remove(&mut self) {
-        // A file that stays behind does no harm.
-        let _ = self.path.as_ref().map(std::fs::remove_file);
     }
 }
