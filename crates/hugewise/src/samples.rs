@@ -190,10 +190,52 @@ pub(crate) fn machine() -> host::Snapshot {
 
 /// A verdict of which only the sentences matter.
 pub(crate) fn verdict() -> model::verdict::Verdict {
-    let verdict = crate::verdict::verdict(Err("it was skipped"), &machine(), None);
+    let verdict = crate::verdict::verdict(&grounds(Err("it was skipped"), &machine()));
     model::verdict::Verdict {
         sentences: vec!["One sentence.".to_owned(); 3],
         ..verdict
+    }
+}
+
+/// What a verdict rests on, beside a headline and a machine: nothing.
+pub(crate) fn grounds<'a>(
+    headline: Result<&'a model::headline::Headline, &'a str>,
+    snapshot: &'a host::Snapshot,
+) -> crate::verdict::Grounds<'a> {
+    crate::verdict::Grounds {
+        headline,
+        tlb: None,
+        snapshot,
+        processes: None,
+        doctor: None,
+        servers: &[],
+        root: None,
+    }
+}
+
+/// A headline of these gains: working set, kind, the kind it is compared with, and the ends of the saving in percent.
+pub(crate) fn headline(gains: &[(Bytes, PageKind, PageKind, [f64; 2])]) -> model::headline::Headline {
+    let gain = |&(bytes, kind, against, [low, high]): &(Bytes, PageKind, PageKind, [f64; 2])| {
+        let percent = f64::midpoint(low, high);
+        model::headline::PairedGain {
+            bytes,
+            kind,
+            against,
+            saved: Some(model::headline::Percent { percent, low, high }),
+            draws: vec![low, percent, percent, high],
+            ns: Some(2.0 * (100.0 - percent)),
+            against_ns: Some(200.0),
+            backing: measured(kind, bytes, (1.0, 0.0)).backing,
+            not_measured: None,
+        }
+    };
+    model::headline::Headline {
+        gains: gains.iter().map(gain).collect(),
+        draws: 6,
+        rounds: 4,
+        settled: false,
+        cpu: 0,
+        seconds: 27.0,
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use host::{Snapshot, Source};
-use model::Envelope;
 use model::compare::Verdict;
+use model::{Bytes, Envelope, PageKind};
 use programs::Evidence;
 use serde_json::Value;
 
@@ -125,7 +125,12 @@ fn checkup(name: &str) -> Checkup {
         processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
         vms: Some(VmList::of(&source)),
         doctor: Some(Doctor::of(&Evidence::gather(&source))),
-        headline: None,
+        headline: Some(samples::headline(&[(
+            Bytes::gib(1),
+            PageKind::Thp,
+            PageKind::Base,
+            [12.0, 16.0],
+        )])),
         latency: Some(samples::usual()),
         tlb: Some(samples::tlb()),
         guest: Some(samples::guest()),

@@ -3,28 +3,84 @@
 use host::Snapshot;
 use host::snapshot::Pool;
 use model::headline::{Headline, PairedGain, Percent, Shows, WORTH};
-use model::verdict::{Choice, Coverage, Doubt, Interval, Limits, PoolPages, Saved, Saving, Verdict};
+use model::tlb::Tlb;
+use model::verdict::{Choice, Coverage, Doubt, HostPages, Interval, Limits, PoolPages, Saved, Saving, User, Verdict};
 use model::{Bytes, PageKind, Reading};
 
-use crate::results::Totals;
+use crate::results::ps::ProcessRow;
+use crate::results::{Doctor, ProcessList, Totals};
+pub use next::Server;
+
+mod next;
+
+/// Programs that are named.
+const MOST_USERS: usize = 3;
 
 /// Half width of an interval that is good enough, in points.
 const ENOUGH: f64 = 2.0;
 /// With fewer draws than this an interval is wide because of their number.
 const FEW: u32 = 4;
 
-/// The verdict, without its sentences. `headline` is the measurement, or why there is none.
-pub fn verdict(headline: Result<&Headline, &str>, snapshot: &Snapshot, totals: Option<&Totals>) -> Verdict {
-    let (saving, choice) = match headline {
+/// What a verdict rests on.
+pub struct Grounds<'a> {
+    /// The measurement, or why there is none.
+    pub headline: Result<&'a Headline, &'a str>,
+    pub tlb: Option<&'a Tlb>,
+    pub snapshot: &'a Snapshot,
+    pub processes: Option<&'a ProcessList>,
+    pub doctor: Option<&'a Doctor>,
+    /// Programs that run here and have huge page settings of their own, the largest first.
+    pub servers: &'a [Server],
+    /// What a captured machine is read from; none of this machine.
+    pub root: Option<&'a str>,
+}
+
+/// The verdict, without its sentences.
+pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
+    let (saving, choice) = match grounds.headline {
         Ok(headline) => measured(headline),
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),
     };
+    let limits = limits(grounds.snapshot, grounds.processes.map(|list| &list.totals));
     Verdict {
+        next: next::next(grounds, &saving, &limits),
         saving,
         choice,
-        limits: limits(snapshot, totals),
+        host: grounds.tlb.and_then(host),
+        users: grounds.processes.map(users),
+        limits,
         sentences: Vec::new(),
     }
+}
+
+fn host(tlb: &Tlb) -> Option<HostPages> {
+    let backing = &tlb.host_backing;
+    Some(HostPages {
+        bytes: backing.verdict.parts()?,
+        confidence: backing.confidence,
+    })
+}
+
+/// Programs by name, each by its largest process: what processes of one name share would else count several times.
+fn users(list: &ProcessList) -> Vec<User> {
+    let mut users: Vec<User> = Vec::new();
+    let of = |row: &ProcessRow| {
+        let bytes = row.pages.backing.known().map_or(Bytes(0), |backing| backing.large());
+        User {
+            name: row.pages.name.clone(),
+            pid: row.pages.pid,
+            bytes,
+        }
+    };
+    let mut all: Vec<User> = list.processes.iter().map(of).filter(|user| user.bytes.0 > 0).collect();
+    all.sort_by_key(|user| std::cmp::Reverse(user.bytes));
+    for user in all {
+        if users.iter().all(|other| other.name != user.name) {
+            users.push(user);
+        }
+    }
+    users.truncate(MOST_USERS);
+    users
 }
 
 fn measured(headline: &Headline) -> (Saving, Choice) {
@@ -38,6 +94,15 @@ fn measured(headline: &Headline) -> (Saving, Choice) {
         .find(|saved| is_any(saved, Shows::Saves))
         .or_else(|| all.first());
     let Some(first) = first else {
+        if headline
+            .gains
+            .iter()
+            .any(|gain| gain.against == PageKind::Base && !gain.draws.is_empty())
+        {
+            let why = Doubt::FewDraws { draws: headline.draws };
+            let (at, seconds) = (Vec::new(), None);
+            return (Saving::CannotTell { at, why, seconds }, Choice::Unknown);
+        }
         let why = headline.gains.iter().find_map(|gain| gain.not_measured.clone());
         return (Saving::NothingToCompare { why }, Choice::Unknown);
     };

@@ -118,8 +118,9 @@ fn a_page_leads_with_what_to_do_and_ends_with_the_tlb() {
     let place = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part}"));
     let order = [
         "class=\"verdict\"",
-        "<h2>What to do",
+        "<h2>What to type next",
         "<h2>Page kinds behind processes",
+        "<h2>Findings",
         "<h2>error: C01",
         "<h2>Glossary",
     ];

@@ -32,8 +32,8 @@ pub struct PairedGain {
     pub kind: PageKind,
     /// The kind that it is compared with.
     pub against: PageKind,
-    /// Time saved, in percent of the time on `against`, with its 95 % CI over `draws`; negative if `kind` is slower. `null` of
-    /// fewer than two draws.
+    /// Time saved, in percent of the time on `against`: the median over all rounds, with its 95 % CI; negative if `kind` is slower.
+    /// `null` of too few draws for an interval.
     pub saved: Option<Percent>,
     /// Time saved in percent, by draw in order of time: the median of its rounds.
     pub draws: Vec<f64>,

@@ -13,10 +13,80 @@ pub struct Verdict {
     pub saving: Saving,
     /// Which page kind to choose.
     pub choice: Choice,
+    /// What the host makes of this machine's huge pages, if it backs them with smaller ones.
+    #[serde(default)]
+    pub host: Option<HostPages>,
+    /// The programs with most memory on huge pages now, the largest first; `null` if processes were left out.
+    #[serde(default)]
+    pub users: Option<Vec<User>>,
     /// What limits the use of huge pages now.
     pub limits: Limits,
-    /// The same for readers: one entry for `saving`, one for `choice`, one for `limits`.
+    /// The next commands for this machine, the most useful first.
+    #[serde(default)]
+    pub next: Vec<Next>,
+    /// The same for readers: one entry for `saving` and `choice`, one for `users`, one for `limits`.
     pub sentences: Vec<String>,
+}
+
+/// Smaller pages of a host behind the huge pages of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostPages {
+    /// Their size.
+    pub bytes: Bytes,
+    /// How sure that is, from 0 to 1.
+    pub confidence: f64,
+}
+
+/// A program that uses huge pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its process with most memory on huge pages.
+    pub pid: u32,
+    /// Memory of that process on huge pages.
+    pub bytes: Bytes,
+}
+
+/// A command to type next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Next {
+    /// The command; words in capitals are to be replaced.
+    pub command: String,
+    /// Why.
+    pub why: WhyNext,
+}
+
+/// Why a command is next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum WhyNext {
+    /// There are errors or warnings.
+    Findings {
+        /// How many.
+        count: usize,
+        /// What the first of them costs.
+        first: String,
+    },
+    /// A program runs here that has huge page settings of its own.
+    Server {
+        /// Its name.
+        name: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// Virtual machines run here.
+    Machines,
+    /// Does a program gain from huge pages?
+    Try,
+    /// What would change if every program got them.
+    Enable,
+    /// A longer measurement would tell.
+    Longer,
+    /// Nothing was measured on a captured machine.
+    OnTheMachine,
+    /// Which page kinds back which process.
+    Look,
 }
 
 /// What huge pages save in time per access, compared with base pages.

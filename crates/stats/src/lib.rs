@@ -5,7 +5,7 @@
 //! | visits to a point, each with samples | [`of_visits`], [`of_medians`] |
 //! | values that are independent of each other | [`estimate`] |
 //! | one thing over another, visited in the same rounds | [`ratio`] |
-//! | values one after the other, whose neighbours may be alike | [`mean_in_time`] |
+//! | values in clusters that share what they found | [`of_clusters`] |
 //! | one thing in two runs that share nothing | [`apart`], [`of_intervals`], [`together`] |
 //! | is it enough? | [`is_enough`] |
 //! | do visits agree? | [`disagreement`] |
@@ -14,21 +14,21 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod apart;
+mod clusters;
 mod interval;
 mod quantiles;
 mod ratio;
 pub mod rounds;
-mod serial;
 mod stop;
 mod visits;
 
 use model::Estimate;
 
 pub use apart::{Apart, apart, of_intervals, together};
+pub use clusters::of_clusters;
 pub use interval::{CONFIDENCE, ranks};
 pub use quantiles::{median, quantile, sorted};
 pub use ratio::{confidence, ratio};
-pub use serial::mean_in_time;
 pub use stop::{LEAST_VISITS, is_enough};
 pub use visits::{disagreement, medians, of_medians, of_visits};
 

@@ -90,8 +90,9 @@ pub enum Command {
     /// Report everything worth knowing about this machine in one go
     ///
     /// Reads the machine, finds what is wrong with it, and reports the page kinds behind its processes and virtual machines.
-    /// Measures latency by page kind, natively and (with access to KVM) in a guest. Sums up in three sentences what huge
-    /// pages would save. Writes a report and a result file; changes nothing.
+    /// Measures what huge pages save at a few working sets, latency by page kind and (with access to KVM) a guest. Reports the
+    /// saving first, then who uses huge pages, what is in the way, and what to type next. Writes a report and a result file;
+    /// changes nothing.
     Checkup(Checkup),
     /// Find what is wrong with this machine, and how to fix it
     ///

@@ -1,12 +1,12 @@
 //! A checkup in every form: verdict first, then what it rests on.
 
 use model::guest::Guest;
-use model::tlb::Verdict;
 
+use super::axis::number;
 use super::figure::Figure;
 use super::sheet::Sheet;
 use super::table::Lines;
-use super::{doctor, inventory, latency, tlb};
+use super::{doctor, inventory, latency, tlb, verdict};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{Block, CHARTS, Shape, Show};
@@ -26,34 +26,37 @@ impl Show for Checkup {
     }
 
     fn headlines(&self) -> Vec<String> {
-        let tlb = self.tlb.as_ref();
-        let backing = tlb.filter(|tlb| tlb.host_backing.verdict != Verdict::Unknown);
-        let sentences = self.verdict.sentences.iter().cloned();
-        sentences.chain(backing.map(tlb::backing)).collect()
+        self.verdict.sentences.clone()
     }
 
     fn lead(&self) -> Option<Sheet> {
-        self.doctor.as_ref().map(doctor::overview)
+        let mut sheet = Sheet::new("What to type next", ["command", "why"]);
+        for next in &self.verdict.next {
+            sheet.row([&next.command, &verdict::why(&next.why)]);
+        }
+        (!self.verdict.next.is_empty()).then_some(sheet)
     }
 
     fn sheets(&self) -> Vec<Sheet> {
         let latency = self.latency.iter().flat_map(Show::sheets);
         let guest = self.guest.iter().flat_map(Show::sheets);
         let processes = self.processes.iter().flat_map(Show::sheets);
-        let findings = self.doctor.iter().flat_map(doctor::details);
         let tlb = self.tlb.iter().flat_map(Show::sheets);
-        latency
+        self.by_turns()
+            .into_iter()
+            .chain(latency)
+            .chain(processes)
+            .chain(self.machines())
+            .chain(self.findings())
+            .chain(self.host_pages())
             .chain(tlb)
             .chain(guest)
-            .chain(processes)
-            .chain(findings)
-            .chain(self.machines())
             .chain(inventory::sheets(&self.inventory))
             .chain(self.skipped())
             .collect()
     }
 
-    /// About two screens: some working sets, the first processes, the readings of the guest, the machine in a few lines.
+    /// About two screens: some working sets, the first processes, findings, the readings of the guest, the machine in a few lines.
     fn brief_sheets(&self) -> Vec<Sheet> {
         let latency = self.latency.iter().flat_map(latency::brief_sheets);
         let processes = self.processes.iter().map(|list| ProcessList {
@@ -62,9 +65,11 @@ impl Show for Checkup {
         });
         let processes = processes.flat_map(|list| list.sheets());
         latency
-            .chain(self.tlb.as_ref().map(tlb::levels))
             .chain(processes)
             .chain(self.machines())
+            .chain(self.doctor.as_ref().map(doctor::overview))
+            .chain(self.host_pages())
+            .chain(self.tlb.as_ref().map(tlb::levels))
             .chain(self.guest.as_ref().map(readings))
             .chain([inventory::brief(&self.inventory)])
             .chain(self.skipped())
@@ -76,20 +81,23 @@ impl Show for Checkup {
         latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
     }
 
-    /// What a reader asks for first comes first: curves, processes, findings, the hypervisor, the TLB, the machine.
+    /// What a reader asks for first comes first: curves, processes, findings; then what is for specialists: the TLB, the hypervisor, the
+    /// machine.
     fn blocks(&self) -> Vec<Block> {
         let latency = self.latency.iter().flat_map(Show::blocks);
         let processes = self.processes.iter().flat_map(Show::blocks);
-        let findings = self.doctor.iter().flat_map(doctor::details).map(Block::Sheet);
         let guest = self.guest.iter().flat_map(Show::blocks);
         let tlb = self.tlb.iter().flat_map(Show::blocks);
         let machine = inventory::sheets(&self.inventory).into_iter().chain(self.skipped());
-        latency
+        self.by_turns()
+            .map(Block::Sheet)
+            .into_iter()
+            .chain(latency)
             .chain(processes)
-            .chain(findings)
             .chain(self.machines().into_iter().map(Block::Sheet))
-            .chain(guest)
+            .chain(self.findings().into_iter().chain(self.host_pages()).map(Block::Sheet))
             .chain(tlb)
+            .chain(guest)
             .chain(machine.map(Block::Sheet))
             .collect()
     }
@@ -125,6 +133,57 @@ fn readings(guest: &Guest) -> Sheet {
 }
 
 impl Checkup {
+    /// The findings, first in one table.
+    fn findings(&self) -> Vec<Sheet> {
+        let doctor = self.doctor.iter();
+        doctor
+            .flat_map(|doctor| [doctor::overview(doctor)].into_iter().chain(doctor::details(doctor)))
+            .collect()
+    }
+
+    /// The page size of the host, as timing shows it.
+    fn host_pages(&self) -> Option<Sheet> {
+        let mut sheet = Sheet::new("Pages of the host", [""; 0]);
+        sheet.note(tlb::backing(self.tlb.as_ref()?));
+        Some(sheet)
+    }
+
+    /// What the first sentence rests on.
+    fn by_turns(&self) -> Option<Sheet> {
+        let headline = self.headline.as_ref()?;
+        let columns = [
+            "#working set",
+            "page kind",
+            "against",
+            "#saved, %",
+            "#95 % CI",
+            "#ns",
+            "#ns against",
+        ];
+        let mut sheet = Sheet::new("Time saved, page kinds measured by turns", columns);
+        for gain in &headline.gains {
+            let interval = gain
+                .saved
+                .map(|saved| format!("{} to {}", number(saved.low), number(saved.high)));
+            let saved = gain.saved.map(|saved| number(saved.percent));
+            let not = || gain.not_measured.clone().unwrap_or_default();
+            sheet.row([
+                gain.bytes.to_string(),
+                gain.kind.to_string(),
+                gain.against.to_string(),
+                saved.unwrap_or_else(not),
+                interval.unwrap_or_default(),
+                gain.ns.map(number).unwrap_or_default(),
+                gain.against_ns.map(number).unwrap_or_default(),
+            ]);
+        }
+        sheet.note(format!(
+            "random reads of one line each; memory was taken anew {} times, with {} rounds of visits each, in {:.0} s",
+            headline.draws, headline.rounds, headline.seconds
+        ));
+        Some(sheet)
+    }
+
     /// Virtual machines, where there are any.
     fn machines(&self) -> Vec<Sheet> {
         let some = self.vms.iter().filter(|list| !list.known().is_empty());
@@ -156,7 +215,12 @@ mod tests {
             processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
             vms: None,
             doctor: None,
-            headline: None,
+            headline: Some(samples::headline(&[(
+                model::Bytes::gib(1),
+                model::PageKind::Thp,
+                model::PageKind::Base,
+                [12.0, 16.0],
+            )])),
             latency: Some(samples::usual()),
             tlb: Some(samples::tlb()),
             guest: Some(samples::guest()),

@@ -1,18 +1,69 @@
 //! The verdict of a checkup in sentences: the answer first, then the numbers behind it.
 
 use model::headline::{Percent, Shows};
-use model::verdict::{Choice, Coverage, Doubt, Limits, PoolPages, Saved, Saving, Verdict};
+use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
 use super::axis::number;
 use super::words::{counted, processes};
 
-/// What huge pages save, which kind to choose, and what limits their use now.
+/// What huge pages save and which kind to choose, who uses them, and what limits their use now.
 pub fn sentences(verdict: &Verdict) -> [String; 3] {
-    let Verdict {
-        saving, choice, limits, ..
-    } = verdict;
-    [saves(saving), chosen(choice), limited(limits)]
+    let answer = saves(&verdict.saving);
+    let answer = match verdict.host.filter(|_| is_measured(&verdict.saving)) {
+        Some(host) => format!("{}{}.", answer.trim_end_matches('.'), taken(host)),
+        None => answer,
+    };
+    let choice = chosen(&verdict.choice)
+        .map(|choice| format!(" {choice}"))
+        .unwrap_or_default();
+    [answer + &choice, used(verdict), limited(&verdict.limits)]
+}
+
+fn is_measured(saving: &Saving) -> bool {
+    !matches!(saving, Saving::NothingToCompare { .. } | Saving::NotMeasured { .. })
+}
+
+/// What the host takes away.
+fn taken(host: HostPages) -> String {
+    format!(
+        "; the host backs huge pages with pages of {} ({:.0} % sure), which takes part of the gain away",
+        host.bytes,
+        host.confidence * 100.0
+    )
+}
+
+/// Who uses huge pages now.
+fn used(verdict: &Verdict) -> String {
+    let covered = verdict.limits.coverage.as_ref().map(covered);
+    let covered = covered.map(|covered| format!(" {covered}")).unwrap_or_default();
+    match verdict.users.as_deref() {
+        None => "Which programs use huge pages was not read.".to_owned(),
+        Some([]) if verdict.limits.coverage.is_none() => "Which programs use huge pages is not known.".to_owned(),
+        Some([]) => format!("No program uses huge pages now.{covered}"),
+        Some(users) => {
+            let each = |user: &User| format!("{} ({})", user.name, user.bytes);
+            let names: Vec<String> = users.iter().map(each).collect();
+            format!("Huge pages are used now by {}.{covered}", joined(&names))
+        }
+    }
+}
+
+/// Why a command is next.
+pub fn why(why: &WhyNext) -> String {
+    match why {
+        WhyNext::Findings { count, first } => format!(
+            "{}; first: {first}",
+            counted(*count, "error or warning").replace("error or warnings", "errors or warnings")
+        ),
+        WhyNext::Server { name, pid } => format!("are huge pages in use by {name} ({pid}), and why not?"),
+        WhyNext::Machines => "which page kinds back the virtual machines".to_owned(),
+        WhyNext::Try => "does a program of yours gain? (most gain less than a random read)".to_owned(),
+        WhyNext::Enable => "what would change if every program got THP; nothing is applied".to_owned(),
+        WhyNext::Longer => "a longer measurement tells".to_owned(),
+        WhyNext::OnTheMachine => "measures; run it on the machine itself".to_owned(),
+        WhyNext::Look => "which page kinds back which process".to_owned(),
+    }
 }
 
 fn saves(saving: &Saving) -> String {
@@ -24,15 +75,14 @@ fn saves(saving: &Saving) -> String {
             let long = seconds.map_or(String::new(), |seconds| {
                 format!("; about {} of measuring would tell (--budget)", rounded(seconds))
             });
-            let open: Vec<String> = at
-                .iter()
-                .filter(|at| at.shows == Shows::CannotTell)
-                .map(interval_at)
-                .collect();
+            let open = at.iter().filter(|at| at.shows == Shows::CannotTell);
+            let (kinds, open): (Vec<PageKind>, Vec<String>) = open.map(|at| (at.kind, interval_at(at))).unzip();
+            let open = match kinds.first() {
+                Some(kind) => format!(": with {kind} the saving is {} (95 % CI)", joined(&open)),
+                None => String::new(),
+            };
             format!(
-                "Whether huge pages save time here cannot be told: with {} the saving is {} (95 % CI). {}{long}.",
-                at.first().map_or(PageKind::Thp, |at| at.kind),
-                joined(&open),
+                "Whether huge pages save time here cannot be told{open}. {}{long}.",
                 doubt(*why)
             )
         }
@@ -125,7 +175,10 @@ fn joined(parts: &[String]) -> String {
 fn doubt(why: Doubt) -> String {
     match why {
         Doubt::FewDraws { draws } => {
-            format!("There was time to take memory {draws} times only: the machine brings it in slowly, or is busy")
+            format!(
+                "There was time to take memory {} only: the machine brings it in slowly, or is busy; give more time with --budget",
+                counted(draws as usize, "time")
+            )
         }
         Doubt::DrawsDiffer { least, most } => format!(
             "Each time that memory was taken anew showed another saving, from {} to {} %: neighbors use the caches",
@@ -143,8 +196,9 @@ fn rounded(seconds: f64) -> String {
     }
 }
 
-fn chosen(choice: &Choice) -> String {
-    match choice {
+/// `None` where there is nothing to choose.
+fn chosen(choice: &Choice) -> Option<String> {
+    Some(match choice {
         Choice::Best { kind } => format!("{kind} saves most{}.", effort(*kind)),
         Choice::Enough {
             kind,
@@ -164,10 +218,8 @@ fn chosen(choice: &Choice) -> String {
             number(more_percent.low),
             number(more_percent.high)
         ),
-        Choice::Only { kind } => format!("{kind} is the only huge page kind that was measured."),
-        Choice::NoDifference => "No huge page kind is shown to be better than another.".to_owned(),
-        Choice::Unknown => "The best huge page kind is not known.".to_owned(),
-    }
+        Choice::Only { .. } | Choice::NoDifference | Choice::Unknown => return None,
+    })
 }
 
 fn effort(kind: PageKind) -> &'static str {
@@ -179,9 +231,7 @@ fn effort(kind: PageKind) -> &'static str {
 }
 
 fn limited(limits: &Limits) -> String {
-    let coverage = limits.coverage.as_ref().map(covered);
-    let sentences = [Some(policy(&limits.thp)), Some(pools(&limits.pools)), coverage];
-    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    format!("{} {}", policy(&limits.thp), pools(&limits.pools))
 }
 
 fn policy(thp: &Reading<String>) -> String {

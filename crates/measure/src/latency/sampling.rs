@@ -141,10 +141,17 @@ impl Samples {
         })
     }
 
-    /// Core cycles per step; `None` where it has not converged.
+    /// Core cycles per step; `None` where it has not converged. What both approaches leave open of the ticks is open of the
+    /// cycles, too: their interval reaches as far beyond the median, as a share, at least.
     pub(super) fn cycles(&self) -> Option<Estimate> {
-        self.arrivals.meeting().filter(Meeting::is_met)?;
-        stats::of_visits(&self.arrivals.converged(|visit| &visit.cycles))
+        let ticks = self.ticks()?;
+        let cycles = stats::of_visits(&self.arrivals.converged(|visit| &visit.cycles))?;
+        let per_tick = cycles.median / ticks.median;
+        Some(Estimate {
+            low: cycles.low.min(ticks.low * per_tick),
+            high: cycles.high.max(ticks.high * per_tick),
+            ..cycles
+        })
     }
 
     /// Between which ticks a step lies that has not converged; `None` where it has, or nothing was sampled.

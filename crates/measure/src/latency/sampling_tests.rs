@@ -242,3 +242,15 @@ fn counters_are_per_step_and_the_miss_rate_per_instruction() {
     assert!((counters.dtlb_misses - 0.9).abs() < 1e-9);
     assert!((counters.miss_rate - 0.8).abs() < 1e-9);
 }
+
+#[test]
+fn cycles_leave_open_what_both_approaches_leave_open() {
+    let mut samples = Samples::default();
+    for round in 0..6 {
+        samples.add(&visit(WARM, [100.0 + f64::from(round) * 0.01; 200]));
+        samples.add(&visit(Approach::Cold, [103.0; 200]));
+    }
+    let (ticks, cycles) = (samples.ticks().expect("met"), samples.cycles().expect("met"));
+    assert!(ticks.high >= 102.9, "{ticks:?}");
+    assert!(cycles.low <= 100.0 && cycles.high >= 102.9, "{cycles:?}");
+}

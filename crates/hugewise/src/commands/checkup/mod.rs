@@ -7,7 +7,8 @@ mod parts;
 use std::time::Instant;
 
 use host::Snapshot;
-use model::Envelope;
+use model::{Bytes, Envelope};
+use programs::{Evidence, Kind, Program};
 
 use self::bench::{Bench, Measurements};
 use self::kept::Files;
@@ -21,7 +22,7 @@ use crate::render::look::Look;
 use crate::render::verdict::sentences;
 use crate::results::{Checkup, VmList};
 use crate::ui::Outcome;
-use crate::verdict::verdict;
+use crate::verdict::{Grounds, Server, verdict};
 
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;
@@ -35,20 +36,18 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let mut parts = Parts::of(&typed.skip, desk.source.is_live());
     let read = stop.while_reading(|| {
         let snapshot = Snapshot::take(&desk.source);
-        let doctor = || {
-            let evidence = super::doctor::evidence(desk, snapshot.clone());
-            Ok(diagnose(&desk.source, &evidence))
-        };
-        let doctor = parts.read(Part::Doctor, doctor);
+        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(desk, snapshot.clone())));
+        let servers = evidence.as_ref().map(servers).unwrap_or_default();
+        let doctor = evidence.as_ref().map(|evidence| diagnose(&desk.source, evidence));
         let processes = || ps::list(&desk.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
         let processes = parts.read(Part::Ps, processes);
         let vms = processes.is_some().then(|| VmList::of(&desk.source));
-        (snapshot, doctor, processes, vms)
+        (snapshot, doctor, servers, processes, vms)
     });
     if stop.is_asked() {
         return Ok(Outcome::Interrupted);
     }
-    let (snapshot, doctor, processes, vms) = read;
+    let (snapshot, doctor, servers, processes, vms) = read;
     let bench = Bench::new(desk, typed, &snapshot, &stop, begun);
     let Some(Measurements {
         headline,
@@ -59,8 +58,16 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     else {
         return Ok(Outcome::Interrupted);
     };
-    let totals = processes.as_ref().map(|list| &list.totals);
-    let mut verdict = verdict(headline.as_ref().ok_or(parts.why(Part::Latency)), &snapshot, totals);
+    let root = desk.global.root.as_ref().map(|root| root.display().to_string());
+    let mut verdict = verdict(&Grounds {
+        headline: headline.as_ref().ok_or(parts.why(Part::Latency)),
+        tlb: tlb.as_ref(),
+        snapshot: &snapshot,
+        processes: processes.as_ref(),
+        doctor: doctor.as_ref(),
+        servers: &servers,
+        root: root.as_deref(),
+    });
     verdict.sentences = sentences(&verdict).to_vec();
     let machine = snapshot.machine();
     let data = Checkup {
@@ -90,4 +97,27 @@ fn give(desk: &mut Desk<'_>, result: &Envelope<Checkup>, form: Format, files: &F
     let (report, json) = (files.report.path.display(), files.json.path.display());
     desk.ui.note(&format!("{report} and {json} hold the whole result"));
     Ok(outcome)
+}
+
+/// Programs that have huge page settings of their own, the largest first.
+fn servers(evidence: &Evidence) -> Vec<Server> {
+    let programs = evidence.programs.known().into_iter().flatten();
+    let server = |program: &Program| {
+        let kind = program
+            .kind
+            .known()
+            .copied()
+            .flatten()
+            .filter(|kind| *kind != Kind::Kubelet)?;
+        let bytes = program.pages.resident.known().copied().unwrap_or_default();
+        let server = Server {
+            name: program.pages.name.clone(),
+            pid: program.pid(),
+            runs_machines: kind.is_hypervisor(),
+        };
+        Some((bytes, server))
+    };
+    let mut servers: Vec<(Bytes, Server)> = programs.filter_map(server).collect();
+    servers.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    servers.into_iter().map(|(_, server)| server).collect()
 }

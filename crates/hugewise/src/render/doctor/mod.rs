@@ -83,7 +83,7 @@ impl Show for Doctor {
 
 /// Errors and warnings in one table: what they cost and the first thing to do.
 pub fn overview(doctor: &Doctor) -> Sheet {
-    let mut sheet = Sheet::new("What to do", ["severity", "id", "first thing to do", "what it costs"]);
+    let mut sheet = Sheet::new("Findings", ["severity", "id", "first thing to do", "what it costs"]);
     let findings = doctor.diagnosis.findings.iter();
     let loud = findings.filter(|finding| finding.severity >= Severity::Warning);
     for finding in loud.clone().take(MOST) {

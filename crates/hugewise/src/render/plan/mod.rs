@@ -10,7 +10,7 @@ mod text;
 mod tests;
 
 use model::plan::{Change, Plan};
-pub(super) use shell::quoted;
+pub(crate) use shell::quoted;
 
 pub(crate) use difference::{difference, question};
 

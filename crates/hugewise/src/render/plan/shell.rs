@@ -68,7 +68,7 @@ fn call(function: &str, words: &[&str]) -> String {
 }
 
 /// A word that no shell looks into.
-pub(in crate::render) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One *draw* takes new memory for all kinds, since the frames that base pages lie on differ from process to process and decide
 //! what a walk costs. In it come a few rounds. A round visits the working sets in random order, and all kinds of one working set
-//! right after each other, in random order too, so that clocks and neighbours hit all alike. The unit of the interval is the draw.
+//! right after each other, in random order too, so that clocks and neighbours hit all alike. The unit of the interval is the draw ([`stats::of_clusters`]).
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use stats::rounds;
 
 use crate::Error;
 
-/// Rounds in a draw: more of them would know this memory better, and other memory no better.
-pub(super) const ROUNDS: u32 = 2;
+/// Rounds in a draw: taking memory takes as long as these, and more of them would know other memory no better.
+pub(super) const ROUNDS: u32 = 3;
 /// Draws before it may stop.
 const LEAST_DRAWS: usize = 6;
 /// It may stop when all intervals are this many points wide to each side ...
@@ -76,29 +76,31 @@ impl Draws {
         self.times.push(by_point);
     }
 
-    /// The share of its time that a point saves against another, draw by draw, as the logarithm of the ratio of both: the median
-    /// over the rounds in which both have a time.
-    fn logs(&self, point: usize, against: usize) -> Vec<f64> {
+    /// The time of a point over that of another as a logarithm, by draw and round, where both have a time.
+    fn logs(&self, point: usize, against: usize) -> Vec<Vec<f64>> {
         let draw = |draw: &Vec<Vec<Option<f64>>>| {
             let rounds = draw[point].iter().zip(&draw[against]);
-            let logs: Vec<f64> = rounds
+            rounds
                 .filter_map(|(own, other)| Some(((*own)? / (*other)?).ln()))
-                .collect();
-            stats::median(&logs)
+                .collect()
         };
-        self.times.iter().filter_map(draw).collect()
+        self.times.iter().map(draw).collect()
     }
 
-    /// The same in percent.
+    /// What a point saves against another in percent, draw by draw: the median of its rounds.
     pub(super) fn percents(&self, point: usize, against: usize) -> Vec<f64> {
-        self.logs(point, against).into_iter().map(percent).collect()
+        let logs = self.logs(point, against);
+        logs.iter()
+            .filter_map(|draw| stats::median(draw))
+            .map(percent)
+            .collect()
     }
 
     /// What a point saves against another, with the interval of that confidence.
     pub(super) fn saved(&self, point: usize, against: usize, confidence: f64) -> Option<Percent> {
-        let (mean, low, high) = stats::mean_in_time(&self.logs(point, against), confidence)?;
+        let (middle, low, high) = stats::of_clusters(&self.logs(point, against), confidence)?;
         Some(Percent {
-            percent: percent(mean),
+            percent: percent(middle),
             low: percent(high),
             high: percent(low),
         })
@@ -121,7 +123,7 @@ impl Draws {
         let pairs = (0..grid.sizes).flat_map(|size| (1..grid.kinds).map(move |kind| (size, kind)));
         let mut open = pairs.filter_map(|(size, kind)| {
             let (point, against) = (grid.point(size, kind), grid.point(size, 0));
-            let is_measured = !self.logs(point, against).is_empty();
+            let is_measured = self.logs(point, against).iter().any(|draw| !draw.is_empty());
             is_measured.then(|| {
                 self.saved(point, against, TO_STOP)
                     .is_none_or(|saved| saved.half_width() > ENOUGH)

@@ -74,7 +74,7 @@ fn gains(spec: &Spec, grid: Grid, draws: &Draws, bench: &Live<'_>, ticks_per_ns:
                 let saved = draws.saved(point, under, stats::CONFIDENCE);
                 let (backing, reason) = bench.proof(point);
                 let (_, other_reason) = bench.proof(under);
-                let few = || "fewer than two draws of memory gave a time".to_owned();
+                let few = || "memory was taken too few times for an interval".to_owned();
                 gains.push(PairedGain {
                     bytes,
                     kind,

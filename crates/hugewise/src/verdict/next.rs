@@ -1,0 +1,117 @@
+//! The next commands to type, for this machine: what its findings, its programs and the measurement call for.
+
+use model::findings::Severity;
+use model::verdict::{Limits, Next, Saving, WhyNext};
+
+use super::Grounds;
+use crate::render::plan::quoted;
+
+/// More would be no lead.
+const MOST: usize = 3;
+/// Below this share of memory on huge pages, in percent, hardly anything uses them.
+const HARDLY: f64 = 5.0;
+
+/// A program that has huge page settings of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// As `explain` takes it.
+    pub name: String,
+    pub pid: u32,
+    /// Does it run virtual machines?
+    pub runs_machines: bool,
+}
+
+/// The most useful first.
+pub(super) fn next(grounds: &Grounds<'_>, saving: &Saving, limits: &Limits) -> Vec<Next> {
+    let has_thp = limits.thp.known().is_some();
+    let is_measured = !matches!(saving, Saving::NotMeasured { .. } | Saving::NothingToCompare { .. });
+    let hardly_used = limits.coverage.is_none_or(|coverage| coverage.percent < HARDLY);
+    let saves = matches!(saving, Saving::Saves { .. });
+    let wants = saves && hardly_used && has_thp;
+    let mut list: Vec<Next> = findings(grounds).into_iter().chain(servers(grounds)).collect();
+    if let Saving::CannotTell {
+        seconds: Some(seconds), ..
+    } = saving
+    {
+        // The rest of a checkup takes as long again.
+        let minutes = (seconds * 2.0 / 60.0).ceil().clamp(2.0, 60.0);
+        list.push(command(
+            grounds,
+            &format!("checkup --budget {minutes}m"),
+            WhyNext::Longer,
+        ));
+    }
+    let is_live = grounds.root.is_none();
+    if wants && is_live {
+        list.push(command(
+            grounds,
+            "compare --arms base,thp -- YOUR_PROGRAM",
+            WhyNext::Try,
+        ));
+    }
+    if wants && limits.thp.known().is_some_and(|policy| policy != "always") {
+        list.push(command(grounds, "plan --for thp=always", WhyNext::Enable));
+    }
+    if !is_live && !is_measured {
+        let on_it = Next {
+            command: "hugewise checkup".to_owned(),
+            why: WhyNext::OnTheMachine,
+        };
+        list.push(on_it);
+    }
+    if list.is_empty() {
+        list.push(command(grounds, "ps", WhyNext::Look));
+    }
+    list.truncate(MOST);
+    list
+}
+
+/// Errors and warnings, if there are any.
+fn findings(grounds: &Grounds<'_>) -> Option<Next> {
+    let findings = &grounds.doctor?.diagnosis.findings;
+    let loud = findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+    let first = loud.clone().next()?.consequence.clone();
+    let why = WhyNext::Findings {
+        count: loud.count(),
+        first,
+    };
+    Some(command(grounds, "doctor", why))
+}
+
+/// The largest program of each name.
+fn servers(grounds: &Grounds<'_>) -> Vec<Next> {
+    let mut list: Vec<Next> = Vec::new();
+    for server in grounds.servers {
+        let (words, why) = match server.runs_machines {
+            true => ("vm".to_owned(), WhyNext::Machines),
+            false => {
+                let why = WhyNext::Server {
+                    name: server.name.clone(),
+                    pid: server.pid,
+                };
+                (format!("explain {}", server.name), why)
+            }
+        };
+        let next = command(grounds, &words, why);
+        if list.iter().all(|other| other.command != next.command) {
+            list.push(next);
+        }
+    }
+    list.truncate(MOST - 1);
+    list
+}
+
+/// As it is typed for the machine that was read; processes of others are read by root alone.
+fn command(grounds: &Grounds<'_>, words: &str, why: WhyNext) -> Next {
+    let reads_others = ["doctor", "explain", "vm", "ps"]
+        .iter()
+        .any(|word| words.starts_with(word));
+    let is_plain = |root: &str| root.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
+    let command = match grounds.root {
+        Some(root) if is_plain(root) => format!("hugewise --root {root} {words}"),
+        Some(root) => format!("hugewise --root {} {words}", quoted(root)),
+        None if reads_others => format!("sudo hugewise {words}"),
+        None => format!("hugewise {words}"),
+    };
+    Next { command, why }
+}
