@@ -8,9 +8,10 @@ use model::verdict::{Choice, Coverage, Doubt, HostPages, Interval, Limits, PoolP
 use model::{Bytes, PageKind, Reading};
 
 use crate::results::ps::ProcessRow;
-use crate::results::{Doctor, ProcessList, Totals};
-pub use next::Server;
+use crate::results::{ProcessList, Totals};
+pub use grounds::{Grounds, Server};
 
+mod grounds;
 mod next;
 
 /// Programs that are named.
@@ -20,20 +21,6 @@ const MOST_USERS: usize = 3;
 const ENOUGH: f64 = 2.0;
 /// With fewer draws than this an interval is wide because of their number.
 const FEW: u32 = 4;
-
-/// What a verdict rests on.
-pub struct Grounds<'a> {
-    /// The measurement, or why there is none.
-    pub headline: Result<&'a Headline, &'a str>,
-    pub tlb: Option<&'a Tlb>,
-    pub snapshot: &'a Snapshot,
-    pub processes: Option<&'a ProcessList>,
-    pub doctor: Option<&'a Doctor>,
-    /// Programs that run here and have huge page settings of their own, the largest first.
-    pub servers: &'a [Server],
-    /// What a captured machine is read from; none of this machine.
-    pub root: Option<&'a str>,
-}
 
 /// The verdict, without its sentences.
 pub fn verdict(grounds: &Grounds<'_>) -> Verdict {

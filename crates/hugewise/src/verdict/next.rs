@@ -3,23 +3,13 @@
 use model::findings::Severity;
 use model::verdict::{Limits, Next, Saving, WhyNext};
 
-use super::Grounds;
+use super::grounds::Grounds;
 use crate::render::plan::quoted;
 
 /// More would be no lead.
 const MOST: usize = 3;
 /// Below this share of memory on huge pages, in percent, hardly anything uses them.
 const HARDLY: f64 = 5.0;
-
-/// A program that has huge page settings of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    /// As `explain` takes it.
-    pub name: String,
-    pub pid: u32,
-    /// Does it run virtual machines?
-    pub runs_machines: bool,
-}
 
 /// The most useful first.
 pub(super) fn next(grounds: &Grounds<'_>, saving: &Saving, limits: &Limits) -> Vec<Next> {
