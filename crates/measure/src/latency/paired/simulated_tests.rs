@@ -197,6 +197,10 @@ fn share(all: &[Percent], is: impl Fn(&Percent) -> bool) -> f64 {
 
 /// Error rates without a gain, and at gains of 6 and 14 %; prints what it finds.
 #[test]
+#[allow(
+    clippy::print_stdout,
+    reason = "the error rates themselves are what a reader of a failed run wants"
+)]
 fn outcomes_are_rarely_wrong_and_intervals_hold_the_truth() {
     let mut wrong = Vec::new();
     for nature in NATURES {
