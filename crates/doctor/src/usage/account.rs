@@ -131,9 +131,9 @@ impl Part {
 
     /// How much it is, for the order of parts.
     pub(super) fn weight(&self) -> u64 {
-        let backed = self.backing.known().map_or(0, |backing| backing.total().0);
-        let reserved = self.hugetlb.map_or(0, |_| self.size.0);
-        backed.max(reserved)
+        let reserved = self.hugetlb.map(|_| self.size.0);
+        let backed = self.backing.known().map(|backing| backing.total().0);
+        backed.max(reserved).unwrap_or_default()
     }
 
     /// Where its inode could not be read: if all that is taken from a pool is this part, the pool's counts are its own.

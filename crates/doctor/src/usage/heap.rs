@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use host::processes::{Coverage, is_counted};
-use model::{Backing, Bytes, Cause, Collector, Reading, Unread};
+use model::{Backing, Bytes, Cause, Reading, Unread};
 use programs::{Area, Jvm, Program};
 
 use super::heap_file;
@@ -39,7 +39,7 @@ impl<'a> Heap<'a> {
         let areas = program.areas()?;
         let absent = |why: &str| Unread::new(Cause::Absent, program.file("maps"), why);
         if heap_file::is_used(jvm, areas) {
-            let heap = heap_file::heap(jvm, areas);
+            let heap = of_file(jvm, areas);
             let why = "no mapping looks like the file that ZGC keeps its heap in";
             return heap.map(Some).ok_or_else(|| absent(why));
         }
@@ -86,6 +86,18 @@ impl<'a> Heap<'a> {
     }
 }
 
+/// Every mapping of the file that a heap is, and where the fullest of its views lies.
+fn of_file<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<Heap<'a>> {
+    let views = heap_file::views(jvm, areas)?;
+    let all: Vec<&Area> = views.values().flatten().copied().collect();
+    let view = Heap::new(heap_file::fullest(views)?, true)?;
+    Some(Heap {
+        backing: counted(&all),
+        areas: all,
+        ..view
+    })
+}
+
 /// What backs mappings, each page once.
 pub(super) fn counted(areas: &[&Area]) -> Reading<Backing> {
     match is_counted(areas.iter().copied()) {
@@ -95,11 +107,6 @@ pub(super) fn counted(areas: &[&Area]) -> Reading<Backing> {
             Reading::Unread(Unread::new(Cause::Failed, "/proc/PID/smaps", why))
         }
     }
-}
-
-/// Is it ZGC, by its option?
-pub(super) fn is_zgc(jvm: &Jvm) -> bool {
-    jvm.collector == Some(Collector::Z)
 }
 
 /// Class data sharing maps its archive into the heap (G1), and in front of the space of classes.

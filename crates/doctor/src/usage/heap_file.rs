@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use model::Collector;
 use programs::{Area, Jvm};
-
-use super::heap::{Heap, counted, is_zgc};
 
 /// Where ZGC maps its heap: its views begin at powers of two, below the kernel's choice for other mappings.
 const OF_ZGC: Range<u64> = 1 << 42..7 << 44;
@@ -29,6 +28,11 @@ pub(super) fn name<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<&'a str> {
     Some(&named.or_else(largest)?.name)
 }
 
+/// Is it ZGC, by its option?
+fn is_zgc(jvm: &Jvm) -> bool {
+    jvm.collector == Some(Collector::Z)
+}
+
 fn file_name(area: &Area) -> &str {
     area.name.rsplit(['/', ':']).next().unwrap_or_default()
 }
@@ -47,25 +51,13 @@ fn is_of_zgc(jvm: &Jvm, area: &Area) -> bool {
     is_zgc(jvm) && is_aligned && OF_ZGC.contains(&area.range.start)
 }
 
-/// The heap: every mapping of its file, and where the fullest of its views lies.
-pub(super) fn heap<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<Heap<'a>> {
-    let views = views(jvm, areas)?;
-    let all: Vec<&Area> = views.values().flatten().copied().collect();
-    let view = Heap::new(fullest(views)?, true)?;
-    Some(Heap {
-        backing: counted(&all),
-        areas: all,
-        ..view
-    })
-}
-
 /// The mappings of the view that has most pages.
 pub(super) fn view<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<Vec<&'a Area>> {
     fullest(views(jvm, areas)?)
 }
 
 /// Each view maps the whole heap, and has the pages that were used through it.
-fn views<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<BTreeMap<u32, Vec<&'a Area>>> {
+pub(super) fn views<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<BTreeMap<u32, Vec<&'a Area>>> {
     let name = name(jvm, areas)?;
     let mut views: BTreeMap<u32, Vec<&Area>> = BTreeMap::new();
     for area in areas.iter().filter(|area| &*area.name == name && area.is_shared_data()) {
@@ -78,7 +70,7 @@ fn views<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<BTreeMap<u32, Vec<&'a Area>
     Some(views)
 }
 
-fn fullest(views: BTreeMap<u32, Vec<&Area>>) -> Option<Vec<&Area>> {
+pub(super) fn fullest(views: BTreeMap<u32, Vec<&Area>>) -> Option<Vec<&Area>> {
     let resident = |view: &Vec<&Area>| {
         view.iter()
             .filter_map(|area| area.resident())
