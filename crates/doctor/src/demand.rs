@@ -245,10 +245,10 @@ impl Part {
         let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
         let parts = pool.nodes.known()?;
         let own = || parts.iter().filter(|part| nodes.contains(part.node));
-        let pages = own().map(|part| part.nr.known().copied().unwrap_or(0));
+        let mut parts = own().map(|part| part.nr.known().copied());
         Some(Self {
             nodes: nodes.to_string(),
-            pages: pages.fold(0, u64::saturating_add),
+            pages: parts.try_fold(0, |sum: u64, pages| Some(sum.saturating_add(pages?)))?,
             whole: persistent(pool).ok()?,
             file: node_file(pool, own().next()?.node),
         })

@@ -8,8 +8,6 @@ use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
-use crate::facts::thp_file;
-
 /// Something to do, and what the machine must have for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remedy {
@@ -103,18 +101,19 @@ impl<'e> Ledger<'e> {
     /// Nothing is asked of the machine yet.
     pub(super) fn of(evidence: &'e Evidence) -> Self {
         let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        // A pool that could not be read has no account: nothing is advised for it.
         let account = |pool: &host::snapshot::Pool| {
-            let number = |reading: &Reading<u64>| reading.known().copied().unwrap_or(0);
-            let now = number(&pool.nr);
+            let number = |reading: &Reading<u64>| reading.known().copied();
+            let now = number(&pool.nr)?;
             let used = now
-                .saturating_sub(number(&pool.free))
-                .saturating_add(number(&pool.reserved));
+                .saturating_sub(number(&pool.free)?)
+                .saturating_add(number(&pool.reserved)?);
             let whole = now;
-            (pool.size, Account { now, used, whole })
+            Some((pool.size, Account { now, used, whole }))
         };
         Self {
             evidence,
-            pools: pools.map(account).collect(),
+            pools: pools.filter_map(account).collect(),
             is_starved: false,
         }
     }
@@ -275,7 +274,7 @@ fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
 
 /// `echo VALUE > FILE` of a THP setting, within a sentence.
 pub(super) fn write_thp(name: &str, value: &str, sentence: impl FnOnce(String) -> String) -> Remedy {
-    let command = format!("echo {value} > {}", thp_file(name));
+    let command = format!("echo {value} > {THP}/{name}");
     let (name, value) = (name.to_owned(), value.to_owned());
     Remedy::new(sentence(command)).need(Need::Thp { name, value })
 }

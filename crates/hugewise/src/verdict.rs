@@ -52,14 +52,18 @@ fn host(tlb: &Tlb) -> Option<HostPages> {
 fn users(list: &ProcessList) -> Vec<User> {
     let mut users: Vec<User> = Vec::new();
     let of = |row: &ProcessRow| {
-        let bytes = row.pages.backing.known().map_or(Bytes(0), |backing| backing.large());
-        User {
+        Some(User {
             name: row.pages.name.clone(),
             pid: row.pages.pid,
-            bytes,
-        }
+            bytes: row.pages.backing.known()?.large(),
+        })
     };
-    let mut all: Vec<User> = list.processes.iter().map(of).filter(|user| user.bytes.0 > 0).collect();
+    let mut all: Vec<User> = list
+        .processes
+        .iter()
+        .filter_map(of)
+        .filter(|user| user.bytes.0 > 0)
+        .collect();
     all.sort_by_key(|user| std::cmp::Reverse(user.bytes));
     for user in all {
         if users.iter().all(|other| other.name != user.name) {

@@ -86,7 +86,7 @@ fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>,
         ))
         .seen(&limit.file, "", Bytes(max))
         .seen(pool_file(pool, "nr_hugepages"), "in bytes", has)
-        .seen(&limit.counter, "refused", limit.refused.known().copied().unwrap_or(0))
+        .seen(&limit.counter, "refused", &limit.refused)
         .fix("systemctl restart kubelet")
         .fix("and fill pools at boot, before it starts"),
     ))

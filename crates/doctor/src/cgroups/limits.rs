@@ -154,8 +154,8 @@ fn refused_by_groups(evidence: &Evidence) -> Answer {
             for limit in &level.hugetlb {
                 // The sum over all groups below says nothing of the group itself.
                 let counts = limit.is_of(groups) || limit.counter != limit.counter_below;
-                let times = limit.refused.known().copied().unwrap_or(0);
-                if counts && times > 0 {
+                let times = limit.refused.known().copied().filter(|&times| counts && times > 0);
+                if let Some(times) = times {
                     let has_cause = limit.is_of(groups) && has_cause(evidence, level);
                     let refusals = Refusals::new(limit, &limit.counter, times);
                     own.insert(&limit.counter, Refusals { has_cause, ..refusals });
@@ -204,7 +204,9 @@ fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, Refusals<'e>
     let mut ended = Vec::new();
     for level in evidence.pods.iter().filter(|level| !is_stale(evidence, level)) {
         for limit in &level.hugetlb {
-            let all = limit.refused_below.known().copied().unwrap_or(0);
+            let Some(&all) = limit.refused_below.known() else {
+                continue;
+            };
             let below = own
                 .values()
                 .filter(|refusals| refusals.limit.page == limit.page && refusals.counter.starts_with(&level.directory));

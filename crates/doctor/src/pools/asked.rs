@@ -2,7 +2,7 @@
 
 use host::snapshot::Pool;
 use model::findings::Severity;
-use model::{Bytes, Reading};
+use model::Bytes;
 use programs::Evidence;
 use programs::config::requested;
 
@@ -79,15 +79,15 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
 /// More than the machine has: memory is missing, not contiguous memory.
 fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     let size = pool.size.exact();
-    let number = |reading: &Reading<u64>| reading.known().copied().unwrap_or(0);
-    let used = number(&pool.nr)
-        .saturating_sub(number(&pool.free))
-        .saturating_add(number(&pool.reserved));
+    let used = used(pool);
     let most = most_in_pools(evidence).map_or(0, |most| most.0 / pool.size.0.max(1));
     let total = evidence.snapshot.memory.get("MemTotal");
     let needed = match used {
-        0 => "no program uses any now: request what the program needs that the pool is for (hugewise size)".to_owned(),
-        used => format!("programs use or reserve {used} now"),
+        None => "request what programs need (hugewise size); how many they use now could not be read".to_owned(),
+        Some(0) => {
+            "no program uses any now: request what the program needs that the pool is for (hugewise size)".to_owned()
+        }
+        Some(used) => format!("programs use or reserve {used} now"),
     };
     Case::sure(format!(
         "{} pages of {size} are {}, more than this machine of {total} can set aside: its programs lose the memory, \
@@ -102,6 +102,12 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     .fix(format!(
         "at most {most} pages of {size} leave a tenth of the memory to programs"
     ))
+}
+
+/// Pages that programs use or reserve; `None` if that could not be read.
+fn used(pool: &Pool) -> Option<u64> {
+    let [all, free, reserved] = [&pool.nr, &pool.free, &pool.reserved].map(|count| count.known().copied());
+    Some(all?.saturating_sub(free?).saturating_add(reserved?))
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.

@@ -68,9 +68,10 @@ pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
         };
         let too_small = free.iter().find(|(_, room)| *room < segment.size());
         let fits = free.iter().any(|(_, room)| *room >= segment.size());
-        Ok(too_small
+        too_small
             .filter(|_| !fits)
-            .map(|(pool, room)| bigger(program, segment, pool, *room)))
+            .map(|(pool, room)| Ok(bigger(program, segment, pool, *room, *known(&pool.nr)?)))
+            .transpose()
     })
 }
 
@@ -92,10 +93,10 @@ fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
         .max_by_key(|area| area.size()))
 }
 
-fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
+/// `has` is the pool as a whole, in pages.
+fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64) -> Case {
     let pages = segment.size().0.div_ceil(pool.size.0) + 1;
     let more = pages.saturating_sub(room.0 / pool.size.0);
-    let has = pool.nr.known().copied().unwrap_or(0);
     let need = || Need::Pool {
         page: pool.size,
         pages: has.saturating_add(more),

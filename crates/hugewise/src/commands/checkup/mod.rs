@@ -109,7 +109,7 @@ fn servers(evidence: &Evidence) -> Vec<Server> {
             .copied()
             .flatten()
             .filter(|kind| *kind != Kind::Kubelet)?;
-        let bytes = program.pages.resident.known().copied().unwrap_or_default();
+        let bytes = *program.pages.resident.known()?;
         let server = Server {
             name: program.pages.name.clone(),
             pid: program.pid(),

@@ -6,6 +6,7 @@ mod between;
 mod design_tests;
 pub(super) mod store;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -100,12 +101,18 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
 
 /// What is to be run once after all runs, whatever came of them.
 fn clean_up(typed: &typed::Compare) {
-    for command in between::commands(typed).unwrap_or_default() {
-        let line = command
-            .cleanup
-            .map(|line| std::process::Command::new("/bin/sh").args(["-c", &line]).status());
+    let lines = between::commands(typed).unwrap_or_default().into_iter();
+    for line in lines.filter_map(|command| command.cleanup) {
+        let words = ["/bin/sh", "-c", &line].map(OsString::from);
         // It is the user's, and reports its own errors.
-        let _ = line;
+        let order = process::Order {
+            output: process::Output::Passed,
+            ..process::Order::plain(&words)
+        };
+        if let Ok(mut run) = process::Process::start(&order, process::Attention::Free, true) {
+            let _ = run.wait(None, &|| false, &mut || {});
+            let _ = run.end();
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::super::desk::Desk;
 use super::super::report::{Named, named};
 use super::super::stop::Stop;
 use super::super::{latency, measuring, tlb};
-use super::machine;
+use super::table;
 use crate::files;
 use crate::results::Checkup;
 use crate::show::{Shape, schema_name};
@@ -69,7 +69,7 @@ pub(in crate::commands) fn measured(
             .as_ref()
             .and_then(|(tlb, _)| host_page(tlb.host_backing.verdict)),
     };
-    let table = machine::of_table(snapshot);
+    let table = table::of_table(snapshot);
     Ok(Some(here(table, &measured)?))
 }
 

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use host::{Input, Snapshot};
-use sim::cpus;
 use sim::translation::machine::{Machine, known};
 
 use super::super::desk::Desk;
-use super::here;
+use super::{here, table};
 
 /// The machine as typed, or else the CPU of the machine at hand if the table has it; `here` is that machine as measured. `None` if the
 /// user stopped measuring it.
@@ -40,36 +39,11 @@ fn of_file(name: &str) -> anyhow::Result<Machine> {
 }
 
 fn at_hand(snapshot: &Snapshot) -> anyhow::Result<Machine> {
-    match row(snapshot) {
+    match table::row(snapshot) {
         Some(cpu) => Ok(Machine::of_cpu(cpu)?),
         None => bail!(
             "the CPU table does not have this machine's CPU: measure it with --machine here, or name one with --machine ({})",
             known().join(", ")
         ),
     }
-}
-
-/// The machine's row of the CPU table, if that has it with its TLBs.
-pub(super) fn of_table(snapshot: &Snapshot) -> Option<Machine> {
-    Machine::of_cpu(row(snapshot)?).ok()
-}
-
-fn row(snapshot: &Snapshot) -> Option<&'static cpus::Cpu> {
-    let cpu = &snapshot.cpu;
-    let identity = cpus::Identity {
-        vendor: cpu.vendor.known().map(String::as_str),
-        family: cpu.family.known().copied(),
-        model: cpu.model.known().copied(),
-        name: cpu.model_name.known().map(String::as_str),
-    };
-    cpus::of_machine(identity)
-}
-
-/// The CPUs of the table, one a line.
-pub(super) fn list() -> String {
-    let line = |id: &str| {
-        let name = cpus::by_id(id).map_or("", |cpu| cpu.name.as_str());
-        format!("{id:<16} {name}\n")
-    };
-    known().into_iter().map(line).collect()
 }

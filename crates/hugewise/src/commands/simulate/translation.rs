@@ -13,7 +13,7 @@ use sim::translation::study::{self, Simulation, Study, StudyError};
 
 use super::super::desk::Desk;
 use super::settings::settings_and_baseline;
-use super::{machine, no_tlb, trace};
+use super::{machine, no_tlb, table, trace};
 use crate::cli::typed::{Format, Translation};
 use crate::show::{sample, show};
 use crate::ui::Outcome;
@@ -38,7 +38,7 @@ enum Input<'a> {
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Translation) -> anyhow::Result<Outcome> {
     if typed.machine == ["list"] {
-        desk.ui.result(machine::list().as_bytes())?;
+        desk.ui.result(table::list().as_bytes())?;
         return Ok(Outcome::Done);
     }
     let form = desk.form::<Simulation>(Format::Text)?;

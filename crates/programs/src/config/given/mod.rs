@@ -7,6 +7,7 @@ mod java;
 mod kernel;
 mod kind;
 mod libvirt;
+mod manifest;
 mod operators;
 mod pod;
 mod service;
@@ -104,7 +105,7 @@ impl Given {
             FileKind::Java => self.java.push(java::parse(path, text)?),
             FileKind::Postgres => self.postgres.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.mysql.push(ini::mysql(path, text, &mut self.garbled)),
-            FileKind::Pod => self.pods.extend(pod::parse(path, text)?),
+            FileKind::Pod => self.pods.extend(manifest::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),

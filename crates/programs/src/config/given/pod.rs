@@ -2,9 +2,8 @@
 
 use model::{Bytes, Unread};
 
-use super::garbled::{empty, garbled};
-use super::operators;
-use super::yaml::{self, Node};
+use super::garbled::garbled;
+use super::yaml::Node;
 use crate::config::Setting;
 use host::parse;
 
@@ -101,36 +100,7 @@ impl Container {
     }
 }
 
-pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Pod>, Unread> {
-    let mut pods = Vec::new();
-    for document in yaml::documents(path, text)? {
-        let items = document.get("items").map_or(&[][..], Node::items);
-        for object in std::iter::once(&document).chain(items) {
-            if let Some(spec) = spec(object) {
-                pods.push(pod(path, object, spec)?);
-            } else {
-                pods.extend(operators::pod(path, object)?);
-            }
-        }
-    }
-    if pods.is_empty() {
-        return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
-    }
-    Ok(pods)
-}
-
-/// Where the containers are: in a pod, in a template of one, in a template of a job.
-fn spec(object: &Node) -> Option<&Node> {
-    const PATHS: [&[&str]; 3] = [
-        &["spec", "jobTemplate", "spec", "template", "spec"],
-        &["spec", "template", "spec"],
-        &["spec"],
-    ];
-    let specs = PATHS.iter().filter_map(|path| object.at(path));
-    specs.into_iter().find(|spec| spec.get("containers").is_some())
-}
-
-fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread> {
+pub(super) fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread> {
     let lists = ["initContainers", "containers"].map(|key| spec.get(key).map_or(&[][..], Node::items));
     let containers: Result<Vec<_>, _> = lists.concat().iter().map(|node| container(path, node)).collect();
     let volumes = spec.get("volumes").map_or(&[][..], Node::items);
