@@ -53,7 +53,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
             comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
         }
     };
-    clean_up(typed);
+    clean_up(typed, &desk.ui);
     let (seed, written) = (log.seed(), log.written());
     let (mut compared, warnings) = match compared {
         Ok(compared) => compared,
@@ -99,13 +99,13 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
 }
 
 /// What is to be run once after all runs, whatever came of them.
-fn clean_up(typed: &typed::Compare) {
-    for command in between::commands(typed).unwrap_or_default() {
-        let line = command
-            .cleanup
-            .map(|line| std::process::Command::new("/bin/sh").args(["-c", &line]).status());
-        // It is the user's, and reports its own errors.
-        let _ = line;
+fn clean_up(typed: &typed::Compare, ui: &Ui) {
+    let lines = between::commands(typed)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|command| command.cleanup);
+    for error in lines.filter_map(|line| compare::live::clean_up(&line).err()) {
+        ui.say(&error.to_string());
     }
 }
 
