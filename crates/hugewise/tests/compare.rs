@@ -88,7 +88,7 @@ fn what_makes_no_comparison_is_refused_with_what_to_write() {
             vec!["--workload", "jbb", "--metric", "speed"],
             "the recipe has work, mutator",
         ),
-        (vec!["true", "x"], "hugewise compare -- true x"),
+        (vec!["--quiet", "true", "x"], "hugewise compare -- true x"),
         (vec!["--ready", "true", "--load", "true"], "write --stop COMMAND"),
         (
             vec!["--arms", "base,thp", "--place", "pin=9999", "--", "/bin/true"],

@@ -24,6 +24,7 @@ pub use self::counted::Counting;
 use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
+pub use self::shell::clean_up;
 pub(crate) use self::shell::{command, hook};
 pub(crate) use self::trial::compare;
 use super::around::Lender;

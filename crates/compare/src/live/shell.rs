@@ -20,6 +20,18 @@ pub(crate) fn command(
     Ok(done.map(|done| done.process))
 }
 
+/// A command of the shell after all runs, whatever came of them; what it says is nothing to a result.
+///
+/// # Errors
+/// If it cannot be started, or ends badly.
+pub fn clean_up(line: &str) -> Result<(), Error> {
+    let nowhere = Arm {
+        name: "--cleanup".to_owned(),
+        ..Arm::default()
+    };
+    hook(&nowhere, Some(line), "cleanup", &|| false)
+}
+
 /// A command of the shell before or after an arm's program.
 pub(crate) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };

@@ -92,14 +92,13 @@ fn fell_back_case(
     let pages = size.0.div_ceil(page.0.max(1));
     let pool = evidence.snapshot.pool(page);
     let need = || Need::More { page, pages };
-    let (has, spare) = pool.map_or((0, 0), |pool| {
-        (pool.nr.known().copied().unwrap_or(0), pool.available().unwrap_or(0))
-    });
+    let counts = pool.and_then(|pool| Some((*pool.nr.known()?, pool.available()?)));
     let case = case.seen_free(evidence);
-    let case = match spare >= pages {
+    let case = match counts {
         // A restart is all it takes.
-        true => case,
-        false => case
+        Some((_, spare)) if spare >= pages => case,
+        None => case,
+        Some((has, spare)) => case
             .plan_with(need(), format!("postgres:pid={}", program.pid()))
             .fix_with(
                 need(),

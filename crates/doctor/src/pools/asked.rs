@@ -1,8 +1,8 @@
 //! Pools that are smaller than files or the boot command line request.
 
 use host::snapshot::Pool;
-use model::findings::Severity;
 use model::Bytes;
+use model::findings::Severity;
 use programs::Evidence;
 use programs::config::requested;
 

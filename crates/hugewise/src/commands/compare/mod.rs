@@ -6,7 +6,6 @@ mod between;
 mod design_tests;
 pub(super) mod store;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,7 +53,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
             comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
         }
     };
-    clean_up(typed);
+    clean_up(typed, &desk.ui);
     let (seed, written) = (log.seed(), log.written());
     let (mut compared, warnings) = match compared {
         Ok(compared) => compared,
@@ -100,19 +99,13 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
 }
 
 /// What is to be run once after all runs, whatever came of them.
-fn clean_up(typed: &typed::Compare) {
-    let lines = between::commands(typed).unwrap_or_default().into_iter();
-    for line in lines.filter_map(|command| command.cleanup) {
-        let words = ["/bin/sh", "-c", &line].map(OsString::from);
-        // It is the user's, and reports its own errors.
-        let order = process::Order {
-            output: process::Output::Passed,
-            ..process::Order::plain(&words)
-        };
-        if let Ok(mut run) = process::Process::start(&order, process::Attention::Free, true) {
-            let _ = run.wait(None, &|| false, &mut || {});
-            let _ = run.end();
-        }
+fn clean_up(typed: &typed::Compare, ui: &Ui) {
+    let lines = between::commands(typed)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|command| command.cleanup);
+    for error in lines.filter_map(|line| compare::live::clean_up(&line).err()) {
+        ui.say(&error.to_string());
     }
 }
 
