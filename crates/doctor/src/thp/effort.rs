@@ -185,7 +185,7 @@ fn many_areas(evidence: &Evidence) -> Option<Case> {
 fn ranges(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let (pmd, base) = (known(&thp.pmd_size)?, known(&evidence.snapshot.kernel.base_page)?);
-    let most = i64::try_from(pmd.0 / base.0).unwrap_or(i64::MAX) - 1;
+    let most = i64::try_from(pmd.0 / base.0.max(1)).unwrap_or(i64::MAX) - 1;
     let none = *known(&known(&thp.khugepaged)?.get("max_ptes_none"))?;
     if none < most || policy(evidence)? != "always" {
         return Ok(Vec::new());
@@ -275,7 +275,9 @@ pub(super) fn fragmented(evidence: &Evidence) -> Answer {
         known(&thp(evidence)?.pmd_size)?.0,
         known(&evidence.snapshot.kernel.base_page)?.0,
     );
-    let order = (pmd / base).ilog2() as usize;
+    let order = pmd.checked_div(base).and_then(u64::checked_ilog2);
+    let order =
+        order.ok_or_else(|| format!("{}: {pmd} is no size of a huge page", thp_file("hpage_pmd_size")))? as usize;
     let free = Bytes(memory.free_at_least(0).into_result()?.saturating_mul(base));
     let whole = Bytes(memory.free_at_least(order).into_result()?.saturating_mul(pmd));
     let total = memory.get("MemTotal").into_result()?;
