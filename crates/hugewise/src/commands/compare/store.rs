@@ -71,11 +71,8 @@ impl Store {
     fn begin(&mut self, seed: u64, kept: u64) -> anyhow::Result<()> {
         if let (Some(file), Some(path)) = (&mut self.file, &self.path) {
             // The one that was read: its name may stand for another file by now.
-            let cut = match kept {
-                0 => file.rewind(),
-                kept => file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)).map(drop)),
-            };
-            return cut.with_context(|| format!("--resume {}: it cannot be written", path.display()));
+            let cut = file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)));
+            return cut.map(drop).with_context(|| format!("--resume {}: it cannot be written", path.display()));
         }
         let path = match &self.path {
             Some(path) => path.clone(),
