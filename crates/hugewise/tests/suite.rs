@@ -55,7 +55,9 @@ fn without_any_program_the_list_says_how_to_install_each() {
     for experiment in experiments {
         let name = &experiment["experiment"]["name"];
         let lacking = experiment["lacking"].as_array().expect("a list");
-        assert!(!lacking.is_empty(), "{name}: it needs some program");
+        // PostgreSQL's programs are looked for in the folders of its packages, too.
+        let is_found = name.as_str().is_some_and(|name| name.starts_with("oltp"));
+        assert!(!lacking.is_empty() || is_found, "{name}: it needs some program");
         let programs = lacking.iter().filter_map(|lack| lack.get("program"));
         programs.for_each(|lack| {
             assert!(

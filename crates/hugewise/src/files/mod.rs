@@ -11,6 +11,7 @@ mod place;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 pub use choice::{Access, Existing};
@@ -85,6 +86,23 @@ impl Target {
 /// # Errors
 /// If there is none (or one, where it is to be new), it is no regular file, cannot be written, or may have been planted.
 pub fn log(path: &Path, existing: Existing) -> io::Result<File> {
+    opened(path, existing).map_err(|error| not_a_file(path).unwrap_or(error))
+}
+
+/// Why something is no place for a log; `None` of a file, and of nothing.
+fn not_a_file(path: &Path) -> Option<io::Error> {
+    let kind = path.metadata().ok()?.file_type();
+    let name = match () {
+        () if kind.is_file() => return None,
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Some(io::Error::other(format!("it is {name}, expected a regular file")))
+}
+
+fn opened(path: &Path, existing: Existing) -> io::Result<File> {
     match (place::find(path)?, existing) {
         ((place, Found::File), Existing::Replace) => place.open_to_add(),
         ((_, Found::File), Existing::Refuse) => Err(io::ErrorKind::AlreadyExists.into()),

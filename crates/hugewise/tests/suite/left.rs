@@ -82,14 +82,22 @@ impl Before {
     }
 }
 
-/// Processes of this test: by their environment, or by their working directory, as PostgreSQL's write over their environment.
+/// Processes of this test: by their environment, or by their working directory, as servers of recipes get none of it.
 pub fn marked() -> Vec<String> {
     let mut marked = left_behind(MARK);
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     marked.extend(processes.filter_map(|process| {
         let place = fs::read_link(process.path().join("cwd")).ok()?;
         let is_ours = place.starts_with(OF_ROOT) && place.to_string_lossy().contains(OLTP);
-        is_ours.then(|| format!("{} in {}", process.path().display(), place.display()))
+        let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+        is_ours.then(|| {
+            format!(
+                "{} {} in {}",
+                name.trim_end(),
+                process.path().display(),
+                place.display()
+            )
+        })
     }));
     marked
 }

@@ -72,7 +72,9 @@ impl Store {
         if let (Some(file), Some(path)) = (&mut self.file, &self.path) {
             // The one that was read: its name may stand for another file by now.
             let cut = file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)));
-            return cut.map(drop).with_context(|| format!("--resume {}: it cannot be written", path.display()));
+            return cut
+                .map(drop)
+                .with_context(|| format!("--resume {}: it cannot be written", path.display()));
         }
         let path = match &self.path {
             Some(path) => path.clone(),
