@@ -19,12 +19,9 @@ pub(super) fn next(grounds: &Grounds<'_>, saving: &Saving, limits: &Limits) -> V
     let saves = matches!(saving, Saving::Saves { .. });
     let wants = saves && hardly_used && has_thp;
     let mut list: Vec<Next> = findings(grounds).into_iter().chain(servers(grounds)).collect();
-    if let Saving::CannotTell {
-        seconds: Some(seconds), ..
-    } = saving
-    {
-        // The rest of a checkup takes as long again.
-        let minutes = (seconds * 2.0 / 60.0).ceil().clamp(2.0, 60.0);
+    if let Saving::CannotTell { seconds, .. } = saving {
+        // The rest of a checkup takes as long again. How long would do is not known after few draws.
+        let minutes = seconds.map_or(3.0, |seconds| (seconds * 2.0 / 60.0).ceil().clamp(2.0, 60.0));
         list.push(command(
             grounds,
             &format!("checkup --budget {minutes}m"),
