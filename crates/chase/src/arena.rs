@@ -8,14 +8,11 @@ use rustix::mm::{Advice, MapFlags};
 
 use crate::syscall::Mapping;
 
-/// What memory is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Want {
-    /// The page kind.
     pub kind: PageKind,
     /// How much; rounded up to whole pages of the kind.
     pub bytes: Bytes,
-    /// The machine's base page.
     pub base_page: Bytes,
     /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,
@@ -31,7 +28,6 @@ pub enum NotObtained {
     PoolShort {
         /// Page size of the pool.
         page: Bytes,
-        /// What was asked for.
         bytes: Bytes,
     },
     /// The kernel has no pool of that size.
@@ -43,7 +39,6 @@ pub enum NotObtained {
     /// Memory could not be mapped.
     #[error("{bytes} of memory could not be mapped: {source}")]
     Map {
-        /// What was asked for.
         bytes: Bytes,
         /// The kernel's answer.
         source: io::Error,
@@ -53,20 +48,16 @@ pub enum NotObtained {
         "{bytes} of {kind} memory could not be populated: {source} (out of memory, or a limit of its control group)"
     )]
     Populate {
-        /// The page kind.
         kind: PageKind,
-        /// What was asked for.
         bytes: Bytes,
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The caller stopped it.
     #[error("stopped while memory was taken")]
     Stopped,
     /// The NUMA node cannot be used.
     #[error("memory could not be bound to NUMA node {node}: {source}; `lscpu` lists the nodes")]
     Bind {
-        /// The node.
         node: u32,
         /// The kernel's answer.
         source: io::Error,

@@ -26,7 +26,6 @@ const CALL_FAILED: i32 = 127;
 /// How a child gets its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// A copy.
     Fork,
     /// The parent's, which stands still until the child has ended or executes a program.
     Vfork,
@@ -115,7 +114,6 @@ fn reap(child: Pid) -> io::Result<Option<(Pid, rustix::process::WaitStatus)>> {
 pub(crate) struct Child(Pid);
 
 impl Child {
-    /// One that sleeps.
     pub(crate) fn idle() -> io::Result<Self> {
         Self::running(|| {
             loop {

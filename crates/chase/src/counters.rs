@@ -22,7 +22,6 @@ pub struct Pmu {
 /// Raw counts of one stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Retired instructions.
     pub instructions: u64,
     /// Data TLB load misses, as the kernel defines `dTLB-load-misses` for this CPU.
     pub dtlb_misses: u64,

@@ -57,7 +57,6 @@ impl Rings {
         }
     }
 
-    /// The arena.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }

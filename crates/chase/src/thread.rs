@@ -41,7 +41,6 @@ impl Pinned {
         let _ = sched_setaffinity(None, &self.before);
     }
 
-    /// The CPU.
     pub fn cpu(&self) -> u32 {
         self.cpu
     }

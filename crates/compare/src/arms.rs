@@ -89,7 +89,6 @@ fn pools(kinds: impl IntoIterator<Item = PageKind>) -> Vec<PageKind> {
     kinds.into_iter().filter(|kind| kind.pool().is_some()).collect()
 }
 
-/// Every arm at every place.
 pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
     let program = program::of_command(&request.task.command, &|name| std::env::var_os(name))?;
     let mut own = own_arms(request)?;

@@ -12,19 +12,16 @@ use crate::program::Memory;
 
 /// The program around a comparison.
 pub trait Around {
-    /// Reports what happens.
     fn report(&self, event: &Event<'_>);
     /// Shows how far the comparison is.
     fn progress(&self) -> Box<dyn Progress>;
     /// Borrows huge pages for so many bytes of each kind, and gives what is missing.
     fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage>;
-    /// Gives everything back.
     fn give_back(&self);
 }
 
 /// Where the log of finished runs is.
 pub trait Store {
-    /// Its name, for messages.
     fn name(&self) -> String;
     /// What an earlier session left in it, if that is gone on with.
     fn resumed(&self) -> Option<&str>;
@@ -43,11 +40,9 @@ pub trait Store {
     /// # Errors
     /// If it could not be written; it is then as it was.
     fn replace(&mut self, text: &[u8]) -> io::Result<()>;
-    /// Removes it.
     fn remove(&mut self);
 }
 
-/// Nothing is around it.
 #[cfg(test)]
 impl Around for () {
     fn report(&self, _: &Event<'_>) {}
@@ -66,9 +61,7 @@ impl Around for () {
 /// Why there are fewer pages of a kind than are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// The kind.
     pub kind: PageKind,
-    /// Why.
     pub why: String,
 }
 
@@ -123,16 +116,11 @@ impl Drop for Lent<'_> {
 pub enum Event<'a> {
     /// The program was found, and how it gets its memory.
     Program {
-        /// Its file.
         path: &'a Path,
-        /// How it gets its memory.
         memory: Memory,
     },
-    /// The design was chosen.
     Design {
-        /// The design.
         method: Method,
-        /// Why.
         reason: &'a Because,
     },
     /// A run or start that only shows how many pages are needed.
@@ -146,30 +134,23 @@ pub enum Event<'a> {
     Starting(&'a str),
     /// How an arm gets its pages was found by trial.
     Technique {
-        /// The arm.
         arm: &'a str,
-        /// How.
         words: &'a str,
     },
     /// Fewer runs were asked for than a verdict takes.
     FewRuns {
-        /// As typed.
         asked: u32,
-        /// What it takes.
         least: u32,
     },
     /// The usual time for all runs is not enough for a verdict, as the first of them show: they take longer.
     ShortTime {
-        /// What it takes.
         least: Duration,
-        /// The time.
         budget: Duration,
     },
     /// What can be seen in this time is more than the smallest effect asked for.
     Forecast {
         /// What takes how long.
         forecast: &'a Forecast,
-        /// The time.
         budget: Duration,
     },
     /// The program has not ended for so long.
@@ -180,9 +161,7 @@ pub enum Event<'a> {
     UnknownHeap(Unread),
     /// A part of the memory of a process is shared, and is not flipped.
     NotFlipped {
-        /// The process.
         pid: u32,
-        /// What is flipped.
         flipped: Bytes,
         /// What is not.
         shared: Bytes,
@@ -193,9 +172,7 @@ pub enum Event<'a> {
     NotStopped(&'a Error),
     /// How a process that runs on was left, where no result says so: `None` if it has ended.
     Left {
-        /// The process.
         pid: u32,
-        /// Its pages.
         restored: Option<&'a Result<Restored, Error>>,
     },
 }

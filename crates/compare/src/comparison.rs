@@ -33,7 +33,6 @@ pub struct Comparison<'a> {
     snapshot: &'a Snapshot,
     arms: Arms,
     design: Choice,
-    /// Where it can be.
     in_place: Option<Pair>,
     counting: Counting,
 }
@@ -41,9 +40,7 @@ pub struct Comparison<'a> {
 /// A design and its reason: whole runs, slices of programs that stay alive, or slices of one whose pages change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The design.
     pub method: Method,
-    /// Why.
     pub reason: Because,
     /// Was it typed? Otherwise another takes its place where it is not available.
     pub is_asked: bool,

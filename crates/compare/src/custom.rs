@@ -27,7 +27,6 @@ pub struct Custom {
     pub(crate) before: Option<String>,
     /// A command of the shell after each run.
     pub(crate) after: Option<String>,
-    /// Typed, and in no file?
     #[serde(skip)]
     pub(crate) is_typed: bool,
 }

@@ -11,7 +11,6 @@ use crate::{Error, Outcome};
 
 /// The outcome of slices: a result, or why this program has none.
 pub enum Made {
-    /// A result.
     Compared(Box<Outcome>),
     /// Why there is none.
     Unfit(Error),

@@ -11,7 +11,6 @@ type Header = FileHeader64<Endianness>;
 pub(crate) struct Elf {
     /// The loader that it names; a static program has none.
     pub(crate) loader: Option<String>,
-    /// Libraries that it needs.
     pub(crate) needed: Vec<String>,
     /// Did Go's linker leave its note?
     pub(crate) has_go_note: bool,

@@ -40,7 +40,6 @@ pub trait Executor {
     }
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
-    /// How each arm is started.
     fn starts(&self) -> Vec<Start> {
         Vec::new()
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use host::Input;
 
-/// A version of glibc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Glibc(pub u32, pub u32);
 
@@ -37,7 +36,6 @@ impl Glibc {
         BY_CHANCE.contains(&self)
     }
 
-    /// Is there such a tunable?
     pub fn has_tunable(self) -> bool {
         self >= TUNABLE
     }

@@ -79,18 +79,11 @@ pub enum Error {
     Interrupted,
     /// The program could not be started.
     #[error("{program}: the program cannot be started: {error} (is it on PATH, and executable?)")]
-    Start {
-        /// The program.
-        program: String,
-        /// Why.
-        error: io::Error,
-    },
+    Start { program: String, error: io::Error },
     /// A run did not end well.
     #[error("arm {arm}: the program ended with {status}{said} (--ignore-failure takes such runs all the same)")]
     Failed {
-        /// The arm.
         arm: String,
-        /// How it ended.
         status: String,
         /// The end of what it wrote to standard error.
         said: String,
@@ -98,7 +91,6 @@ pub enum Error {
     /// A server or a command around it did not do its part.
     #[error("arm {arm}: {what}{said}")]
     Server {
-        /// The arm.
         arm: String,
         /// What happened, with the option that it is about.
         what: String,
@@ -108,11 +100,9 @@ pub enum Error {
     /// The reference is not on the pages that it stands for, so that nothing can be compared with it.
     #[error("arm {arm}: {:.1} % of its memory was on {kind} pages ({backing})", 100.0 * backing.share(*.kind).unwrap_or(0.0))]
     Reference {
-        /// The reference.
         arm: String,
         /// The page kind that it stands for.
         kind: PageKind,
-        /// What backed its memory.
         backing: Backing,
     },
     /// The time for all runs is over before every arm could have run once.
@@ -121,9 +111,7 @@ pub enum Error {
         budget.as_secs_f64(), run.as_secs_f64(), least.as_secs() + 1
     )]
     Budget {
-        /// The time.
         budget: Duration,
-        /// What a run takes.
         run: Duration,
         /// What a verdict takes.
         least: Duration,
@@ -137,9 +125,7 @@ pub enum Error {
     /// A program ended that was to stay.
     #[error("arm {arm}: the program ended before the comparison did, with {status}{said}")]
     Gone {
-        /// The arm.
         arm: String,
-        /// How it ended.
         status: String,
         /// The end of what it wrote to standard error.
         said: String,
@@ -154,11 +140,9 @@ pub enum Error {
         .note.as_ref().map_or(String::new(), |note| format!(" ({note})"))
     )]
     NotInEffect {
-        /// The arm.
         arm: String,
         /// The share of its memory that its pages back; `None` if that could not be read.
         share: Option<f64>,
-        /// What kept it from them.
         note: Option<String>,
     },
     /// A program that was to stay alive ended so early that nothing can be said.
@@ -166,22 +150,14 @@ pub enum Error {
         "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",
         looks::LEAST
     )]
-    TooFew {
-        /// Whole blocks.
-        blocks: u32,
-    },
+    TooFew { blocks: u32 },
     /// A design that was asked for does not suit this program.
     #[error(
         "--design {}: {error} (--design runs starts the program anew for each run; slices take a program that goes on \
          working and counts what it does)",
         design.name()
     )]
-    Unfit {
-        /// The design.
-        design: Method,
-        /// Why.
-        error: Box<Error>,
-    },
+    Unfit { design: Method, error: Box<Error> },
     /// Pages of a process cannot be changed in place.
     #[error(transparent)]
     Flip(#[from] crate::flip::Error),
@@ -192,7 +168,6 @@ pub enum Error {
         needed(*.programs, *.each)
     )]
     Room {
-        /// How many.
         programs: usize,
         /// What the first one has.
         each: Bytes,
@@ -202,31 +177,16 @@ pub enum Error {
     /// Something that a run needs could not be done.
     #[error("arm {arm}: {what}: {error}")]
     Setup {
-        /// The arm.
         arm: String,
-        /// What.
         what: String,
-        /// Why.
         error: io::Error,
     },
     /// A metric was not there.
     #[error("arm {arm}: --metric {metric}: {why}")]
-    Metric {
-        /// The arm.
-        arm: String,
-        /// The metric's name.
-        metric: String,
-        /// Why.
-        why: String,
-    },
+    Metric { arm: String, metric: String, why: String },
     /// An arm makes no sense for this program.
     #[error("--arms {arm}: {why}")]
-    Arm {
-        /// The arm.
-        arm: String,
-        /// Why, and what to do.
-        why: String,
-    },
+    Arm { arm: String, why: String },
     /// Something that was asked for makes no sense, or something that it needs cannot be read.
     #[error("{what}: {why}")]
     Asked {
@@ -235,10 +195,8 @@ pub enum Error {
         /// Why, and what to write instead.
         why: String,
     },
-    /// No such policy.
     #[error(transparent)]
     Policy(#[from] policy::ParsePolicyError),
-    /// No such program.
     #[error(transparent)]
     Program(#[from] program::LookError),
     /// A finished run could not be kept.

@@ -17,7 +17,6 @@ pub const LEAST: u32 = 6;
 /// is 5 % above that of 5 %), and lets further runs find what they can show clearly.
 const RESERVE: f64 = 0.2;
 
-/// The plan of looks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     at: Vec<u32>,
@@ -65,12 +64,10 @@ impl Plan {
         &self.at
     }
 
-    /// The most blocks.
     pub fn most(&self) -> u32 {
         self.at.last().copied().unwrap_or(1)
     }
 
-    /// The looks that were made.
     pub fn made(&self) -> &[Spent] {
         &self.made
     }

@@ -3,7 +3,6 @@
 /// How a program gets its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// From glibc's malloc.
     Glibc,
     /// From an allocator of its own, over glibc.
     Allocator(Allocator),
@@ -22,20 +21,15 @@ pub enum Memory {
 /// Databases with a switch for the pages of their shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Database {
-    /// PostgreSQL.
     Postgres,
-    /// MySQL or MariaDB.
     Mysql,
 }
 
 /// Allocators with settings of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocator {
-    /// jemalloc.
     Jemalloc,
-    /// mimalloc.
     Mimalloc,
-    /// tcmalloc.
     Tcmalloc,
 }
 
@@ -52,7 +46,6 @@ impl Allocator {
 }
 
 impl Memory {
-    /// In words.
     pub fn title(self) -> &'static str {
         match self {
             Self::Glibc => "a program with glibc's malloc",

@@ -14,7 +14,6 @@ use process::rights::ShutIn;
 /// A metric that is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its name in the runs.
     pub name: String,
     /// Is more of it better?
     pub higher: bool,
@@ -33,7 +32,6 @@ pub struct Asked {
     pub shut_in: Option<Arc<ShutIn>>,
 }
 
-/// Where a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum From {
     /// A file, read after the run.

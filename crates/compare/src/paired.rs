@@ -19,10 +19,8 @@ pub(crate) const REJECTED: f64 = 0.05;
 /// Shifts are found to a millionth, as a ratio.
 const FINE: f64 = 1e-6;
 
-/// An estimate with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate.
     pub center: f64,
     /// Lower and upper end; `None` of so few blocks that the test rejects no shift at all.
     pub ends: Option<(f64, f64)>,

@@ -5,14 +5,12 @@ use std::str::FromStr;
 use host::CpuList;
 pub use process::Bound;
 
-/// A placement as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// One CPU of each core.
     Spread,
     /// All CPUs of one core.
     Pack,
-    /// These CPUs.
     Pin(CpuList),
     /// CPUs and memory of one node.
     Node(u32),
@@ -23,9 +21,7 @@ pub enum Place {
 /// The parts of a machine that placements are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
-    /// The CPUs of each core.
     pub cores: Vec<Vec<u32>>,
-    /// Each node with its CPUs.
     pub nodes: Vec<(u32, Vec<u32>)>,
 }
 

@@ -18,7 +18,6 @@ pub enum Policy {
     System,
     /// THP only where the program asks for them, whatever the machine's mode (Linux 6.18 and later).
     ThpAdvised,
-    /// THP everywhere.
     Thp,
     /// Pages of that size from a pool.
     Hugetlb(Bytes),
@@ -26,7 +25,6 @@ pub enum Policy {
     Text,
 }
 
-/// What is no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not an arm (write base, system, thp-advised, thp, hugetlb-SIZE such as hugetlb-2M, text, or a name from --arms-file)"

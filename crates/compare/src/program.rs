@@ -19,7 +19,6 @@ const DEPTH: usize = 5;
 pub struct Program {
     /// Its file; of a script the interpreter's.
     pub path: PathBuf,
-    /// How it gets its memory.
     pub memory: Memory,
     /// The version of glibc that loads it; `None` where it has another C library or none, or that does not say.
     pub glibc: Option<Glibc>,
@@ -28,17 +27,11 @@ pub struct Program {
 /// Why a program could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
-    /// It is nowhere.
     #[error("{0}: there is no such program (write a path, or a name that is on PATH)")]
     Nowhere(String),
     /// Its file cannot be read.
     #[error("{path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        error: InputError,
-    },
+    Unreadable { path: String, error: InputError },
 }
 
 impl Program {

@@ -24,10 +24,8 @@ const BUDGET: Duration = Duration::from_secs(600);
 /// The accepted share of false verdicts, over all arms, metrics, looks and sessions together.
 pub(crate) const ALPHA: f64 = 0.05;
 
-/// What is compared, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What is run.
     pub task: Task,
     /// The arms, the reference first.
     pub arms: Vec<String>,
@@ -59,7 +57,6 @@ pub struct Request {
     pub pool: Option<Bytes>,
     /// May no pages be borrowed?
     pub no_pool: bool,
-    /// The length of a slice.
     pub slice: Option<Duration>,
     /// The threads whose CPU time counts in slices.
     pub threads: Threads,
@@ -74,7 +71,6 @@ pub struct Request {
 pub struct Task {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// The metrics.
     pub asked: Vec<Asked>,
     /// How to use the program if it is a server.
     pub server: Option<Server>,
@@ -112,7 +108,6 @@ impl Request {
             .unwrap_or_else(|| self.task.words())
     }
 
-    /// The experiment.
     pub(crate) fn spec(&self, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
         Spec {
             program: self.program(),
@@ -141,7 +136,6 @@ impl Request {
 /// What an arm is called and about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Its name.
     pub name: String,
     /// How it is brought about.
     pub technique: String,
@@ -163,7 +157,6 @@ impl Named {
     }
 }
 
-/// The experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// The program and its arguments, for the record.

@@ -23,7 +23,6 @@ fn spec(metric: Metric, seed: u64) -> Spec {
     }
 }
 
-/// A log in memory.
 #[derive(Clone, Default)]
 struct Log {
     runs: Vec<(Slot, Run)>,

@@ -22,7 +22,6 @@ pub(crate) struct Room<'a> {
     kinds: Vec<(PageKind, u64)>,
     /// May nothing be taken on loan?
     is_forbidden: bool,
-    /// As typed.
     pool: Option<Bytes>,
     /// The heap size in the arguments of a Java virtual machine.
     heap: Option<Bytes>,

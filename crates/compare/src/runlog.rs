@@ -37,7 +37,6 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Of a new comparison.
     pub(crate) fn new(
         program: Vec<String>,
         arms: Vec<String>,
@@ -109,13 +108,10 @@ fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
-/// Every other line.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
-    /// A finished run.
     Run(Box<Finished<'a>>),
-    /// A look at the verdicts.
     Look { look: Spent },
 }
 
@@ -130,7 +126,6 @@ impl Line<'static> {
     }
 }
 
-/// A finished run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Finished<'a> {
     arm: Cow<'a, str>,
@@ -186,9 +181,7 @@ pub struct RunLog<'a> {
     store: &'a mut dyn Store,
     head: Head,
     done: Vec<Finished<'static>>,
-    /// Looks that were made.
     looked: Vec<Spent>,
-    /// Of each arm.
     ways: Vec<Option<Way>>,
     written: usize,
 }

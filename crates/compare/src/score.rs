@@ -24,7 +24,6 @@ pub struct Counter {
 /// Counters and CPU times at one end of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// The counters, in their order.
     pub counts: Vec<f64>,
     /// CPU time of the threads that count.
     pub times: Times,

@@ -72,7 +72,6 @@ pub(crate) struct Missing {
     pub(crate) rng: Pcg64Mcg,
 }
 
-/// What was reported.
 #[derive(Default)]
 pub(crate) struct Told {
     /// What a verdict takes, if that is more time than there is.

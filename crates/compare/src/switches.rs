@@ -11,7 +11,6 @@ use crate::memory::{Database, Memory};
 pub(crate) enum Known {
     /// A Java virtual machine; it is set by a variable.
     Jvm,
-    /// PostgreSQL.
     Postgres,
     /// What starts PostgreSQL.
     PgCtl,
@@ -28,7 +27,6 @@ pub enum Own {
     Pool(Bytes),
 }
 
-/// By file name.
 const NAMES: [(&str, Known); 10] = [
     ("java", Known::Jvm),
     ("postgres", Known::Postgres),

@@ -18,13 +18,10 @@ pub use crate::switches::Own;
 pub enum Technique {
     /// Nothing but the kernel's THP switch.
     Switch,
-    /// glibc's tunables.
     Tunables,
     /// Options of the Java virtual machine.
     Jvm,
-    /// The program's own switch.
     Program,
-    /// Variables of an allocator.
     Allocator(Allocator),
     /// From outside, while it runs.
     Collapse,
@@ -54,10 +51,8 @@ impl Technique {
     }
 }
 
-/// What is collapsed from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collapse {
-    /// Private memory.
     Private,
     /// Code mapped from files.
     Text,
@@ -66,7 +61,6 @@ pub enum Collapse {
 /// What is done to the child, and to nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// In words.
     pub words: String,
     /// By which technique, for policies that have several.
     pub way: Option<Technique>,
@@ -74,7 +68,6 @@ pub struct Setup {
     pub own: Option<Own>,
     /// Variables to set.
     pub env: Vec<(OsString, OsString)>,
-    /// The kernel's switch.
     pub thp: ThpSwitch,
     /// What is collapsed while it runs.
     pub collapse: Option<Collapse>,

@@ -13,7 +13,6 @@ const FEW: usize = 3;
 /// What a page fault takes at least.
 const SECONDS_PER_FAULT: f64 = 1e-6;
 
-/// Every warning that applies.
 pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     let Some(loads) = compare.design.loads else {
         return Vec::new();

@@ -27,7 +27,6 @@ const VARIES: f64 = 0.25;
 /// program is preempted a few times a second.
 const BUSY: f64 = 30.0;
 
-/// Every warning that applies.
 pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(

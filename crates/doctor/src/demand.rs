@@ -36,7 +36,6 @@ pub(super) struct Demand {
 pub(super) struct Shortage {
     pub(super) demand: Demand,
     pub(super) page: Bytes,
-    /// Pages that it needs.
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
@@ -125,7 +124,6 @@ impl Room {
         }
     }
 
-    /// Pages of one size.
     pub(super) fn pages(&self, page: Bytes) -> u64 {
         self.pools.get(&page).map_or(0, |(pages, _)| *pages)
     }

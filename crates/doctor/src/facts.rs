@@ -21,7 +21,6 @@ pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
     known(&evidence.snapshot.pools).map(Vec::as_slice)
 }
 
-/// The THP settings.
 pub(super) fn thp(evidence: &Evidence) -> Result<&Thp, Reason> {
     known(&evidence.snapshot.thp)
 }
@@ -61,7 +60,6 @@ pub(super) fn any_size(evidence: &Evidence) -> Result<bool, Reason> {
     Ok(false)
 }
 
-/// Every process.
 pub(super) fn programs(evidence: &Evidence) -> Result<&[Program], Reason> {
     known(&evidence.programs).map(Vec::as_slice)
 }
@@ -79,7 +77,6 @@ pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
     }
 }
 
-/// A process that was examined.
 type Examined<'e> = (&'e Program, &'e Details);
 
 /// The processes that were examined. One whose kind is unknown could have been among them.
@@ -123,7 +120,6 @@ pub(super) fn absent(area: &Area) -> Bytes {
     Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
 }
 
-/// MemTotal.
 pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {
     Ok(evidence.snapshot.memory.get("MemTotal").into_result()?)
 }
@@ -133,7 +129,6 @@ pub(super) fn default_size(evidence: &Evidence) -> Result<Bytes, Reason> {
     Ok(evidence.snapshot.memory.get("Hugepagesize").into_result()?)
 }
 
-/// Has the kernel that?
 pub(super) fn has(evidence: &Evidence, feature: Feature) -> Result<bool, Reason> {
     known(&evidence.snapshot.kernel.release)?;
     let has = evidence.snapshot.kernel.has(feature);
@@ -163,7 +158,6 @@ pub(super) fn available(pool: &Pool) -> Result<u64, Reason> {
     Ok(known(&pool.free)?.saturating_sub(reserved))
 }
 
-/// Pages as bytes.
 pub(super) fn bytes(pool: &Pool, pages: u64) -> Bytes {
     Bytes(pool.size.0.saturating_mul(pages))
 }

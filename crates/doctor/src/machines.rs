@@ -126,7 +126,6 @@ pub(super) fn thp(tree: Tree, name: &str, value: impl std::fmt::Display) -> Tree
     tree.line(&format!("{THP}/{name}"), value)
 }
 
-/// The evidence of a machine.
 pub(super) fn evidence(tree: Tree) -> Evidence {
     Evidence::gather(&Source::from_tree("test", tree))
 }

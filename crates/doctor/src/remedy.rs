@@ -23,15 +23,23 @@ pub(super) struct Remedy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// A file below the directory of THP that takes this value.
-    Thp { name: String, value: String },
+    Thp {
+        name: String,
+        value: String,
+    },
     /// A kernel setting, by its sysctl name.
     Sysctl(&'static str),
-    /// A release.
     Feature(Feature),
     /// Room for so many pages of a pool in all.
-    Pool { page: Bytes, pages: u64 },
+    Pool {
+        page: Bytes,
+        pages: u64,
+    },
     /// Room for so many pages beside those in use.
-    More { page: Bytes, pages: u64 },
+    More {
+        page: Bytes,
+        pages: u64,
+    },
     /// At least so much memory.
     Memory(Bytes),
     /// Transparent huge pages.
@@ -49,7 +57,6 @@ impl Remedy {
         }
     }
 
-    /// The goal of a plan.
     pub(super) fn plan(goal: &str) -> Self {
         Self {
             goal: Some(goal.to_owned()),
@@ -93,7 +100,6 @@ struct Account {
     now: u64,
     /// Pages in use, with those that the fixes shown so far add.
     used: u64,
-    /// The pool as a whole.
     whole: u64,
 }
 

@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::remedy::{Draft, Ledger, Need, Remedy, write_thp};
 
-/// One rule of the catalogue.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -44,7 +43,6 @@ type Check = fn(&Evidence) -> Answer;
 /// What a rule examines: the machine, files that were given, or both.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Checks {
-    /// The rule's id.
     pub(super) id: &'static str,
     machine: Option<Check>,
     /// It needs a file of one of these kinds.
@@ -70,7 +68,6 @@ impl Checks {
         }
     }
 
-    /// Both can.
     pub(super) const fn of_both(id: &'static str, machine: Check, kinds: &'static [FileKind], files: Check) -> Self {
         Self {
             id,
@@ -154,7 +151,6 @@ impl Rule {
         Verdict::NotJudged(NotJudged { id, reason })
     }
 
-    /// What an answer means.
     fn verdict(&self, answer: Answer) -> Verdict<Draft> {
         match answer {
             Ok(cases) if cases.is_empty() => Verdict::Clear,
@@ -267,7 +263,6 @@ impl Case {
         Self::new(Confidence::Medium, consequence)
     }
 
-    /// It is a hint.
     pub(super) fn hint(consequence: impl Into<String>) -> Self {
         Self::new(Confidence::Low, consequence)
     }

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::rule::{Checks, Rule};
 
-/// The rules of one topic.
 pub(super) struct Topic {
     /// What there is to say about each of them: a table of TOML by id.
     pub(super) words: &'static str,
-    /// What each examines.
     pub(super) checks: &'static [Checks],
 }
 

@@ -21,17 +21,14 @@ impl CpuList {
         self.0.iter().copied()
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Is it the empty list?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Is this number in it?
     pub fn contains(&self, number: u32) -> bool {
         self.0.binary_search(&number).is_ok()
     }

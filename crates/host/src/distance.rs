@@ -14,7 +14,6 @@ use crate::snapshot::{LogicalCpu, Topology};
 pub struct Distances(Arc<BTreeMap<u32, (LogicalCpu, Option<u32>)>>);
 
 impl Distances {
-    /// From the machine's topology.
     pub fn of(topology: &Topology) -> Self {
         let place = |cpu: &LogicalCpu| (cpu.cpu, (cpu.clone(), topology.node_of(cpu.cpu)));
         Self(Arc::new(topology.cpus.iter().map(place).collect()))

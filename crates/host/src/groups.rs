@@ -6,12 +6,10 @@ use crate::membership::with_ancestors;
 use crate::snapshot::{Cgroup, CgroupVersion};
 use crate::{Membership, Source, parse};
 
-/// A limit of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// So many.
     Bytes(u64),
-    /// No limit.
     Unlimited,
 }
 
@@ -37,40 +35,31 @@ pub struct Groups {
     pub levels: Vec<GroupLevel>,
 }
 
-/// One group's limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupLevel {
-    /// The group's directory.
     pub directory: String,
     /// Limits by page size; empty without the hugetlb controller.
     pub hugetlb: Vec<HugetlbLimit>,
-    /// The limit of memory.
     pub memory_max: Reading<Limit>,
-    /// Memory in use.
     pub memory_current: Reading<Bytes>,
 }
 
 /// What a group may have of one page size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HugetlbLimit {
-    /// Page size.
     pub page: Bytes,
-    /// The file of the limit.
     pub file: String,
     /// Most bytes in use; a fault above it is a SIGBUS.
     pub max: Reading<Limit>,
     /// Most bytes reserved; a mapping above it fails at once, as it should.
     pub reserved_max: Reading<Limit>,
-    /// The file of that.
     pub reserved_file: String,
     /// How often this group was refused pages: v2 counts at the group of the program that asked (`events.local`), v1 at the
     /// group whose limit was hit.
     pub refused: Reading<u64>,
-    /// The file of that.
     pub counter: String,
     /// The same of this group and of all that are or were below it, which v2 alone counts.
     pub refused_below: Reading<u64>,
-    /// The file of that.
     pub counter_below: String,
 }
 

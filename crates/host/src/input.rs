@@ -58,7 +58,6 @@ pub enum InputError {
     /// It is a directory, a device or a socket.
     #[error("it is {what}, expected {expected}")]
     NotAFile {
-        /// With its article.
         what: &'static str,
         /// What would do.
         expected: &'static str,
@@ -66,7 +65,6 @@ pub enum InputError {
     /// It is larger than any such file is.
     #[error("it is larger than {limit}, the limit for {what}: check that it is the right file")]
     TooLarge {
-        /// The limit.
         limit: Bytes,
         /// What such a file is, with its article.
         what: &'static str,
@@ -80,7 +78,6 @@ pub enum InputError {
     /// A signal came while a pipe was waited for.
     #[error("a signal interrupted reading it")]
     Interrupted,
-    /// It is no text.
     #[error("line {0} is not UTF-8 text")]
     NotText(usize),
 }

@@ -6,12 +6,10 @@ use crate::{Source, parse};
 
 const SHM: &str = "/proc/sysvipc/shm";
 
-/// One segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its id, for `ipcrm -m`.
     pub id: u64,
-    /// Its size.
     pub size: Bytes,
     /// How many mappings it has; a segment outlives the last one.
     pub attached: u64,
@@ -23,7 +21,6 @@ pub struct Segment {
     pub resident: Bytes,
 }
 
-/// All segments.
 pub fn read(source: &Source) -> Reading<Vec<Segment>> {
     source.text(SHM).and_then(|text| parse(&text))
 }

@@ -69,25 +69,16 @@ pub enum SourceError {
     /// The file or directory cannot be read.
     #[error("--root {path} cannot be read: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
     Io {
-        /// As given.
         path: PathBuf,
         /// The operating system's words.
         why: io::Error,
     },
     /// A directory that holds neither `proc` nor `sys`.
     #[error("--root {path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
-    NotAMachine {
-        /// As given.
-        path: PathBuf,
-    },
+    NotAMachine { path: PathBuf },
     /// The archive is larger than anything `hugewise snapshot` writes, or no file at all.
     #[error("--root {path}: {why}")]
-    Archive {
-        /// As given.
-        path: PathBuf,
-        /// The reason.
-        why: InputError,
-    },
+    Archive { path: PathBuf, why: InputError },
     /// The archive's text is wrong.
     #[error(transparent)]
     Garbled(#[from] TreeError),

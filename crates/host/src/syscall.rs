@@ -117,7 +117,6 @@ pub fn only_file() -> BorrowedFd<'static> {
 pub struct Blocked(libc::sigset_t);
 
 impl Blocked {
-    /// From here on.
     #[must_use]
     pub fn all() -> Self {
         // SAFETY: all-zero is a valid set, and both calls only fill in or read the sets of this frame. They fail only for a
@@ -155,7 +154,6 @@ pub(crate) struct PageRegion {
 }
 
 impl PageRegion {
-    /// Its addresses.
     pub(crate) fn range(&self) -> Range<u64> {
         self.start..self.end
     }

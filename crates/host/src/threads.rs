@@ -28,12 +28,9 @@ pub struct Look {
     pub threads: Vec<Seen>,
 }
 
-/// One thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    /// Its process.
     pub pid: u32,
-    /// Its number.
     pub tid: u32,
     /// CPU time in that time.
     pub share: Option<f64>,
@@ -54,7 +51,6 @@ impl Look {
         })
     }
 
-    /// As text, for a capture.
     pub fn to_text(&self) -> String {
         let mut text = format!("{LOOKED} {:.3}\n", self.seconds);
         for seen in &self.threads {

@@ -44,7 +44,6 @@ pub enum Node {
 const MOST_LINKS: u32 = 40;
 
 impl Tree {
-    /// Nothing at all.
     pub fn new() -> Self {
         Self::default()
     }
@@ -75,7 +74,6 @@ impl Tree {
         self.file(path, format!("{text}\n"))
     }
 
-    /// With a symbolic link.
     #[must_use]
     pub fn link(mut self, path: &str, target: &str) -> Self {
         self.insert(path, Node::Link(target.to_owned()));

@@ -24,7 +24,6 @@ const GONE_WITHIN: Duration = Duration::from_millis(500);
 /// How a helper is run.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
-    /// Where it starts.
     pub(crate) directory: &'a Path,
     /// All that is in its environment.
     pub(crate) environment: Vec<(&'static str, OsString)>,

@@ -1,8 +1,6 @@
 //! The program as a library: its command line, its results, and the forms they are shown in.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// These are the parts of a program; the shapes that leave it, in `results`, are documented.
-#![allow(missing_docs)]
 
 pub mod cli;
 pub mod commands;

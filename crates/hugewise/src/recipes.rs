@@ -87,10 +87,8 @@ pub(crate) struct Chosen {
     files: Files,
 }
 
-/// The files of a recipe.
 #[derive(Debug)]
 enum Files {
-    /// In this program.
     Carried(&'static [(&'static str, &'static str)]),
     /// Beside a recipe of the user's.
     Own(Own),

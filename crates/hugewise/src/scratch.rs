@@ -41,7 +41,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A new and empty one, for this user alone, or for one that nobody else is. The name is the same each time unless another command has
+    /// A new and empty one, for this user alone, or for an unused one. The name is the same each time unless another command has
     /// it, so that command lines with it stay the same.
     ///
     /// # Errors

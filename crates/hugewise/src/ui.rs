@@ -31,7 +31,6 @@ const LINE_PERIOD: Duration = Duration::from_secs(10);
 const BAD_NEWS: u8 = 1;
 /// Could not do it.
 const FAILED: u8 = 2;
-/// Interrupted, all restored.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// What writes a result, once. Borrowed, so that the way out is compiled once for all of them.

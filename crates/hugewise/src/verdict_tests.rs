@@ -17,7 +17,6 @@ const BASE: PageKind = PageKind::Base;
 const THP: PageKind = PageKind::Thp;
 const POOL: PageKind = PageKind::HUGETLB_2M;
 
-/// The verdict with its sentences.
 fn judged(grounds: &Grounds<'_>) -> Verdict {
     let verdict = super::verdict(grounds);
     Verdict {

@@ -1,7 +1,7 @@
 //! Public cases of the field: the right cause, fix and numbers of each.
 
 #[path = "common/cases.rs"]
-#[allow(dead_code, unreachable_pub, missing_docs)]
+#[allow(dead_code, unreachable_pub)]
 mod cases;
 
 use cases::Expected;

@@ -3,7 +3,7 @@
 //! `HUGEWISE_TEST_MACHINES=20000` sets how many mutated machines there are.
 
 #[path = "common/cases.rs"]
-#[allow(dead_code, unreachable_pub, missing_docs)]
+#[allow(dead_code, unreachable_pub)]
 mod cases;
 #[path = "fixes/mutation.rs"]
 mod mutation;

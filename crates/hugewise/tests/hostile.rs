@@ -1,7 +1,6 @@
 //! Beside processes that are unpleasant to look at, every command that looks at processes ends by itself or by a signal,
 //! with a sane exit code. HUGEWISE_TEST_HOSTILE says how many runs, and has a signal end each within a second; the usual
 //! number is small.
-#![allow(missing_docs)]
 
 mod common;
 

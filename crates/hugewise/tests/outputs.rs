@@ -48,7 +48,6 @@ fn text(path: &Path) -> &str {
 struct Writer<'a> {
     folder: &'a Path,
     words: Vec<String>,
-    /// The files that it writes.
     files: Vec<&'static str>,
     is_whole: fn(&Path) -> bool,
 }

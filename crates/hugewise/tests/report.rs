@@ -54,7 +54,6 @@ fn the_checkup_of_every_machine_is_one_small_file_that_loads_nothing() {
     }
 }
 
-/// A result of the fixtures.
 fn result(name: &str) -> String {
     format!("{}/../../fixtures/results/{name}.json", env!("CARGO_MANIFEST_DIR"))
 }

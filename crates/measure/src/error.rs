@@ -11,7 +11,6 @@ pub enum Error {
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
-    /// Nothing to measure.
     #[error("nothing to measure: {0}")]
     Nothing(&'static str),
     /// This cannot be measured, or not so much at once.
@@ -22,23 +21,14 @@ pub enum Error {
         "{kind} needs {needed} of memory and {available} may be taken without harm; choose smaller working sets (--to)"
     )]
     TooLarge {
-        /// The page kind.
         kind: PageKind,
-        /// Bytes needed.
         needed: Bytes,
         /// Bytes that may be taken.
         available: Bytes,
     },
     /// There is no memory of the kind.
     #[error("{bytes} of {page} memory: {why}")]
-    NoMemory {
-        /// The kind.
-        page: PageKind,
-        /// How much.
-        bytes: Bytes,
-        /// Why.
-        why: String,
-    },
+    NoMemory { page: PageKind, bytes: Bytes, why: String },
     /// There is nowhere to move.
     #[error("fewer than two CPUs may be used: a move needs another one")]
     OneCpu,
@@ -51,7 +41,6 @@ pub enum Error {
     /// A thread could not be kept on its CPU.
     #[error("a thread could not stay on CPU {cpu}: {source}")]
     Stay {
-        /// The CPU.
         cpu: u32,
         /// The kernel's answer.
         source: io::Error,
@@ -59,7 +48,6 @@ pub enum Error {
     /// A worker could not be started.
     #[error("{}: a worker could not be started: {source} (is there a limit on processes? `ulimit -u`)", .program.display())]
     Start {
-        /// The file.
         program: PathBuf,
         /// The kernel's answer.
         source: io::Error,

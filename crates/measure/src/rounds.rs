@@ -23,7 +23,6 @@ pub(crate) struct Rounds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub(crate) point: usize,
-    /// Rounds before this one.
     pub(crate) round: u32,
     /// Turns before this one in its round.
     pub(crate) place: usize,

@@ -41,7 +41,6 @@ impl Visits {
         &self.samples
     }
 
-    /// The median of each visit.
     pub(crate) fn medians(&self) -> &[f64] {
         &self.medians
     }
@@ -84,7 +83,6 @@ pub(crate) struct Moving {
 }
 
 impl Moving {
-    /// In another unit.
     pub(crate) fn bound_in(self, per_unit: f64) -> Bound {
         Bound {
             low: self.bound.low.map(|low| low / per_unit),

@@ -1,6 +1,7 @@
 //! The words of hugewise: units, page kinds, readings, and the shapes of results. No I/O happens here.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+#![warn(missing_docs)]
 
 mod address;
 mod as_text;

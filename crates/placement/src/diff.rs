@@ -19,7 +19,6 @@ const QUANTITIES: [Quantity; 10] = [
 
 /// Recordings of one side with their files, and the work of each, if it was given.
 pub struct Runs {
-    /// File and recording.
     pub recordings: Vec<(String, Envelope<Recording>)>,
     /// As many as there are recordings, or none.
     pub work: Vec<f64>,

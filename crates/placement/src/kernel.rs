@@ -21,7 +21,6 @@ pub enum Wanted {
     Cheapest,
     /// By BPF, else by perf events.
     Bpf,
-    /// By perf events.
     Perf,
     /// None: clocks of each CPU.
     Clocks,

@@ -13,7 +13,6 @@ pub(crate) const SHOWN: usize = 1000;
 /// Threads that have ended are summed up when there are so many of them.
 const MOST_ENDED: usize = 4 * SHOWN;
 
-/// All accounts.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     /// The moment from which on everything counts, in ns.
@@ -35,7 +34,6 @@ pub(crate) struct Account {
     tid: u32,
     name: String,
     state: State,
-    /// Where it ran last.
     last: Option<u32>,
     cpu: BTreeMap<u32, u64>,
     migrations: Migrations,
@@ -284,7 +282,6 @@ impl Account {
         }
     }
 
-    /// All its moves.
     pub(crate) fn moves(&self) -> u64 {
         self.migrations.total()
     }

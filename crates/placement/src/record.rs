@@ -28,19 +28,14 @@ const FIRST_SAVE: Duration = Duration::from_millis(100);
 const PARANOID: &str = "kernel.perf_event_paranoid";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// What to record.
 pub struct Spec<'a> {
-    /// The program.
     pub ordered: Ordered<'a>,
     /// For at most so long.
     pub time: Option<Duration>,
-    /// By which records.
     pub wanted: Wanted,
 }
 
-/// Which program.
 pub enum Ordered<'a> {
-    /// To be started: words.
     Start(&'a [OsString]),
     /// A running process.
     Attach(u32),
@@ -52,14 +47,10 @@ pub enum Error {
     /// It cannot be started.
     #[error("{program}: {step} failed: {error}")]
     NotStarted {
-        /// The program.
         program: String,
-        /// What failed.
         step: &'static str,
-        /// Why.
         error: std::io::Error,
     },
-    /// There is none.
     #[error("--pid {0}: there is no such process")]
     NoProcess(u32),
     /// It cannot be waited for.

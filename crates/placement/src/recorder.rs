@@ -24,7 +24,6 @@ pub(crate) const LOOK: Duration = Duration::from_millis(10);
 /// Likewise, where clocks count the time.
 const LIGHT_LOOK: Duration = Duration::from_millis(100);
 
-/// The recorder of one program.
 pub(crate) struct Recorder {
     source: Source,
     pub(crate) ledger: Ledger,
@@ -179,7 +178,6 @@ impl Recorder {
         }
     }
 
-    /// Is each move recorded?
     pub(crate) fn has_all_moves(&self) -> bool {
         self.has_records() || self.clocks().is_some_and(|clocks| clocks.migrations.is_some())
     }

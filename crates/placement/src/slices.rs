@@ -30,7 +30,6 @@ impl Slices {
         }
     }
 
-    /// A stretch on a CPU.
     pub(crate) fn ran(&mut self, cpu: u32, mut from: u64, to: u64) {
         while from < to {
             let slice = self.at(from);
@@ -40,7 +39,6 @@ impl Slices {
         }
     }
 
-    /// A move.
     pub(crate) fn moved(&mut self, at: u64) {
         let slice = self.at(at);
         self.each[slice].migrations += 1;

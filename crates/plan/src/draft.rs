@@ -7,7 +7,6 @@ use model::{Bytes, Reading};
 
 use super::{Host, Wanted};
 
-/// The drafts of a plan.
 pub(super) struct Drafts<'h> {
     pub(super) host: &'h Host<'h>,
     drafts: Vec<Change>,
@@ -48,13 +47,11 @@ impl Draft {
         Self::new(layer, id, Target::Setting { path: path.into() }, after)
     }
 
-    /// An instruction for the user.
     pub(super) fn instruction(layer: Layer, id: &str, on: &str, text: impl Into<String>) -> Self {
         let target = Target::Instruction { on: on.to_owned() };
         Self::new(layer, id, target, Value::Text(text.into()))
     }
 
-    /// A hugetlbfs.
     pub(super) fn mount(id: &str, at: &str, options: impl Into<String>) -> Self {
         let target = Target::Mount { at: at.to_owned() };
         Self::new(Layer::Mount, id, target, Value::Text(options.into()))

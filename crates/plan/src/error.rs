@@ -4,13 +4,11 @@ use model::plan::PlanError;
 
 use crate::goal::Goal;
 
-/// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanningError {
     /// The machine cannot give what a goal wants.
     #[error("goal `{goal}`: {why}")]
     Impossible {
-        /// The goal.
         goal: String,
         /// What stands in its way, and what to do.
         why: String,

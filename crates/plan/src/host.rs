@@ -58,7 +58,6 @@ impl<'a> Host<'a> {
             .collect()
     }
 
-    /// A group's name.
     pub(super) fn group_name(&self, gid: u32) -> Option<&str> {
         let accounts = self.config.accounts.known()?;
         accounts
@@ -68,7 +67,6 @@ impl<'a> Host<'a> {
             .map(|(_, group)| &*group.name)
     }
 
-    /// What stands in a target.
     pub(super) fn before(&self, target: &Target) -> Reading<Value> {
         match target {
             Target::Setting { path } => self.setting(path),
@@ -136,7 +134,6 @@ impl<'a> Host<'a> {
         read.settings.last_outside(option_file, name).cloned()
     }
 
-    /// Is this directory there?
     pub(super) fn has_directory(&self, path: &str) -> bool {
         self.source.list(path).known().is_some()
     }
@@ -201,7 +198,6 @@ impl<'a> Host<'a> {
             .unwrap_or(Bytes::mib(2))
     }
 
-    /// The pool of a size.
     pub(super) fn pool(&self, size: Bytes) -> Option<&Pool> {
         self.snapshot.pool(size)
     }
@@ -223,7 +219,6 @@ impl<'a> Host<'a> {
         lines.find(|fields| fields.first() == Some(&user))?.get(3)?.parse().ok()
     }
 
-    /// A group's number.
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         let accounts = self.config.accounts.known()?;
         accounts
@@ -233,7 +228,6 @@ impl<'a> Host<'a> {
             .map(|(gid, _)| *gid)
     }
 
-    /// The family of distributions.
     pub(super) fn distribution(&self) -> Distribution {
         self.config.distribution.known().copied().unwrap_or(Distribution::Other)
     }

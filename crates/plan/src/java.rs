@@ -29,7 +29,6 @@ impl JvmKind {
         matches!(self, Self::Sun | Self::Ibm | Self::OpenJ9)
     }
 
-    /// The options for huge pages.
     fn options(self, page: Bytes) -> String {
         let size = size(page);
         match self {

@@ -11,7 +11,6 @@ use super::mounts;
 
 const SOURCE: &str = "Kubernetes documentation, Manage HugePages";
 
-/// Drafts everything but the pool.
 pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), String> {
     mounts::draft(drafts, pool)?;
     let kubelet = Draft::instruction(Layer::Kubernetes, "kubelet", "this node", "systemctl restart kubelet");

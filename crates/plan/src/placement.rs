@@ -8,7 +8,6 @@ use super::draft::Drafts;
 use super::goal::{PlacedBy, PlacementGoal};
 use super::limits;
 
-/// Drafts the lines.
 pub(super) fn draft(drafts: &mut Drafts<'_>, placement: &PlacementGoal) -> Result<(), String> {
     if !drafts.host.has_systemd() {
         let why =

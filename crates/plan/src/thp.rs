@@ -12,7 +12,6 @@ const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const TMPFILES: &str = "/etc/tmpfiles.d/60-hugewise.conf";
 const SOURCE: &str = "Linux Documentation/admin-guide/mm/transhuge.rst";
 
-/// Drafts the policy.
 pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String> {
     if let Some(service) = &thp.service {
         return for_service(drafts, thp, service);

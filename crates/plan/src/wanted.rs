@@ -8,7 +8,6 @@ use crate::goal::Goal;
 /// A goal with the pool pages that it takes, which a calculator worked out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The goal.
     pub goal: Goal,
     /// Pages for it, beside those of others; empty for goals that name pages themselves or want none.
     pub needs: Vec<Need>,
@@ -17,11 +16,9 @@ pub struct Wanted {
 /// Pages of one size that a goal takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// Page size.
     pub page: Bytes,
     /// On this node; without, on all alike.
     pub node: Option<u32>,
-    /// How many.
     pub pages: u64,
     /// The arithmetic, in a sentence.
     pub how: String,
@@ -58,7 +55,6 @@ impl Need {
 /// Pool pages that a plan on record was applied for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// What they are for.
     pub need: PoolNeed,
     /// Those that its program has now, touched or reserved.
     pub own: u64,

@@ -27,16 +27,12 @@ const FEWEST: u64 = 1000;
 /// How much is captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For all of it.
     pub budget: Duration,
-    /// For each window.
     pub window: Bound,
 }
 
-/// What was captured.
 #[derive(Debug, Default)]
 pub struct Captured {
-    /// In their order.
     pub windows: Vec<Sampled>,
     /// Processor time that was seen of it, without that of stepping.
     pub cpu: Duration,

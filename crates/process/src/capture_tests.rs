@@ -77,7 +77,6 @@ fn run_stepped(source: &str, window: Duration) -> Option<Captured> {
     Some(captured)
 }
 
-/// With how it ended.
 fn ended_stepped(source: &str, window: Duration) -> Option<(Captured, std::process::ExitStatus)> {
     if std::process::Command::new("cc").arg("--version").output().is_err() {
         testing::missing("cc");

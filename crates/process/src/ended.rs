@@ -8,7 +8,6 @@ pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a child ended and what it used.
 pub struct Ended {
-    /// Its exit status.
     pub status: ExitStatus,
     /// The largest resident set of any one process that was waited for, in bytes.
     pub max_rss: u64,
@@ -21,18 +20,14 @@ pub struct Ended {
 /// CPU seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cpu {
-    /// In user mode.
     pub user: f64,
-    /// In the kernel.
     pub system: f64,
 }
 
 /// What the kernel counts of a process and of those that it waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Minor faults.
     pub faults: u64,
-    /// Major faults.
     pub major_faults: u64,
     /// Voluntary context switches.
     pub waits: u64,
@@ -41,7 +36,6 @@ pub struct Counts {
 }
 
 impl Cpu {
-    /// Both.
     pub fn total(self) -> f64 {
         self.user + self.system
     }

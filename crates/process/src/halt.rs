@@ -55,7 +55,6 @@ fn not_stopped(pid: u32) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, why)
 }
 
-/// Continues them.
 pub fn go_on(source: &Source, root: u32) {
     if let Some(cgroup) = Folder::of(source, root) {
         return cgroup.thaw();
@@ -77,7 +76,6 @@ pub fn ask_to_end(source: &Source, root: u32) {
 pub struct Descendants(Handles);
 
 impl Descendants {
-    /// Those that are there.
     pub fn of(source: &Source, root: u32) -> Self {
         Self(Handles::of(tree::of(source, root).pids.into_iter().skip(1)))
     }

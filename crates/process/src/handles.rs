@@ -17,12 +17,10 @@ use rustix::process::{
 use super::tree;
 use crate::ended::END_TIMEOUT;
 
-/// Handles of processes.
 #[derive(Default)]
 pub(crate) struct Handles(Vec<OwnedFd>);
 
 impl Handles {
-    /// Those that are there.
     pub(crate) fn of(pids: impl IntoIterator<Item = u32>) -> Self {
         Self(pids.into_iter().filter_map(|pid| handle(pid).ok()).collect())
     }

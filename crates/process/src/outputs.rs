@@ -18,9 +18,7 @@ const BLOCK: u64 = 512;
 /// Standard output and error of one program.
 #[derive(Debug)]
 pub struct Outputs {
-    /// Standard output.
     pub output: File,
-    /// Standard error.
     pub errors: File,
     /// Are they memory of this program? A file of others is neither read nor shortened.
     is_own: bool,

@@ -62,7 +62,6 @@ pub struct Done {
     pub wall: Duration,
     /// How it ended, and what it used.
     pub ended: Ended,
-    /// What it wrote.
     pub outputs: Arc<Outputs>,
     /// What it had, as seen from outside.
     pub seen: Seen,
@@ -76,7 +75,6 @@ pub enum WaitError {
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
-    /// The kernel's.
     #[error(transparent)]
     Failed(#[from] io::Error),
 }
@@ -117,7 +115,6 @@ impl Process {
         })
     }
 
-    /// Its number.
     pub fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
@@ -241,7 +238,6 @@ impl Process {
         self.ended_after.is_some() && self.cgroup.as_ref().is_some_and(Cgroup::has_left_none)
     }
 
-    /// Asks it to end.
     pub fn ask_to_end(&self) {
         // Fails only if it has ended.
         let _ = rustix::process::kill_process(self.pid, Signal::TERM);

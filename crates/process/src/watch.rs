@@ -67,7 +67,6 @@ pub struct Watch {
     looks: Looks,
     last: Duration,
     last_memory: u64,
-    /// At the reading before.
     read_memory: u64,
     peak: u64,
     attention: Attention,
@@ -90,7 +89,6 @@ pub struct Seen {
     pub peak: Bytes,
     /// Moves between CPUs; `None` where the kernel does not report them.
     pub migrations: Option<u64>,
-    /// What looking took.
     pub looks: Looks,
 }
 

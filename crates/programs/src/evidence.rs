@@ -30,10 +30,8 @@ pub struct Evidence {
     pub has_machine: bool,
 }
 
-/// A setting that was applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
-    /// Its file.
     pub path: String,
     /// The value that was written and read back.
     pub value: String,

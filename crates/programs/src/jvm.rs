@@ -7,7 +7,6 @@ use super::hsperfdata;
 use super::{Area, Program};
 use host::Source;
 
-/// Which implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JvmKind {
     /// OpenJDK's and Oracle's.
@@ -19,10 +18,8 @@ pub enum JvmKind {
     Zing,
 }
 
-/// Its options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jvm {
-    /// Implementation.
     pub kind: JvmKind,
     /// Major version, such as 17; unknown without a `release` file or a version in its path.
     pub version: Option<u32>,

@@ -7,21 +7,14 @@ use super::{Area, areas};
 pub enum Kind {
     /// A Java virtual machine.
     Jvm,
-    /// PostgreSQL.
     Postgres,
-    /// Oracle Database.
     Oracle,
-    /// MySQL or MariaDB.
     Mysql,
     /// Redis, Valkey or KeyDB.
     Redis,
-    /// MongoDB.
     Mongo,
-    /// QEMU.
     Qemu,
-    /// Cloud Hypervisor.
     CloudHypervisor,
-    /// Firecracker.
     Firecracker,
     /// A program of the Data Plane Development Kit.
     Dpdk,

@@ -63,7 +63,6 @@ pub struct Program {
     pub arguments: Reading<Vec<String>>,
     /// Those of [`TUNABLES`] that are in its environment.
     pub tunables: Reading<BTreeMap<String, String>>,
-    /// Its parent's id.
     pub parent: Reading<u32>,
     /// Its effective and supplementary groups.
     pub groups: Reading<Vec<u32>>,
@@ -71,7 +70,6 @@ pub struct Program {
     pub capabilities: Reading<u64>,
     /// The NUMA nodes that it may take memory from.
     pub nodes: Reading<CpuList>,
-    /// Its threads.
     pub threads: Reading<u64>,
     /// What only those have that could matter: large ones, known ones, those with tunables.
     pub details: Option<Details>,
@@ -80,7 +78,6 @@ pub struct Program {
 /// A setting in a program's own configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its value.
     pub value: String,
     /// The file that sets it, or the file of the arguments.
     pub place: String,
@@ -127,7 +124,6 @@ pub struct Details {
 const IPC_LOCK: u32 = 14;
 
 impl Program {
-    /// Its id.
     pub fn pid(&self) -> u32 {
         self.pages.pid
     }

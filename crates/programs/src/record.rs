@@ -20,7 +20,6 @@ use recorder::{LARGEST_FILE, Recorder};
 
 pub use recorder::{Capture, LEFT_OUT};
 
-/// What to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureOptions {
     /// Processes too: accounts, limits, mapped files, arguments of programs that rules know, and the environment

@@ -61,7 +61,6 @@ pub struct Target {
     pub log: Logs,
 }
 
-/// One segment of shared memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedMemory {
     /// The mapping in the main process.
@@ -80,7 +79,6 @@ pub enum TargetError {
         near.first().map_or_else(String::new, |_| format!("; running: {}", near.join(", ")))
     )]
     NotFound {
-        /// As typed.
         word: String,
         /// Known programs that run.
         near: Vec<String>,
@@ -283,10 +281,8 @@ fn families<'a>(all: &'a [Program], meant: &[&'a Program]) -> Vec<(&'a Program, 
     families
 }
 
-/// A running PostgreSQL server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningServer {
-    /// Its postmaster.
     pub pid: u32,
     /// Its shared memory, exactly as it asked the kernel for it.
     pub segment: Bytes,

@@ -42,7 +42,6 @@ pub enum WriterError {
     Write {
         /// The setting's file.
         path: String,
-        /// The value that was refused.
         value: u64,
         /// The kernel's reason.
         source: io::Error,
@@ -57,15 +56,11 @@ pub enum LeaseError {
     NoPool {
         /// The page size that was asked for.
         page: Bytes,
-        /// Where it was looked for.
         unread: Unread,
     },
     /// This user may not change pools.
     #[error("changing a pool needs root (sudo), or use --no-pool to do without ({source})")]
-    NotPermitted {
-        /// What was denied.
-        source: WriterError,
-    },
+    NotPermitted { source: WriterError },
     /// Memory has no room for that many pages.
     #[error(
         "{pages} more pages of {} need {need}, but {available} is available and {left} of it must stay free \
@@ -73,13 +68,11 @@ pub enum LeaseError {
         .page.exact()
     )]
     Memory {
-        /// Page size.
         page: Bytes,
         /// Pages that the pool would have to gain.
         pages: u64,
         /// Their size together.
         need: Bytes,
-        /// MemAvailable.
         available: Bytes,
         /// What must stay available.
         left: Bytes,

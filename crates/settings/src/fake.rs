@@ -179,7 +179,6 @@ impl Machine {
         self.world().files.insert(path.to_owned(), text.to_owned());
     }
 
-    /// Starts a process.
     pub(crate) fn process(&self, pid: u32) -> Process {
         self.set_file(&format!("/proc/{pid}/stat"), &stat(pid, 'S', 0));
         Process {
@@ -206,7 +205,6 @@ pub(crate) fn stat(pid: u32, state: char, pending: u64) -> String {
 pub(crate) enum Fault {
     /// The process dies before the write.
     DieBefore(u64),
-    /// It dies after it.
     DieAfter(u64),
     /// The write fails, and the process lives on.
     Fail(u64, io::ErrorKind),

@@ -9,7 +9,6 @@ pub struct GaveBack {
     pub what: String,
     /// The process that had changed it, if it ended without giving back; `None` when a lease is given back in time.
     pub ended: Option<u32>,
-    /// What happened.
     pub outcome: Outcome,
 }
 
@@ -30,7 +29,6 @@ pub enum Outcome {
     },
     /// Someone else has set a value so small that our share cannot be in it.
     Overwritten {
-        /// Our share.
         share: u64,
         /// The value that was found, and left.
         now: u64,
@@ -47,10 +45,7 @@ pub enum Outcome {
     /// The machine has been started anew since, so nothing was left to undo.
     Rebooted,
     /// It could not be done now; the journal stays, and the next run tries again.
-    Failed {
-        /// Why, and what to do.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 impl GaveBack {

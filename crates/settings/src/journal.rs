@@ -23,7 +23,6 @@ const LARGEST: u64 = 1 << 20;
 /// The layout of the lines below.
 const FORMAT: u32 = 1;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Record {

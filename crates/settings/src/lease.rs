@@ -25,11 +25,9 @@ pub struct PoolLease {
 /// Fewer pages than were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortfall {
-    /// Page size.
     pub page: Bytes,
     /// Pages wanted.
     pub asked: u64,
-    /// Pages that are there.
     pub obtained: u64,
 }
 
@@ -58,7 +56,6 @@ impl PoolLease {
         &self.held
     }
 
-    /// Page size.
     pub fn page(&self) -> Bytes {
         self.page
     }

@@ -74,7 +74,6 @@ impl LineFile {
         written.map_err(state("write", &self.path))
     }
 
-    /// Removes the file.
     pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), WriterError> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state("remove", &self.path)(error)),

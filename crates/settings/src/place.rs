@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub enum Place {
     /// A setting of the running kernel: a file below `/proc/sys` or `/sys`.
     Setting(String),
-    /// A file on disk.
     File(String),
     /// A directory that a file or a mount needs.
     Directory(String),
@@ -24,13 +23,10 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Nothing.
     Absent,
     /// The value of a setting, without white space around it; of a list such as `always [madvise] never` the chosen word.
     Text(String),
-    /// A file.
     File(FileState),
-    /// A directory.
     Directory,
     /// A hugetlbfs with these options.
     Mounted(String),
@@ -43,7 +39,6 @@ pub enum State {
 pub struct FileState {
     /// Its whole content.
     pub text: String,
-    /// Permissions.
     pub mode: u32,
     /// User id.
     pub uid: u32,
@@ -62,7 +57,6 @@ impl Place {
         }
     }
 
-    /// Its path.
     pub fn path(&self) -> &str {
         match self {
             Self::Setting(path) | Self::File(path) | Self::Directory(path) | Self::Mount(path) => path,

@@ -22,7 +22,6 @@ pub(crate) enum Which {
     Overcommit,
     /// Persistent pages, on a kernel without NUMA nodes.
     Pages,
-    /// Persistent pages of one node.
     NodePages(u32),
 }
 
@@ -128,7 +127,6 @@ impl PoolSetting {
         format!("{home}/hugepages/hugepages-{kib}kB/{file}")
     }
 
-    /// Writes it.
     pub(crate) fn write(self, sink: &dyn Sink, value: u64) -> Result<(), WriterError> {
         let path = self.path();
         let written = sink.write(Path::new(&path), &value.to_string());

@@ -30,7 +30,6 @@ impl Scene {
         self.temp.path().join("state")
     }
 
-    /// A hugewise process.
     pub(crate) fn run(&self, pid: u32) -> (Process, Writer) {
         let process = self.machine.process(pid);
         let writer = Writer::new(self.state(), Box::new(process.clone()));

@@ -22,7 +22,6 @@ pub trait Sink: Send + Sync {
     fn read(&self, path: &Path) -> io::Result<String>;
     /// Writes `value` to the setting at `path`, which must exist.
     fn write(&self, path: &Path, value: &str) -> io::Result<()>;
-    /// What stands at a place.
     fn look(&self, place: &Place) -> io::Result<State>;
     /// Makes a place that is as `from` says be as `to` says; what is on disk is durable when this returns, and never there by half.
     /// A file that is not as `from` says at the very last is left as it is.

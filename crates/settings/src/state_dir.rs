@@ -57,7 +57,6 @@ impl StateDir {
         Ok(paths)
     }
 
-    /// Waits for the lock.
     pub(crate) fn lock(&self) -> Result<Lock, WriterError> {
         self.lock_within(PATIENCE)
     }

@@ -6,14 +6,11 @@ use model::tlb::{Known, Ways};
 use model::{Bytes, PageKind};
 use serde::{Deserialize, Serialize};
 
-/// One CPU of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
     /// Stable short name, such as `epyc-9654`.
     pub id: String,
-    /// Name for people.
     pub name: String,
-    /// Maker.
     pub vendor: String,
     /// Microarchitecture.
     pub uarch: String,
@@ -25,9 +22,7 @@ pub struct Cpu {
     pub models: Vec<u32>,
     /// Base clock, in MHz.
     pub clock_mhz: Option<f64>,
-    /// Page sizes it can map.
     pub page_sizes: Option<Vec<PageSize>>,
-    /// Levels of its page tables.
     pub page_levels: Option<u8>,
     /// What it offers for virtual machines.
     pub virt: Option<Virt>,
@@ -37,7 +32,6 @@ pub struct Cpu {
     pub l2_tlb_note: Option<String>,
     /// Page-table walkers that work at a time.
     pub walkers: Option<u32>,
-    /// Its caches.
     pub caches: Vec<Cache>,
     /// Load-to-use latencies in core cycles.
     pub latency_cycles: Latencies,
@@ -67,9 +61,7 @@ pub struct TlbRow {
     pub level: u8,
     /// Which accesses it serves.
     pub kind: TlbKind,
-    /// Page sizes it holds.
     pub pages: Vec<PageSize>,
-    /// Entries.
     pub entries: u32,
     /// Associativity; `None` when unknown.
     pub ways: Option<Ways>,
@@ -84,13 +76,9 @@ pub struct TlbRow {
 pub enum TlbKind {
     /// Loads and stores.
     Data,
-    /// Loads only.
     DataLoad,
-    /// Stores only.
     DataStore,
-    /// Instruction fetches.
     Instruction,
-    /// Everything.
     Unified,
 }
 
@@ -120,7 +108,6 @@ impl From<PageSize> for String {
     }
 }
 
-/// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// 1 to 3.
@@ -129,11 +116,8 @@ pub struct Cache {
     pub kind: String,
     /// Size in KiB.
     pub kib: Option<u64>,
-    /// Associativity.
     pub ways: Option<Ways>,
-    /// Line in bytes.
     pub line: Option<u32>,
-    /// Sets, where stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<u64>,
 }
@@ -147,7 +131,6 @@ pub struct Latencies {
     pub l2: Option<f64>,
     /// Third-level cache.
     pub l3: Option<f64>,
-    /// Memory.
     pub mem: Option<f64>,
 }
 
@@ -186,7 +169,6 @@ pub fn table() -> &'static [Cpu] {
     })
 }
 
-/// The CPU with that id.
 pub fn by_id(id: &str) -> Option<&'static Cpu> {
     table().iter().find(|cpu| cpu.id == id)
 }
@@ -200,7 +182,6 @@ pub struct Identity<'a> {
     pub family: Option<u32>,
     /// Model, or Arm part number.
     pub model: Option<u32>,
-    /// The marketing name.
     pub name: Option<&'a str>,
 }
 

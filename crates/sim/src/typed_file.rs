@@ -11,19 +11,15 @@ pub enum FileError {
     /// It is not of that shape.
     #[error("{file}{}: {what}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Toml {
-        /// Its name.
         file: String,
         /// The line, where it is known.
         line: Option<usize>,
-        /// What is wrong.
         what: String,
     },
     /// A value that cannot be.
     #[error("{file}, line {line}: {what}")]
     Value {
-        /// Its name.
         file: String,
-        /// The line.
         line: usize,
         /// What is wrong, and what is expected.
         what: String,
@@ -44,9 +40,7 @@ pub(crate) fn numbered(name: &str, count: u32) -> impl Iterator<Item = String> {
 /// The text of a file, and what errors call it.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedFile<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// All of it.
     pub text: &'a str,
 }
 

@@ -21,7 +21,6 @@ pub(crate) const MOVES: [Moves; 4] = [Moves::Normal, Moves::Skewed, Moves::Linea
 pub(crate) const SPREADS: [f64; 6] = [0.0, 0.002, 0.005, 0.01, 0.02, 0.05];
 /// The middle of every run, before the drift of that run.
 pub(crate) const LEVEL: f64 = 100.0;
-/// Samples of one visit.
 const SAMPLES: usize = 15;
 /// The standard deviation of a sample within its visit, as a share.
 const WITHIN: f64 = 0.01;

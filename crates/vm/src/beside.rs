@@ -32,16 +32,13 @@ pub struct Beside<'m> {
     left: [Option<u64>; SLOTS],
 }
 
-/// How much to walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
-    /// Which ring.
     pub slot: Slot,
     /// Loads only, or loads and stores.
     pub access: Access,
     /// Steps in a block; rounded up to whole turns of the kernel.
     pub steps: u64,
-    /// Timed blocks.
     pub blocks: u64,
     /// How long the guest may take.
     pub deadline: Duration,

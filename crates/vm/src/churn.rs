@@ -26,7 +26,6 @@ pub enum Op {
 }
 
 impl Op {
-    /// All of them.
     pub const ALL: [Self; 5] = [Self::Remap, Self::Switch, Self::Fault, Self::Create, Self::Duplicate];
 
     /// At which privilege its kernel runs.

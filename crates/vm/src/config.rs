@@ -30,7 +30,6 @@ pub struct Config<'m> {
 pub struct Window {
     /// First virtual address, a multiple of the page size.
     pub virt: u64,
-    /// Size of its pages.
     pub page: GuestPage,
     /// For each page, where in the lent memory it begins: bytes from its start.
     pub frames: Vec<u64>,

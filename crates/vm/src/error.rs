@@ -36,25 +36,17 @@ pub enum Error {
     Call {
         /// What was asked of it, as an infinitive.
         what: &'static str,
-        /// Why.
         source: io::Error,
     },
     /// Memory for the guest's own code and tables.
     #[error("{bytes} bytes for the guest's code and page tables cannot be allocated: {source}")]
-    OutOfMemory {
-        /// Bytes asked for.
-        bytes: u64,
-        /// Why.
-        source: io::Error,
-    },
+    OutOfMemory { bytes: u64, source: io::Error },
     /// Memory that cannot be given to a guest.
     #[error("memory at {start:#x} of {len:#x} bytes cannot be given to a guest: {why}")]
     Memory {
         /// First address.
         start: u64,
-        /// Bytes.
         len: u64,
-        /// What is wrong with it.
         why: &'static str,
     },
     /// The page tables cannot be built.
@@ -65,15 +57,12 @@ pub enum Error {
     TooMuch {
         /// What there is too much of.
         what: &'static str,
-        /// How much.
         asked: u64,
-        /// The limit.
         most: u64,
     },
     /// An exception in the guest, which has no handler for it.
     #[error("the guest faulted at instruction {rip:#x} (last page fault address {cr2:#x})")]
     Faulted {
-        /// Where it was.
         rip: u64,
         /// CR2.
         cr2: u64,
@@ -81,7 +70,6 @@ pub enum Error {
     /// The guest left in a way that it should not.
     #[error("the guest left unexpectedly at instruction {rip:#x}: {exit}")]
     Exit {
-        /// Where it was.
         rip: u64,
         /// KVM's name for the exit.
         exit: String,

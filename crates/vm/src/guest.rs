@@ -30,9 +30,7 @@ pub struct Kernel {
 /// One entry into the guest.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// What runs.
     pub kernel: Kernel,
-    /// At which privilege.
     pub ring: Ring,
     /// Its first argument: for a chase, the address of a node.
     pub start: u64,

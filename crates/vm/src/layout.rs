@@ -7,15 +7,12 @@ use crate::pagetable::Levels;
 
 /// First page of the wrapper and the kernels, in order of loading.
 pub(crate) const CODE: u64 = 0x10_0000;
-/// Bytes for them.
 pub(crate) const CODE_LEN: u64 = 0x1_0000;
 /// The stack, which grows down from its end.
 pub(crate) const STACK: u64 = 0x12_0000;
-/// Bytes of stack.
 pub(crate) const STACK_LEN: u64 = 0x4000;
 /// One word per block: the ticks it took.
 pub(crate) const RESULTS: u64 = 0x13_0000;
-/// Bytes for them.
 pub(crate) const RESULTS_LEN: u64 = 0x8_0000;
 /// Descriptor tables and the task state, for what runs at ring 0 and for the way into it.
 pub(crate) const SYSTEM: u64 = 0x1c_0000;
@@ -23,13 +20,10 @@ pub(crate) const SYSTEM: u64 = 0x1c_0000;
 pub(crate) const SYSTEM_LEN: u64 = 0x3000;
 /// What ring-0 kernels change: address spaces, and frames to map in them.
 pub(crate) const CHURN: u64 = 0x20_0000;
-/// Bytes for that.
 pub(crate) const CHURN_LEN: u64 = 0x20_0000;
-/// A copy of the root.
 pub(crate) const SECOND_ROOT: u64 = CHURN;
 /// A root and four tables that are built and cleared.
 pub(crate) const NEW_ROOT: u64 = CHURN + 0x1000;
-/// Frames of the work area.
 pub(crate) const WORK_FRAMES: u64 = CHURN + 0x10_0000;
 /// Frames that address spaces have for themselves.
 pub(crate) const COPY_FRAMES: u64 = CHURN + 0x18_0000;

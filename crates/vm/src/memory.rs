@@ -75,7 +75,6 @@ impl<'m> Memory<'m> {
         }
     }
 
-    /// Bytes.
     pub fn len(&self) -> u64 {
         self.len as u64
     }
@@ -139,7 +138,6 @@ impl Owned {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), count) };
     }
 
-    /// Stores words at an offset.
     pub(crate) fn write_words(&mut self, offset: u64, words: &[u64]) {
         for (index, word) in words.iter().enumerate() {
             self.write(offset + 8 * index as u64, &word.to_ne_bytes());

@@ -39,9 +39,7 @@ impl Levels {
 pub struct Rights {
     /// May CPL 3 use it?
     pub user: bool,
-    /// May it be written?
     pub write: bool,
-    /// May it be executed?
     pub execute: bool,
 }
 
@@ -74,7 +72,6 @@ pub struct Mapping {
     pub phys: u64,
     /// Bytes; the last page is mapped whole.
     pub len: u64,
-    /// Size of its pages.
     pub page: GuestPage,
     /// Who may do what.
     pub rights: Rights,
@@ -104,7 +101,6 @@ pub enum MapError {
         "guest address {virt:#x} or its physical address {phys:#x} is not a multiple of the guest page size {page}"
     )]
     Misaligned {
-        /// Virtual address.
         virt: u64,
         /// Physical address.
         phys: u64,
@@ -142,12 +138,10 @@ impl Tables {
         self.base
     }
 
-    /// How many levels they have.
     pub fn levels(&self) -> Levels {
         self.levels
     }
 
-    /// The root's own words.
     pub fn root_words(&self) -> &[u64] {
         &self.words[..ENTRIES]
     }
@@ -231,7 +225,6 @@ impl Tables {
     }
 }
 
-/// The entry of a page.
 pub(crate) fn leaf(phys: u64, page: GuestPage, rights: Rights, used: bool) -> u64 {
     let large = if page == GuestPage::Size4K { 0 } else { LARGE };
     let accessed = if used { ACCESSED } else { 0 };

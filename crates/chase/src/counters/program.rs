@@ -11,7 +11,6 @@ use super::{dtlb_misses, reason};
 /// What can be counted about a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Retired instructions.
     Instructions,
     /// Data TLB load misses, as the kernel defines `dTLB-load-misses` for this CPU.
     DtlbMisses,
@@ -24,7 +23,6 @@ pub enum Event {
 /// An event that can be counted here, and how much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Countable {
-    /// The event.
     pub event: Event,
     /// Is only user mode counted, because the kernel's part is not permitted?
     pub user_only: bool,

@@ -37,13 +37,9 @@ const TAIL: usize = 16;
 pub struct Record {
     /// When, on the clock of [`now`].
     pub at: u64,
-    /// On which CPU.
     pub cpu: u32,
-    /// The process.
     pub pid: u32,
-    /// The thread.
     pub tid: u32,
-    /// What it did.
     pub what: What,
 }
 
@@ -57,13 +53,10 @@ pub enum What {
         /// Could it have gone on?
         preempted: bool,
     },
-    /// It was started.
     Fork,
     /// It got a CPU that is not the one that it had before; of recorders of moves only.
     Moved,
-    /// It ended.
     Exit,
-    /// It has this name now.
     Name(String),
     /// So many records of this CPU before this one found no room.
     Lost(u64),
@@ -85,7 +78,6 @@ pub(super) fn thread_time() -> Duration {
 /// What of a task is recorded beside its start, name and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// Every switch.
     Switches,
     /// The first switch on each CPU that it moves to. The kernel's own part has to be permitted.
     Moves,

@@ -9,7 +9,6 @@ use crate::syscall::usage;
 /// Operations timed in one go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// How many.
     pub operations: u64,
     /// Ticks of the time stamp counter they took together.
     pub ticks: u64,

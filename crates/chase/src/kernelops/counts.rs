@@ -7,7 +7,6 @@ pub struct Counts {
     pub faults: u64,
     /// Signals whose handler ran.
     pub signals: u64,
-    /// Children waited for.
     pub children: u64,
     /// Voluntary context switches of this process.
     pub switches: u64,

@@ -99,7 +99,6 @@ unsafe fn touch(at: *mut u8, access: Access) {
     }
 }
 
-/// First touches.
 pub(super) struct Touch {
     pages: Pages,
     access: Access,

@@ -11,9 +11,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use super::batch::{Batch, timed};
 use super::timed::Timed;
 
-/// Pages of the file.
 const PAGES: usize = 4096;
-/// Faults in a batch.
 const BATCH: usize = 32;
 
 /// A file in memory, mapped for reading.

@@ -36,10 +36,8 @@ pub enum NotReady {
     /// Page kinds that this measurement does not know how to fault in one at a time.
     #[error("{0} is not measured here; choose base, thp or a hugetlb kind")]
     Kind(PageKind),
-    /// The kernel refused.
     #[error("{what}: {source}")]
     Refused {
-        /// What was tried.
         what: &'static str,
         /// The kernel's answer.
         source: io::Error,

@@ -8,7 +8,6 @@ use rustix::fs::MemfdFlags;
 /// Its exit code, which proves that it ran.
 pub(super) const STATUS: i32 = 42;
 
-/// Where it is loaded.
 const BASE: u64 = 0x40_0000;
 const HEADERS: u64 = 64 + 56;
 /// `mov edi, STATUS`; `mov eax, 231` (exit_group); `syscall`.

@@ -29,8 +29,6 @@ pub trait Timed {
 pub struct Place {
     /// The CPU that the second process runs on, or that a migration goes to.
     pub other_cpu: u32,
-    /// The machine's base page.
     pub base_page: Bytes,
-    /// Its PMD-mapped page.
     pub pmd_page: Bytes,
 }

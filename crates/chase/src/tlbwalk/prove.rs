@@ -22,7 +22,6 @@ pub(super) trait Kernel {
     fn present(&self, start: u64, len: u64) -> io::Result<(u64, u64)>;
 }
 
-/// The running kernel.
 pub(super) struct Running;
 
 /// `/proc/self/pagemap` has a word for each base page, whose highest bit says that it is present. Everyone may read that bit.

@@ -125,12 +125,10 @@ impl Span {
         Ok(())
     }
 
-    /// Bytes of one page.
     pub fn page(&self) -> Bytes {
         self.page
     }
 
-    /// Number of pages.
     pub fn pages(&self) -> u64 {
         self.pages
     }

@@ -118,7 +118,6 @@ const FEWEST_BLOCKS: u64 = 2;
 struct Cut {
     /// Steps in a block at least: reading the counter twice must be little of it.
     steps: u64,
-    /// Blocks at the most.
     blocks: u64,
 }
 

@@ -17,18 +17,14 @@ use super::pieces::Span;
 use super::target::Target;
 use model::{Progress, time_left};
 
-/// What to collapse.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The process.
     pub pid: u32,
-    /// Which of its memory.
     pub span: Span,
     /// Leave pieces alone of which less than this share (0 to 1) is in memory.
     pub used: f64,
     /// How much of the time may go into it; `None`: all.
     pub budget: Option<Budget>,
-    /// The machine's base page.
     pub base_page: Bytes,
     /// Size of a PMD range.
     pub page: Bytes,
@@ -77,7 +73,6 @@ pub enum Error {
     /// The process cannot be reached.
     #[error("process {pid} cannot be reached: {source} (is it running? else run with sudo)")]
     Process {
-        /// Its id.
         pid: u32,
         /// The kernel's answer.
         source: io::Error,
@@ -90,7 +85,6 @@ pub enum Error {
         "the kernel does not let you collapse memory of process {pid}: {source}; it takes CAP_SYS_NICE and the right to trace it (root has both)"
     )]
     NotAllowed {
-        /// Its id.
         pid: u32,
         /// The kernel's answer.
         source: io::Error,
@@ -98,9 +92,7 @@ pub enum Error {
     /// Nothing of that kind is there.
     #[error("process {pid} has no {span} memory in which a whole {page} page fits")]
     Nothing {
-        /// Its id.
         pid: u32,
-        /// What was asked for.
         span: Span,
         /// Size of a PMD range.
         page: Bytes,

@@ -111,7 +111,6 @@ impl Span {
 /// Shared memory of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
-    /// What backs it.
     pub backing: Backing,
     /// The name of its largest mapping.
     pub name: String,

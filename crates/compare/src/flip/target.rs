@@ -16,8 +16,6 @@ pub(super) trait Target {
     fn split(&mut self, at: u64) -> io::Result<()>;
     /// Which of the PMD ranges are one huge page each.
     fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread>;
-    /// A clock.
     fn now(&self) -> Duration;
-    /// Rests.
     fn pause(&mut self, time: Duration);
 }

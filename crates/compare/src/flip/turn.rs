@@ -14,10 +14,8 @@ use super::live::{Live, PATIENT};
 use super::pieces::Shared;
 use super::target::Target;
 
-/// To which pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// Base pages.
     Base,
     /// Transparent huge pages.
     Large,
@@ -65,7 +63,6 @@ impl Found {
     }
 }
 
-/// A process that is flipped.
 pub struct Flipped {
     spec: Spec,
     live: Live,

@@ -111,14 +111,12 @@ pub trait Subject {
     fn whose(&self) -> Whose;
     /// Why its slices lack hardware counters, or what those leave out.
     fn pmu_note(&self) -> Option<String>;
-    /// A clock.
     fn elapsed(&self) -> Duration;
 }
 
 /// What came of a comparison in place, and of the process.
 #[derive(Debug)]
 pub struct Finished {
-    /// The comparison.
     pub compared: Result<Outcome, Error>,
     /// How the process was left; `None` if it has ended, or is the comparison's own.
     pub restored: Option<Result<Restored, Error>>,

@@ -87,7 +87,6 @@ impl Pair {
         }
     }
 
-    /// Which of its memory changes.
     fn memory_of(&self, pid: u32) -> flip::Spec {
         flip::Spec {
             pid,

@@ -35,7 +35,6 @@ const WORTH_SAYING: f64 = 0.95;
 const NOT_COUNTED: &str = "a program is counted from its start on, which a process that runs already is past (a command after `--`, with \
      --design flip, is started)";
 
-/// A running process.
 pub struct Process<'a> {
     pid: u32,
     handle: OwnedFd,

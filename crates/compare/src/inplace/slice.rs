@@ -13,7 +13,6 @@ use crate::live::server::Load;
 use crate::metric::{self, Asked};
 use crate::score::{self, Counter, Mark};
 
-/// Whose the process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Found running: it is left as it was found, and its output goes elsewhere.
@@ -25,7 +24,6 @@ pub enum Whose {
 /// How long a slice is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// This long.
     Time(Duration),
     /// As long as this command of the shell takes, which is run once in each.
     Load(String),
@@ -53,12 +51,9 @@ impl Sample {
     }
 }
 
-/// A slice that has passed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Passed {
-    /// At its beginning.
     pub(super) first: Sample,
-    /// At its end.
     pub(super) last: Sample,
     /// The load that it lasted for.
     pub(super) load: Option<Load>,

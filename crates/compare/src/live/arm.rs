@@ -18,7 +18,6 @@ const LEAST_MEMORY: Bytes = Bytes::mib(32);
 /// Everything about one arm that a run needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arm {
-    /// Its name, for messages.
     pub name: String,
     /// The program and its arguments; `{arm}` in them stands for the name.
     pub command: Vec<OsString>,
@@ -32,7 +31,6 @@ pub struct Arm {
     pub others: Vec<Setup>,
     /// Variables that are not to be there.
     pub unset: Vec<String>,
-    /// Where it runs.
     pub bound: Bound,
     /// What the program, and the commands that wait for it, load and stop it, have in place of what this process has.
     pub shut_in: Option<Arc<ShutIn>>,
@@ -43,7 +41,6 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// How it is started.
     pub(crate) fn start(&self) -> Start {
         let text = |(name, value): &(OsString, OsString)| {
             (

@@ -26,7 +26,6 @@ const WALK_CYCLES: [(u64, &[u32]); 3] = [
     (0x0100_1012, &[0x8f, 0xad, 0xae, 0xcf]),
 ];
 
-/// The counters of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
     /// What is counted: what a program opens counters for.

@@ -73,7 +73,6 @@ impl Family {
         pids
     }
 
-    /// Are daemons of it there?
     pub(super) fn has_daemons(&self) -> bool {
         self.roots.iter().skip(1).any(|pid| self.is_there(*pid))
     }

@@ -37,7 +37,6 @@ use super::{Around, Error, Executor};
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
 
-/// The live executor.
 pub struct Live<'a> {
     /// The arms, in the order of their indices.
     pub arms: Vec<Arm>,
@@ -45,7 +44,6 @@ pub struct Live<'a> {
     pub asked: Vec<Asked>,
     /// How to use the program if it is a server.
     pub server: Option<Server>,
-    /// The counters of this machine.
     pub counting: Counting,
     /// Take runs that end with an error all the same?
     pub ignore_failure: bool,
@@ -53,11 +51,8 @@ pub struct Live<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Of a program that runs for longer it is reported, once, as it may never end.
     pub patience: Duration,
-    /// To whom.
     pub around: &'a dyn Around,
-    /// Was it reported?
     pub(crate) is_told: Cell<bool>,
-    /// When the work began.
     pub began: Instant,
     /// Pages on loan for the arms that need them.
     pub(crate) lender: Option<Lender<'a>>,
@@ -218,7 +213,6 @@ pub(super) fn named(metrics: impl IntoIterator<Item = (Metric, f64)>) -> impl It
     metrics.map(|(metric, value)| (metric.name().to_owned(), value))
 }
 
-/// Counts as metrics.
 fn metrics_of_counts(counts: &[(Event, f64)]) -> Vec<(Metric, f64)> {
     counted::metrics(counts).0
 }

@@ -24,7 +24,6 @@ const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// A later look replaces an earlier one unless memory was given back since.
 const STILL_THERE: f64 = 0.9;
 
-/// A server that was started.
 struct Served<'a> {
     live: &'a Live<'a>,
     arm: &'a Arm,
@@ -38,7 +37,6 @@ struct Served<'a> {
     looked: Duration,
 }
 
-/// What a load was worth.
 type Worth = BTreeMap<String, f64>;
 
 impl Live<'_> {

@@ -22,7 +22,6 @@ pub struct Server {
     pub is_daemon: bool,
     /// How long it may take to become ready.
     pub patience: Duration,
-    /// What is timed.
     pub load: String,
     /// Loads after each start that do not count.
     pub warm_up: u32,
@@ -34,7 +33,6 @@ pub struct Server {
     pub stop: Option<String>,
 }
 
-/// A load that was served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) wall: Duration,

@@ -25,7 +25,6 @@ pub struct Rule {
     pub from: Bytes,
     /// The byte behind the last one; `u64::MAX` for no end.
     pub to: Bytes,
-    /// Its kind.
     pub kind: PageKind,
 }
 

@@ -40,12 +40,10 @@ pub enum PreloadError {
         "this build has no preload library, which is there for glibc on x86-64 and arm64 (build for a *-linux-gnu target, or choose another technique)"
     )]
     NotBuilt,
-    /// No memory file.
     #[error(
         "{what} cannot be made: {error} (a seccomp profile that forbids memfd_create, or too many open files; choose another technique)"
     )]
     NoFile {
-        /// What the file is for.
         what: &'static str,
         /// What the kernel said.
         error: io::Error,

@@ -36,7 +36,6 @@ pub struct Report {
 pub struct Tally {
     /// Regions, or stretches of a region that a rule cut out.
     pub regions: u64,
-    /// Their bytes.
     pub bytes: Bytes,
 }
 

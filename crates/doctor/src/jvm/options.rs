@@ -15,7 +15,6 @@ pub(super) fn sizes(evidence: &Evidence) -> Answer {
     })
 }
 
-/// A size that is none.
 pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
     Case::sure(format!(
         "the JVM silently uses the default size instead of {}: {why}",

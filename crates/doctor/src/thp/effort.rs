@@ -62,7 +62,6 @@ pub(super) fn defrag_stalls(evidence: &Evidence) -> Answer {
     ])
 }
 
-/// So many stalls matter.
 const MANY_STALLS: u64 = 1000;
 
 /// The program with most memory that it advised.

@@ -48,7 +48,6 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
 }
 
 impl Asked {
-    /// It is set to this.
     fn set(setting: &str, value: impl Into<String>, place: impl Into<String>) -> Self {
         Self {
             setting: setting.to_owned(),

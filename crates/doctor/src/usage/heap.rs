@@ -14,7 +14,6 @@ const COMPRESSED: u64 = 32 << 30;
 /// Where heaps end and the space of classes begins: at 4 GiB, and 1 GiB below [`COMPRESSED`] (JDK 8 to 16).
 const ENDS: [u64; 2] = [4 << 30, 31 << 30];
 
-/// The heap of one JVM.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap<'a> {
     /// Its mappings by address: of a file all views, of other memory what is reserved too.

@@ -88,7 +88,6 @@ pub struct Counted<T> {
 }
 
 impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
-    /// Length in bytes.
     pub fn size(&self) -> Bytes {
         Bytes(self.range.end - self.range.start)
     }
@@ -151,7 +150,6 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
         self.perms.as_ref().ends_with(b"s")
     }
 
-    /// Is it writable and shared?
     pub fn is_shared_data(&self) -> bool {
         self.perms.as_ref().starts_with(b"rw") && self.is_shared()
     }

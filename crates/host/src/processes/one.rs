@@ -19,7 +19,6 @@ pub fn one(source: &Source, pid: u32) -> Reading<ProcessPages> {
     one_within(source, pid, Limits::default())
 }
 
-/// The same within other limits.
 pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessPages> {
     Reading::from(status(source, pid)).map(|status| {
         let counts = limits.counts(source, pid, &status);
@@ -77,7 +76,6 @@ pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
     mappings_within(source, pid, Limits::default())
 }
 
-/// The same within other limits.
 pub fn mappings_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<MappingPages>> {
     let mut mappings = Vec::new();
     let read = each_mapping(source, pid, limits, |mapping| mappings.push(mapping));
@@ -121,7 +119,6 @@ pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
 /// hugetlb pages of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Hugetlb {
-    /// By page size.
     pub(super) by_size: Backing,
     /// Those in mappings that other processes can share, each segment once.
     pub(super) segments: Reading<Vec<SharedMemory>>,

@@ -8,7 +8,6 @@ pub const WORD: usize = size_of::<u64>();
 pub struct PageWord(pub u64);
 
 impl PageWord {
-    /// Is it in memory?
     pub fn is_present(self) -> bool {
         self.0 & (1 << 63) != 0
     }

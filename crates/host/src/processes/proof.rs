@@ -37,7 +37,6 @@ pub fn own_range(start: usize, len: usize) -> Reading<Proof> {
         .into()
 }
 
-/// By PAGEMAP_SCAN.
 fn by_scan(range: &Range<u64>) -> Result<Proof, Unread> {
     let pages = scan(range).map_err(|error| Unread::of_io(PAGEMAP, &error))?;
     let mut backing: Backing = [(PageKind::Base, Bytes(pages.base))].into_iter().collect();

@@ -59,7 +59,6 @@ impl Stat {
         self.field(4)
     }
 
-    /// The process group.
     pub fn group(&self) -> Option<i32> {
         self.field(5)
     }
@@ -91,7 +90,6 @@ impl Stat {
         Some([sum(10, 11)?, sum(12, 13)?])
     }
 
-    /// How many threads it has.
     pub fn threads(&self) -> Option<u64> {
         self.field(20)
     }

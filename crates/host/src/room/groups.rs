@@ -28,7 +28,6 @@ pub(super) struct Hierarchy {
     group: String,
 }
 
-/// A mount of a hierarchy.
 struct Mount {
     is_v1: bool,
     /// The group that is the top of the mount.

@@ -57,7 +57,6 @@ pub(super) type Answer = (Head, Vec<u8>);
 
 /// What the process beside this one is asked: of one kind, as there is one such process.
 pub(super) trait Question: Serialize + DeserializeOwned {
-    /// In that process.
     fn answer(&self) -> Answer;
 }
 

@@ -18,10 +18,8 @@ pub(super) const LARGEST_FILE: Bytes = Bytes::mib(16);
 /// Most files of a process fit into this, and are read at one go: an empty buffer would grow with a system call for each step.
 const MOST_FILES: Bytes = Bytes::kib(4);
 
-/// The end of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// What it holds there.
     pub bytes: Vec<u8>,
     /// How many bytes are in front of it.
     pub before: u64,
@@ -29,7 +27,6 @@ pub struct End {
 
 /// What a path led to.
 pub(super) enum Opened {
-    /// A regular file.
     File(File),
     /// `/dev/null`, which stands for an empty file wherever configuration is masked.
     Nothing,
@@ -68,7 +65,6 @@ pub(super) fn plain_file_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> i
     for_reading(&found)
 }
 
-/// A directory, likewise.
 pub(super) fn plain_directory_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let found = walk::below(root, path, flags, &|step| mounts.may_enter(step))?;

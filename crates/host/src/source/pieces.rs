@@ -13,7 +13,6 @@ const PIECE: usize = 256 << 10;
 /// The longest part that has to be whole: a mapping of smaps has 27 lines, one of which names a file in at most 16 KiB.
 const LONGEST_PART: Bytes = Bytes::mib(1);
 
-/// A file in pieces.
 struct Pieces<'a> {
     file: Box<dyn Read + 'a>,
     /// What was read and not handed out.

@@ -10,7 +10,6 @@ use model::Reading;
 pub struct Reads {
     /// The content of files, whole or not read with the reason.
     pub files: BTreeMap<String, Reading<Vec<u8>>>,
-    /// The names in directories.
     pub directories: BTreeMap<String, Reading<Vec<String>>>,
 }
 
@@ -27,7 +26,6 @@ impl Log {
         self.note(|reads| reads.directories.insert(path.to_owned(), names.clone()));
     }
 
-    /// All that was noted.
     pub(super) fn take(&self) -> Reads {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -24,7 +24,6 @@ use std::io::{self, Write};
 use super::{Node, Tree, normalize};
 
 const HEADER: &str = "hugewise tree 1";
-/// Linux takes no longer path.
 const LONGEST_PATH: usize = 4096;
 /// A machine with 10,000 processes has a tenth of that.
 const MOST_PATHS: usize = 1 << 20;
@@ -33,11 +32,9 @@ const MOST_PATHS: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("garbled: {name}:{line}: {why} (record it again with `hugewise snapshot`, or mend that line)")]
 pub struct TreeError {
-    /// The archive's name.
     pub name: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong there.
     pub why: String,
 }
 

@@ -14,7 +14,6 @@ use crate::render::plan::question;
 use crate::render::words::counted;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<Outcome> {
     desk.must_be_live("apply")?;
     let form = desk.form::<Applied>(Format::Text)?;

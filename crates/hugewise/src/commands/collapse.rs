@@ -11,7 +11,6 @@ use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Result<Outcome> {
     desk.must_be_live("collapsing memory")?;
     let form = desk.form::<Collapse>(Format::Text)?;

@@ -12,7 +12,6 @@ use crate::ui::Outcome;
 const ROUNDS: u32 = 31;
 const QUICK_ROUNDS: u32 = 9;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Cores) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, _, stop| {
         let cpus = match typed.cpus.is_empty() {

@@ -23,7 +23,6 @@ use crate::ui::Outcome;
 /// What can be compared, for messages.
 const KINDS: &str = "latency, checkup, compare, doctor and ps";
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Diff) -> anyhow::Result<Outcome> {
     if desk.global.root.is_some() {
         bail!("--root: `diff` reads the two machines or results that it is given (leave --root away)");

@@ -27,7 +27,6 @@ pub(super) use own::evidence;
 /// Rules named where one is asked for that does not exist.
 const NEAR: usize = 5;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<Outcome> {
     if let Some(id) = &typed.explain {
         return explain(desk, id);

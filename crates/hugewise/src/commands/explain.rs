@@ -13,7 +13,6 @@ use crate::cli::typed::{self, Format};
 use crate::results::Explain;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Explain) -> anyhow::Result<Outcome> {
     let form = desk.form::<Explain>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);

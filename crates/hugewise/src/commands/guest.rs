@@ -26,7 +26,6 @@ const BUDGET: Duration = Duration::from_secs(20);
 const FROM: Bytes = Bytes::mib(1);
 const TO: Bytes = Bytes::gib(1);
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
     // The matrix is the picture here.
     let look = Look {
@@ -43,7 +42,6 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     })
 }
 
-/// The measurement that was typed.
 fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     Ok(Spec {
         guest_pages: typed.guest_pages.clone(),

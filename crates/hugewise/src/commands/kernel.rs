@@ -15,7 +15,6 @@ use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Kernel) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
         let spec = spec(typed, snapshot, desk.seed)?;

@@ -20,7 +20,6 @@ pub(super) const FROM: Bytes = Bytes::kib(16);
 /// Largest working set of a curve, beyond every cache and TLB reach of base pages.
 pub(super) const TO: Bytes = Bytes::gib(2);
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result<Outcome> {
     let mut look = desk.ui.look();
     look.plot = (look.plot || typed.plot) && !typed.no_plot;
@@ -30,7 +29,6 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
     })
 }
 
-/// The measurement that was typed.
 fn typed_spec(typed: &typed::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let usual = usual(snapshot, seed)?;
     Ok(Spec {

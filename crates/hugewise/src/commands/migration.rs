@@ -27,7 +27,6 @@ const LARGEST_QUICK: Bytes = Bytes::mib(4);
 /// Page tables and rings of all sizes together are half of memory at most.
 const SHARE: u64 = 4;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
         let spec = spec(typed, snapshot, desk.seed)?;

@@ -17,7 +17,6 @@ use crate::cli::typed::{Format, Predict};
 use crate::render::predict::captured_in;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcome> {
     let form = desk.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);

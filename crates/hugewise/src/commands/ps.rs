@@ -26,7 +26,6 @@ const WORTH_A_LOOK: Bytes = Bytes::mib(16);
 /// How soon Ctrl-C ends a watch.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Ps) -> anyhow::Result<Outcome> {
     match typed.watch {
         None => once(desk, typed, None),

@@ -14,7 +14,6 @@ use crate::cli::typed::{self, Format};
 use crate::show::{Shape, form, write_chart};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<Outcome> {
     let path = &typed.result;
     let text = Input::Result.read(path);
@@ -58,7 +57,6 @@ fn recheck(
     desk.give(&result, form)
 }
 
-/// Shows it again.
 struct Again<'a, 'd> {
     desk: &'a mut Desk<'d>,
     path: &'a Path,

@@ -28,7 +28,6 @@ use crate::ui::Outcome;
 
 /// What is done with a result of whichever kind.
 pub(super) trait WithResult {
-    /// What comes of it.
     type Outcome;
     /// Does it with a result of this kind.
     fn with<T: Shape>(self) -> Self::Outcome;

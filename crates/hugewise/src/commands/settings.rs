@@ -52,7 +52,6 @@ pub(super) fn hinted(error: SetupError) -> anyhow::Error {
     }
 }
 
-/// A plan from a file.
 pub(super) fn plan(path: &Path) -> anyhow::Result<Plan> {
     let name = path.display();
     let text = Input::Plan.text(path).with_context(|| name.to_string())?;

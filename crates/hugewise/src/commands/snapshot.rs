@@ -13,7 +13,6 @@ use crate::ui::Outcome;
 /// Secrets and cuts that are listed one by one.
 const MOST_LINES: usize = 20;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Result<Outcome> {
     let (file, path) = (&typed.file, typed.file.display());
     if exists(file) && !desk.global.yes {

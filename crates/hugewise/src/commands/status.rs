@@ -7,7 +7,6 @@ use super::settings::{hinted, setup};
 use crate::cli::typed::Format;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>) -> anyhow::Result<Outcome> {
     desk.must_be_live("status")?;
     let form = desk.form::<Status>(Format::Text)?;

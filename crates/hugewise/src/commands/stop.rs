@@ -37,7 +37,6 @@ impl Stop {
         Ok(Self(()))
     }
 
-    /// Has it been asked for?
     pub(super) fn is_asked(self) -> bool {
         is_asked()
     }

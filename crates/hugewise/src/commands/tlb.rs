@@ -14,7 +14,6 @@ use crate::ui::{Outcome, Ui};
 /// Pool pages that a kind needs at the most: levels and walks alias one page; only what is shared needs some of its own.
 const POOL: Bytes = Bytes::mib(64);
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
         let kinds = or_usual(&typed.pages, || usual(snapshot));

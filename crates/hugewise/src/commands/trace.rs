@@ -15,7 +15,6 @@ use crate::cli::typed;
 use crate::render::predict::captured_in;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Trace) -> anyhow::Result<Outcome> {
     desk.must_be_live("tracing a program")?;
     if desk.ui.shows_on_terminal() {

@@ -10,7 +10,6 @@ use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Undo) -> anyhow::Result<Outcome> {
     desk.must_be_live("undo")?;
     let form = desk.form::<Undone>(Format::Text)?;

@@ -9,7 +9,6 @@ use super::settings::{hinted, plan, setup};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<Outcome> {
     desk.must_be_live("verify")?;
     let form = desk.form::<Verified>(Format::Text)?;

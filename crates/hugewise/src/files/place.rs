@@ -20,7 +20,6 @@ pub(super) struct Place {
     pub(super) name: OsString,
 }
 
-/// What is there.
 pub(super) enum Found {
     Nothing,
     File,

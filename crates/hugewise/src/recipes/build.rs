@@ -13,7 +13,6 @@ use rustix::io::Errno;
 
 use crate::helper::{self, Place};
 
-/// A file of a recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CarriedFile {
     /// Below the recipe's directory.

@@ -36,7 +36,6 @@ pub(crate) struct Planned {
     pub(crate) metrics: Vec<String>,
     /// What it may take.
     pub(crate) time: Duration,
-    /// What has to be available.
     pub(crate) memory: Bytes,
     /// What the path of its workload begins from.
     folder: PathBuf,

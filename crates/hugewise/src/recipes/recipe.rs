@@ -48,7 +48,6 @@ type Text = Spanned<String>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipe {
-    /// Where it stands.
     #[serde(skip)]
     file: Rc<File>,
     /// What it does, in a sentence.
@@ -71,17 +70,14 @@ pub(super) struct Recipe {
     build_time: Option<Text>,
     /// The program and its arguments.
     command: Spanned<Vec<Text>>,
-    /// What is judged.
     #[serde(default)]
     metrics: Vec<Text>,
     /// How to use the program if it is a server.
     server: Option<Serve>,
-    /// What is different in variants.
     #[serde(default)]
     variants: BTreeMap<String, Variant>,
 }
 
-/// A recipe's file.
 #[derive(Debug, Default)]
 struct File {
     name: String,
@@ -221,7 +217,6 @@ impl Recipe {
         }
     }
 
-    /// Has it anything to write?
     pub(super) fn writes(&self) -> bool {
         let serve = self.server.iter().flat_map(Serve::lines);
         let mut texts = self.command.get_ref().iter().chain(&self.metrics).chain(serve);

@@ -102,7 +102,6 @@ impl Show for Checkup {
             .collect()
     }
 
-    /// A table for each part.
     fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
         let parts = [
             ("findings", self.doctor.as_ref().map(Show::csv)),

@@ -57,7 +57,6 @@ impl Show for Collapse {
     }
 }
 
-/// What became of its pieces.
 fn pieces(collapse: &Collapse) -> String {
     let pieces = collapse.pieces;
     let each = or_empty(collapse.ms.map(|ms| format!("; {} ms each", spread(ms))));

@@ -17,7 +17,6 @@ pub struct Figure {
     pub along: Along,
     /// The values and their unit.
     pub y_label: String,
-    /// The scale of the values.
     pub scale: Scale,
     /// The lines or clouds of points.
     pub series: Vec<Series>,
@@ -64,7 +63,6 @@ pub enum Along {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     pub tone: Tone,
-    /// Where.
     pub at: u64,
     /// What happens there, in a few words.
     pub text: String,
@@ -73,7 +71,6 @@ pub struct Mark {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub name: String,
-    /// How they look.
     pub tone: Tone,
     /// The median and its 95 % CI of points that stand for themselves; points without it are joined by a line.
     pub level: Option<Estimate>,
@@ -87,7 +84,6 @@ pub struct Series {
 pub struct Dot {
     /// Where it lies: a working set in bytes, or a turn.
     pub at: u64,
-    /// The value.
     pub value: f64,
     /// Lower end of its 95 % CI; the value itself without one.
     pub low: f64,
@@ -137,7 +133,6 @@ impl Dot {
         }
     }
 
-    /// The point of an estimate.
     pub fn of(at: u64, estimate: Estimate, tip: String) -> Self {
         Self::new(at, [estimate.median, estimate.low, estimate.high], tip)
     }

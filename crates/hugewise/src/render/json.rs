@@ -11,7 +11,6 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 pub enum Layout {
     /// A line for each value, indented.
     Indented,
-    /// All on one line.
     Line,
 }
 

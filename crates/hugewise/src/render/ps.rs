@@ -113,7 +113,6 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     sheet
 }
 
-/// The page kinds that occur.
 fn kinds<'a>(rows: impl Iterator<Item = &'a ProcessPages>) -> BTreeSet<PageKind> {
     rows.filter_map(|row| row.backing.known()).flat_map(kinds_of).collect()
 }

@@ -19,7 +19,6 @@ pub struct Sheet {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with the unit.
     pub name: String,
     /// Are its values numbers, to be aligned at the right?
     pub numeric: bool,

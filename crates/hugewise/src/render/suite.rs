@@ -202,7 +202,6 @@ fn verdict(compare: &Compare, judged: &Judged) -> String {
     format!("{name} {gain}, {word}")
 }
 
-/// The page of an experiment.
 fn sheets(page: &Page) -> Vec<Sheet> {
     let mut all = vec![facts(page)];
     if let Some(compare) = page.compare() {

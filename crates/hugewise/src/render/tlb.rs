@@ -198,7 +198,6 @@ fn curves(tlb: &Tlb) -> Figure {
     }
 }
 
-/// Where a level is full.
 fn knee(level: &Level) -> Option<Mark> {
     let entries = level.entries?;
     Some(Mark {

@@ -10,7 +10,6 @@ pub struct Tone {
     pub light: [u8; 3],
     /// Red, green, blue on dark ground.
     pub dark: [u8; 3],
-    /// Mark in a terminal.
     pub mark: char,
 }
 
@@ -23,7 +22,6 @@ const fn tone(index: usize, light: [u8; 3], dark: [u8; 3], mark: char) -> Tone {
     }
 }
 
-/// All looks there are.
 pub const TONES: [Tone; 8] = [
     tone(0, [0xc4, 0x4e, 0x00], [0xff, 0x9a, 0x52], 'o'),
     tone(1, [0x00, 0x66, 0xa8], [0x5c, 0xb8, 0xf5], '+'),

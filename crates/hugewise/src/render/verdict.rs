@@ -49,7 +49,6 @@ fn used(verdict: &Verdict) -> String {
     }
 }
 
-/// Why a command is next.
 pub fn why(why: &WhyNext) -> String {
     match why {
         WhyNext::Findings { count, first } => format!(

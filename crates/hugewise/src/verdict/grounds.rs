@@ -26,6 +26,5 @@ pub struct Server {
     /// As `explain` takes it.
     pub name: String,
     pub pid: u32,
-    /// Does it run virtual machines?
     pub runs_machines: bool,
 }

@@ -141,7 +141,6 @@ impl Bench {
         change(id, target, before, json!(after))
     }
 
-    /// A pool with more pages.
     pub(crate) fn more_pages(&self) -> Value {
         let now = persistent();
         self.setting("pool", POOL, json!(now), json!(now + more()))

@@ -1,5 +1,4 @@
 //! Plans on the real machine: what is applied is obtained, and what is undone is byte for byte as before.
-#![allow(missing_docs)]
 
 #[path = "../common/mod.rs"]
 mod common;

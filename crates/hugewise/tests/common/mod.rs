@@ -1,5 +1,5 @@
 //! What the tests of the program share: running it, captured machines, and looking at results.
-#![allow(dead_code, unreachable_pub, missing_docs)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

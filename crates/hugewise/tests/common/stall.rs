@@ -133,7 +133,6 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// From its signal on.
     pub fn begin(pid: u32) -> Self {
         let (waited, system) = (waited(pid).unwrap_or_default(), in_kernel(pid).unwrap_or_default());
         Self {
@@ -155,7 +154,6 @@ impl Ending {
         self.began.elapsed()
     }
 
-    /// It has ended.
     pub fn over(&self, reference: &Reference) -> Took {
         let now = Instant::now();
         Took {

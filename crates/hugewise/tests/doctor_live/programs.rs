@@ -143,7 +143,6 @@ impl Postgres {
         })
     }
 
-    /// Its configuration file.
     pub(crate) fn file(&self) -> String {
         self.directory.path().join("data/postgresql.conf").display().to_string()
     }

@@ -1,5 +1,5 @@
 //! What a command may leave on a machine: processes, directories, mounts, System V memory, and pages in a pool.
-#![allow(unreachable_pub, missing_docs)]
+#![allow(unreachable_pub)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,7 +102,6 @@ pub fn marked() -> Vec<String> {
     marked
 }
 
-/// Directories of workloads.
 fn directories(cache: &Path) -> Vec<PathBuf> {
     let folders = [Path::new(OF_ROOT).to_owned(), cache.join("hugewise/work")];
     let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok());

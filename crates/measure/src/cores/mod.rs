@@ -10,7 +10,6 @@ use model::{Progress, Warning, time_left};
 use crate::contend::{self, Load};
 use crate::{Error, distinct};
 
-/// What to look at.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The CPUs; every pair of them is measured.

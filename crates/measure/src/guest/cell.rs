@@ -62,7 +62,6 @@ pub(super) struct Counted {
 /// Both sides by turns, in ticks per step.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// Each turn is a visit.
     pub(super) native: Visits,
     pub(super) guest: Visits,
 }

@@ -17,7 +17,6 @@ use crate::visits::Visits;
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
 const SANE: f64 = 0.03;
 
-/// All that was measured.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) cells: Vec<Cell>,

@@ -9,12 +9,10 @@ use model::{Bytes, PageKind, Reading};
 
 use crate::{Error, distinct};
 
-/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Page sizes of the guest's own tables.
     pub guest_pages: Vec<GuestPage>,
-    /// Page kinds behind its memory.
     pub kinds: Vec<PageKind>,
     /// Working sets, at most [`MOST_SIZES`].
     pub sizes: Vec<Bytes>,
@@ -30,9 +28,7 @@ pub struct Spec {
     pub cpu: Option<u32>,
     /// Bind memory to this NUMA node.
     pub node: Option<u32>,
-    /// The machine's base page.
     pub base_page: Bytes,
-    /// Its PMD-mapped page.
     pub pmd_page: Bytes,
     /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,

@@ -14,7 +14,6 @@ const NARROW: f64 = 0.02;
 /// What one visit gave: one set of samples from each worker, or why there are none.
 pub(super) type Visit = Result<Vec<Taken>, NotMeasured>;
 
-/// All samples of one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     visits: Visits,
@@ -98,12 +97,10 @@ impl Samples {
         }
     }
 
-    /// Operations that were timed.
     pub(super) fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Samples that were kept.
     pub(super) fn kept(&self) -> usize {
         self.visits.samples().len()
     }
@@ -113,7 +110,6 @@ impl Samples {
         self.dropped
     }
 
-    /// A count, per operation.
     pub(super) fn per_operation(&self, name: &str) -> f64 {
         self.counts.get(name).copied().unwrap_or(0) as f64 / self.operations.max(1) as f64
     }

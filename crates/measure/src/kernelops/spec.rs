@@ -9,7 +9,6 @@ use model::kernelops::Op;
 
 use super::worker::ASKED;
 
-/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The operations; [`usual`](super::usual) has them all.
@@ -22,9 +21,7 @@ pub struct Spec {
     pub budget: Duration,
     /// Seed of the order of visits.
     pub seed: u64,
-    /// The machine's base page.
     pub base_page: Bytes,
-    /// Its PMD-mapped page.
     pub pmd_page: Bytes,
     /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
@@ -35,7 +32,6 @@ pub struct Spec {
 /// A program that begins with [`serve_if_asked`](super::serve_if_asked).
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its file.
     pub path: PathBuf,
     /// The words that make it a worker.
     pub arguments: Vec<OsString>,

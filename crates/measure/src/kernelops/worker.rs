@@ -39,13 +39,11 @@ pub(super) struct Job {
 /// What a worker answers, as one line on the same socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// It was done.
     Taken(Taken),
     /// It could not be done, and why.
     Refused(String),
 }
 
-/// What was timed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Taken {
     /// Ticks per operation, batch by batch; disturbed batches are left out, here and in the counts.

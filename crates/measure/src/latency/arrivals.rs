@@ -132,7 +132,6 @@ impl Arrivals {
         self.counting(cold).map(|visit| visit.walked).sum()
     }
 
-    /// The longest cold visit.
     pub(super) fn longest_cold(&self) -> Duration {
         self.counting(true).map(|visit| visit.walked).max().unwrap_or_default()
     }

@@ -44,7 +44,6 @@ pub(super) fn tail<T>(blocks: &[T]) -> &[T] {
 pub(super) struct Trend {
     /// As a share; negative where the time of a step falls.
     pub(super) change: f64,
-    /// Its standard error.
     pub(super) error: f64,
 }
 
@@ -111,12 +110,10 @@ pub(super) fn is_done(ticks: &[f64], warm: Option<f64>, times: f64) -> bool {
     gap <= CLOSE || trend.fall() * QUARTERS * times < gap
 }
 
-/// Where one visit arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Arrival {
     /// Median of its tail.
     pub(super) level: f64,
-    /// Its standard error.
     pub(super) error: f64,
     /// The change over its tail; `None` for a visit that is too short.
     pub(super) trend: Option<Trend>,

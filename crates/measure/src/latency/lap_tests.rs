@@ -23,9 +23,7 @@ const LINES: usize = 1 << 17;
 const COSTS: [f64; 2] = [60.0, 180.0];
 /// Loads of a parallel warm-up take so much less time.
 const PARALLEL: f64 = 8.0;
-/// Steps of a block.
 const BLOCK: usize = 512;
-/// No line.
 const EMPTY: u32 = u32::MAX;
 
 /// Which line makes room.

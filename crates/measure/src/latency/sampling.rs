@@ -31,7 +31,6 @@ pub(super) struct Visit {
     pub(super) approach: Approach,
     /// All blocks, from the first step on.
     pub(super) blocks: Vec<Block>,
-    /// Time walked.
     pub(super) walked: Duration,
     /// The same in laps of the ring; endless where no cache keeps a line from lap to lap.
     pub(super) laps: f64,
@@ -39,7 +38,6 @@ pub(super) struct Visit {
     pub(super) counted: Option<(Counts, u64)>,
 }
 
-/// All samples of one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     arrivals: Arrivals,

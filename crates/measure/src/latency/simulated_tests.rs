@@ -38,7 +38,6 @@ const CALM: Nature = Nature {
 };
 /// Ticks of a step with all of its state.
 const BASE: f64 = 200.0;
-/// Seconds of a block.
 const BLOCK: f64 = 60e-6;
 /// A warm-up is so much faster than a walk, and brings so many times what is missing down by e.
 const WARM_UP: (f64, f64) = (8.0, 4.0);
@@ -78,7 +77,6 @@ impl Simulated {
         }
     }
 
-    /// Close to normal.
     fn normal(&mut self) -> f64 {
         let sum: f64 = (0..4).map(|_| self.random.random::<f64>()).sum();
         (sum - 2.0) * 3.0_f64.sqrt()

@@ -5,7 +5,6 @@ use std::time::Duration;
 use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind};
 
-/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Page kinds, each in an arena of its own.
@@ -27,9 +26,7 @@ pub struct Spec {
     pub node: Option<u32>,
     /// All memory is as near to every CPU (one NUMA node), so that bringing it in may use all of them.
     pub one_node: bool,
-    /// The machine's base page.
     pub base_page: Bytes,
-    /// Its PMD-mapped page.
     pub pmd_page: Bytes,
     /// Private cache (L2): up to here core cycles say more than nanoseconds.
     pub private_cache: Option<Bytes>,

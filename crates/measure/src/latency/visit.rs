@@ -41,7 +41,6 @@ const LAPS: [(u64, u64); 2] = [(4, 2), (8, 1)];
 pub(super) struct Caches {
     /// Of a core alone.
     pub(super) private: Option<Bytes>,
-    /// The last level.
     pub(super) last: Option<Bytes>,
 }
 

@@ -47,7 +47,6 @@ fn cases(spec: &Spec) -> Vec<Case> {
     spec.kinds.iter().flat_map(of_kind).collect()
 }
 
-/// Measures all.
 pub(super) fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Vec<Contention>, Error> {
     let cases = cases(spec);
     let mut loads = [(); 2].map(|()| Mix::ALL.map(|mix| spec.load(mix)));

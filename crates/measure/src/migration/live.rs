@@ -37,18 +37,15 @@ struct Field {
     took: Duration,
 }
 
-/// One move there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Moved {
     /// A pass where it was, in ns.
     pub(super) stay: f64,
-    /// The call that moves it.
     pub(super) call: f64,
     /// The first pass there.
     pub(super) there: f64,
 }
 
-/// What a visit gave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visit {
     pub(super) moves: Vec<Moved>,

@@ -5,14 +5,12 @@ use std::time::Duration;
 use model::placement::Kind;
 use model::{Bytes, PageKind};
 
-/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Kinds of moves, each with pairs of CPUs.
     pub kinds: Vec<(Kind, Vec<[u32; 2]>)>,
     /// Memory that the thread uses before and after.
     pub sizes: Vec<Bytes>,
-    /// What backs it.
     pub page: PageKind,
     /// Memory for work on two CPUs at once.
     pub memory: Memory,
@@ -22,13 +20,11 @@ pub struct Spec {
     pub budget: Duration,
     /// Seed of every random choice.
     pub seed: u64,
-    /// The machine's base page.
     pub base_page: Bytes,
     /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,
 }
 
-/// Memory of the mixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Fits L2, and not L1.

@@ -33,14 +33,12 @@ impl Effort {
     };
 }
 
-/// One level.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// How many pages it holds; `None` when unknown.
     pub entries: Option<Entries>,
     /// Associativity, if known.
     pub ways: Option<Ways>,
-    /// Index, if known.
     pub index: Option<Index>,
     /// Added core cycles of a miss, one value per point of the plateau behind the knee.
     pub penalty: Vec<f64>,
@@ -57,7 +55,6 @@ pub struct Discovery {
     pub hit: f64,
     /// Levels, first level first.
     pub levels: Vec<Found>,
-    /// All that was measured.
     pub survey: Survey,
     /// The user stopped it before it was done.
     pub stopped: bool,
@@ -80,7 +77,6 @@ pub fn discover(oracle: &mut dyn Oracle, effort: Effort, rounds: u32, stop: &dyn
 
 /// A search that can be taken up again: what is asked later adds to what was seen before, since contention comes in bursts.
 pub struct Search<'a, O> {
-    /// What is asked.
     pub oracle: O,
     effort: Effort,
     stop: &'a dyn Fn() -> bool,
@@ -186,7 +182,6 @@ impl<'a, O: Oracle> Search<'a, O> {
             .map(|level| &level.found)
     }
 
-    /// All that was found.
     pub fn found(self) -> Discovery {
         Discovery {
             hit: self.hit(),

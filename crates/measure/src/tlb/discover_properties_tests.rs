@@ -23,7 +23,6 @@ impl Tally {
         self.exact + self.ranged + self.unknown + self.wrong.len()
     }
 
-    /// The counts in words.
     pub(super) fn counts(&self) -> String {
         let Self {
             exact, ranged, unknown, ..

@@ -5,7 +5,6 @@ use model::tlb::{Entries, Hash, Index, Ways};
 use super::occupancy::{Histogram, capacity, fill, least_misses, misses};
 use super::probe::Layout;
 
-/// What is assumed of replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// The least recently used entry goes: going round an overfull set always misses.
@@ -17,9 +16,7 @@ pub enum Replacement {
 /// The shares of misses that an observation may show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// No fewer.
     pub least: f64,
-    /// No more.
     pub most: f64,
 }
 
@@ -80,12 +77,10 @@ impl Shape {
         (self.sets, self.hash)
     }
 
-    /// Entries in all.
     pub fn entries(self) -> u32 {
         self.sets * self.ways
     }
 
-    /// Associativity.
     pub fn associativity(self) -> Ways {
         if self.sets == 1 {
             Ways::Full
@@ -105,7 +100,6 @@ impl Shape {
         shares.into_iter().map(|shares| shares.most).collect()
     }
 
-    /// The same for any replacement.
     pub fn shares(self, replacement: Replacement, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<Shares> {
         let filled = fill(layout, self.sets, self.hash, pages);
         filled
@@ -139,9 +133,7 @@ impl Shape {
 /// One observation: the share of accesses that seem to miss, in the least disturbed passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Where the pages were.
     pub layout: Layout,
-    /// How many.
     pub pages: u32,
     /// 0: costs as little as a hit; 1: as much as a miss, or more.
     pub height: f64,
@@ -181,7 +173,6 @@ impl Sample {
         self.fits() && shares.least > 0.1 + 3.0 * self.slack_at(shares.least)
     }
 
-    /// How far it is off.
     fn off(&self, shares: Shares) -> f64 {
         (self.height - shares.nearest(self.height)).abs()
     }
@@ -195,11 +186,9 @@ impl Sample {
 /// The best explanation and what else would do.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// The best shape.
     pub shape: Shape,
     /// The shapes that the observations do not rule out, the best first.
     pub rivals: Vec<Shape>,
-    /// What was assumed of replacement.
     pub replacement: Replacement,
 }
 

@@ -5,7 +5,6 @@ use model::tlb::Entries;
 /// A knee in the cost of neighbouring pages, and what lies before and behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Knee {
-    /// Cost before it.
     pub(super) before: f64,
     /// What the plateau behind it costs more.
     pub(super) rise: f64,

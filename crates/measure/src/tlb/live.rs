@@ -14,9 +14,7 @@ use super::probe::{Limits, Oracle, Probe, Sweep};
 /// A page kind and the size of its pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages {
-    /// The kind.
     pub kind: PageKind,
-    /// Bytes of a page.
     pub size: Bytes,
 }
 
@@ -26,7 +24,6 @@ impl Pages {
         Span::reserve(self.kind, self.size, count.max(1), behind)
     }
 
-    /// The far sweep's.
     fn far_limits(self) -> Limits {
         if self.kind.is_large() { FAR_LARGE } else { FAR }
     }

@@ -8,7 +8,6 @@ use model::tlb::Hash;
 pub(super) use sim::ways::Replacement;
 use sim::ways::Ways;
 
-/// One array of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array {
     /// 1 for the array asked first.
@@ -103,7 +102,6 @@ type Tag = (u64, u64);
 /// From this many ways on, true LRU is kept by stamps in maps rather than by scanning.
 const WIDE: u32 = 128;
 
-/// One set.
 #[derive(Clone, Debug)]
 enum Set {
     Lru(Recency),

@@ -85,9 +85,7 @@ pub enum Sweep {
 pub struct Probe {
     /// Which memory may be used.
     pub sweep: Sweep,
-    /// Where the pages are.
     pub layout: Layout,
-    /// How many.
     pub pages: u32,
 }
 

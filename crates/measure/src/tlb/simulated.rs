@@ -9,7 +9,6 @@ use model::tlb::{Hash, Ways};
 use super::occupancy::shuffled;
 use super::probe::{Limits, Oracle, Probe, Sweep};
 
-/// The pages that are visited.
 pub(super) const PAGE: Bytes = Bytes::kib(4);
 /// Cycles of an access that hits everywhere.
 pub(super) const HIT: f64 = 5.0;
@@ -54,7 +53,6 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Entries of a set.
     fn of(self, array: &Array, set: usize) -> u32 {
         let (each, more) = (self.scattered / array.sets, self.scattered % array.sets);
         let lucky = Chance::new(set as u64).next() * f64::from(array.sets);
@@ -67,7 +65,6 @@ impl Held {
     }
 }
 
-/// No steady contention.
 const ABSENT: Steady = Steady {
     holds: [Held { ways: 0, scattered: 0 }; 2],
     away: 0.0,
@@ -161,7 +158,6 @@ impl Truth {
         }
     }
 
-    /// As TLBs are built.
     pub(super) fn built(chance: &mut Chance, from: u32, to: u32) -> Self {
         const WAYS: [u32; 8] = [2, 4, 6, 8, 12, 16, 24, 32];
         const FULL: [u32; 7] = [16, 24, 32, 48, 64, 72, 96];

@@ -3,7 +3,6 @@
 use model::tlb::Known;
 use model::{Bytes, PageKind};
 
-/// What to find out.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Page kinds, each looked at by itself; the first two are also tested for sharing.
@@ -12,7 +11,6 @@ pub struct Spec {
     pub quick: bool,
     /// The CPU to pin to; the current one if `None`.
     pub cpu: Option<u32>,
-    /// The machine's base page.
     pub base_page: Bytes,
     /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,

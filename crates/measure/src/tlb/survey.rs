@@ -13,7 +13,6 @@ pub struct Survey {
     disturbed: u64,
 }
 
-/// What one probe cost.
 #[derive(Debug, Default)]
 struct Costs {
     /// The least first.

@@ -49,7 +49,7 @@ impl Sort {
     }
 }
 
-/// May these lines come into the file at `path`, as far as that can be told without the file? All of it is checked once that is known.
+/// May these lines come into the file at `path`, as far as that is known without the file? All of it is checked once that is known.
 pub(super) fn check_edit(sort: Sort, path: &str, edit: &Edit) -> Result<(), Flaw> {
     for hunk in &edit.edits {
         let flaw = |line: &str, why: &str| Err(Flaw::of_line(path, hunk.line.saturating_sub(1), line, why));

@@ -55,7 +55,6 @@ fn plan(unit: &str, placement: &str) -> Fix {
     )
 }
 
-/// Each vCPU to one CPU.
 pub(super) fn of_vcpus(process: &Proc, cpus: &[u32]) -> Vec<Fix> {
     let pairs = || process.vcpus().zip(cpus);
     if process.vcpus().any(|(_, thread)| thread.name.starts_with("vmx-")) {

@@ -25,7 +25,6 @@ pub(crate) struct Scene {
     looked: Instant,
 }
 
-/// One process.
 pub(crate) struct Proc {
     pub(crate) pid: u32,
     pub(crate) name: String,
@@ -44,7 +43,6 @@ pub(crate) struct Cpuset {
     pub(crate) effective: CpuList,
 }
 
-/// One thread.
 pub(crate) struct Thread {
     pub(crate) tid: u32,
     pub(crate) name: String,
@@ -135,7 +133,6 @@ impl Scene {
         }
     }
 
-    /// The CPUs of one core.
     pub(crate) fn core(&self, cpu: u32) -> CpuList {
         let known = self.topology.cpus.iter().find(|known| known.cpu == cpu);
         let siblings = known.and_then(|known| known.twins.known().cloned());
@@ -154,7 +151,6 @@ impl Scene {
         idle
     }
 
-    /// The nodes of CPUs.
     pub(crate) fn nodes_of(&self, cpus: impl Iterator<Item = u32>) -> BTreeSet<u32> {
         cpus.filter_map(|cpu| self.topology.node_of(cpu)).collect()
     }

@@ -21,12 +21,10 @@ pub use want::{
     VmGoal, Want,
 };
 
-/// One goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
     /// As one can type it.
     pub text: String,
-    /// What is wanted.
     pub want: Want,
 }
 

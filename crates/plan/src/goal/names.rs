@@ -42,7 +42,6 @@ pub(super) fn size(text: &str) -> Option<Bytes> {
     (1..1 << 50).contains(&size.0).then_some(size)
 }
 
-/// A number of pages.
 pub(super) fn pages(text: &str) -> Option<u64> {
     text.parse().ok().filter(|&pages| pages < 1 << 34)
 }

@@ -3,12 +3,10 @@
 use host::CpuList;
 use model::{Bytes, Collector};
 
-/// What can be wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Pools of these sizes.
     Pool(PoolGoal),
-    /// A THP policy.
     Thp(ThpGoal),
     /// A Java virtual machine.
     Jvm(JvmGoal),
@@ -16,15 +14,12 @@ pub enum Want {
     Postgres(DatabaseGoal),
     /// MySQL or MariaDB with this configuration file.
     Innodb(DatabaseGoal),
-    /// Oracle.
     Oracle(OracleGoal),
     /// Redis: no pool, but a policy.
     Redis,
     /// A virtual machine.
     Vm(VmGoal),
-    /// A node of Kubernetes.
     Kubernetes(PoolGoal),
-    /// A user on Windows.
     Windows(String),
     /// Where a service runs.
     Placement(PlacementGoal),
@@ -39,7 +34,6 @@ pub struct PlacementGoal {
     pub cpus: Option<CpuList>,
     /// The node that its memory comes from; without, the kernel's choice.
     pub memory: Option<u32>,
-    /// How it is kept there.
     pub by: PlacedBy,
 }
 
@@ -66,7 +60,6 @@ pub struct PoolGoal {
     pub node: Option<u32>,
     /// Group that may use them.
     pub group: Option<String>,
-    /// Where their hugetlbfs is mounted.
     pub mount: Option<String>,
 }
 
@@ -75,7 +68,6 @@ pub struct PoolGoal {
 pub struct ThpGoal {
     /// Files below `/sys/kernel/mm/transparent_hugepage`, and what they shall hold.
     pub settings: Vec<(String, String)>,
-    /// For this service only.
     pub service: Option<String>,
 }
 
@@ -84,7 +76,6 @@ pub struct ThpGoal {
 pub struct JvmGoal {
     /// `-Xmx`.
     pub heap: Bytes,
-    /// Who runs it.
     pub user: Option<String>,
     /// The group that may use large shared memory; without, the user's own.
     pub group: Option<String>,
@@ -103,7 +94,6 @@ pub struct JvmGoal {
 /// Implementations by the options they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JvmKind {
-    /// OpenJDK's.
     HotSpot,
     /// Eclipse OpenJ9.
     OpenJ9,
@@ -111,7 +101,6 @@ pub enum JvmKind {
     Sun,
     /// BEA JRockit.
     JRockit,
-    /// IBM's.
     Ibm,
 }
 
@@ -128,7 +117,6 @@ model::names!(JvmKind, "a Java virtual machine", {
 pub enum JvmPages {
     /// A pool of the default size.
     Default,
-    /// A pool of this size.
     Pool(Bytes),
     /// Transparent ones.
     Thp,
@@ -137,11 +125,9 @@ pub enum JvmPages {
 /// `postgres:FILE,pages=1G,service=postgresql`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseGoal {
-    /// Its configuration file.
     pub file: String,
     /// Page size; without, the default.
     pub page: Option<Bytes>,
-    /// Who runs it.
     pub user: String,
     /// The unit it runs as; without (`service=none`), it is started by hand.
     pub service: Option<String>,
@@ -152,28 +138,21 @@ pub struct DatabaseGoal {
 /// `oracle:sga=24G,user=oracle,instances=1`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OracleGoal {
-    /// Size of the SGA.
     pub sga: Bytes,
-    /// Instances.
     pub instances: u64,
-    /// Who runs it.
     pub user: String,
 }
 
 /// `vm:64G,pages=1G,hypervisor=libvirt,node=0,count=1,name=guest`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmGoal {
-    /// Its memory.
     pub memory: Bytes,
     /// Page size; without, 2M.
     pub page: Bytes,
-    /// Who runs it.
     pub hypervisor: Hypervisor,
     /// The node its memory is on; without, all alike.
     pub node: Option<u32>,
-    /// How many of them.
     pub count: u64,
-    /// Its name.
     pub name: String,
 }
 
@@ -185,11 +164,8 @@ impl VmGoal {
 /// Hypervisors by how they are configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hypervisor {
-    /// libvirt's XML.
     Libvirt,
-    /// QEMU's arguments.
     Qemu,
-    /// cloud-hypervisor's arguments.
     CloudHypervisor,
     /// VMware ESX: .vmx keys and advanced settings.
     Esx,

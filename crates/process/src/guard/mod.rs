@@ -47,7 +47,6 @@ struct Guard {
     slots: &'static [Slot],
     /// When it is closed, the guardian knows that this process has ended.
     alive: Mutex<Option<PipeWriter>>,
-    /// The guardian.
     pid: Pid,
 }
 

@@ -24,7 +24,6 @@ use rustix::thread::{
 
 pub use unused::{User, unused};
 
-/// Where accounts are looked up.
 const ACCOUNTS: &CStr = c"/etc/passwd";
 /// What an ordinary user has at most (soft, hard), as the kernel and systemd start a session: files, locked memory, real time, core files.
 const LIMITS: [(Resource, u64, u64); 6] = [
@@ -41,7 +40,6 @@ const LIMITS: [(Resource, u64, u64); 6] = [
 pub struct ShutIn {
     /// As whom it runs, if not as the user of this process; needs root.
     pub user: Option<User>,
-    /// Where it starts.
     pub directory: PathBuf,
     /// All that is in its environment but for what its order sets.
     pub environment: Vec<(OsString, OsString)>,

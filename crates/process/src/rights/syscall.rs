@@ -87,7 +87,6 @@ pub(super) fn leave_shared_memory() -> bool {
     unsafe { unshare_unsafe(UnshareFlags::NEWIPC) }.is_ok()
 }
 
-/// Mounts of its own.
 pub(super) fn leave_mounts() -> io::Result<()> {
     // SAFETY: likewise; its current directory is its own, too.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)

@@ -16,7 +16,6 @@ const OF_SYSTEMD: &str = "/run/systemd/dynamic-uid";
 pub struct User {
     /// The user's number.
     pub uid: u32,
-    /// The group's.
     pub gid: u32,
 }
 
@@ -43,7 +42,6 @@ pub fn unused(source: &Source, is_given: &dyn Fn(u32) -> bool) -> Result<User, S
         })
 }
 
-/// What is taken.
 #[derive(Debug, Default)]
 struct Taken {
     numbers: BTreeSet<u32>,

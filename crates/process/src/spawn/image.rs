@@ -71,7 +71,6 @@ impl Image {
 }
 
 impl Texts {
-    /// Each text of its parts.
     fn of<'t, const PARTS: usize>(texts: impl Iterator<Item = [&'t [u8]; PARTS]>) -> io::Result<Self> {
         let (mut bytes, mut begins) = (Vec::with_capacity(ROOM), Vec::with_capacity(ROOM / 64));
         for parts in texts {

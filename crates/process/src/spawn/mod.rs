@@ -41,7 +41,6 @@ pub(crate) struct Started {
     pub(crate) began: Instant,
     /// The guardian knows of it as long as this lives.
     pub(crate) place: Place,
-    /// What counts and records it.
     pub(crate) recorders: Recorders,
     /// What it was started in, if it was to be and could be.
     pub(crate) cgroup: Option<Cgroup>,
@@ -63,7 +62,6 @@ pub struct Recorders {
 /// A step that failed, and why.
 #[derive(Debug)]
 pub struct Failure {
-    /// The step.
     pub step: Step,
     /// Why it failed.
     pub error: io::Error,
@@ -76,21 +74,15 @@ pub enum Step {
     Guard,
     /// Input and outputs.
     Files,
-    /// A process.
     Process,
     /// Ending with its parent.
     Tie,
-    /// A group of its own.
     Group,
     /// What it is shut in with.
     Rights,
-    /// The THP switch.
     Switch,
-    /// The CPUs.
     Cpus,
-    /// The nodes.
     Nodes,
-    /// The program itself.
     Program,
 }
 
@@ -111,7 +103,6 @@ impl Step {
         }
     }
 
-    /// Its failure.
     pub fn failed(self, error: impl Into<io::Error>) -> Failure {
         Failure {
             step: self,
@@ -182,7 +173,6 @@ impl Order<'_> {
         })
     }
 
-    /// In the child.
     fn set_up(
         &self,
         place: &Place,

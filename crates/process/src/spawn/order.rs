@@ -22,16 +22,13 @@ pub struct Bound {
 /// The THP switch of one process and its children (`PR_SET_THP_DISABLE`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThpSwitch {
-    /// As it is.
     #[default]
     Left,
-    /// Off.
     Off,
     /// Off but for advised memory.
     ExceptAdvised,
 }
 
-/// What to start, and how.
 pub struct Order<'a> {
     /// The program and its arguments.
     pub words: &'a [OsString],
@@ -39,11 +36,8 @@ pub struct Order<'a> {
     pub env: &'a [(OsString, OsString)],
     /// Variables to leave out.
     pub unset: &'a [String],
-    /// The THP switch.
     pub thp: ThpSwitch,
-    /// Where it runs.
     pub bound: &'a Bound,
-    /// What is counted.
     pub events: &'a [Countable],
     /// The CPUs on which its context switches are recorded; empty for no recording.
     pub switches: &'a [u32],
@@ -51,7 +45,6 @@ pub struct Order<'a> {
     pub traced: Option<&'a Traced>,
     /// The CPUs on which its time is counted and its moves are recorded; empty for neither.
     pub places: &'a [u32],
-    /// Where its output goes.
     pub output: Output,
     /// What it has in place of what this process has: the user, the session, the environment and all else.
     pub shut_in: Option<&'a ShutIn>,

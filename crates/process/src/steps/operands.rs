@@ -15,9 +15,7 @@ const LINE: u64 = 64;
 /// One access of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Its address.
     pub address: u64,
-    /// Does it store?
     pub is_store: bool,
 }
 

@@ -39,7 +39,6 @@ impl Others {
         Self { taken }
     }
 
-    /// They go on.
     pub(super) fn let_go(&mut self) {
         self.taken.clear();
     }

@@ -12,12 +12,9 @@ pub struct Ran {
     pub order: Vec<u32>,
 }
 
-/// An instruction at its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its address.
     pub at: u64,
-    /// Its bytes.
     pub bytes: Rc<[u8]>,
     /// Loads and stores that it came with.
     pub accesses: u8,
@@ -28,7 +25,6 @@ pub struct Instruction {
 pub(super) struct Places(HashMap<(u64, u8), u32>);
 
 impl Places {
-    /// One more step.
     pub(super) fn add(&mut self, ran: &mut Ran, step: Instruction) {
         let key = (step.at, step.accesses);
         let known = self.0.get(&key).copied();

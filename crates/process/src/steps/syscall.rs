@@ -12,13 +12,11 @@ pub(super) type Registers = libc::user_regs_struct;
 /// Why a thread stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// After a step.
     Step,
     /// A signal is about to reach it.
     Signal(c_int),
     /// It was asked to, or all of its process was stopped.
     Asked,
-    /// It is gone.
     Gone,
 }
 

@@ -27,16 +27,13 @@ pub struct Window {
     pub touched: Vec<Touch>,
     /// Accesses whose address is not known: gathers and scatters.
     pub hidden: u64,
-    /// Which instructions ran.
     pub ran: Ran,
 }
 
 /// How long a window may be.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// Steps.
     pub steps: u64,
-    /// Time.
     pub time: Duration,
 }
 
@@ -88,7 +85,6 @@ impl Taken {
         self.is_stopped
     }
 
-    /// Steps it.
     pub(super) fn step(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
         let (mut operands, mut places) = (Operands::new(), Places::default());
         let until = Instant::now() + bound.time;

@@ -11,14 +11,11 @@ use host::Source;
 pub struct Accounts {
     /// User names by id.
     pub users: BTreeMap<u32, String>,
-    /// Groups by id.
     pub groups: BTreeMap<u32, Group>,
 }
 
-/// One group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// Its name.
     pub name: String,
     /// The users that are listed as members; those whose first group it is are not.
     pub members: Vec<String>,

@@ -28,12 +28,10 @@ pub struct DigitsTaken {
     pub pages: u64,
 }
 
-/// One pool asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootPool {
     /// Page size; `None` is the default size.
     pub size: Option<Bytes>,
-    /// How many pages, and where.
     pub pages: PoolRequest,
 }
 
@@ -75,7 +73,6 @@ pub enum IgnoredWhy {
 }
 
 impl IgnoredWhy {
-    /// In words.
     pub fn text(self) -> &'static str {
         match self {
             Self::UnsupportedSize => "this kernel and CPU have no pages of that size",

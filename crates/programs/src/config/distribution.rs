@@ -13,7 +13,6 @@ pub enum Distribution {
     RedHat,
     /// SUSE: `update-bootloader`.
     Suse,
-    /// Any other.
     Other,
 }
 

@@ -11,7 +11,6 @@ pub(crate) const DEEPEST: usize = 10;
 /// More files and directories than this have no server; they may include each other many times, and name what is not there.
 const MOST: usize = 200;
 
-/// What a line includes.
 pub(crate) enum Include {
     /// This file. One that is not there holds nothing.
     File(String),
@@ -23,7 +22,6 @@ pub(crate) enum Include {
 pub(crate) trait Reader {
     /// Lines that begin so are comments.
     const COMMENT: &'static [char];
-    /// A file begins.
     fn begin(&mut self, depth: usize);
     /// A line that says something.
     fn line(&mut self, depth: usize, line: Line<'_>) -> Option<Include>;

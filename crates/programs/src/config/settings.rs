@@ -8,7 +8,6 @@ use host::parse;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(pub(crate) Vec<Setting>);
 
-/// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// `FILE:LINE`.
@@ -55,7 +54,6 @@ impl Settings {
             .map(|setting| (setting.name.as_str(), setting.value.as_str()))
     }
 
-    /// Every setting, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter()
     }

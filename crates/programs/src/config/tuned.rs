@@ -6,7 +6,6 @@ use model::Unread;
 use super::files::content;
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
-/// Comments of profiles.
 pub(super) const COMMENT: &[char] = &['#', ';'];
 /// Profiles at most, so that a circle ends.
 const MOST: usize = 16;

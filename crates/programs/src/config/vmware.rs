@@ -7,7 +7,6 @@ use super::files::said;
 /// `name = value` settings; names without regard to case, quotes taken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vmware {
-    /// Where it came from.
     pub path: String,
     settings: BTreeMap<String, String>,
 }
@@ -31,7 +30,6 @@ impl Vmware {
         self.settings.get(&name.to_ascii_lowercase()).map(String::as_str)
     }
 
-    /// A setting as a number.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name)?.parse().ok()
     }

@@ -42,15 +42,11 @@ pub struct Postgres {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {name}: `{value}` is not {wanted}")]
 pub struct ConfError {
-    /// The file.
     pub file: String,
     /// Its line, counted from 1.
     pub line: usize,
-    /// The setting.
     pub name: String,
-    /// The value.
     pub value: String,
-    /// What it should be.
     pub wanted: &'static str,
 }
 
@@ -105,7 +101,6 @@ fn hash(entries: u64, entry: u64) -> u64 {
 }
 
 impl Default for Postgres {
-    /// The server's own defaults.
     fn default() -> Self {
         Self {
             shared_buffers: Bytes::mib(128),

@@ -5,7 +5,6 @@ use model::Bytes;
 /// `huge_pages`, whose words the server compares without regard to case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HugePages {
-    /// Never.
     Off,
     /// The server does not start without its pages.
     On,
@@ -14,12 +13,10 @@ pub enum HugePages {
     Try,
 }
 
-/// A value with its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Of `huge_pages`.
     HugePages(HugePages),
-    /// A size.
     Bytes(Bytes),
     /// A number of things.
     Count(u64),

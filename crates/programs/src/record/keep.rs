@@ -14,7 +14,6 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// All of it.
     pub(super) fn whole(bytes: &[u8]) -> Self {
         Self {
             bytes: bytes.to_vec(),
@@ -22,7 +21,6 @@ impl Kept {
         }
     }
 
-    /// Nothing of it.
     pub(super) fn idle() -> Self {
         Self {
             is_idle: true,

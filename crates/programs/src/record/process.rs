@@ -154,7 +154,6 @@ impl Closer<'_, '_> {
         self.files_of_its_own(&areas);
     }
 
-    /// Was there such a file?
     fn file(&mut self, name: &str, keep: impl Fn(&[u8]) -> Kept) -> bool {
         let path = self.program.file(name);
         self.recorder.file(&path, LARGEST_FILE, keep);

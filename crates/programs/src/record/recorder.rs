@@ -15,7 +15,6 @@ use host::{Source, spread};
 /// Where a capture keeps the list of what was left out of it: a line `PATH: WHAT` each.
 pub const LEFT_OUT: &str = "/hugewise/left_out";
 
-/// A captured machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     /// The machine; the caller writes it.

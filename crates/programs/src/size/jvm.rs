@@ -19,7 +19,6 @@ pub struct Jvm {
     pub metaspace: Bytes,
     /// Threads, for their stacks of 1 MiB.
     pub threads: u64,
-    /// Which collector.
     pub collector: Collector,
     /// Major version of the JDK.
     pub jdk: u32,

@@ -42,7 +42,6 @@ pub fn vm(memory: Bytes, count: u64, nodes: u64, page: Bytes) -> Result<Sizing, 
         .trap("large pages are needed twice, in the host for the guest and in the guest for its programs"))
 }
 
-/// What a plural has.
 fn s(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

@@ -18,7 +18,6 @@ pub enum Backing {
     Path(String),
 }
 
-/// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) name: Option<String>,
@@ -88,7 +87,6 @@ pub(crate) fn parts(option: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The value of a part.
 pub(super) fn value<'a>(parts: &'a [(String, String)], key: &str) -> Option<&'a str> {
     parts
         .iter()
@@ -96,7 +94,6 @@ pub(super) fn value<'a>(parts: &'a [(String, String)], key: &str) -> Option<&'a 
         .map(|(_, value)| value.as_str())
 }
 
-/// Is a switch on?
 pub(super) fn is_on(parts: &[(String, String)], key: &str) -> bool {
     matches!(value(parts, key), Some("on" | "yes" | "true"))
 }

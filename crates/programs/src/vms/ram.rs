@@ -10,7 +10,6 @@ use host::processes::Mapping;
 pub(super) struct Memory {
     pub(super) backing: Backing,
     pub(super) mapped: Bytes,
-    /// How it was found.
     pub(super) found: &'static str,
 }
 

@@ -22,7 +22,6 @@ const LARGEST: u64 = 64 << 20;
 /// The layout of the lines below.
 const FORMAT: u32 = 1;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Record {

@@ -42,9 +42,7 @@ pub enum SetupError {
     /// The system did not take a value.
     #[error("cannot make {place} be {to}: {source}{}", advice(.source))]
     Put {
-        /// Where.
         place: Place,
-        /// What was to stand there.
         to: String,
         /// The system's reason.
         source: io::Error,
@@ -52,21 +50,14 @@ pub enum SetupError {
     /// The system accepted a value silently, but another is in place.
     #[error("{place} was to become {asked}, but reads {found} after the write")]
     NotTaken {
-        /// Where.
         place: Place,
-        /// What was written.
         asked: String,
         /// What was read back.
         found: String,
     },
     /// A pool could not be changed beside a measurement that has borrowed from it.
     #[error("a measurement holds {pages} pages of {place}: try again when it is done")]
-    OnLoan {
-        /// The pool.
-        place: Place,
-        /// How many.
-        pages: u64,
-    },
+    OnLoan { place: Place, pages: u64 },
     /// A hugetlbfs with other options is mounted already, and may be in use.
     #[error("{0} is already mounted with other options: unmount it, or plan for another directory")]
     MountedOtherwise(Place),
@@ -75,13 +66,10 @@ pub enum SetupError {
         "{place}: {what} is more than this machine can spare: {most} of its {total} (ask for less; nothing was changed)"
     )]
     TooMuch {
-        /// Where.
         place: Place,
-        /// What was asked for.
         what: String,
         /// The most that can be had.
         most: Bytes,
-        /// All of memory.
         total: Bytes,
     },
     /// A pool got fewer pages than were asked for.
@@ -106,11 +94,8 @@ pub enum Drift {
     /// Something else stands there.
     #[error("{place}: planned over `{planned}`, found `{found}`{}", if *.already { ", which is the planned value" } else { "" })]
     Differs {
-        /// Where.
         place: String,
-        /// What the plan found.
         planned: String,
-        /// What is there.
         found: String,
         /// Is it what the plan wants?
         already: bool,
@@ -118,19 +103,13 @@ pub enum Drift {
     /// The plan was made without knowing the previous value.
     #[error("{place}: it was not read when the plan was made ({why}), so it could not be put back")]
     NotPlanned {
-        /// Where.
         place: String,
         /// Why it was not read.
         why: Unread,
     },
     /// It cannot be read now.
     #[error("{place}: {why}")]
-    Unread {
-        /// Where.
-        place: String,
-        /// Why.
-        why: String,
-    },
+    Unread { place: String, why: String },
 }
 
 impl SetupError {

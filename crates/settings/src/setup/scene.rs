@@ -25,7 +25,6 @@ pub(super) fn pool(node: u32) -> String {
     format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages")
 }
 
-/// One change of a plan.
 pub(super) fn change(id: &str, target: Target, before: Value, after: Value) -> Change {
     Change {
         id: id.to_owned(),
@@ -112,7 +111,6 @@ pub(super) fn plan() -> Plan {
 
 pub(super) const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
 
-/// A plan with one change.
 pub(super) fn only(change: Change) -> Plan {
     Plan {
         changes: vec![change],
@@ -120,7 +118,6 @@ pub(super) fn only(change: Change) -> Plan {
     }
 }
 
-/// No process at all.
 pub(super) fn nobody() -> Reading<Vec<ProcessPages>> {
     Reading::Known(Vec::new())
 }
@@ -176,7 +173,6 @@ impl Scene {
         }
     }
 
-    /// Where leases are recorded.
     pub(super) fn leases(&self) -> PathBuf {
         self.temp.path().join("leases")
     }
@@ -186,7 +182,6 @@ impl Scene {
         self.temp.path().join("plans")
     }
 
-    /// A hugewise process.
     pub(super) fn run(&self) -> (Process, Setup) {
         let process = self.machine.process(self.next_pid.replace(self.next_pid.get() + 1));
         let writer = Writer::new(self.leases(), Box::new(process.clone()));
@@ -222,7 +217,6 @@ impl Scene {
         self.machine.process(9999).look(place).expect("looked")
     }
 
-    /// The journals that there are.
     pub(super) fn journals(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.home()) else {
             return Vec::new();

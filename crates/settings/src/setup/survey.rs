@@ -12,7 +12,6 @@ use crate::place::{Place, State, wanted};
 /// One change of a plan that this host can make.
 pub(super) struct Task {
     pub(super) place: Place,
-    /// Its value.
     pub(super) from: State,
     /// What shall stand there.
     pub(super) to: State,

@@ -82,7 +82,6 @@ impl Setup {
 pub enum Which {
     /// Those that were applied from this plan.
     Plan(Box<Plan>),
-    /// Those with this goal.
     Goal(String),
 }
 
@@ -140,7 +139,6 @@ pub(super) fn revert(
 /// What came of one place, what was found there, and what to know.
 type Outcome = (BackCame, String, String);
 
-/// How to walk back.
 struct Walk<'a> {
     access: &'a Access<'a>,
     /// Has the machine been restarted since the change?
@@ -205,7 +203,6 @@ impl Walk<'_> {
         Ok((came, found, note))
     }
 
-    /// Leaves what others have changed.
     fn leave(&self, log: &mut ChangeLog, entry: &Entry, now: &State, why: String) -> Result<Outcome, SetupError> {
         if !self.forget {
             return Ok((BackCame::Changed, now.to_string(), why));

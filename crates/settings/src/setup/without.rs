@@ -108,7 +108,6 @@ fn is_frame(line: &str) -> bool {
     is_head || frame.iter().any(|frame| line.starts_with(frame))
 }
 
-/// What a line sets.
 fn key(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     if let Some((_, rest)) = line.split_once("echo ") {

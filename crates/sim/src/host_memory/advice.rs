@@ -12,7 +12,6 @@ use super::{Content, HostMemory, PAGE, Pages, PatternCost, Policy, REGION, Scena
 use crate::translation::random::{Chance, mixed};
 use crate::translation::study::Range;
 
-/// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// Machines without huge pages in one of the answers; none for all.
@@ -23,7 +22,6 @@ pub struct Asked {
     pub more: u32,
     /// Draws of what is not known.
     pub draws: u32,
-    /// Seed of all chance.
     pub seed: u64,
 }
 
@@ -119,7 +117,6 @@ impl Captured {
 }
 
 impl Change {
-    /// All of them.
     pub const ALL: [Self; 5] = [
         Self::AsIs,
         Self::LargePagesOff,
@@ -128,7 +125,6 @@ impl Change {
         Self::GiantPages,
     ];
 
-    /// Changes a scenario.
     fn apply(self, scenario: &mut Scenario, captured: &Captured, asked: &Asked) {
         match self {
             Self::AsIs => {}

@@ -113,7 +113,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// One step.
     pub(super) fn step(&mut self) {
         self.level = next(&self.edges, self.level, self.frames.free());
         self.demand();

@@ -7,11 +7,9 @@ const BLOCK: u64 = PAGES as u64;
 /// Where all of the host's memory is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Frames {
-    /// Blocks of the host.
     pub(super) blocks: u64,
     /// Blocks that the host itself uses.
     pub(super) kernel: u64,
-    /// Whole free blocks.
     pub(super) free_blocks: u64,
     /// Blocks behind huge pages and 1 GiB pages.
     pub(super) large: u64,

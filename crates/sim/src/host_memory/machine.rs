@@ -7,7 +7,6 @@ use super::region::{Backing, Class, PLACES, Place, Region};
 use super::scenario::{Pages, Vm, WHOLE};
 use crate::translation::random::{Chance, Permutation};
 
-/// The machine.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) regions: Vec<Region>,
@@ -21,7 +20,6 @@ pub(super) struct Machine {
     pub(super) touch_left: u128,
     pub(super) may_have_large: bool,
     pub(super) is_reserved: bool,
-    /// Pages by place.
     pub(super) places: [u64; PLACES.len()],
     /// Regions by backing and heat.
     backed: [[u32; 2]; 4],

@@ -13,7 +13,6 @@ use crate::size::ksm::scan_rate;
 use crate::translation::study::preset::{Preset as Study, preset as study};
 use crate::translation::study::{Published, Simulation};
 
-/// Which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// The memory that ESX keeps free, its states, and the idle memory tax.

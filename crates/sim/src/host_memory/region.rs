@@ -1,6 +1,5 @@
 //! One 2 MiB region of a machine's memory: what backs it, and where its base pages are.
 
-/// What backs a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backing {
     /// Nothing: it was not touched, or it is ballooned.
@@ -24,14 +23,11 @@ pub(super) enum Class {
     Volatile,
 }
 
-/// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Nowhere: it was not touched.
     Absent,
-    /// In memory of its own.
     Own,
-    /// In memory that it shares.
     Shared,
     Ballooned,
     Compressed,
@@ -48,7 +44,6 @@ pub(super) const PLACES: [Place; 6] = [
     Place::Swapped,
 ];
 
-/// The region.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Region {
     pub(super) backing: Backing,
@@ -108,7 +103,6 @@ impl Region {
         self.pages[Class::Unique as usize][Place::Own as usize] += count as u16;
     }
 
-    /// All of them.
     #[cfg(test)]
     pub(super) fn total(&self) -> u32 {
         PLACES.iter().map(|place| self.at(*place)).sum()

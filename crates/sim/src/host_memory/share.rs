@@ -89,7 +89,6 @@ impl Engine<'_> {
         now.count(Class::Zero, Place::Own) + common
     }
 
-    /// Shares what can be.
     pub(super) fn share_all(&mut self, number: usize, region: u32) {
         let has_copies = self.chunk(number, region).copies > 1;
         self.share(number, region, Class::Zero);

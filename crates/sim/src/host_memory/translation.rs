@@ -9,17 +9,13 @@ use crate::translation::patterns::Pattern;
 /// How the time lost to translation is found.
 #[derive(Clone, Debug)]
 pub enum Translation {
-    /// Not at all.
     None,
     /// From a pattern of accesses on a CPU.
     Pattern {
-        /// The CPU.
         machine: Box<Machine>,
-        /// Who translates.
         mode: Mode,
         /// How the active memory is accessed.
         pattern: Pattern,
-        /// The guest's pages.
         guest_page: Bytes,
         /// Cycles of other work for each access.
         other_cycles: f64,

@@ -17,7 +17,6 @@ const SUREST: u8 = 3;
 /// What a predictor learns of a program's branches, over all its windows.
 #[derive(Clone, Debug)]
 pub struct Branches {
-    /// By length of the history.
     tables: [Vec<Entry>; LENGTHS.len()],
     /// Of branches that were taken: some bits of each, the last one lowest.
     history: u128,
@@ -29,7 +28,6 @@ pub struct Branches {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: u64,
-    /// The address behind it.
     behind: u64,
     branch: Branch,
 }

@@ -12,10 +12,8 @@ pub struct Code {
     pub order: Vec<u32>,
 }
 
-/// An instruction at its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instruction {
-    /// Its address.
     pub at: u64,
     /// Its bytes, at most [`LONGEST`].
     pub bytes: Vec<u8>,

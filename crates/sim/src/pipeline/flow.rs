@@ -10,7 +10,6 @@ pub(super) const REGISTERS: usize = 256;
 /// How an instruction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Out of order.
     #[default]
     Plain,
     /// After all before it, and before all behind it: atomic operations and fences.
@@ -28,7 +27,6 @@ pub(super) struct Flow {
     pub(super) addresses: Vec<u8>,
     /// All registers that it reads, the flags among them.
     pub(super) reads: Vec<u8>,
-    /// Registers that it writes.
     pub(super) writes: Vec<u8>,
     /// Cycles from its operands to its result, without those of a load.
     pub(super) latency: u64,

@@ -27,7 +27,6 @@ impl Port {
 /// Of which each serves one at a time. What comes later in program order may be served before.
 pub(super) struct Servers(Vec<VecDeque<Busy>>);
 
-/// From when, and until when.
 type Busy = (u64, u64);
 
 impl Servers {

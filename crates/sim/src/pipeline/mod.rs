@@ -27,7 +27,6 @@ pub enum Core {
 }
 
 impl Core {
-    /// Both.
     pub const BOTH: [Self; 2] = [Self::Narrow, Self::Wide];
 
     /// The one that cores of a microarchitecture are like: none of those in between, or of others.

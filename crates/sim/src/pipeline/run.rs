@@ -35,7 +35,6 @@ struct Known {
     accesses: usize,
 }
 
-/// One that ran.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     known: u32,
@@ -59,7 +58,6 @@ pub struct Timing<'a> {
 /// What a mispredicted branch costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mispredicted {
-    /// No branch is.
     None,
     /// All that ran behind it is lost.
     Lost,

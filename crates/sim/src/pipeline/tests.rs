@@ -34,7 +34,6 @@ const CMP: Step = plain(&[0x4d, 0x39, 0xc8]);
 const IMUL: Step = plain(&[0x48, 0x0f, 0xaf, 0xc0]);
 /// xor eax, eax
 const ZERO: Step = plain(&[0x31, 0xc0]);
-/// jne back by so much
 const fn jne(back: u8) -> [u8; 2] {
     [0x75, back.wrapping_neg()]
 }

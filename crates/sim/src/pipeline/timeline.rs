@@ -12,9 +12,7 @@ pub(super) struct Shape {
     reorder: usize,
     /// Entries of the store buffer: stores that have entered and are not in the cache.
     buffered: usize,
-    /// Loads a cycle.
     loads: u64,
-    /// Stores a cycle.
     stores: u64,
     /// Bytes of code that are fetched in a cycle, aligned. A branch that is taken ends them.
     fetched: u64,
@@ -64,7 +62,6 @@ pub struct Wait {
     pub translation: u64,
     /// Is that a walk, for which a walker has to be free?
     pub is_walk: bool,
-    /// For its line.
     pub line: u64,
     /// Of a line that was fetched ahead of a stream: how far ahead, and how long after the line before.
     pub fetched: Option<(u64, f64)>,

@@ -7,7 +7,6 @@ const PARTS_BITS: u32 = 3;
 const BUCKETS: usize = 48 << PARTS_BITS;
 /// The most entries of worlds times CPUs for which places are counted.
 const MOST_PLACES: usize = 1 << 23;
-/// The most slices kept.
 const MOST_SLICES: usize = 20_000;
 
 /// How long worlds waited, within an eighth of each wait.
@@ -88,7 +87,6 @@ pub(super) struct Stretch {
     pub(super) until: Ns,
 }
 
-/// All of it.
 #[derive(Debug)]
 pub(super) struct Accounts {
     /// By virtual machine; the console's are the last.

@@ -6,7 +6,6 @@ use super::Ns;
 const SLOT_BITS: u32 = 20;
 /// The longest simulated time: 44 bits of nanoseconds are more than 4.8 hours.
 pub(super) const LONGEST: Ns = (1 << 44) - 1;
-/// The most slots.
 pub(super) const MOST: usize = 1 << SLOT_BITS;
 const NEVER: u64 = u64::MAX;
 

@@ -16,7 +16,6 @@ use super::scenario::{Demand, Load, Scenario};
 use super::topology::{Place, Topology};
 use super::world::{NONE, World};
 
-/// Shares of the console.
 const CONSOLE_SHARES: u64 = 100_000;
 
 impl Engine {

@@ -14,7 +14,6 @@ const BITS: u32 = 8;
 /// log2(1 + i/256) with 32 bits behind the point.
 const LOG_2: [u64; (1 << BITS) + 1] = logarithms();
 
-/// Bit by bit, by squaring.
 const fn logarithms() -> [u64; (1 << BITS) + 1] {
     let mut table = [0; (1 << BITS) + 1];
     let mut place = 0;

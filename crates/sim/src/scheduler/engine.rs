@@ -23,13 +23,11 @@ const PREEMPTS: u64 = 4_000_000;
 /// A world that slept long is so far ahead of the others at most, in virtual time.
 const CREDIT: u64 = 10_000_000;
 
-/// A logical CPU.
 #[derive(Debug)]
 pub(super) struct Cpu {
     pub(super) world: u32,
     /// Its time is accounted for until then.
     pub(super) since: Ns,
-    /// Its world began.
     pub(super) began: Ns,
     pub(super) quantum_end: Ns,
     /// When its world may be too far ahead of others of its machine.
@@ -54,7 +52,6 @@ pub(super) struct Rules {
     pub(super) console: Option<u32>,
 }
 
-/// The simulation.
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) now: Ns,
@@ -83,7 +80,6 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Runs until then.
     pub(super) fn run(&mut self, until: Ns) {
         let (cpus, worlds) = (self.cpus.len(), self.worlds.len());
         self.begin();
@@ -227,7 +223,6 @@ impl Engine {
         }
     }
 
-    /// Waits in its queue.
     pub(super) fn wait(&mut self, id: u32) {
         let world = &self.worlds[id as usize];
         self.lanes[world.lane as usize].push(world.vtime, id);

@@ -7,10 +7,8 @@ use super::published::{Run, Tables, by_policy, ibm_2006};
 use super::result::Schedule;
 use crate::names::names;
 
-/// Which tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// All of them.
     Ibm2006,
     /// Table 2.
     Table2,

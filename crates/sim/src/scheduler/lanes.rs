@@ -3,7 +3,6 @@
 /// Children of a node of the heap.
 const ARITY: usize = 4;
 
-/// One queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     heap: Vec<(u64, u32)>,

@@ -6,7 +6,6 @@ use super::{Console, Costs, Demand, Load, Ns, Policy, Scenario, Topology, Vm};
 
 /// Mean burst of a virtual CPU.
 const BURST: Ns = 8_000_000;
-/// Mean burst of the console.
 const CONSOLE_BURST: Ns = 1_000_000;
 /// Time simulated for each run.
 const DURATION: Ns = 240_000_000_000;
@@ -19,7 +18,6 @@ pub(super) struct Tables {
     pub(super) runs: Vec<Run>,
 }
 
-/// A published run.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Run {
     pub(super) tables: Vec<u32>,

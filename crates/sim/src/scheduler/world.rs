@@ -8,7 +8,6 @@ use super::scenario::{Demand, Load};
 /// No CPU, no world.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What it is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Asleep,
@@ -34,7 +33,6 @@ pub(super) struct Totals {
     pub(super) moves: [u64; 4],
 }
 
-/// One world.
 #[derive(Debug)]
 pub(super) struct World {
     /// Its machine's place; the console's is behind all of them.

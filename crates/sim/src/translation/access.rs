@@ -9,11 +9,8 @@ pub(super) const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 /// Which side of the first level an access uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Loads of data.
     Load,
-    /// Stores of data.
     Store,
-    /// Instruction fetches.
     Fetch,
 }
 
@@ -30,12 +27,10 @@ pub struct Access(u64);
 pub(super) const SIDE: u32 = 62;
 
 impl Access {
-    /// A load.
     pub const fn load(address: u64) -> Self {
         Self(address & ADDRESS)
     }
 
-    /// An access of that side.
     pub const fn new(address: u64, side: Side) -> Self {
         Self(Self::load(address).0 | (side as u64) << SIDE)
     }
@@ -50,12 +45,10 @@ impl Access {
         }
     }
 
-    /// Its address.
     pub const fn address(self) -> u64 {
         self.0 & ADDRESS
     }
 
-    /// Its side.
     pub const fn side(self) -> Side {
         match self.0 >> SIDE {
             0 => Side::Load,
@@ -64,7 +57,6 @@ impl Access {
         }
     }
 
-    /// The whole word.
     pub(super) const fn word(self) -> u64 {
         self.0
     }

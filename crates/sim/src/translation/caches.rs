@@ -14,14 +14,12 @@ use crate::ways::Replacement;
 pub struct Cache {
     /// Sets: a power of two is indexed by the line's low bits, others by a hash, as sliced caches are.
     pub sets: u32,
-    /// Ways.
     pub ways: u32,
     /// Which line of a full set goes.
     pub replacement: Replacement,
 }
 
 impl Cache {
-    /// One under LRU.
     pub fn lru(sets: u32, ways: u32) -> Self {
         let replacement = Replacement::Lru;
         Self {
@@ -31,7 +29,6 @@ impl Cache {
         }
     }
 
-    /// Lines that it holds.
     pub(super) fn lines(&self) -> u64 {
         u64::from(self.sets) * u64::from(self.ways)
     }

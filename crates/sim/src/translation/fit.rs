@@ -15,7 +15,6 @@ pub(super) struct Timed {
     pub(super) cycles: f64,
 }
 
-/// What is known before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
     /// Latencies of the first places; those behind the first unknown one do not count.

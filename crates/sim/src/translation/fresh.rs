@@ -7,7 +7,6 @@ use super::keep::Kept;
 use super::level::{Item, PLACE, SIDE_OF_ITEM};
 use super::names::{LOW, Names, TooSpread};
 
-/// No access has this page.
 const NO_PAGE: u64 = u64::MAX;
 
 /// What is left of a block.
@@ -63,7 +62,6 @@ impl Fresh {
         (self.count, self.seen) = (count, seen);
     }
 
-    /// Gives them names.
     pub(super) fn name(&self, names: &mut Names, items: &mut Kept<Item>) -> Result<(), TooSpread> {
         let words = self.items.iter().zip(&self.regions[..self.count]);
         items.refill(self.count, Item::default(), |items| {

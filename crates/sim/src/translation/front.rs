@@ -60,7 +60,6 @@ impl Front {
         }
     }
 
-    /// Counts so far, by level.
     pub fn counts(&self) -> &[LevelCounts] {
         &self.counts
     }

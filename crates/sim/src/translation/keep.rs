@@ -32,7 +32,6 @@ impl<T> AsMut<[T]> for Kept<T> {
 }
 
 impl<T: Copy> Kept<T> {
-    /// Becomes a copy.
     pub(super) fn copy(&mut self, items: &[T]) {
         items.clone_into(&mut self.room);
         self.count = items.len();

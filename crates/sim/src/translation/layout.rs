@@ -32,7 +32,6 @@ impl Backing {
     }
 }
 
-/// Where which backing is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// The first one is everywhere.
@@ -54,7 +53,6 @@ pub struct Layout {
 pub const MOST_BACKINGS: usize = 8;
 
 impl Layout {
-    /// One backing for all.
     pub fn uniform(backing: Backing) -> Self {
         Self {
             backings: vec![backing],
@@ -81,7 +79,6 @@ impl Layout {
         }
     }
 
-    /// The backings that occur.
     pub fn backings(&self) -> &[Backing] {
         &self.backings
     }

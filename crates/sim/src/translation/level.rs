@@ -15,7 +15,6 @@ use crate::ways::Replacement;
 /// Pages of one size in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The page size.
     pub page: Bytes,
     /// The first set that such pages use.
     pub first: u32,
@@ -25,14 +24,12 @@ pub struct Held {
     pub hash: Hash,
 }
 
-/// One array of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// 1 for the level that is asked first.
     pub level: u8,
     /// Whose translations it holds.
     pub sides: Vec<Side>,
-    /// What it holds.
     pub holds: Vec<Held>,
     /// Sets in all, at most 65,536.
     pub sets: u32,
@@ -117,7 +114,6 @@ impl Item {
 
 type Route = Option<(usize, Held)>;
 
-/// All arrays of a level.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
     stores: Vec<Sets>,
@@ -197,7 +193,6 @@ fn set_of(held: Held, page: u64) -> usize {
     (held.first + set) as usize
 }
 
-/// All items in one array.
 #[inline(always)]
 fn all<S: Simd>(simd: S, sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Kept<Item>) {
     let (first, count) = (held.first as usize, held.sets as usize);

@@ -28,13 +28,10 @@ pub use surroundings::{MOST_VCPUS, Surroundings};
 pub struct Machine {
     /// Its id in the table, or of its file.
     pub id: String,
-    /// Name for people.
     pub name: String,
-    /// Its TLBs.
     pub arrays: Vec<Array>,
     /// Page sizes it can map, smallest first.
     pub pages: Vec<Bytes>,
-    /// Levels of its page tables.
     pub page_levels: u8,
     /// Can it walk two dimensions?
     pub nested_paging: Option<bool>,
@@ -44,9 +41,7 @@ pub struct Machine {
     pub has_unknown_cache: bool,
     /// Are data lines fetched ahead of streams?
     pub fetches_ahead: bool,
-    /// Page-walk caches.
     pub walk_caches: Option<WalkCaches>,
-    /// Entries of the nested TLB.
     pub nested_tlb: Option<u32>,
     /// Cycles until data is there from each cache, then from memory.
     pub latencies: [Option<f64>; PLACES],
@@ -187,7 +182,6 @@ pub fn known() -> Vec<&'static str> {
     known.map(|cpu| cpu.id.as_str()).collect()
 }
 
-/// A CPU of the table.
 fn cpu(typed: &str) -> Result<&'static Cpu, MachineError> {
     let wanted = typed.to_ascii_lowercase();
     let is_it = |cpu: &&Cpu| cpu.id == wanted || cpu.id.ends_with(&format!("-{wanted}"));

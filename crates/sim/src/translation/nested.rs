@@ -45,7 +45,6 @@ impl Tlb {
     }
 }
 
-/// A host's page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
     bits: u32,
@@ -75,7 +74,6 @@ pub(super) struct GuestWalks<'a, 'b> {
 /// How they are walked in the host's table, and where that lists what they read.
 struct Translation<'a, 'b, T> {
     walks: GuestWalks<'a, 'b>,
-    /// By class.
     pages: [Option<Page>; MOST_BACKINGS],
     tlb: &'a mut T,
     frames: Option<&'a mut Given>,

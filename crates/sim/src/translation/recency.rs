@@ -20,7 +20,6 @@ pub(super) trait Order: Copy {
     fn tags(&mut self) -> &mut [u32];
 }
 
-/// The places of a set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places<O> {
     /// A bit for the place of the least recently used tag of a full set; none beyond 32.
@@ -205,7 +204,6 @@ impl<O: Order> Touch for Recency<O> {
 }
 
 impl<O: Order> Recency<O> {
-    /// Empty sets.
     pub(super) fn new(sets: u32, ways: u32) -> Self {
         Self {
             ways: Places::new(ways),

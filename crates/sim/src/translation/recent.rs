@@ -22,7 +22,6 @@ pub(super) struct Recent<T> {
     ring: Ring<T>,
 }
 
-/// What a tag can be.
 pub(super) trait Tag: Copy + Default + PartialEq + Into<u64> {}
 
 impl<T: Copy + Default + PartialEq + Into<u64>> Tag for T {}

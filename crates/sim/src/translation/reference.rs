@@ -201,7 +201,6 @@ impl Reference {
     }
 }
 
-/// A side by number.
 pub(super) fn side(number: u8) -> Side {
     Side::ALL[usize::from(number % 3)]
 }

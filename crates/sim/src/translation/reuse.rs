@@ -19,7 +19,6 @@ pub(super) struct Reuse {
 
 /// Moments that there are at least.
 const LEAST: usize = 1024;
-/// Moments of a word.
 const WORD: usize = u64::BITS as usize;
 
 impl Reuse {
@@ -43,7 +42,6 @@ impl Reuse {
         distance
     }
 
-    /// Forgets a page.
     pub(super) fn forget(&mut self, page: u64) {
         if let Some(moment) = self.moments.remove(&page) {
             self.take_out(moment as usize);

@@ -37,7 +37,6 @@ impl PartialEq for Scatter {
 impl Eq for Scatter {}
 
 impl Scatter {
-    /// As measured.
     pub fn of(frames: &Frames) -> Self {
         let all: u64 = frames.pages_by_run.iter().sum();
         let shares = frames.pages_by_run.map(|pages| pages as f64 / all.max(1) as f64);

@@ -34,7 +34,6 @@ macro_rules! with_sets {
 pub(super) use with_sets;
 
 impl Sets {
-    /// Empty sets.
     pub(super) fn new(sets: u32, ways: u32, replacement: Replacement) -> Self {
         match (replacement, ways) {
             (Replacement::Lru, 1..=4) => Self::Four(Recency::new(sets, ways)),

@@ -8,7 +8,6 @@ use crate::ways::Ways;
 
 /// What every form can do.
 pub(super) trait Touch {
-    /// One of the sets.
     type Set: TouchSet;
 
     /// All of them, as a value.
@@ -44,7 +43,6 @@ impl<T: TouchSet> TouchSets for &mut [T] {
     }
 }
 
-/// The same of one set.
 pub(super) trait TouchSet<T = u32> {
     /// Looks a tag up and brings it in if it is not there; was it?
     fn touch<S: Simd>(&mut self, simd: S, tag: T) -> bool;

@@ -13,7 +13,6 @@ use super::walks::{Block, Miss, Reads, Rest, TABLES};
 /// What walks cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkCounts {
-    /// Walks.
     pub walks: u64,
     /// Entries of the guest's or only page table that were read.
     pub guest_references: u64,
@@ -21,7 +20,6 @@ pub struct WalkCounts {
     pub host_references: u64,
     /// Where page-table lines were found: caches in order, then memory.
     pub table_lines: [u64; PLACES],
-    /// Where data lines were found.
     pub data_lines: [u64; PLACES],
     /// Of those from the second cache, lines that were fetched there from memory, ahead of a stream.
     pub fetched_lines: u64,

@@ -9,7 +9,6 @@ use super::scatter::Scatter;
 pub struct WalkerSpec {
     /// Levels of the guest's table, or of the only one: 4 or 5.
     pub levels: u8,
-    /// Levels of the host's table.
     pub host_levels: u8,
     /// Page-walk caches of the guest's or only dimension.
     pub caches: WalkCaches,

@@ -44,7 +44,6 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Reads as they are listed.
 pub(super) struct Reads<'a> {
     pub(super) room: &'a mut [Read],
     pub(super) count: usize,

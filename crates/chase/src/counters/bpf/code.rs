@@ -87,14 +87,11 @@ pub(crate) struct Instruction {
     number: i32,
 }
 
-/// Descriptors of the maps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Maps {
     /// Threads that are recorded, with their processes.
     pub(crate) followed: i32,
-    /// The ring.
     pub(crate) ring: i32,
-    /// Counts of what is missing.
     pub(crate) counts: i32,
 }
 

@@ -42,7 +42,6 @@ pub struct Traced {
 /// From when on a thread is recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Followed {
-    /// The moment.
     pub began: u64,
     /// The CPU time of that thread until then.
     pub used_before: Duration,

@@ -12,13 +12,9 @@ use crate::parse;
 /// EAX, EBX, ECX and EDX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// EAX.
     pub eax: u32,
-    /// EBX.
     pub ebx: u32,
-    /// ECX.
     pub ecx: u32,
-    /// EDX.
     pub edx: u32,
 }
 

@@ -50,7 +50,6 @@ pub(super) struct Bench<'a> {
     end: Instant,
 }
 
-/// What was measured.
 pub(super) struct Measurements {
     pub(super) headline: Option<Headline>,
     pub(super) latency: Option<Latency>,

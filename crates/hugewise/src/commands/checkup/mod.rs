@@ -26,7 +26,6 @@ use crate::verdict::{Grounds, Server, verdict};
 
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
     let form = desk.form::<Checkup>(Format::Text)?;

@@ -7,7 +7,6 @@ use crate::cli::typed::{self, Between};
 
 /// A long name would be most of each table.
 const LONGEST: usize = 40;
-/// As many arms as a comparison can tell apart.
 const MOST: usize = 100;
 
 /// A command with all that is typed for it; parameters have their values.
@@ -89,7 +88,6 @@ pub(super) fn commands(typed: &typed::Compare) -> anyhow::Result<Vec<Typed>> {
 }
 
 impl Typed {
-    /// As an arm.
     pub(super) fn arm(&self) -> (String, Custom) {
         (self.name.clone(), self.arm.clone())
     }
@@ -173,7 +171,6 @@ fn distinct(name: &str, earlier: &[Typed]) -> String {
         .unwrap_or_default()
 }
 
-/// How a line is started.
 fn words(between: &Between, line: &str) -> anyhow::Result<Vec<String>> {
     if between.no_shell || between.shell == "none" {
         let words = split(line).with_context(|| format!("--no-shell: `{line}`"))?;

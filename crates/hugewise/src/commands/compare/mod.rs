@@ -31,7 +31,6 @@ const NOT_FOUND: &str = " 127";
 /// Blocks of a program compared with itself.
 const PILOT: u32 = 12;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result<Outcome> {
     desk.must_be_live("comparing")?;
     let form = desk.form::<Compare>(Format::Text)?;

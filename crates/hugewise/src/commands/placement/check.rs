@@ -10,7 +10,6 @@ use super::super::desk::Desk;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementCheck) -> anyhow::Result<Outcome> {
     let form = desk.form::<Check>(Format::Text)?;
     let only = match typed.target.as_str() {

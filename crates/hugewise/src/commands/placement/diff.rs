@@ -14,7 +14,6 @@ use crate::render::placement::caveats;
 use crate::show::schema_name;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementDiff) -> anyhow::Result<Outcome> {
     let snapshot = Snapshot::take(&desk.source);
     if typed.published.is_some() {

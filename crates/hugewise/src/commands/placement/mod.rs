@@ -8,7 +8,6 @@ use super::desk::Desk;
 use crate::cli::typed::Placement;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Placement) -> anyhow::Result<Outcome> {
     match typed {
         Placement::Record(typed) => record::run(desk, typed),

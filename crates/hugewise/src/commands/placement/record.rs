@@ -13,7 +13,6 @@ use crate::cli::typed::{self, Collector, Format};
 use crate::render::placement::{not_by_bpf, warnings};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<Outcome> {
     desk.must_be_live("recording")?;
     let form = desk.form::<Recording>(Format::Text)?;

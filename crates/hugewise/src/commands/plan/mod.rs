@@ -17,7 +17,6 @@ use super::settings::setup;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Outcome> {
     let form = desk.form::<Plan>(Format::Text)?;
     let goals = goals(&desk.source, &typed.goals)?;

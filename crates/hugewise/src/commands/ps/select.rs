@@ -20,7 +20,6 @@ impl<'a> Select<'a> {
         Ok(Self { typed, user })
     }
 
-    /// Is it one of those?
     pub(super) fn fits(&self, source: &Source, process: &ProcessPages) -> bool {
         let of_user = self.user.is_none_or(|user| process.uid.known() == Some(&user));
         let (name, cgroup) = (self.typed.name.as_deref(), self.typed.cgroup.as_deref());

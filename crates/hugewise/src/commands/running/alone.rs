@@ -13,7 +13,6 @@ const PAGE: Bytes = Bytes::mib(2);
 
 /// As an argument: `--for pool:2M=132, for a buffer pool of 256M`.
 pub(super) struct Alone {
-    /// Where it is known.
     pages: Option<u64>,
     /// What they are for; where their number is not known, where it stands.
     about: String,
@@ -34,7 +33,6 @@ impl Alone {
         }
     }
 
-    /// Of a guest.
     pub(super) fn of_vm(source: &Source, vm: &Vm) -> Self {
         let configured = vm.configured.known().map(|configured| configured.total());
         match configured.filter(|memory| memory.0 > 0).unwrap_or(vm.mapped) {

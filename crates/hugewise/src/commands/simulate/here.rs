@@ -26,7 +26,6 @@ const LAST_CHECKUP: &str = "result.json";
 /// Time for latency when it is measured now.
 const BUDGET: Duration = Duration::from_secs(14);
 
-/// What the results hold.
 #[derive(Default)]
 struct Results {
     tlb: Option<(Tlb, String)>,

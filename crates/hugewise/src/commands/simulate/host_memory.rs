@@ -12,7 +12,6 @@ use crate::cli::typed::{self, Format};
 use crate::commands::desk::Desk;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::HostMemory) -> anyhow::Result<Outcome> {
     let form = desk.form::<HostMemory>(Format::Text)?;
     let mut warnings = Vec::new();

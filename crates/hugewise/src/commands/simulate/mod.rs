@@ -15,7 +15,6 @@ use super::desk::Desk;
 use crate::cli::typed::Simulate;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Simulate) -> anyhow::Result<Outcome> {
     match typed {
         Simulate::Translation(typed) => translation::run(desk, typed),

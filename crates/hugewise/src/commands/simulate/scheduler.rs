@@ -10,7 +10,6 @@ use crate::cli::typed::{Format, Scheduler};
 use crate::commands::desk::Desk;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Scheduler) -> anyhow::Result<Outcome> {
     let form = desk.form::<Schedule>(Format::Text)?;
     let schedule = match typed.preset {

@@ -35,7 +35,6 @@ enum Input<'a> {
     Pattern(Pattern),
 }
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Translation) -> anyhow::Result<Outcome> {
     if typed.machine == ["list"] {
         desk.ui.result(table::list().as_bytes())?;

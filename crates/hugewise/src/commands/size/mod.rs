@@ -19,7 +19,6 @@ use crate::cli::typed::{self, Format, Size};
 use crate::results::ReachTable;
 use crate::ui::Outcome;
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Size) -> anyhow::Result<Outcome> {
     if let Size::Reach(typed) = typed {
         return reach(desk, typed);

@@ -13,7 +13,6 @@ use crate::render::look::Look;
 use crate::show::{Shape, show};
 use crate::trusted::{Use, own_directory};
 
-/// The directory.
 #[derive(Debug)]
 pub(super) struct Directory(PathBuf);
 
@@ -68,7 +67,6 @@ impl Directory {
         Ok(page)
     }
 
-    /// A result that was kept.
     pub(super) fn result<T: Shape>(&self, name: &str) -> anyhow::Result<Option<Envelope<T>>> {
         let path = self.0.join(format!("{name}.json"));
         if !path.is_file() {

@@ -23,10 +23,8 @@ use crate::ui::Outcome;
 
 /// The name of the file with the page size of the host.
 const HOST: &str = "host-page";
-/// The report of all experiments.
 const REPORT: &str = "report";
 
-/// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Suite) -> anyhow::Result<Outcome> {
     desk.must_be_live("running experiments")?;
     let place = Place::of(typed.experiments.as_deref())?;

@@ -10,7 +10,6 @@ use super::why::because;
 /// Follows what is said of a program that may never end.
 const WAITS: &str = "and whole runs wait for that (Ctrl-C stops them; or give it an end, or write --design slices)";
 
-/// A sentence about an event.
 pub(crate) fn sentence(event: &Event<'_>) -> String {
     match event {
         Event::Program { path, memory } => format!("{} is {}", path.display(), memory.title()),

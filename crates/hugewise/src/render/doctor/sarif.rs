@@ -11,7 +11,6 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 /// What the places of the machine are relative to.
 const BASE: &str = "MACHINE";
 
-/// One log with one run.
 pub fn log(result: &Envelope<()>, doctor: &Doctor) -> Value {
     json!({
         "$schema": SCHEMA,

@@ -35,7 +35,6 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// Where to read on.
 fn hints(doctor: &Doctor, look: Look) -> Option<String> {
     let not = !doctor.diagnosis.not_judged.is_empty() || !doctor.diagnosis.partly.is_empty();
     let not = not.then_some("`hugewise doctor --verbose` lists rules that could not be judged, and why");

@@ -4,7 +4,6 @@ use model::latency::{Latency, Point};
 
 use crate::render::table::{Field, Lines, lines};
 
-/// The points as CSV.
 pub fn csv(latency: &Latency) -> Lines<'_> {
     let fields: [Field<&Point>; _] = [
         Field::csv("kind", |point| point.kind.to_string()),

@@ -98,7 +98,6 @@ fn name(what: Quantity, is_same_work: bool) -> &'static str {
     }
 }
 
-/// What weakens a difference.
 pub fn caveats(diff: &Diff) -> Vec<Warning> {
     let text = |caveat: Caveat| match caveat {
         Caveat::OtherMachine => "the recordings are of different machines or kernels",

@@ -211,7 +211,6 @@ fn why(recording: &Recording) -> String {
     text.to_owned()
 }
 
-/// What weakens a recording.
 pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
     let missed = recording.missed;
     let is_refused = !matches!(recording.no_records, None | Some(NoRecords::NotWanted));

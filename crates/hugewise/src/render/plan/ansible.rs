@@ -13,7 +13,6 @@ const PLAY: &str = "\
   tasks:
 ";
 
-/// The playbook.
 pub(super) fn playbook(plan: &Plan) -> String {
     let head = head(plan);
     let tasks: String = plan.changes.iter().map(task).collect();

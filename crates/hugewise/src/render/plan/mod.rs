@@ -21,7 +21,6 @@ use super::table::{self, Field, Lines};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show};
 
-/// Forms of a plan.
 const FORMS: [Format; 7] = [
     Format::Text,
     Format::Json,

@@ -5,7 +5,6 @@ use model::plan::{Change, Edit, Mode, Owner, Plan, Sum, Target, Value};
 /// What the script does with each kind of target.
 const FUNCTIONS: &str = include_str!("functions.sh");
 
-/// The script.
 pub(super) fn script(plan: &Plan) -> String {
     let head = head(plan);
     let changes: Vec<String> = plan.changes.iter().map(step).collect();

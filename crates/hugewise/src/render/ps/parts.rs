@@ -67,7 +67,6 @@ pub(super) fn groups_csv(groups: &Groups) -> Lines<'_> {
     lines(fields, groups.groups.iter())
 }
 
-/// The nodes of one process.
 pub(super) fn nodes(title: &str, nodes: &Reading<Vec<NodePages>>) -> Sheet {
     let mut sheet = nodes_sheet(title, &["#node"]);
     match nodes {
@@ -77,7 +76,6 @@ pub(super) fn nodes(title: &str, nodes: &Reading<Vec<NodePages>>) -> Sheet {
     sheet
 }
 
-/// The nodes of every process.
 pub(super) fn nodes_of_all(rows: &[ProcessRow]) -> Sheet {
     let mut sheet = nodes_sheet("NUMA nodes", &["#pid", "name", "#node"]);
     for row in rows {

@@ -13,19 +13,16 @@ const NARROW: (u32, u32) = (420, 400);
 
 /// A figure with its pictures and its numbers.
 pub(super) struct Drawing {
-    /// For links.
     pub(super) id: String,
     pub(super) title: String,
     /// The lines and their marks.
     pub(super) legend: Vec<Entry>,
     /// The same chart for wide and for narrow screens.
     pub(super) faces: [Face; 2],
-    /// Its numbers.
     pub(super) table: Sheet,
 }
 
 pub(super) struct Entry {
-    /// What it is.
     pub(super) name: String,
     /// Place of its colour in the palette.
     pub(super) tone: usize,

@@ -5,11 +5,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use vm::Window;
 
-/// A line of the caches.
 pub(crate) const LINE: u64 = 64;
-/// A small page.
 pub(crate) const SMALL: u64 = GuestPage::Size4K.size().0;
-/// A huge page.
 pub(crate) const LARGE: u64 = GuestPage::Size2M.size().0;
 /// Lines of a small page: visits take them in turn, so that data spreads over all sets of the first-level cache.
 pub(crate) const LINES: u64 = SMALL / LINE;

@@ -40,7 +40,6 @@ const LEAST_SHARE: f64 = 0.05;
 /// Core cycles of one access when more lines are visited in turn than any TLB holds pages, the same lines in three ways.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walks {
-    /// Lines visited.
     pub(crate) lines: u64,
     /// Through huge guest pages.
     pub(crate) large: Estimate,
@@ -100,7 +99,6 @@ impl Course {
         self.lines.len() as u64
     }
 
-    /// A window for each way.
     pub(crate) fn windows(&self) -> Vec<Window> {
         let bytes = self.pages * LARGE;
         vec![

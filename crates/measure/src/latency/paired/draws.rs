@@ -40,7 +40,6 @@ impl Grid {
         size * self.kinds + kind
     }
 
-    /// The visits of one draw.
     fn visits(&self, seed: u64, draw: u32) -> Vec<usize> {
         let mut visits = Vec::new();
         for round in 0..ROUNDS {

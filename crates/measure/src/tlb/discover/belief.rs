@@ -43,7 +43,6 @@ pub(super) enum Belief {
 }
 
 impl<O: Oracle> Search<'_, O> {
-    /// What a fit is worth.
     pub(super) fn verdict(&self, view: View, fit: &Fit) -> Belief {
         if self.stopped {
             return Belief::Unknown("there was no time to be sure; measure again on a quieter machine".to_owned());
@@ -232,7 +231,6 @@ struct Rim {
 struct Fitting {
     /// A few less than there are entries.
     short: f64,
-    /// As many.
     edge: f64,
     /// A few more.
     beyond: f64,

@@ -13,7 +13,6 @@ use crate::vms::asked::{Asked, is_qemu, options, parts, qemu as parse_command};
 pub struct Guest {
     /// `FILE`, or `FILE:LINE` of what says where its memory comes from.
     pub place: String,
-    /// Its name.
     pub name: String,
     /// Its memory, in the parts that are backed alike.
     pub memory: Vec<(Bytes, Backing)>,
@@ -30,7 +29,6 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// All its memory.
     pub fn total(&self) -> Bytes {
         Bytes(self.memory.iter().map(|(size, _)| size.0).fold(0, u64::saturating_add))
     }

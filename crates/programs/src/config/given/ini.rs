@@ -12,7 +12,6 @@ use crate::postgres::need::Postgres;
 /// A server by its configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// The file.
     pub path: String,
     /// What it says, the last one of a name holds.
     pub settings: Settings,

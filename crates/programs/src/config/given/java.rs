@@ -11,7 +11,6 @@ use host::{Snapshot, Source, Tree};
 /// The options of a Java virtual machine to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Java {
-    /// The file.
     pub path: String,
     /// Its words, the program first.
     pub arguments: Vec<String>,

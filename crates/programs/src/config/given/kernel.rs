@@ -9,12 +9,10 @@ use crate::config::files::{Line, said};
 /// In /etc/default/grub, in the order in which they come to the kernel.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 
-/// A boot command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootLine {
     /// `FILE:LINE`.
     pub place: String,
-    /// As written.
     pub words: String,
     /// Its hugetlb part.
     pub boot: Boot,

@@ -19,7 +19,6 @@ pub enum FileKind {
     Unit,
     /// A Java command line, or a file of JVM options.
     Java,
-    /// postgresql.conf.
     Postgres,
     /// my.cnf.
     Mysql,
@@ -39,19 +38,13 @@ pub enum GivenError {
     /// Neither its name nor its content shows what it is.
     #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::ALL.map(FileKind::name).join("|"))]
     Unsure {
-        /// The file.
         path: String,
         /// What its content looks like.
         seen: String,
     },
     /// It is not of the kind that was named.
     #[error("{path}: nothing in it is of the kind `{kind}`, and neither its name nor its content shows another (--as {kind} is for such files only)", kind = .kind.name())]
-    NotThat {
-        /// The file.
-        path: String,
-        /// The kind.
-        kind: FileKind,
-    },
+    NotThat { path: String, kind: FileKind },
     /// It is not what it was taken for.
     #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::ALL.map(FileKind::name).join("|"))]
     Garbled(Unread),

@@ -37,17 +37,13 @@ pub use service::Service;
 pub struct Given {
     /// Settings of every sysctl file, in the order in which the files were given.
     pub sysctl: Settings,
-    /// Boot command lines.
     pub boot: Vec<BootLine>,
-    /// Lines of pam_limits.
     pub limits: Vec<LimitLine>,
     /// systemd services; drop-ins of one service are one.
     pub services: Vec<Service>,
     /// Java command lines.
     pub java: Vec<Java>,
-    /// PostgreSQL servers.
     pub postgres: Vec<Server>,
-    /// MySQL and MariaDB servers.
     pub mysql: Vec<Server>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,

@@ -16,16 +16,13 @@ pub struct Pod {
     pub name: String,
     /// Its containers, those that run first included.
     pub containers: Vec<Container>,
-    /// Volumes of hugetlbfs.
     pub volumes: Vec<Volume>,
 }
 
-/// A container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
     /// `FILE:LINE`.
     pub place: String,
-    /// Its name.
     pub name: String,
     /// `resources.requests`.
     pub requests: Vec<Quantity>,
@@ -44,9 +41,7 @@ pub struct Container {
 pub struct Asks {
     /// `FILE:LINE` of what shows it.
     pub place: String,
-    /// What is written there.
     pub written: String,
-    /// Its name.
     pub program: &'static str,
     /// How it is told not to ask.
     pub switch: &'static str,
@@ -59,7 +54,6 @@ pub struct Quantity {
     pub place: String,
     /// `memory`, `hugepages-2Mi`, ...
     pub resource: String,
-    /// As written.
     pub written: String,
     /// In units of the resource: bytes of memory. Parts of a unit (`500m` of a CPU) are left out.
     pub amount: u64,
@@ -70,7 +64,6 @@ pub struct Quantity {
 pub struct Volume {
     /// `FILE:LINE`.
     pub place: String,
-    /// Its name.
     pub name: String,
     /// `HugePages`, `HugePages-2Mi`, ...
     pub medium: String,

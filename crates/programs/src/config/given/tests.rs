@@ -274,7 +274,6 @@ proptest! {
         prop_assert!(given.garbled.iter().all(|why| why.place.starts_with("x:")), "{:?}", given.garbled);
     }
 
-    /// Bytes of any kind.
     #[test]
     fn no_bytes_upset_a_reader(which in 0..FileKind::ALL.len(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Given::default().add("x", &bytes, Some(FileKind::ALL[which]));

@@ -20,7 +20,6 @@ pub(super) enum What {
 }
 
 impl Node {
-    /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         self.entries()
             .iter()
@@ -83,7 +82,6 @@ impl Open {
 /// Deeper nesting than in any file of Kubernetes; a tree is dropped level by level.
 const DEEPEST: usize = 64;
 
-/// The documents of a file.
 pub(super) fn documents(path: &str, text: &str) -> Result<Vec<Node>, Unread> {
     let garbled = |line: usize, why: &str| Unread::new(Cause::Garbled, format!("{path}:{line}"), why);
     let (mut documents, mut open) = (Vec::new(), Vec::<Open>::new());

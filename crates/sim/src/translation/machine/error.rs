@@ -7,12 +7,7 @@ use crate::typed_file::FileError;
 pub enum MachineError {
     /// The table has no such id.
     #[error("`{typed}` is neither a CPU of the table nor a file ending in .toml (CPUs: {known})")]
-    Unknown {
-        /// As typed.
-        typed: String,
-        /// The ids.
-        known: String,
-    },
+    Unknown { typed: String, known: String },
     /// The table knows no TLB of it.
     #[error("{0}: no public source for its TLBs is known; describe them in a TOML file")]
     NoTlb(String),
@@ -29,14 +24,7 @@ pub enum MachineError {
     #[error(
         "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536"
     )]
-    Geometry {
-        /// The machine.
-        place: String,
-        /// Entries.
-        entries: u32,
-        /// Ways.
-        ways: u32,
-    },
+    Geometry { place: String, entries: u32, ways: u32 },
     /// Page-table levels that no CPU has.
     #[error("{0}: page_levels is {1}, expected 4 or 5")]
     Levels(String, u8),

@@ -9,7 +9,6 @@ use crate::translation::machine::Machine;
 /// Bytes of a line in all caches.
 pub(super) const LINE: u64 = 64;
 
-/// Bytes of a cache.
 pub(super) fn size(cache: &Cache) -> u64 {
     cache.lines() * LINE
 }

@@ -9,7 +9,6 @@ use crate::pipeline::Core;
 /// What is known of the machine at hand.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
-    /// Its name.
     pub name: &'a str,
     /// Its TLBs from timing, with the result's name.
     pub tlb: Option<(&'a Tlb, &'a str)>,
@@ -19,9 +18,7 @@ pub struct Measured<'a> {
     pub caches: Vec<(Bytes, u32)>,
     /// The modelled core that its own is like, if the machine says so and the table does not.
     pub core: Option<Core>,
-    /// Its base page.
     pub base_page: Bytes,
-    /// Its PMD-mapped page.
     pub pmd_page: Bytes,
     /// The host's page behind a virtual machine's memory, where its TLBs show one.
     pub host_page: Option<Bytes>,

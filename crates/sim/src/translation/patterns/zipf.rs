@@ -8,7 +8,6 @@ use crate::translation::random::{Chance, Permutation};
 
 /// The exponent that YCSB and its successors use.
 const EXPONENT: f64 = 0.99;
-/// Pages that are drawn.
 const PAGE: u64 = 4096;
 
 /// Ranks from 0, the most frequent first.

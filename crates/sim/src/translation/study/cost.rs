@@ -21,7 +21,6 @@ const IPI_EXITS: Range = Range::new(0.0, 1.0, 2.0);
 /// All cycles that cases are weighed with: each a range, or one value where it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
-    /// By dimension.
     ranges: [Range; DIMENSIONS],
     known: [bool; DIMENSIONS],
     /// A page-table read from memory, relative to one from this node's.
@@ -46,9 +45,7 @@ const IPI_EXITS_PLACE: usize = PLACES + 3;
 
 /// Where each dimension stands: 0 low, 1 middle, 2 high.
 pub(super) type Point = [u8; DIMENSIONS];
-/// A walker, and a point.
 pub(super) type Choice = (usize, Point);
-/// Everything in the middle.
 pub(super) const MIDDLE: Point = [1; DIMENSIONS];
 
 /// The values that the CPUs of the table have.
@@ -118,7 +115,6 @@ impl Weights {
         self.at(TLB_HIT, point)
     }
 
-    /// The range of a dimension.
     pub(super) fn range(&self, dimension: usize) -> Range {
         self.ranges[dimension]
     }

@@ -28,7 +28,6 @@ const HUGE: u32 = 21;
 const GROUP: u64 = 1 << (HUGE - PAGE);
 /// Places that a page is moved to at most.
 const MOST_TURNS: u64 = 8 * GROUP;
-/// Lines of a page.
 const LINES: u64 = 1 << (PAGE - LINE);
 
 /// What runs before each window, for [`super::Replay::history`]; nothing of a trace without windows.
@@ -170,7 +169,6 @@ fn turns(wanted: f64, pages: usize) -> u64 {
     (places as u64).saturating_sub(1)
 }
 
-/// What is moved, and where.
 struct Moves<'a> {
     lines: &'a Seen,
     pages: &'a Seen,

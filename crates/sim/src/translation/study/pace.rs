@@ -43,7 +43,6 @@ pub(super) struct Free {
     run: Run,
     counted: Places<usize>,
     cycles: Range,
-    /// Of each way.
     alone: Vec<f64>,
     ways: Vec<Way>,
 }

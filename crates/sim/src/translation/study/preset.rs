@@ -16,7 +16,6 @@ use crate::translation::shadow::Exits;
 use pages::{BASE, HUGE, LARGE};
 use table::{coverage, true_reach};
 
-/// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// Huge pages under ESX Server 3.5: Opteron 885, shadow paging.
@@ -27,7 +26,6 @@ pub enum Preset {
     VcfSpr,
     /// The same, Ice Lake.
     VcfIcelake,
-    /// Its table of TLB coverage.
     VcfTlbTable,
 }
 

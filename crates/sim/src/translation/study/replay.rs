@@ -28,7 +28,6 @@ const MOST_PARTS: usize = 128;
 /// What is asked of a trace.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The machine.
     pub machine: Machine,
     /// Who translates, with which pages.
     pub settings: Vec<Setting>,
@@ -49,7 +48,6 @@ pub struct Replay {
 /// What a trace came to.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// In their order.
     pub parts: Vec<Part>,
     /// Windows of the program's run; none where the trace has no gaps.
     pub windows: u64,
@@ -58,7 +56,6 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// All parts as one.
     pub(crate) fn whole(&self) -> Part {
         let mut parts = self.parts.iter();
         let mut whole = parts.next().cloned().unwrap_or_default();
@@ -76,7 +73,6 @@ pub struct Part {
     at_us: u64,
     /// Instructions, where the trace has them.
     pub instructions: f64,
-    /// For each setting.
     pub kept: Vec<Counted>,
     /// Likewise with empty TLBs at the start of the window, if asked for.
     pub forgot: Vec<Counted>,
@@ -85,7 +81,6 @@ pub struct Part {
 /// What a part comes to in one setting.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// What was counted.
     pub counts: Counts,
     /// What a core makes of the instructions; none where the trace does not have them.
     pub pace: Option<Pace>,
@@ -299,7 +294,6 @@ impl Replay {
         })
     }
 
-    /// What was swept.
     pub fn unknown(&self) -> Vec<Sweep> {
         unknown(&self.machine, &self.settings)
     }

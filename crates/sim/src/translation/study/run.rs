@@ -25,11 +25,8 @@ pub enum StudyError {
     /// The machine cannot map such pages.
     #[error("{machine} has no pages of {page} (it has {known})")]
     NoSuchPage {
-        /// Its id.
         machine: String,
-        /// The size.
         page: String,
-        /// Those that it has.
         known: String,
     },
     /// The machine walks one dimension only.
@@ -44,7 +41,6 @@ pub enum StudyError {
     /// More accesses than memory can name.
     #[error(transparent)]
     TooSpread(#[from] TooSpread),
-    /// The trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// A trace does not say which of its accesses another CPU made.

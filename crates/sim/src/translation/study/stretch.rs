@@ -34,7 +34,6 @@ impl Stretch {
         &self.accesses[..self.counted.0]
     }
 
-    /// Those that count.
     pub(super) fn counted(&self) -> &[Access] {
         &self.accesses[self.counted.0..self.counted.1]
     }

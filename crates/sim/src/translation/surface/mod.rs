@@ -31,7 +31,6 @@ pub struct Surface {
     pub id: String,
     /// The log that has the clocks.
     pub log: String,
-    /// Its geometry.
     pub machine: Machine,
     points: Vec<Point>,
 }
@@ -51,7 +50,6 @@ struct Point {
 /// Half of a surface beside what is simulated.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// Costs that were fitted.
     pub costs: Costs,
     /// The replacement of the last cache with which they fit better.
     pub replacement: Replacement,

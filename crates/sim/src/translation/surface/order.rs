@@ -6,7 +6,6 @@ use crate::translation::front::BLOCK;
 use crate::translation::names::TooSpread;
 use crate::translation::random::Permutation;
 
-/// An order of visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Windows in a row, elements in random order within each.
@@ -50,7 +49,6 @@ impl Elements {
         elements
     }
 
-    /// Elements in all.
     pub(super) fn count(&self) -> u64 {
         (self.working_set / self.apart).max(1)
     }

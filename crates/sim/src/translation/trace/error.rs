@@ -28,19 +28,15 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct TraceError {
-    /// Where.
     pub place: Place,
-    /// Why.
     pub reason: Reason,
 }
 
 /// What is wrong with a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
-    /// The system's.
     #[error("the trace cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// No accesses at all.
     #[error("the trace holds no loads and stores")]
     Empty,
     /// Packed by a tool that is not part of this program.

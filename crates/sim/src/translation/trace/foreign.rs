@@ -240,7 +240,6 @@ impl<R: Read> Trace<R> {
     }
 }
 
-/// A line of lackey.
 enum Line {
     Fetch(u64),
     Load(u64),

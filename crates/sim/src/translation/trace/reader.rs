@@ -27,7 +27,6 @@ pub struct Told {
     pub instructions: u64,
     /// Windows of a program's run that began.
     pub windows: u64,
-    /// The last of them.
     pub window: own::Told,
 }
 
@@ -50,7 +49,6 @@ pub(super) struct State {
 }
 
 impl<R: Read> Trace<R> {
-    /// Its format.
     pub fn format(&self) -> TraceFormat {
         self.format
     }
