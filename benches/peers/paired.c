@@ -1,7 +1,7 @@
 // An independent paired chase, to hold the first sentence of `hugewise checkup` against: base pages and THP by turns, on rings that
 // are a stored Fisher-Yates order, by CLOCK_MONOTONIC and plain compiler output. Memory is taken anew again and again.
-// Usage: paired SECONDS BYTES [BYTES ..]  ->  a line for each size: BYTES, the time on THP as a share of that on base pages (mean of
-// the logarithms over all turns), its standard error, ns on base pages, ns on THP, turns
+// Usage: paired SECONDS BYTES [BYTES ..]  ->  a line for each size: BYTES, the time on THP as a share of that on base pages (median
+// over all turns), its standard error (of a median, from the median distance to it), ns on base pages, ns on THP, turns
 // A turn walks one kind for a second and then the other; the first half of each is not counted. `base` at a time is a median over
 // blocks of about 100 us.
 #define _GNU_SOURCE
@@ -102,11 +102,13 @@ int main(int argc, char **argv) {
         }
     for (int s = 0; s < sizes; s++) {
         int n = turns[s];
-        double sum = 0, squares = 0;
-        for (int i = 0; i < n; i++) sum += logs[s][i];
-        for (int i = 0; i < n; i++) squares += pow(logs[s][i] - sum / n, 2);
+        double far[TURNS];
+        qsort(logs[s], n, sizeof(double), ascending);
+        double middle = logs[s][n / 2];
+        for (int i = 0; i < n; i++) far[i] = fabs(logs[s][i] - middle);
+        qsort(far, n, sizeof(double), ascending);
         for (int k = 0; k < 2; k++) qsort(times[k][s], n, sizeof(double), ascending);
-        printf("%s %.4f %.4f %.2f %.2f %d\n", argv[2 + s], exp(sum / n), sqrt(squares / (n - 1) / n), times[0][s][n / 2],
+        printf("%s %.4f %.4f %.2f %.2f %d\n", argv[2 + s], exp(middle), 1.4826 * 1.2533 * far[n / 2] / sqrt(n), times[0][s][n / 2],
                times[1][s][n / 2], n);
     }
     return 0;

@@ -10,7 +10,10 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::quantiles::{median, sorted};
 
 /// Correlation of neighbouring clusters up to which the interval is widened.
-const MOST_ALIKE: f64 = 0.6;
+const MOST_ALIKE: f64 = 0.8;
+/// Taking the mean from the same few values hides this much of it, times one over their number.
+const HIDDEN: f64 = 2.0;
+
 /// The median of all values, with the ends of its interval of that confidence; clusters in order of time. `None` of clusters that
 /// are too few or too small for any center to be rejected.
 pub fn of_clusters<C: AsRef<[f64]>>(clusters: &[C], confidence: f64) -> Option<(f64, f64, f64)> {
@@ -58,7 +61,7 @@ fn alike(values: &[f64], mean: f64, squares: f64) -> f64 {
         return 0.0;
     }
     let pairs = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean));
-    (pairs.sum::<f64>() / squares + 1.0 / values.len() as f64).clamp(0.0, MOST_ALIKE)
+    (pairs.sum::<f64>() / squares + HIDDEN / values.len() as f64).clamp(0.0, MOST_ALIKE)
 }
 
 #[cfg(test)]

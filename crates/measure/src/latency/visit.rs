@@ -96,7 +96,7 @@ pub(super) struct Live<'a> {
     pmu: Result<Pmu, String>,
     begun: Instant,
     caches: Caches,
-    /// Memory that is read to take a ring out of all caches.
+    /// Memory that is read to take a ring out of all caches; none before the first cold approach.
     elsewhere: Vec<u8>,
     /// The ring that is visited, and its steps in a block.
     slots: Vec<Option<(Slot, u64)>>,
@@ -117,8 +117,6 @@ impl<'a> Live<'a> {
             held.is_some_and(|held| held.prove(target.bytes).1.is_none())
         };
         let measurable = targets.iter().map(&mut backed).collect();
-        // Written, or all of it would be the one page of zeros.
-        let elsewhere = vec![1; caches.clearing().as_usize()];
         Self {
             arenas,
             targets,
@@ -129,7 +127,7 @@ impl<'a> Live<'a> {
             pmu: Pmu::open(),
             begun: Instant::now(),
             caches,
-            elsewhere,
+            elsewhere: Vec::new(),
             slots: vec![None; targets.len()],
             visits: 0,
         }
@@ -146,15 +144,15 @@ impl<'a> Live<'a> {
     }
 
     /// Finds the ring, or lays it; then its first visit's pace says how many steps fill a block.
-    fn begin(&mut self, point: usize, approach: Approach) -> Option<()> {
+    fn begin(&mut self, point: usize, is_cold: bool, steps: impl Fn(&Caches, u64) -> u64) -> Option<()> {
         let target = self.targets[point];
         let order = Order::new(target.pattern, target.bytes, self.seed)?;
         self.visits += 1;
         let draw = self.seed ^ self.visits << 32;
         let field = self.arenas.of(target.kind)?.field.as_mut().ok()?;
         let slot = field.ring((target.pattern, target.bytes), &order, draw, self.stop)?;
-        let steps = self.caches.steps(order.nodes(), approach);
-        if approach.is_cold() {
+        let steps = steps(&self.caches, order.nodes());
+        if is_cold {
             self.clear(target.bytes);
         }
         self.preload(point, slot, steps)?;
@@ -171,6 +169,17 @@ impl<'a> Live<'a> {
         };
         self.slots[point] = Some((slot, steps));
         Some(())
+    }
+
+    /// Enters a point after a warm-up of a lap, or of what fills a last level that is not large: enough for kinds whose visits are
+    /// compared with each other, and short on every machine.
+    pub(super) fn enter_soon(&mut self, point: usize) -> bool {
+        let steps = |caches: &Caches, nodes: u64| {
+            nodes
+                .min(caches.last().min(Caches::USUAL).0 / LINE)
+                .next_multiple_of(UNROLL)
+        };
+        self.measurable[point] && self.begin(point, false, steps).is_some()
     }
 
     /// The parallel warm-up; `None` if it was stopped.
@@ -190,7 +199,11 @@ impl<'a> Live<'a> {
     }
 
     /// Reads other memory until nothing of a ring is left in the caches that could hold it.
-    fn clear(&self, bytes: Bytes) {
+    fn clear(&mut self, bytes: Bytes) {
+        if self.elsewhere.is_empty() {
+            // Written, or all of it would be the one page of zeros.
+            self.elsewhere = vec![1; self.caches.clearing().as_usize()];
+        }
         let enough = match self.caches.private {
             Some(private) if bytes <= private => 2 * private.as_usize(),
             _ => self.elsewhere.len(),
@@ -206,7 +219,8 @@ impl Bench for Live<'_> {
     }
 
     fn enter(&mut self, point: usize, approach: Approach) -> bool {
-        self.measurable[point] && self.begin(point, approach).is_some()
+        let steps = |caches: &Caches, nodes| caches.steps(nodes, approach);
+        self.measurable[point] && self.begin(point, approach.is_cold(), steps).is_some()
     }
 
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block> {

@@ -12,9 +12,14 @@ use stats::rounds;
 use crate::Error;
 
 /// Rounds in a draw: taking memory takes as long as these, and more of them would know other memory no better.
-pub(super) const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 2;
 /// Draws before it may stop.
-const LEAST_DRAWS: usize = 6;
+const LEAST_DRAWS: usize = 8;
+/// The share of the time before it may stop: what neighbours do for some seconds is to be in it as often as it is on average.
+const LEAST_TIME: f64 = 0.75;
+/// Every interval is this many points wider to each side than its draws make it. A run of half a minute cannot see how often it comes
+/// what lasts a quarter of it, and its draws then agree too well.
+const UNSEEN: f64 = 0.5;
 /// It may stop when all intervals are this many points wide to each side ...
 const ENOUGH: f64 = 2.0;
 /// ... at this confidence. It is above the published one, since looking after each draw prefers those that happen to agree.
@@ -100,8 +105,8 @@ impl Draws {
         let (middle, low, high) = stats::of_clusters(&self.logs(point, against), confidence)?;
         Some(Percent {
             percent: percent(middle),
-            low: percent(high),
-            high: percent(low),
+            low: percent(high) - UNSEEN,
+            high: percent(low) + UNSEEN,
         })
     }
 
@@ -160,7 +165,8 @@ pub(super) fn run(
         // The first one may have waited for the host to bring memory in.
         let took = bench.now().saturating_sub(before);
         longest = if draws.len() <= 2 { took } else { longest.max(took) };
-        if draws.is_enough(grid) {
+        let is_long = bench.now().saturating_sub(begun) >= budget.mul_f64(LEAST_TIME);
+        if is_long && draws.is_enough(grid) {
             draws.is_settled = true;
             return Ok(draws);
         }

@@ -11,14 +11,13 @@ use super::draws::Bench;
 use crate::Error;
 use crate::latency::Spec;
 use crate::latency::arenas::Arenas;
-use crate::latency::converge::Approach;
 use crate::latency::plan::Target;
 use crate::latency::sweep::Bench as _;
 use crate::latency::visit::{self, Caches};
 
 /// After a parallel warm-up a visit walks so long before it is timed, and so long while it is. Seen on a Zen 5 guest, visits of 50 ms
 /// without that warm-up show the same ratio as visits of a second, within 3 points.
-const WALK: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(40)];
+const WALK: [Duration; 2] = [Duration::from_millis(15), Duration::from_millis(35)];
 /// The same of a working set that the private cache holds.
 const SHORT_WALK: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(6)];
 /// Undisturbed blocks of which a visit has a time.
@@ -102,7 +101,7 @@ impl Bench for Live<'_> {
         for &point in visits {
             Error::if_stopped(self.stop)?;
             let [before, timed] = self.walks(self.targets[point].bytes);
-            let is_there = live.enter(point, Approach::Warm { boost: 1 });
+            let is_there = live.enter_soon(point);
             times.push(is_there.then(|| {
                 live.walk(point, before);
                 middle(&live.walk(point, timed))
