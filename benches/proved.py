@@ -4,6 +4,7 @@
     benches/proved.py pages [--times 20]         memtest on base pages and THP: no run on other pages counts
     benches/proved.py itself [--times 200]       two equal commands: how many comparisons give a verdict
     benches/proved.py ranks [--times 20]         two commands 5 % apart while bursts of other work come and go: who ranks them wrongly
+    benches/proved.py forecast [--times 50]      what `--what-can-be-seen` says beside the comparisons of planted slow-downs that follow
     benches/proved.py readme                     examples of hyperfine's README, translated
 
 The program is taken from --hugewise, PATH or target/release; hyperfine and cc from PATH. Nothing of the machine is changed.
@@ -11,6 +12,7 @@ The program is taken from --hugewise, PATH or target/release; hyperfine and cc f
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -119,6 +121,25 @@ def ranks(hugewise, times, folder):
     print(f"of {times}: hyperfine ranks {wrong['hyperfine']} wrongly; hugewise {wrong['hugewise']} wrongly, {found} rightly, the others without a verdict")
 
 
+def forecast(hugewise, times, _):
+    """A program compared with itself, then with one that does 1 to 10 % more. Forecast: the smallest visible effect at as many blocks as
+    that comparison made, by the root of their number. Needed: the same from the interval that the comparison itself ended with."""
+    found = 1.41
+    near = 0
+    for at in range(times):
+        count = 1_000_000
+        usual, more = (f"{sys.executable} -S -c 'sum(range({n}))'" for n in (count, int(count * (1 + (at % 10 + 1) / 100))))
+        own = ["--metric", "cpu", "-N", "--seed", str(at + 1)]
+        pilot = compared(hugewise, [*own, "--what-can-be-seen", "20s", usual])
+        data = compared(hugewise, [*own, "--budget", "20s", usual, more])
+        judged, seen = data["verdicts"][0], pilot["forecast"]["visible"][0]
+        said = math.log1p(seen["effect"]) * math.sqrt(seen["blocks"] / data["design"]["blocks"])
+        needed = found * math.log(judged["high"] / judged["low"]) / 2
+        near += abs(said / needed - 1) <= 0.25
+        print(f"{at % 10 + 1} %: {judged['verdict']} after {data['design']['blocks']} blocks; forecast {said:.2%}, needed {needed:.2%}", flush=True)
+    print(f"within 25 %: {near} of {times}")
+
+
 README = [
     ("a command twice (hyperfine takes one)", ["sleep 0.03", "sleep 0.03"]),
     ("two commands", ["hexdump file", "od -x file"]),
@@ -147,13 +168,13 @@ def readme(hugewise, _, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["pages", "itself", "ranks", "readme"])
+    parser.add_argument("what", choices=["pages", "itself", "ranks", "forecast", "readme"])
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--hugewise", default=hugewise_path())
     typed = parser.parse_args()
     if not typed.hugewise or (typed.what == "ranks" and not shutil.which("hyperfine")):
         sys.exit("hugewise (--hugewise) or hyperfine is missing")
-    made = {"pages": pages, "itself": itself, "ranks": ranks, "readme": readme}[typed.what]
+    made = {"pages": pages, "itself": itself, "ranks": ranks, "forecast": forecast, "readme": readme}[typed.what]
     with tempfile.TemporaryDirectory() as folder:
         made(os.path.abspath(typed.hugewise), typed.times, folder)
 

@@ -231,14 +231,17 @@ fn medians_disagree(compare: &Compare, judged: &Judged) -> Option<Warning> {
     (paired * unpaired < 0.0).then(|| Warning::new("medians-disagree", text))
 }
 
-/// What an arm costs in memory, if it is more than a tenth of what the reference takes.
+/// What an arm costs in memory, if it is more than a tenth of what the reference takes, and more in nearly all runs: short runs are
+/// seen at a few moments only, and not each time when they are largest.
 pub fn bloat(reference: &Arm, arm: &Arm) -> Option<Bloat> {
-    let memory = |arm: &Arm| stats::median(&arm.values(Metric::Memory.name()));
-    let (before, after) = (memory(reference)?, memory(arm)?);
-    let [before_bytes, after_bytes] = [before, after].map(|bytes| Bytes(bytes as u64));
-    (before >= 1.0 && after / before > BLOAT).then_some(Bloat {
-        before: before_bytes,
-        after: after_bytes,
+    let memory = |arm: &Arm| stats::sorted(&arm.values(Metric::Memory.name()));
+    let (before, after) = (memory(reference), memory(arm));
+    let of = |values: &[f64], share| stats::quantile(values, share);
+    let (usual, more) = (of(&before, 0.5)?, of(&after, 0.5)?);
+    let is_apart = of(&after, 0.25)? > of(&before, 0.75)?;
+    (is_apart && usual >= 1.0 && more / usual > BLOAT).then_some(Bloat {
+        before: Bytes(usual as u64),
+        after: Bytes(more as u64),
     })
 }
 

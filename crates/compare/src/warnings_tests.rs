@@ -31,6 +31,9 @@ fn a_tenth_more_memory_is_no_bloat_and_more_is_said_with_both_sizes() {
     let base = arm("base", &[100, 101, 99]);
     assert_eq!(bloat(&base, &arm("thp", &[110, 110, 400])), None);
     assert_eq!(bloat(&base, &arm("thp", &[90])), None);
+    // Short runs that were seen at another moment each time.
+    let seen = arm("base", &[70, 90, 130, 100]);
+    assert_eq!(bloat(&seen, &arm("base (2)", &[120, 80, 100, 140])), None);
     let [before, after] = [100, 150].map(Bytes::mib);
     assert_eq!(
         bloat(&base, &arm("thp", &[150, 150, 100])),

@@ -59,6 +59,13 @@ pub fn schema_name<T: Shape>() -> String {
     format!("hugewise/{}/{}", T::NAME, T::VERSION)
 }
 
+/// Does a result of this schema read as one of this kind?
+pub fn reads<T: Shape>(schema: &str) -> bool {
+    let version = schema.strip_prefix(&format!("hugewise/{}/", T::NAME));
+    let version = version.and_then(|version| version.parse().ok());
+    version.is_some_and(|version| (T::OLDEST..=T::VERSION).contains(&version))
+}
+
 /// The schema of a result with its envelope.
 pub fn schema<T: Shape>() -> Schema {
     schema_for!(Envelope<T>)

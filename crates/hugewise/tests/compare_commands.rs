@@ -157,7 +157,21 @@ fn a_result_is_judged_anew_and_refused_where_its_runs_do_not_add_up() {
     );
     assert_eq!(wide["data"]["verdicts"][0]["metric"], "memory");
     let mut wrong = before;
+    // Versions that only added to it are read, and shown as this one.
+    wrong["schema"] = "hugewise/compare/3".into();
+    std::fs::write(&file, wrong.to_string()).expect("written");
+    for words in [
+        &["report", name, "--json"][..],
+        &["report", "--recheck", name, "--json"],
+    ] {
+        assert_eq!(valid(&run(words).out)["schema"], "hugewise/compare/4");
+    }
+    wrong["schema"] = "hugewise/compare/2".into();
+    std::fs::write(&file, wrong.to_string()).expect("written");
+    assert!(refused(&["report", name]).contains("cannot show"));
+    assert!(refused(&["report", "--recheck", name]).contains("no result of a comparison that this version reads"));
     wrong["data"]["arms"][1]["runs"].as_array_mut().expect("runs").pop();
+    wrong["schema"] = "hugewise/compare/4".into();
     std::fs::write(&file, wrong.to_string()).expect("written");
     assert!(refused(&["report", "--recheck", name]).contains("lacks a run in block"));
 }

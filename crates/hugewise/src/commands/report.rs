@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::desk::Desk;
 use super::schema::{WithResult, by_schema};
 use crate::cli::typed::{self, Format};
-use crate::show::{Shape, form, write_chart};
+use crate::show::{Shape, form, reads, schema_name, write_chart};
 use crate::ui::Outcome;
 
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<Outcome> {
@@ -44,14 +44,17 @@ fn recheck(
     (path, text): (&Path, &[u8]),
     schema: &str,
 ) -> anyhow::Result<Outcome> {
-    let is_compare = schema.split('/').nth(1) == Some(Compare::NAME);
-    if !is_compare {
-        bail!("--recheck {}: `{schema}` is no result of a comparison", path.display());
+    if !reads::<Compare>(schema) {
+        bail!(
+            "--recheck {}: `{schema}` is no result of a comparison that this version reads",
+            path.display()
+        );
     }
     let form = desk.form::<Compare>(Format::Text)?;
     let mut result = parsed::<Compare>(path, text)?;
     let judged = compare::recheck(&result.data, &typed.metric, typed.smallest_effect);
     let (compared, warnings) = judged.map_err(|why| anyhow::anyhow!("--recheck {}: {why}", path.display()))?;
+    result.schema = schema_name::<Compare>();
     result.data = compared;
     result.warnings = warnings;
     desk.give(&result, form)
@@ -100,7 +103,9 @@ pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
 
 fn again<T: Shape>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
     let form = desk.form::<T>(Format::Text)?;
-    desk.give(&parsed::<T>(path, text)?, form)
+    let mut result = parsed::<T>(path, text)?;
+    result.schema = schema_name::<T>();
+    desk.give(&result, form)
 }
 
 pub(super) fn parsed<T: Shape>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {

@@ -23,7 +23,7 @@ use sim::translation::study::predict::Prediction;
 use super::desk::Desk;
 use crate::cli::{Cli, typed};
 use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
-use crate::show::{Shape, schema, schema_name};
+use crate::show::{Shape, reads, schema};
 use crate::ui::Outcome;
 
 /// What is done with a result of whichever kind.
@@ -43,7 +43,7 @@ macro_rules! kinds {
 
         /// Does it with the kind of result that a schema names, if it is known.
         pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outcome> {
-            $(if schema == schema_name::<$kind>() {
+            $(if reads::<$kind>(schema) {
                 return Some(with.with::<$kind>());
             })+
             None

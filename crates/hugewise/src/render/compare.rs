@@ -30,6 +30,7 @@ impl Shape for Compare {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "compare";
     const VERSION: u32 = 4;
+    const OLDEST: u32 = 3;
 }
 
 impl Show for Compare {

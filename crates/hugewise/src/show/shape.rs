@@ -24,6 +24,8 @@ pub trait Shape: Show + Serialize + DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     /// The version of its shape.
     const VERSION: u32 = 2;
+    /// The oldest version that reads as this one: versions since then only added to it.
+    const OLDEST: u32 = Self::VERSION;
     /// The forms it has.
     const FORMS: &'static [Format] = &TABLES;
 }

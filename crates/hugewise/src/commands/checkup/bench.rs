@@ -30,6 +30,9 @@ const QUICK_HEADLINE: f64 = 0.3;
 /// Beyond the TLB reach of base pages on most machines, and warm within a second or two under shadow paging.
 const GUEST_SIZE: Bytes = Bytes::mib(256);
 const GUEST_BUDGET: Duration = Duration::from_secs(4);
+/// A guest is left out if less than this share of the time is left, and the curve ends early with less than the second: both take
+/// seconds to set up, more of them on a busy machine.
+const LEAST_LEFT: [f64; 2] = [0.2, 0.1];
 /// Working sets of the headline beyond the TLB reach of base pages, as far as memory allows: the largest, and a quarter of it. Page
 /// tables of more lie in caches that neighbors share, so that the saving changes within seconds; the curve has it.
 const LARGEST: Bytes = Bytes::mib(256);
@@ -97,6 +100,14 @@ impl<'a> Bench<'a> {
         })
     }
 
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    fn has_less_than(&self, share: f64) -> bool {
+        self.left() < self.budget.mul_f64(share)
+    }
+
     /// Page kinds by turns at a few working sets.
     fn headline(&self) -> Measured<Headline> {
         let share = if self.typed.quick { QUICK_HEADLINE } else { HEADLINE };
@@ -122,12 +133,13 @@ impl<'a> Bench<'a> {
 
     /// The curve by page kind, in whole octaves.
     fn latency(&self) -> Measured<Latency> {
-        let largest = if self.typed.quick { QUICK_CURVE } else { CURVE };
+        let is_short = self.typed.quick || self.has_less_than(LEAST_LEFT[1]);
+        let largest = if is_short { QUICK_CURVE } else { CURVE };
         let mut sizes = measure::latency::sizes(FROM, largest.min(room(self.snapshot)?).max(FROM));
         sizes.retain(|size: &Bytes| size.0.is_power_of_two());
         let spec = Spec {
             sizes,
-            budget: Some(self.end.saturating_duration_since(Instant::now())),
+            budget: Some(self.left()),
             ..latency::usual(self.snapshot, self.desk.seed)?
         };
         latency::measure(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
@@ -146,6 +158,9 @@ impl<'a> Bench<'a> {
     fn guest(&self) -> Measured<Guest> {
         if self.typed.quick {
             bail!("skipped by --quick; `hugewise measure guest` measures it");
+        }
+        if self.has_less_than(LEAST_LEFT[0]) {
+            bail!("no time was left for it (--budget); `hugewise measure guest` measures it");
         }
         let spec = measure::guest::Spec {
             sizes: vec![GUEST_SIZE.min(room(self.snapshot)?)],
