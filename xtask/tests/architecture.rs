@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &str); 19] = [
+const ARROWS: [(&str, &str); 21] = [
     ("model", ""),
     ("host", "model"),
     ("chase", "model host"),
@@ -17,20 +17,22 @@ const ARROWS: [(&str, &str); 19] = [
     ("process", "model host chase"),
     ("placement", "model stats host chase process"),
     ("compare", "model stats host chase process placement preload-abi"),
-    ("sim", "model"),
+    ("translation", "model"),
+    ("predict", "model translation"),
+    ("studies", "model translation"),
     ("programs", "model host"),
     ("doctor", "model host programs"),
     ("plan", "model host programs"),
     ("settings", "model host"),
     (
         "hugewise",
-        "model stats host measure process compare placement programs sim doctor plan settings",
+        "model stats host measure process compare placement programs translation predict studies doctor plan settings",
     ),
     // Of tests alone.
     ("testing", ""),
     (
         "parsers",
-        "model host programs vm compare sim doctor plan process settings hugewise",
+        "model host programs vm compare translation predict studies doctor plan process settings hugewise",
     ),
 ];
 
@@ -264,7 +266,18 @@ fn what_could_not_be_read_is_no_zero() {
     ];
     let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
     for name in [
-        "host", "programs", "doctor", "plan", "settings", "sim", "hugewise", "measure", "process", "compare",
+        "host",
+        "programs",
+        "doctor",
+        "plan",
+        "settings",
+        "translation",
+        "predict",
+        "studies",
+        "hugewise",
+        "measure",
+        "process",
+        "compare",
     ] {
         for (path, text) in sources_of(name) {
             if is_test(&path) {

@@ -284,7 +284,10 @@ fn a_publication_stands_beside_what_is_simulated_of_it() {
     let fitted: Vec<bool> = rows.iter().filter_map(|row| row["is_fitted"].as_bool()).collect();
     assert_eq!(fitted, [true, true, false, false, false, false], "{rows:?}");
     let why = refused(&["simulate", "translation", "--preset", "vcf"]);
-    assert!(why.contains("`vcf` is no preset") && why.contains("vcf-spr"), "{why}");
+    assert!(
+        why.contains("`vcf` is not a preset") && why.contains("vcf-spr"),
+        "{why}"
+    );
 }
 
 #[test]

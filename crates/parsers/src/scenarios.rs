@@ -1,7 +1,7 @@
 //! Scenarios of schedulers and of host memory.
 
-use sim::host_memory;
-use sim::scheduler::file;
+use studies::host_memory;
+use studies::scheduler::file;
 
 /// Any text is a scenario, or an error that names the file.
 pub(crate) fn scenario(bytes: &[u8]) {

@@ -1,12 +1,13 @@
 //! Traces of memory accesses, by whatever tool.
 
 use model::Bytes;
-use sim::pipeline::{Code, Instruction};
-use sim::translation::machine::Machine;
-use sim::translation::study::{Replay, Setting, replay};
-use sim::translation::trace::own::{Head, Window, write};
-use sim::translation::trace::{Trace, TraceFormat};
-use sim::translation::{Access, Accesses, Mode};
+use predict::pipeline::{Code, Instruction};
+use predict::trace::own::{Head, Window, write};
+use predict::trace::{Trace, TraceFormat};
+use predict::{Replay, replay};
+use translation::machine::Machine;
+use translation::study::Setting;
+use translation::{Access, Accesses, Mode};
 
 /// Any bytes are a trace, whose accesses have addresses and are simulated, or an error with its place. The first byte chooses the
 /// format, or that the content does.
@@ -18,7 +19,7 @@ pub(crate) fn trace(bytes: &[u8]) {
     if let Ok(mut trace) = Trace::open(content, format, true) {
         let mut block = Vec::new();
         while let Ok(event) = trace.fill(&mut block) {
-            assert!(block.len() <= sim::translation::BLOCK);
+            assert!(block.len() <= translation::BLOCK);
             assert!(block.iter().all(|access| access.address() >> 52 == 0));
             if block.is_empty() && event.is_none() {
                 break;

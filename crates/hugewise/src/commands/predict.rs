@@ -2,11 +2,11 @@
 
 use host::Snapshot;
 use model::Warning;
-use sim::translation::machine::Machine;
-use sim::translation::study::predict::{Prediction, settings};
-use sim::translation::study::{Replay, history};
-use sim::translation::trace::Trace;
-use sim::translation::trace::own::write;
+use predict::trace::Trace;
+use predict::trace::own::write;
+use predict::{Prediction, settings};
+use predict::{Replay, history};
+use translation::machine::Machine;
 
 use super::desk::Desk;
 use super::simulate::machine;
@@ -47,7 +47,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
             let open = || Trace::open(&bytes[..], None, false);
             asked.history = history(&mut open()?, &asked.machine)?;
             let mut trace = open()?;
-            let replayed = sim::translation::study::replay(&asked, &mut trace, &|_| {})?;
+            let replayed = predict::replay(&asked, &mut trace, &|_| {})?;
             let name = recorded.head.command.join(" ");
             asked.prediction(name, Some(recorded.head), &replayed)
         }

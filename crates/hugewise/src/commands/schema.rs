@@ -14,11 +14,11 @@ use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::suite::{Suite, SuiteList};
 use model::tlb::Tlb;
-use sim::host_memory::HostMemory;
-use sim::scheduler::Schedule;
-use sim::size::Sizing;
-use sim::translation::study::Simulation;
-use sim::translation::study::predict::Prediction;
+use predict::Prediction;
+use studies::host_memory::HostMemory;
+use studies::scheduler::Schedule;
+use studies::size::Sizing;
+use translation::study::Simulation;
 
 use super::desk::Desk;
 use crate::cli::{Cli, typed};

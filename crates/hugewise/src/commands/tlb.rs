@@ -79,13 +79,13 @@ fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Kn
         ways: ways(array.ways, array.entries),
     });
     let cpu = &snapshot.cpu;
-    let machine = sim::cpus::Identity {
+    let machine = translation::cpus::Identity {
         vendor: cpu.vendor.known().map(String::as_str),
         family: cpu.family.known().copied(),
         model: cpu.model.known().copied(),
         name: cpu.model_name.known().map(String::as_str),
     };
-    let by_table = sim::cpus::of_machine(machine).map(|cpu| cpu.known(kind, base, pmd));
+    let by_table = translation::cpus::of_machine(machine).map(|cpu| cpu.known(kind, base, pmd));
     by_cpuid.chain(by_table.unwrap_or_default()).collect()
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 #[cfg(target_arch = "x86_64")]
-use sim::pipeline::{Code, Instruction};
-use sim::translation::trace::own::{BlindSpot, Head, Method, Window, write};
-use sim::translation::{Access, Side};
+use predict::pipeline::{Code, Instruction};
+use predict::trace::own::{BlindSpot, Head, Method, Window, write};
+use translation::{Access, Side};
 
 use super::desk::Desk;
 use super::stop::Stop;

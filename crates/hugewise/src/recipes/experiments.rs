@@ -10,8 +10,8 @@ use host::Input;
 use model::Bytes;
 use model::suite::{Experiment, Published};
 use serde::Deserialize;
-use sim::typed_file::{FileError, TypedFile};
 use toml::Spanned;
+use translation::toml_file::{FileError, TomlFile};
 
 use super::recipe::filled;
 use super::{Chosen, choose, own};
@@ -108,7 +108,7 @@ impl Place {
     }
 
     fn parse(&self, name: &str, text: &str) -> anyhow::Result<Vec<Planned>> {
-        let typed = TypedFile { name, text };
+        let typed = TomlFile { name, text };
         let file: File = typed.read()?;
         let mut all: Vec<Planned> = Vec::new();
         for entry in &file.experiment {
@@ -183,7 +183,7 @@ impl Entry {
 
 /// Reads one experiment of an entry.
 struct Reader<'a> {
-    typed: TypedFile<'a>,
+    typed: TomlFile<'a>,
     file: &'a File,
     row: Row,
     folder: &'a Path,

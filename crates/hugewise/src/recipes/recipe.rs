@@ -15,8 +15,8 @@ use compare::metric::Asked;
 use compare::{START_TIMEOUT, Task};
 use process::rights::ShutIn;
 use serde::Deserialize;
-use sim::typed_file::{FileError, TypedFile};
 use toml::Spanned;
+use translation::toml_file::{FileError, TomlFile};
 
 use super::search::Need;
 use crate::cli::meaning;
@@ -281,8 +281,8 @@ impl Recipe {
 }
 
 impl File {
-    fn typed(&self) -> TypedFile<'_> {
-        TypedFile {
+    fn typed(&self) -> TomlFile<'_> {
+        TomlFile {
             name: &self.name,
             text: &self.text,
         }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use model::Bytes;
-use sim::translation::Mode;
-use sim::translation::study::predict::{Prediction, Row};
-use sim::translation::study::{Range, Sensitivity};
-use sim::translation::trace::own::{BlindSpot, Method, Window};
+use predict::trace::own::{BlindSpot, Method, Window};
+use predict::{Prediction, Row};
+use translation::Mode;
+use translation::study::{Range, Sensitivity};
 
 use super::sheet::Sheet;
 use super::simulate::{bytes, machine, name, number, percent, unknown};

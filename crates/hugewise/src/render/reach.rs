@@ -1,7 +1,7 @@
 //! TLB reach as a table, with the arithmetic below it.
 
 use model::Bytes;
-use sim::reach::{Cover, Reach};
+use translation::reach::{Cover, Reach};
 
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};

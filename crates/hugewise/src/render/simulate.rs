@@ -3,8 +3,8 @@
 mod cells;
 mod curve;
 
-use sim::translation::machine::RowReading;
-use sim::translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
+use translation::machine::RowReading;
+use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
 
 use super::heat::{Heat, legend};
 use super::sheet::Sheet;

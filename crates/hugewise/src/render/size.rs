@@ -1,6 +1,6 @@
 //! A calculation as a table: its arithmetic line by line, then what goes wrong with it in practice.
 
-use sim::size::{Sizing, Step};
+use studies::size::{Sizing, Step};
 
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};

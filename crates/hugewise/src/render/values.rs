@@ -1,7 +1,7 @@
 //! Where the values of the machine at hand come from, as a table.
 
-use sim::translation::measured::{From, Value, What};
-use sim::translation::study::MachineFacts;
+use translation::measured::{From, Value, What};
+use translation::study::MachineFacts;
 
 use super::sheet::Sheet;
 use super::simulate::{name, number};

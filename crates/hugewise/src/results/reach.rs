@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sim::reach::Reach;
+use translation::reach::Reach;
 
 /// Reach of TLBs by page size and entries, against working sets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -200,9 +200,9 @@ fn beside_one_that_is_away_in_a_tenth_of_the_passes_nothing_wrong_is_told() {
 
 #[test]
 fn the_tlbs_of_the_cpu_table_are_built_as_is_assumed_but_for_one_that_the_table_names() {
-    let loads = |cpu: &'static sim::cpus::Cpu| cpu.tlb.iter().filter(|row| row.kind.serves_loads());
-    let odd = |cpu: &&'static sim::cpus::Cpu| loads(cpu).any(|row| built(row.entries, row.ways) != row.entries);
-    let odd: Vec<&str> = sim::cpus::table()
+    let loads = |cpu: &'static translation::cpus::Cpu| cpu.tlb.iter().filter(|row| row.kind.serves_loads());
+    let odd = |cpu: &&'static translation::cpus::Cpu| loads(cpu).any(|row| built(row.entries, row.ways) != row.entries);
+    let odd: Vec<&str> = translation::cpus::table()
         .iter()
         .filter(odd)
         .map(|cpu| cpu.id.as_str())

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use model::Bytes;
 use model::tlb::Hash;
 
-pub(super) use sim::ways::Replacement;
-use sim::ways::Ways;
+pub(super) use translation::Replacement;
+use translation::Ways;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use sim::host_memory::Policy;
-use sim::host_memory::preset::Preset;
+use studies::host_memory::Policy;
+use studies::host_memory::preset::Preset;
 
 /// Arguments of `hugewise simulate host`.
 #[derive(Args, Debug)]

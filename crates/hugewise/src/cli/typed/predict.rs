@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sim::translation::trace::TraceFormat;
+use predict::trace::TraceFormat;
 
 /// Arguments of `hugewise trace`.
 #[derive(Args, Debug)]

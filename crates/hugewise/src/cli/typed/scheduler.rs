@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use sim::scheduler::Policy;
-use sim::scheduler::explain::Preset;
+use studies::scheduler::Policy;
+use studies::scheduler::explain::Preset;
 
 /// Arguments of `hugewise simulate scheduler`.
 #[derive(Args, Debug)]

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use model::Bytes;
-use sim::translation::Mode;
-use sim::translation::patterns::Pattern;
-use sim::translation::study::Setting;
-use sim::translation::study::preset::Preset;
-use sim::translation::trace::TraceFormat;
+use predict::trace::TraceFormat;
+use studies::paging::Preset;
+use translation::Mode;
+use translation::patterns::Pattern;
+use translation::study::Setting;
 
 /// Simulations.
 #[derive(Debug, Subcommand)]

@@ -14,7 +14,7 @@ use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
 use programs::size::postgres::{self, Origin, Postgres};
-use sim::size::{Sizing, Step, pages};
+use studies::size::{Sizing, Step, pages};
 
 use super::super::running::{self, Own};
 use super::super::size::{estimated, server};

@@ -4,10 +4,10 @@ use anyhow::Context;
 use host::{Snapshot, Source};
 use model::vms::Vm;
 use model::{Bytes, PageKind, Warning};
-use sim::host_memory::advice::{Captured, CapturedVm};
-use sim::host_memory::{Host, Khugepaged, Ksm, Pages, Translation};
-use sim::translation::Mode;
-use sim::translation::patterns::Pattern;
+use studies::host_memory::advice::{Captured, CapturedVm};
+use studies::host_memory::{Host, Khugepaged, Ksm, Pages, Translation};
+use translation::Mode;
+use translation::patterns::Pattern;
 
 use super::table;
 use crate::results::VmList;

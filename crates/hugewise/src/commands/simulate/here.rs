@@ -8,9 +8,9 @@ use host::{Input, Snapshot};
 use model::latency::Latency;
 use model::tlb::{Tlb, Verdict};
 use model::{Bytes, Envelope};
-use sim::pipeline::Core;
-use sim::translation::machine::Machine;
-use sim::translation::measured::{Measured, here};
+use translation::machine::Core;
+use translation::machine::Machine;
+use translation::measured::{Measured, here};
 
 use super::super::desk::Desk;
 use super::super::report::{Named, named};

@@ -3,9 +3,9 @@
 use anyhow::{Context, anyhow, bail};
 use host::{Input, Snapshot, Source};
 use model::Warning;
-use sim::host_memory::advice::{Asked, advise};
-use sim::host_memory::preset::preset;
-use sim::host_memory::{HostMemory, file, simulate};
+use studies::host_memory::advice::{Asked, advise};
+use studies::host_memory::preset::preset;
+use studies::host_memory::{HostMemory, file, simulate};
 
 use super::captured;
 use crate::cli::typed::{self, Format};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use host::{Input, Snapshot};
-use sim::translation::machine::{Machine, known};
+use translation::machine::{Machine, known};
 
 use super::super::desk::Desk;
 use super::{here, table};

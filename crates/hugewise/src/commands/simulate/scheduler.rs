@@ -3,8 +3,8 @@
 use anyhow::{Context, anyhow, bail};
 use host::{Input, Snapshot};
 use model::Warning;
-use sim::scheduler::explain::preset;
-use sim::scheduler::{Schedule, file, simulate};
+use studies::scheduler::explain::preset;
+use studies::scheduler::{Schedule, file, simulate};
 
 use crate::cli::typed::{Format, Scheduler};
 use crate::commands::desk::Desk;

@@ -1,9 +1,9 @@
 //! The page sizes and modes that `hugewise simulate translation` compares: those typed, or those of the machine.
 
 use model::Bytes;
-use sim::translation::Mode;
-use sim::translation::machine::Machine;
-use sim::translation::study::Setting;
+use translation::Mode;
+use translation::machine::Machine;
+use translation::study::Setting;
 
 use crate::cli::typed::Translation;
 

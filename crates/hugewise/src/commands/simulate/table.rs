@@ -1,8 +1,8 @@
 //! The CPU table: its row of a machine, and its CPUs.
 
 use host::Snapshot;
-use sim::cpus;
-use sim::translation::machine::{Machine, known};
+use translation::cpus;
+use translation::machine::{Machine, known};
 
 /// The machine's row of the CPU table, if that has it with its TLBs.
 pub(super) fn of_table(snapshot: &Snapshot) -> Option<Machine> {

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use model::time_left;
-use sim::translation::Access;
-use sim::translation::machine::Machine;
-use sim::translation::study::{Replay, Replayed, Simulation, history, replay};
-use sim::translation::trace::{Trace, TraceFormat};
+use predict::trace::{Trace, TraceFormat};
+use predict::{Replay, Replayed, history, replay};
+use translation::Access;
+use translation::machine::Machine;
+use translation::study::Simulation;
 
 use super::super::desk::Desk;
 use super::settings::settings_and_baseline;

@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::bail;
 use host::Snapshot;
 use model::{Envelope, Warning, time_left};
-use sim::translation::machine::Machine;
-use sim::translation::patterns::Pattern;
-use sim::translation::study::preset::{Preset, preset};
-use sim::translation::study::{self, Simulation, Study, StudyError};
+use studies::paging::{Preset, preset};
+use translation::machine::Machine;
+use translation::patterns::Pattern;
+use translation::study::{self, Simulation, Study, StudyError};
 
 use super::super::desk::Desk;
 use super::settings::settings_and_baseline;

@@ -12,7 +12,7 @@ use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
 use programs::size::postgres::{self, Postgres};
-use sim::size::{Sizing, esx, gain, ksm, pages};
+use studies::size::{Sizing, esx, gain, ksm, pages};
 
 use super::desk::Desk;
 use crate::cli::typed::{self, Format, Size};
@@ -35,7 +35,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Size) -> anyhow::Result<Outcome> 
 fn reach(desk: &mut Desk<'_>, typed: &typed::Reach) -> anyhow::Result<Outcome> {
     let form = desk.form::<ReachTable>(Format::Text)?;
     let table = ReachTable {
-        rows: sim::reach::table(&typed.pages, &typed.entries, &typed.working_set),
+        rows: translation::reach::table(&typed.pages, &typed.entries, &typed.working_set),
     };
     desk.give_here(table, form)
 }

@@ -1,6 +1,6 @@
 //! Charts over time: memory on huge pages, what sharing saves, what is swapped, and time lost to translation.
 
-use sim::host_memory::{HostMemory, Outcome, Sample};
+use studies::host_memory::{HostMemory, Outcome, Sample};
 
 use super::super::axis::{Scale, number};
 use super::super::figure::{Along, Dot, Figure, Series};

@@ -4,7 +4,7 @@ mod chart;
 mod range;
 mod what_if;
 
-use sim::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
+use studies::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
 
 use self::range::percent;
 use super::axis::number;
@@ -100,7 +100,7 @@ impl Show for HostMemory {
 }
 
 fn published_csv(result: &HostMemory) -> Lines<'_> {
-    let fields: [Field<&sim::translation::study::Published>; _] = [
+    let fields: [Field<&translation::study::Published>; _] = [
         Field::csv("what", |row| row.what.clone()),
         Field::csv("unit", |row| row.unit.clone()),
         Field::csv("published", |row| published_values(&row.published)),

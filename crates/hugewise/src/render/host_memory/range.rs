@@ -1,6 +1,6 @@
 //! Values that are not known exactly, as text.
 
-use sim::translation::study::Range;
+use translation::study::Range;
 
 use crate::render::axis::number;
 

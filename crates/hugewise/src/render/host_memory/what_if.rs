@@ -1,9 +1,9 @@
 //! Answers to "what if" on a captured host.
 
 use model::Bytes;
-use sim::host_memory::HostMemory;
-use sim::host_memory::advice::{Advice, Change, Unknown, WhatIf};
-use sim::translation::study::Range;
+use studies::host_memory::HostMemory;
+use studies::host_memory::advice::{Advice, Change, Unknown, WhatIf};
+use translation::study::Range;
 
 use super::super::axis::number;
 use super::super::sheet::Sheet;

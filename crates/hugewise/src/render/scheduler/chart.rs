@@ -1,6 +1,6 @@
 //! Where worlds ran: a heat map of residency, and a chart of CPUs over time.
 
-use sim::scheduler::Schedule;
+use studies::scheduler::Schedule;
 
 use super::super::axis::number;
 use super::super::heat::{Heat, STEPS};

@@ -1,6 +1,6 @@
 //! IBM's tables beside what explanations make of them, with what was fitted to what.
 
-use sim::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
+use studies::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 
 use super::super::axis::number;
 use super::super::sheet::Sheet;

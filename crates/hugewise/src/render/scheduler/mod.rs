@@ -3,7 +3,7 @@
 mod chart;
 mod explained;
 
-use sim::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
+use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
 
 use super::axis::number;
 use super::sheet::Sheet;

@@ -1,7 +1,7 @@
 //! Numbers, sizes and what is not known, as cells of tables about simulations.
 
 use model::Bytes;
-use sim::translation::study::Unknown;
+use translation::study::Unknown;
 
 use crate::render::words::or_empty;
 

@@ -1,6 +1,6 @@
 //! Misses by the number of TLB entries, one column for each page size.
 
-use sim::translation::study::{Curve, CurvePoint};
+use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
 use crate::render::sheet::Sheet;

@@ -1,0 +1,327 @@
+//! What huge pages would save a traced program, with what the trace and the CPU table leave open.
+
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::pace::{FETCHED, INSTRUCTION, OVERLAP, Pace};
+use crate::replay::{Counted, Part, Replay, Replayed};
+use crate::trace::own::Head;
+use translation::machine::Machine;
+use translation::random::Chance;
+use translation::study::{MIDDLE, MachineFacts, Point, Range, Sensitivity, Setting, Sweep, Unknown, Weights};
+use translation::{Mode, PLACES};
+
+/// The result: `hugewise predict`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// The machine that is predicted for.
+    pub machine: MachineFacts,
+    /// The trace: its file, or the program that was traced.
+    pub input: String,
+    /// How the trace was made, if it says so.
+    pub capture: Option<Head>,
+    /// Windows of the program's run; none of a trace without gaps.
+    pub windows: u64,
+    /// Loads and stores that were counted.
+    pub accesses: u64,
+    /// Instructions per load or store; none where the trace has no instructions.
+    pub instructions_per_access: Option<f64>,
+    /// What was swept.
+    pub unknown: Vec<Sweep>,
+    /// For each mode and page size.
+    pub rows: Vec<Row>,
+}
+
+/// One mode with its pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Who translates, with which pages.
+    pub setting: Setting,
+    /// By TLB level: misses per access. The last one is walked.
+    pub miss_rates: Vec<f64>,
+    /// Time relative to base pages without a hypervisor.
+    pub relative: Range,
+    /// Share of time that is saved against base pages in the same mode.
+    pub saves: Range,
+    /// What each unknown alone does to `saves`.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// Instructions per access, where the trace has none: the usual mix.
+const USUAL_INSTRUCTIONS: f64 = 3.0;
+/// Resamples behind an interval.
+const RESAMPLES: usize = 400;
+
+/// One choice of everything that is not known.
+#[derive(Clone, Copy)]
+struct Corner {
+    point: Point,
+    walker: usize,
+    instruction: u8,
+    overlap: u8,
+    /// Did TLBs hold nothing before each window?
+    forgets: bool,
+}
+
+/// The settings that are predicted on a machine: every page natively, and those pairs behind a hypervisor.
+pub fn settings(machine: &Machine) -> Vec<Setting> {
+    let pages = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
+    let pages: Vec<Bytes> = pages.into_iter().filter(|&page| machine.maps(page)).collect();
+    let native = pages.iter().map(|&page| Setting::new(Mode::Native, page, page));
+    let pairs = |mode: Mode| {
+        let all = pages
+            .iter()
+            .flat_map(|&guest| pages.iter().map(move |&host| (guest, host)));
+        let usual = all.filter(|(guest, host)| guest == host || guest.0.max(host.0) == Bytes::mib(2).0);
+        usual.map(move |(guest, host)| Setting::new(mode, guest, host))
+    };
+    let nested = (machine.nested_paging != Some(false)).then(|| pairs(Mode::Nested));
+    let shadow = pairs(Mode::Shadow).filter(|setting| Some(setting.guest_page) == setting.host_page);
+    native.chain(nested.into_iter().flatten()).chain(shadow).collect()
+}
+
+impl Replay {
+    /// What the parts of a trace say of each setting.
+    pub fn prediction(&self, input: String, capture: Option<Head>, replayed: &Replayed) -> Prediction {
+        let parts = &replayed.parts;
+        let accesses: u64 = parts.iter().map(|part| part.kept[0].counts.accesses).sum();
+        let instructions: f64 = parts.iter().map(|part| part.instructions).sum();
+        let model = Model::of(self, parts);
+        Prediction {
+            machine: MachineFacts::of(&self.machine),
+            input,
+            capture,
+            windows: replayed.windows,
+            accesses,
+            instructions_per_access: (instructions > 0.0).then(|| instructions / accesses as f64),
+            unknown: self
+                .unknown()
+                .into_iter()
+                .filter(is_in_model)
+                .chain(swept(parts))
+                .collect(),
+            rows: (0..self.settings.len()).map(|place| model.row(place)).collect(),
+        }
+    }
+}
+
+/// First-level hits are part of an instruction, and exits are in no trace.
+fn is_in_model(sweep: &Sweep) -> bool {
+    sweep.unknown != Unknown::Exit
+}
+
+/// What a core may make of the instructions. Where the trace says it for each window, their means.
+fn swept(parts: &[Part]) -> Vec<Sweep> {
+    let sweep = |unknown, values| Sweep { unknown, values };
+    let known: Vec<(f64, Pace)> = parts
+        .iter()
+        .filter_map(|part| Some((part.instructions, part.kept[0].pace?)))
+        .collect();
+    if known.is_empty() {
+        return vec![
+            sweep(Unknown::Instruction, INSTRUCTION),
+            sweep(Unknown::Overlap, OVERLAP),
+        ];
+    }
+    let sum = |each: &dyn Fn(&(f64, Pace)) -> Range| known.iter().map(each).fold(Range::default(), Range::plus);
+    let instructions: f64 = known.iter().map(|part| part.0).sum();
+    let mean = |of: fn(&Pace) -> Range| sum(&|(_, pace)| of(pace)).map(|sum| sum / known.len() as f64);
+    vec![
+        sweep(
+            Unknown::Instruction,
+            sum(&|(_, pace)| pace.cycles).map(|cycles| cycles / instructions),
+        ),
+        sweep(Unknown::Overlap, mean(|pace| pace.lines)),
+        sweep(Unknown::TranslationOverlap, mean(|pace| pace.pages)),
+    ]
+}
+
+/// The times of all parts under any choice.
+struct Model<'a> {
+    settings: &'a [Setting],
+    parts: &'a [Part],
+    weights: Weights,
+    corners: Vec<Corner>,
+    walkers: usize,
+    /// Places of parts, drawn with replacement.
+    resamples: Vec<Vec<usize>>,
+}
+
+impl<'a> Model<'a> {
+    fn of(replay: &'a Replay, parts: &'a [Part]) -> Self {
+        let weights = Weights::of(&replay.machine);
+        let walkers = parts[0].kept[0].counts.walkers.len();
+        let mut corners = Vec::new();
+        for (walker, point) in weights.corners(walkers) {
+            for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+                corners.extend([false, true].map(|forgets| Corner {
+                    point,
+                    walker,
+                    instruction,
+                    overlap,
+                    forgets,
+                }));
+            }
+        }
+        let mut chance = Chance::new(1);
+        let count = parts.len() as u64;
+        let mut draw = || (0..count).map(|_| chance.below(count) as usize).collect();
+        Self {
+            settings: &replay.settings,
+            parts,
+            weights,
+            corners,
+            walkers,
+            resamples: (0..RESAMPLES).map(|_| draw()).collect(),
+        }
+    }
+
+    fn middle(forgets: bool) -> Corner {
+        Corner {
+            point: MIDDLE,
+            walker: 0,
+            instruction: 1,
+            overlap: 1,
+            forgets,
+        }
+    }
+
+    fn row(&self, place: usize) -> Row {
+        let setting = self.settings[place];
+        let base = |mode: Mode| {
+            let first = self.settings.iter().position(|other| other.mode == mode);
+            first.unwrap_or(0)
+        };
+        let rate = |level: usize| {
+            let misses = |part: &Part| {
+                let counts = &part.kept[place].counts;
+                counts.levels[level].misses as f64 / counts.accesses.max(1) as f64
+            };
+            self.mean(&self.parts.iter().map(misses).collect::<Vec<f64>>())
+        };
+        let levels = self.parts[0].kept[place].counts.levels.len();
+        let own = base(setting.mode);
+        let (saves, sensitivity) = match own == place {
+            true => (Range::default(), Vec::new()),
+            false => (saved(self.range(place, own)), self.sensitivity(place, own)),
+        };
+        Row {
+            setting,
+            miss_rates: (0..levels).map(rate).collect(),
+            relative: self.range(place, base(Mode::Native)),
+            saves,
+            sensitivity,
+        }
+    }
+
+    /// Time relative to another setting: in the middle, and the ends of the 95 % intervals at the corners that lie farthest out.
+    fn range(&self, place: usize, base: usize) -> Range {
+        if place == base {
+            return Range::exactly(1.0);
+        }
+        let middle = [false, true].map(|forgets| self.mean(&self.ratios(place, base, &Self::middle(forgets))));
+        let middle = (middle[0] + middle[1]) / 2.0;
+        let all: Vec<(f64, &Corner)> = self
+            .corners
+            .iter()
+            .map(|corner| (self.mean(&self.ratios(place, base, corner)), corner))
+            .collect();
+        let by = |one: &&(f64, &Corner), other: &&(f64, &Corner)| one.0.total_cmp(&other.0);
+        let ends = [all.iter().min_by(by), all.iter().max_by(by)].into_iter().flatten();
+        let ends = ends.flat_map(|(_, corner)| self.interval(&self.ratios(place, base, corner)));
+        Range::of(middle, ends)
+    }
+
+    /// Of each part.
+    fn ratios(&self, place: usize, base: usize, corner: &Corner) -> Vec<f64> {
+        let ratio = |part: &Part| self.time(part, place, corner) / self.time(part, base, corner);
+        self.parts.iter().map(ratio).collect()
+    }
+
+    fn time(&self, part: &Part, place: usize, corner: &Corner) -> f64 {
+        let Counted { counts, pace } = match part.forgot.get(place) {
+            Some(forgot) if corner.forgets => forgot,
+            _ => &part.kept[place],
+        };
+        let walks = counts.walkers[corner.walker];
+        let latency = |place: usize| self.weights.at(place, &corner.point);
+        // A first-level hit of data is part of its instruction.
+        let beyond = |at: usize| (latency(at) - latency(0)).max(0.0);
+        let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * beyond(at)).sum();
+        let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
+        let hits = counts.second_level_hits() as f64;
+        let walked = self.weights.walk * walks.walks as f64 + self.weights.walk_reads * tables;
+        let translation = walked + hits * self.weights.tlb_hit(&corner.point);
+        let fetched = walks.fetched_lines as f64 * latency(PLACES - 1) / FETCHED.at(corner.overlap);
+        let pace = pace.unwrap_or_else(|| {
+            let has_instructions = part.instructions > 0.0;
+            let usual = counts.accesses as f64 * USUAL_INSTRUCTIONS;
+            Pace::usual(if has_instructions { part.instructions } else { usual })
+        });
+        let waits = (data + fetched) / pace.lines.at(corner.overlap) + translation / pace.pages.at(corner.overlap);
+        pace.cycles.at(corner.instruction) + waits
+    }
+
+    /// Over the run: each part with its weight.
+    fn mean(&self, values: &[f64]) -> f64 {
+        let weighed = self.parts.iter().zip(values).map(|(part, value)| part.weight * value);
+        weighed.sum::<f64>() / self.parts.iter().map(|part| part.weight).sum::<f64>()
+    }
+
+    /// The 95 % interval of a mean over windows, by resampling them.
+    fn interval(&self, ratios: &[f64]) -> [f64; 2] {
+        let resampled = |places: &Vec<usize>| {
+            let weights = places.iter().map(|&place| self.parts[place].weight);
+            let sum = weights
+                .clone()
+                .zip(places)
+                .map(|(weight, &place)| weight * ratios[place]);
+            sum.sum::<f64>() / weights.sum::<f64>()
+        };
+        let mut means: Vec<f64> = self.resamples.iter().map(resampled).collect();
+        means.sort_by(f64::total_cmp);
+        [means[RESAMPLES / 40], means[RESAMPLES - 1 - RESAMPLES / 40]]
+    }
+
+    /// What each unknown alone does to what is saved, with all others in the middle.
+    fn sensitivity(&self, place: usize, base: usize) -> Vec<Sensitivity> {
+        let saved = |corner: &Corner| 1.0 - self.mean(&self.ratios(place, base, corner));
+        let at = |change: &dyn Fn(&mut Corner)| {
+            let mut corner = Self::middle(false);
+            change(&mut corner);
+            saved(&corner)
+        };
+        let ends =
+            |change: &dyn Fn(&mut Corner, u8)| vec![at(&|corner| change(corner, 0)), at(&|corner| change(corner, 2))];
+        let mut all = vec![
+            (Unknown::Instruction, ends(&|corner, to| corner.instruction = to)),
+            (Unknown::Overlap, ends(&|corner, to| corner.overlap = to)),
+            (Unknown::HeldBefore, ends(&|corner, to| corner.forgets = to > 0)),
+            (
+                Unknown::WalkCaches,
+                (0..self.walkers).map(|to| at(&|corner| corner.walker = to)).collect(),
+            ),
+        ];
+        for dimension in 0..MIDDLE.len() {
+            if let Some(unknown) = self.weights.unknown(dimension) {
+                all.push((unknown, ends(&|corner, to| corner.point[dimension] = to)));
+            }
+        }
+        let range = |(unknown, values): (Unknown, Vec<f64>)| {
+            let Range { low, high, .. } = Range::of(values[0], values.into_iter());
+            Sensitivity { unknown, low, high }
+        };
+        let ranges = all.into_iter().map(range);
+        ranges.filter(|alone| alone.high - alone.low > 0.0005).collect()
+    }
+}
+
+/// From relative time to what is saved of it.
+fn saved(time: Range) -> Range {
+    Range::new(1.0 - time.high, 1.0 - time.middle, 1.0 - time.low)
+}
+
+#[cfg(test)]
+#[path = "prediction_tests.rs"]
+mod tests;

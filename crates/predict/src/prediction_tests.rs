@@ -1,0 +1,168 @@
+//! Programs of which it is known what huge pages do for them.
+
+use model::Bytes;
+
+use super::{Prediction, Replay, Row, Unknown, settings};
+use crate::pipeline::{Code, Instruction};
+use crate::replay;
+use crate::trace::Trace;
+use crate::trace::own::{Head, Window, write};
+use translation::machine::Machine;
+use translation::patterns::Pattern;
+use translation::{Access, Accesses, Mode};
+
+/// A trace of eight windows of a pattern.
+fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
+    predicted_of(&[], pattern, size)
+}
+
+/// Likewise, with the code of each window, which is the same for each access.
+fn predicted_of(code: &[&[u8]], pattern: Pattern, size: Bytes) -> Prediction {
+    let mut generator = pattern.over(size, 1);
+    let window = |at: u64| {
+        let mut accesses: Vec<Access> = Vec::new();
+        while accesses.len() < 20_000 {
+            generator.fill(&mut accesses).expect("few regions");
+        }
+        Window {
+            instructions: 3 * accesses.len() as u64,
+            at_us: at,
+            used_pages: None,
+            code: (!code.is_empty()).then(|| again(code, accesses.len())),
+            accesses,
+        }
+    };
+    let windows: Vec<Window> = (0..8).map(window).collect();
+    let mut bytes = Vec::new();
+    write(&Head::default(), &windows, &mut bytes).expect("memory");
+    let machine = Machine::by_id("epyc-9654").expect("known");
+    let settings = settings(&machine);
+    let asked = Replay {
+        baseline: settings[0],
+        settings,
+        machine,
+        warm_up: 0,
+        accesses: u64::MAX,
+        forgets: true,
+        history: Vec::new(),
+        curve: false,
+    };
+    let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
+    let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
+    asked.prediction("a".to_owned(), trace.head().cloned(), &replayed)
+}
+
+fn row(prediction: &Prediction, mode: Mode, guest: Bytes) -> &Row {
+    let is_it = |row: &&Row| row.setting.mode == mode && row.setting.guest_page == guest;
+    prediction.rows.iter().rfind(is_it).expect("a row")
+}
+
+#[test]
+fn random_loads_gain_and_more_so_in_a_guest() {
+    let prediction = predicted(Pattern::Random, Bytes::gib(1));
+    assert_eq!((prediction.windows, prediction.instructions_per_access), (8, Some(3.0)));
+    let native = row(&prediction, Mode::Native, Bytes::mib(2)).saves;
+    let nested = row(&prediction, Mode::Nested, Bytes::mib(2)).saves;
+    assert!(
+        native.low > 0.02 && native.low <= native.middle && native.middle <= native.high,
+        "{native:?}"
+    );
+    assert!(nested.middle > native.middle, "{nested:?} {native:?}");
+    let base = row(&prediction, Mode::Native, Bytes::kib(4));
+    assert_eq!((base.relative.middle, base.saves.high), (1.0, 0.0));
+    let guest = prediction
+        .rows
+        .iter()
+        .find(|row| row.setting.mode == Mode::Nested)
+        .expect("a row");
+    assert!(guest.relative.low > 1.0, "{:?}", guest.relative);
+    assert!(!row(&prediction, Mode::Native, Bytes::mib(2)).sensitivity.is_empty());
+}
+
+#[test]
+fn what_fits_the_tlb_gains_nothing() {
+    let prediction = predicted(Pattern::Random, Bytes::kib(128));
+    for row in &prediction.rows {
+        assert!(row.saves.low > -0.01 && row.saves.high < 0.01, "{:?}", row.saves);
+        assert_eq!(
+            row.miss_rates.last(),
+            Some(&0.0),
+            "warm in the second half of each window"
+        );
+    }
+}
+
+#[test]
+fn an_interval_holds_what_each_unknown_alone_does() {
+    let prediction = predicted(Pattern::Zipf, Bytes::mib(256));
+    for row in &prediction.rows {
+        for alone in &row.sensitivity {
+            let Row { saves, setting, .. } = row;
+            assert!(
+                saves.low <= alone.low + 0.02 && alone.high <= saves.high + 0.02,
+                "{setting}: {alone:?} {saves:?}"
+            );
+        }
+    }
+}
+
+/// A loop of instructions, the first of which has an access.
+fn again(code: &[&[u8]], rounds: usize) -> Code {
+    let mut at = 0x1000;
+    let known = code.iter().enumerate().map(|(place, bytes)| {
+        at += bytes.len() as u64;
+        Instruction {
+            at: at - bytes.len() as u64,
+            bytes: bytes.to_vec(),
+            accesses: u8::from(place == 0),
+        }
+    });
+    Code {
+        known: known.collect(),
+        order: (0..code.len() as u32).cycle().take(code.len() * rounds).collect(),
+    }
+}
+
+#[test]
+fn what_cores_make_of_the_instructions_takes_the_place_of_the_usual_values() {
+    let saved = |code: &[&[u8]]| {
+        let prediction = predicted_of(code, Pattern::Random, Bytes::gib(1));
+        let swept: Vec<Unknown> = prediction.unknown.iter().map(|sweep| sweep.unknown).collect();
+        (
+            row(&prediction, Mode::Native, Bytes::mib(2)).saves,
+            swept,
+            prediction.unknown,
+        )
+    };
+    // mov rsi, [rsi]; mov rax, [rsi]; add r8, 1; imul rax, rax; jmp back
+    let [chain, others, add, imul]: [&[u8]; 4] = [
+        &[0x48, 0x8b, 0x36],
+        &[0x48, 0x8b, 0x06],
+        &[0x49, 0x83, 0xc0, 1],
+        &[0x48, 0x0f, 0xaf, 0xc0],
+    ];
+    let usual = saved(&[]);
+    assert!(!usual.1.contains(&Unknown::TranslationOverlap));
+    let of_chain = saved(&[chain, add, &[0xeb, 0xf7]]);
+    assert!(
+        of_chain
+            .1
+            .ends_with(&[Unknown::Instruction, Unknown::Overlap, Unknown::TranslationOverlap])
+    );
+    let overlap = of_chain.2[of_chain.2.len() - 2].values;
+    assert!((0.95..1.1).contains(&overlap.middle), "{overlap:?}");
+    // Less is open, and it is where all else is alike.
+    assert!(of_chain.0.high - of_chain.0.low < usual.0.high - usual.0.low);
+    assert!((usual.0.low..=usual.0.high).contains(&of_chain.0.middle));
+    let of_others = saved(&[others, add, &[0xeb, 0xf7]]);
+    let overlap = of_others.2[of_others.2.len() - 2].values;
+    assert!(overlap.middle > 5.0, "{overlap:?}");
+    // Where instructions take most of the time, little of it is saved.
+    let slow: Vec<&[u8]> = [others]
+        .into_iter()
+        .chain([imul; 200])
+        .chain([&[0xeb, 0x80][..]])
+        .collect();
+    let of_slow = saved(&slow).0;
+    assert!(of_slow.middle < of_chain.0.middle / 2.0, "{of_slow:?} {:?}", of_chain.0);
+}

@@ -1,0 +1,374 @@
+//! What is asked: a host, its virtual machines with the content of their memory, policies, and the kernel's settings.
+
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::policy::Policy;
+use super::states::States;
+use super::{Ns, PAGE, REGION};
+use crate::host_memory::patterns::Translation;
+
+/// The most machines.
+pub(super) const MOST_VMS: usize = 10_000;
+/// The most memory of all machines together: 64 TiB.
+pub(super) const MOST_MEMORY: u64 = 1 << 46;
+/// The longest time, in seconds: a week.
+pub(super) const LONGEST: u64 = 604_800;
+/// The most steps.
+pub(super) const MOST_STEPS: u64 = 1_000_000;
+/// Parts of one.
+pub(super) const WHOLE: u32 = 1 << 16;
+
+/// The host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Its memory.
+    pub memory: Bytes,
+    /// What it uses itself.
+    pub used: Bytes,
+    /// Does it back guests with huge pages (Mem.AllocGuestLargePage)?
+    pub large_pages: bool,
+    /// Of 65,536 parts of its free memory, those that lie in blocks that are not whole.
+    pub fragmented: u32,
+}
+
+/// What the pages of a machine hold, in parts of 65,536.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Zeros.
+    pub zero: u32,
+    /// What other machines with the same content hold, too.
+    pub common: u32,
+    /// What is written all the time.
+    pub volatile: u32,
+    /// How far zeros and common pages lie together: 0 spreads them evenly, all parts put them into regions of their own.
+    pub clustered: u32,
+}
+
+/// The page size that a machine asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// What the host gives.
+    #[default]
+    Any,
+    /// 1 GiB pages, with all memory reserved.
+    Giant,
+    /// 2 MiB pages of a pool (hugetlbfs), which are reserved: never broken, merged or swapped.
+    Pool,
+}
+
+/// One virtual machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vm {
+    /// Its name.
+    pub name: String,
+    /// Its memory; a whole number of huge pages.
+    pub memory: Bytes,
+    /// Of 65,536 parts of its memory, those that it touches at all.
+    pub used: u32,
+    /// Pages of 4 KiB that it touches a second until then.
+    pub touch: u64,
+    /// Of 65,536 parts of what it touched, those that it goes on using all the time.
+    pub active: u32,
+    /// What its pages hold.
+    pub content: Content,
+    /// Machines with the same word have common pages in common.
+    pub group: String,
+    /// Of 65,536 shared pages, those that are written within an hour.
+    pub rewritten: u32,
+    /// Shares of memory.
+    pub shares: u64,
+    /// May it have huge pages (monitor_control.disable_mmu_largepages)?
+    pub large_pages: bool,
+    /// What it asks for.
+    pub pages: Pages,
+    /// Virtual CPUs, all busy.
+    pub vcpus: u32,
+}
+
+impl Vm {
+    /// A machine that touches all of its memory within ten minutes, with usual content.
+    pub fn new(name: &str, memory: Bytes) -> Self {
+        Self {
+            name: name.to_owned(),
+            memory,
+            used: WHOLE,
+            touch: (memory.0 / PAGE / 600).max(1),
+            active: WHOLE / 4,
+            content: Content {
+                zero: WHOLE / 20,
+                common: WHOLE / 5,
+                volatile: WHOLE / 10,
+                clustered: WHOLE / 2,
+            },
+            group: name.to_owned(),
+            rewritten: 0,
+            shares: (memory.0 >> 20) * 10,
+            large_pages: true,
+            pages: Pages::Any,
+            vcpus: 1,
+        }
+    }
+
+    pub(super) fn regions(&self) -> u32 {
+        (self.memory.0 / REGION) as u32
+    }
+}
+
+/// How fast the host works, in pages of 4 KiB a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// The scan for equal pages of ESX; none for all memory in an hour (Mem.ShareScanTime 60).
+    pub scan: Option<u64>,
+    /// The same when memory is short.
+    pub rush: u64,
+    /// Swapping in and out together.
+    pub swap: u64,
+    /// Ballooning.
+    pub balloon: u64,
+    /// Pages moved to make whole blocks.
+    pub compact: u64,
+}
+
+impl Default for Rates {
+    /// 1 GiB/s, 200 MiB/s, 256 MiB/s and 100 MiB/s: none has a public source.
+    fn default() -> Self {
+        let mib = |count: u64| (count << 20) / PAGE;
+        Self {
+            scan: None,
+            rush: mib(1024),
+            swap: mib(200),
+            balloon: mib(256),
+            compact: mib(100),
+        }
+    }
+}
+
+/// Same-page merging of Linux; names and usual values are the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ksm {
+    /// Pages of each turn.
+    pub pages_to_scan: u32,
+    /// Milliseconds between turns.
+    pub sleep_millisecs: u32,
+    /// Are pages of zeros freed, and mapped to the kernel's?
+    pub use_zero_pages: bool,
+    /// Does splitting a huge page free its pages of zeros (Linux 6.12 and later)?
+    pub split_frees_zeros: bool,
+    /// Mappings of one merged page.
+    pub max_page_sharing: u32,
+    /// CPU time of ksmd for each page, in nanoseconds (measured: 0.25 to 0.86 million pages for each second of a CPU).
+    pub page_ns: u32,
+}
+
+impl Default for Ksm {
+    fn default() -> Self {
+        Self {
+            pages_to_scan: 100,
+            sleep_millisecs: 20,
+            use_zero_pages: false,
+            split_frees_zeros: true,
+            max_page_sharing: 256,
+            page_ns: 2000,
+        }
+    }
+}
+
+impl Ksm {
+    /// Do shared pages of zeros take no memory?
+    pub(super) fn zeros_are_free(&self) -> bool {
+        self.use_zero_pages || self.split_frees_zeros
+    }
+
+    /// The time from page to page: a turn's sleep and CPU time over its pages.
+    pub fn each_page(&self) -> Ns {
+        Ns::from(self.sleep_millisecs) * 1_000_000 / Ns::from(self.pages_to_scan.max(1)) + Ns::from(self.page_ns)
+    }
+}
+
+/// khugepaged of Linux; names and usual values are the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Khugepaged {
+    /// Pages of each turn; 0 turns it off.
+    pub pages_to_scan: u32,
+    /// Milliseconds between turns.
+    pub scan_sleep_millisecs: u32,
+    /// A region with more pages that are not there is left alone.
+    pub max_ptes_none: u32,
+    /// A region with more shared pages is left alone.
+    pub max_ptes_shared: u32,
+    /// A region with more swapped pages is left alone.
+    pub max_ptes_swap: u32,
+}
+
+impl Default for Khugepaged {
+    fn default() -> Self {
+        Self {
+            pages_to_scan: 4096,
+            scan_sleep_millisecs: 10_000,
+            max_ptes_none: 511,
+            max_ptes_shared: 256,
+            max_ptes_swap: 64,
+        }
+    }
+}
+
+impl Khugepaged {
+    /// The time from region to region.
+    pub(super) fn each_region(&self) -> Option<Ns> {
+        let regions = self.pages_to_scan.div_ceil(super::PAGES);
+        (regions > 0).then(|| (Ns::from(self.scan_sleep_millisecs) * 1_000_000 / Ns::from(regions)).max(1000))
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The host.
+    pub host: Host,
+    /// Its machines.
+    pub vms: Vec<Vm>,
+    /// Policies, each simulated by itself.
+    pub policies: Vec<Policy>,
+    /// States of free memory under ESX's policies; those of Linux have their own.
+    pub states: States,
+    /// How fast the host works.
+    pub rates: Rates,
+    /// Of 100 parts, those that idle memory costs more by: 75 in ESX.
+    pub idle_tax: u32,
+    /// Of 65,536 pages, those that compress to half of their size.
+    pub compressible: u32,
+    /// Of 65,536 pages of a huge page, those that have to be shareable for it to be broken by shareability.
+    pub least_share: u32,
+    /// Minutes until each cold region is touched once.
+    pub cold_minutes: u32,
+    /// Same-page merging.
+    pub ksm: Ksm,
+    /// Collapsing.
+    pub khugepaged: Khugepaged,
+    /// What translation costs.
+    pub translation: Translation,
+    /// Time simulated.
+    pub duration_ns: Ns,
+    /// Time of a step.
+    pub step_ns: Ns,
+    /// Seed of all chance.
+    pub seed: u64,
+}
+
+impl Scenario {
+    /// An hour in steps of a second under all policies that differ, ESXi 6 and Linux as they come.
+    pub fn new(host: Host, vms: Vec<Vm>, seed: u64) -> Self {
+        Self {
+            host,
+            vms,
+            policies: vec![Policy::NeverBreak, Policy::BreakAll, Policy::Shareability, Policy::Ksm],
+            states: States::Esx6,
+            rates: Rates::default(),
+            idle_tax: 75,
+            compressible: WHOLE / 2,
+            least_share: WHOLE / 8,
+            cold_minutes: 60,
+            ksm: Ksm::default(),
+            khugepaged: Khugepaged::default(),
+            translation: Translation::None,
+            duration_ns: 3600 * 1_000_000_000,
+            step_ns: 1_000_000_000,
+            seed,
+        }
+    }
+
+    /// Does it add up?
+    ///
+    /// # Errors
+    /// What is wrong, with what is expected.
+    pub fn check(&self) -> Result<(), String> {
+        check_host(&self.host)?;
+        if self.vms.is_empty() || self.vms.len() > MOST_VMS {
+            return Err(format!("{} virtual machines: expected 1 to {MOST_VMS}", self.vms.len()));
+        }
+        if self.policies.is_empty() {
+            return Err("no policy: expected at least one".to_owned());
+        }
+        let all: u64 = self.vms.iter().map(|vm| vm.memory.0).sum();
+        if all > MOST_MEMORY {
+            return Err(format!(
+                "virtual machines of {}: expected at most {}",
+                Bytes(all),
+                Bytes(MOST_MEMORY)
+            ));
+        }
+        if self.step_ns == 0 || !(1..=MOST_STEPS).contains(&(self.duration_ns / self.step_ns)) {
+            return Err(format!("expected 1 to {MOST_STEPS} steps within the time simulated"));
+        }
+        self.vms.iter().try_for_each(check_vm)?;
+        check_reserved(&self.host, &self.vms)
+    }
+
+    /// Memory of all machines, in pages.
+    pub(super) fn pages(&self) -> u64 {
+        self.vms.iter().map(|vm| vm.memory.0 / PAGE).sum()
+    }
+}
+
+pub(super) fn check_host(host: &Host) -> Result<(), String> {
+    if host.memory.0 < 1 << 28 || host.memory.0 > MOST_MEMORY {
+        return Err(format!(
+            "memory of {}: expected 256M to {}",
+            host.memory,
+            Bytes(MOST_MEMORY)
+        ));
+    }
+    if host.used >= host.memory {
+        return Err(format!("the host uses {} of {}: expected less", host.used, host.memory));
+    }
+    Ok(())
+}
+
+pub(super) fn check_vm(vm: &Vm) -> Result<(), String> {
+    let fail = |what: String| Err(format!("virtual machine {}: {what}", vm.name));
+    if vm.memory.0 < REGION || !vm.memory.0.is_multiple_of(REGION) {
+        return fail(format!(
+            "memory of {}: expected a whole number of 2M, at least one",
+            vm.memory
+        ));
+    }
+    if vm.pages == Pages::Giant && !vm.memory.0.is_multiple_of(1 << 30) {
+        return fail(format!(
+            "memory of {} on 1G pages: expected a whole number of 1G",
+            vm.memory
+        ));
+    }
+    let content = vm.content;
+    let parts = u64::from(content.zero) + u64::from(content.common) + u64::from(content.volatile);
+    if parts > u64::from(WHOLE) {
+        let part = |parts: u64| parts as f64 / f64::from(WHOLE);
+        return fail(format!(
+            "zero, common and volatile are {:.3} together: expected at most 1",
+            part(parts)
+        ));
+    }
+    if !(1..=1_000_000_000).contains(&vm.shares) {
+        return fail(format!("{} shares: expected 1 to 1000000000", vm.shares));
+    }
+    Ok(())
+}
+
+/// Reserved memory cannot be overcommitted.
+fn check_reserved(host: &Host, vms: &[Vm]) -> Result<(), String> {
+    let reserved: u64 = vms
+        .iter()
+        .filter(|vm| vm.pages != Pages::Any)
+        .map(|vm| vm.memory.0)
+        .sum();
+    let free = host.memory.0 - host.used.0;
+    if reserved > free {
+        return Err(format!(
+            "virtual machines with reserved memory (1G pages, pools) need {}: expected at most {}, which the host has left",
+            Bytes(reserved),
+            Bytes(free)
+        ));
+    }
+    Ok(())
+}

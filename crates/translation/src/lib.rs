@@ -1,0 +1,39 @@
+//! Address translation simulated access by access: TLBs of any geometry, page walks natively, nested and with shadow paging.
+//!
+//! Accesses pass through stages in blocks: a filter for repeated pages, each TLB level, then the walks of what missed. All
+//! of it is exact for the geometry that it is given; nothing here reads a file or a clock.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod access;
+pub mod cpus;
+mod engine;
+mod keep;
+pub mod machine;
+pub mod measured;
+pub mod patterns;
+pub mod random;
+mod range;
+pub mod reach;
+mod reuse;
+pub mod study;
+mod tlb;
+pub mod toml_file;
+#[cfg(test)]
+mod vcpus_tests;
+mod walk;
+
+pub use access::{ADDRESS_BITS, Access, Side};
+pub use engine::{Accesses, Counts, Engine, Event, Mode, Setup};
+pub use reuse::shards::Shards;
+pub use tlb::front::{BLOCK, Front, LevelCounts};
+pub use tlb::layout::{Backing, Layout, MOST_BACKINGS};
+pub use tlb::level::{Array, Held};
+pub use tlb::names::TooSpread;
+pub use tlb::ways::{Replacement, Ways};
+pub use walk::caches::{Cache, PLACES, SHARED, Shared};
+pub use walk::radix::WalkCaches;
+pub use walk::scatter::Scatter;
+pub use walk::shadow::Exits;
+pub use walk::spec::WalkerSpec;
+pub use walk::walker::WalkCounts;

@@ -1,0 +1,313 @@
+//! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
+
+mod arrays;
+mod core;
+mod error;
+mod reading;
+mod surroundings;
+pub(crate) mod unknown;
+pub(crate) mod values;
+
+use model::Bytes;
+use model::tlb::Ways;
+use serde::Deserialize;
+
+use super::access::Side;
+use crate::cpus::{self, Cpu, PageSize, TlbRow};
+use crate::machine::values::Value;
+use crate::tlb::level::Array;
+use crate::toml_file::TomlFile;
+use crate::walk::caches::{Cache, PLACES};
+use crate::walk::radix::WalkCaches;
+use crate::walk::scatter::Scatter;
+use arrays::arrays;
+pub use core::Core;
+pub use error::MachineError;
+pub use reading::RowReading;
+pub use surroundings::{MOST_VCPUS, Surroundings};
+
+/// A machine as far as translation needs it. What is `None` has no public source, and is swept.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its id in the table, or of its file.
+    pub id: String,
+    pub name: String,
+    pub arrays: Vec<Array>,
+    /// Page sizes it can map, smallest first.
+    pub pages: Vec<Bytes>,
+    pub page_levels: u8,
+    /// Can it walk two dimensions?
+    pub nested_paging: Option<bool>,
+    /// Data caches with known geometry.
+    pub caches: Vec<Cache>,
+    /// Is there a further cache whose size is not known?
+    pub has_unknown_cache: bool,
+    /// Are data lines fetched ahead of streams?
+    pub fetches_ahead: bool,
+    pub walk_caches: Option<WalkCaches>,
+    pub nested_tlb: Option<u32>,
+    /// Cycles until data is there from each cache, then from memory.
+    pub latencies: [Option<f64>; PLACES],
+    /// Cycles that a first-level miss costs which the second level holds.
+    pub l2_tlb_hit: Option<f64>,
+    /// Cycles of a page walk besides its reads; none if they are not known.
+    pub walk: Option<f64>,
+    /// What the read of a page-table entry takes, relative to a load from the same place; 1 if it is not known.
+    pub walk_reads: Option<f64>,
+    /// Cycles of an exit with its handler under shadow paging.
+    pub exit: Option<f64>,
+    /// Which modelled core runs instructions; of none both do.
+    pub core: Option<Core>,
+    /// Other CPUs and nodes.
+    pub surroundings: Surroundings,
+    /// Where the numbers are published.
+    pub source: Vec<String>,
+    /// How rows of the table and measured curves were read where they leave a choice.
+    pub readings: Vec<RowReading>,
+    /// Where each value comes from, of the machine at hand; empty of others.
+    pub values: Vec<Value>,
+}
+
+/// A machine file: each field that is missing is that of `like`, or not known.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Typed {
+    like: Option<String>,
+    name: Option<String>,
+    page_levels: Option<u8>,
+    page_sizes: Option<Vec<PageSize>>,
+    tlb: Option<Vec<TlbRow>>,
+    cache: Option<Vec<cpus::Cache>>,
+    latency_cycles: FileLatencies,
+    l2_tlb_hit_cycles: Option<f64>,
+    walk_cycles: Option<f64>,
+    walk_reads: Option<f64>,
+    exit_cycles: Option<f64>,
+    core: Option<Core>,
+    walk_caches: Option<WalkCaches>,
+    nested_tlb: Option<u32>,
+    nested_paging: Option<bool>,
+    vcpus: Option<u16>,
+    ipi_cycles: Option<f64>,
+    ipi_exits: Option<f64>,
+    remote_tables: Option<f64>,
+    remote_cost: Option<f64>,
+    frame_run: Option<f64>,
+    frame_spread: Option<PageSize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct FileLatencies {
+    l1: Option<f64>,
+    l2: Option<f64>,
+    l3: Option<f64>,
+    mem: Option<f64>,
+}
+
+impl Machine {
+    /// A CPU of the table, by its id or by the part after its maker's word (`x5560` for `xeon-x5560`).
+    ///
+    /// # Errors
+    /// If there is none, or its TLBs are not known.
+    pub fn by_id(typed: &str) -> Result<Self, MachineError> {
+        Self::of_cpu(cpu(typed)?)
+    }
+
+    /// A row of the CPU table.
+    ///
+    /// # Errors
+    /// If its TLBs are not known.
+    pub fn of_cpu(cpu: &Cpu) -> Result<Self, MachineError> {
+        Typed::default().or(cpu)?.machine(&cpu.id, cpu.source.clone())
+    }
+
+    /// The text of a machine file, which errors call `name`.
+    ///
+    /// # Errors
+    /// With line and column, if it is not of that shape; and as [`Self::by_id`] for its `like`.
+    pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
+        let mut file: Typed = TomlFile { name, text }.read()?;
+        let mut source = Vec::new();
+        if let Some(like) = &file.like {
+            let cpu = cpu(like)?;
+            source = cpu.source.clone();
+            file = file.or(cpu)?;
+        }
+        source.push(name.to_owned());
+        let machine = file.machine(name, source)?;
+        match machine.arrays.is_empty() {
+            true => Err(MachineError::NoTlb(name.to_owned())),
+            false => Ok(machine),
+        }
+    }
+
+    /// A machine of which no more is known than its page sizes.
+    pub(super) fn unknown(id: &str, name: &str, pages: [Bytes; 2]) -> Result<Self, MachineError> {
+        let typed = Typed {
+            name: Some(name.to_owned()),
+            page_sizes: Some(pages.map(PageSize).to_vec()),
+            ..Typed::default()
+        };
+        Ok(Self {
+            has_unknown_cache: true,
+            ..typed.machine(id, Vec::new())?
+        })
+    }
+
+    /// Can it map such pages, as far as is known?
+    pub fn maps(&self, page: Bytes) -> bool {
+        self.pages.is_empty() || self.pages.contains(&page)
+    }
+
+    /// Entries that hold a page size for loads: each level's.
+    pub fn entries(&self, page: Bytes) -> Vec<u64> {
+        let deepest = self.arrays.iter().map(|array| array.level).max().unwrap_or(0);
+        let loads = |level: u8| {
+            let arrays = self.arrays.iter().filter(move |array| array.level == level);
+            arrays
+                .filter(|array| array.sides.contains(&Side::Load))
+                .map(|array| array.entries(page))
+                .sum()
+        };
+        (1..=deepest).map(loads).collect()
+    }
+
+    /// What the TLBs cover at most with pages of a size.
+    pub fn reach(&self, page: Bytes) -> Bytes {
+        Bytes(self.entries(page).into_iter().max().unwrap_or(0).saturating_mul(page.0))
+    }
+}
+
+/// Ids of the CPUs whose TLBs are known.
+pub fn known() -> Vec<&'static str> {
+    let known = cpus::table().iter().filter(|cpu| !cpu.tlb.is_empty());
+    known.map(|cpu| cpu.id.as_str()).collect()
+}
+
+fn cpu(typed: &str) -> Result<&'static Cpu, MachineError> {
+    let wanted = typed.to_ascii_lowercase();
+    let is_it = |cpu: &&Cpu| cpu.id == wanted || cpu.id.ends_with(&format!("-{wanted}"));
+    let found = cpus::table().iter().find(is_it);
+    found.ok_or_else(|| MachineError::Unknown {
+        typed: typed.to_owned(),
+        known: known().join(", "),
+    })
+}
+
+impl Typed {
+    /// With what the table has of a CPU, where the file says nothing.
+    fn or(self, cpu: &Cpu) -> Result<Self, MachineError> {
+        if cpu.tlb.is_empty() {
+            return Err(MachineError::NoTlb(cpu.id.clone()));
+        }
+        let (own, table) = (self.latency_cycles, cpu.latency_cycles);
+        let pages = self.page_sizes.filter(|pages| !pages.is_empty());
+        let tlb = self.tlb.filter(|rows| !rows.is_empty());
+        Ok(Self {
+            name: self.name.filter(|name| !name.is_empty()).or(Some(cpu.name.clone())),
+            page_levels: self.page_levels.or(cpu.page_levels),
+            page_sizes: pages.or(cpu.page_sizes.clone()),
+            tlb: tlb.or(Some(cpu.tlb.clone())),
+            cache: self.cache.or(Some(cpu.caches.clone())),
+            latency_cycles: FileLatencies {
+                l1: own.l1.or(table.l1),
+                l2: own.l2.or(table.l2),
+                l3: own.l3.or(table.l3),
+                mem: own.mem.or(table.mem),
+            },
+            l2_tlb_hit_cycles: self.l2_tlb_hit_cycles.or(cpu.l2tlb_hit_penalty_cycles),
+            core: self.core.or(Core::of(&cpu.uarch)),
+            nested_paging: self.nested_paging.or(cpu.virt.map(|virt| virt.nested_paging)),
+            ..self
+        })
+    }
+
+    /// Where base pages lie, if their run and spread are given; what is wrong with them otherwise.
+    fn scatter(&self) -> Result<Option<Scatter>, &'static str> {
+        match (self.frame_run, self.frame_spread) {
+            (None, None) => Ok(None),
+            (Some(run), Some(spread)) if (1.0..=512.0).contains(&run) => Ok(Some(Scatter::even(run, spread.0))),
+            (Some(_), Some(_)) => Err("frame_run: expected 1 to 512 pages"),
+            _ => Err("frame_run and frame_spread: give both or none"),
+        }
+    }
+
+    fn surroundings(&self, scatter: Option<Scatter>) -> Surroundings {
+        Surroundings {
+            scatter,
+            vcpus: self.vcpus,
+            ipi: self.ipi_cycles,
+            ipi_exits: self.ipi_exits,
+            remote_tables: self.remote_tables,
+            remote_cost: self.remote_cost,
+        }
+    }
+
+    fn machine(self, id: &str, source: Vec<String>) -> Result<Machine, MachineError> {
+        let mut readings = Vec::new();
+        let levels = self.page_levels.unwrap_or(4);
+        if !matches!(levels, 4 | 5) {
+            return Err(MachineError::Levels(id.to_owned(), levels));
+        }
+        let of_file = |why| MachineError::Surroundings(id.to_owned(), why);
+        let surroundings = self.surroundings(self.scatter().map_err(of_file)?);
+        if let Some(why) = surroundings.wrong() {
+            return Err(of_file(why));
+        }
+        let arrays = arrays(id, &self.tlb.unwrap_or_default(), &mut readings)?;
+        let mut pages: Vec<Bytes> = self
+            .page_sizes
+            .unwrap_or_default()
+            .into_iter()
+            .map(|page| page.0)
+            .collect();
+        pages.sort_unstable();
+        readings.sort_unstable();
+        readings.dedup();
+        let rows = self.cache.unwrap_or_default();
+        let rows: Vec<&cpus::Cache> = rows.iter().filter(|row| row.kind != "instruction").collect();
+        let caches: Vec<Cache> = rows.iter().map_while(|row| cache(row)).collect();
+        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles;
+        Ok(Machine {
+            id: id.to_owned(),
+            name: self.name.unwrap_or_default(),
+            arrays,
+            pages,
+            page_levels: levels,
+            nested_paging: self.nested_paging,
+            has_unknown_cache: caches.len() < rows.len(),
+            fetches_ahead: false,
+            caches,
+            walk_caches: self.walk_caches,
+            nested_tlb: self.nested_tlb,
+            latencies: [l1, l2, l3, mem],
+            l2_tlb_hit: self.l2_tlb_hit_cycles,
+            walk: self.walk_cycles,
+            walk_reads: self.walk_reads,
+            exit: self.exit_cycles,
+            core: self.core,
+            surroundings,
+            source,
+            readings,
+            values: Vec::new(),
+        })
+    }
+}
+
+/// Bytes of a line in all caches of the table.
+const LINE: u64 = 64;
+
+fn cache(row: &cpus::Cache) -> Option<Cache> {
+    let lines = row.kib? * 1024 / LINE;
+    let ways = match row.ways? {
+        Ways::Count(ways) => ways,
+        Ways::Full => u32::try_from(lines).ok()?,
+    };
+    let sets = u32::try_from(lines / u64::from(ways.max(1))).ok()?;
+    (sets > 0 && ways > 0).then(|| Cache::lru(sets, ways))
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

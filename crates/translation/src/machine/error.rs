@@ -1,0 +1,34 @@
+//! Why there is no such machine.
+
+use crate::toml_file::FileError;
+
+/// Why there is no such machine.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The table has no such id.
+    #[error("`{typed}` is neither a CPU of the table nor a file ending in .toml (CPUs: {known})")]
+    Unknown { typed: String, known: String },
+    /// The table knows no TLB of it.
+    #[error("{0}: no public source for its TLBs is known; describe them in a TOML file")]
+    NoTlb(String),
+    /// Nor does timing of the machine at hand.
+    #[error(
+        "here: no TLB level was measured in full, and the CPU table does not have this CPU (see what `hugewise measure tlb` says \
+         and repeat it, or describe the TLBs in a TOML file)"
+    )]
+    NoTlbHere,
+    /// The file is not of that shape.
+    #[error(transparent)]
+    Toml(#[from] FileError),
+    /// An array that cannot be.
+    #[error(
+        "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536"
+    )]
+    Geometry { place: String, entries: u32, ways: u32 },
+    /// Page-table levels that no CPU has.
+    #[error("{0}: page_levels is {1}, expected 4 or 5")]
+    Levels(String, u8),
+    /// Other CPUs or nodes that cannot be.
+    #[error("{0}: {1}")]
+    Surroundings(String, &'static str),
+}

@@ -1,0 +1,88 @@
+//! Pages drawn by Zipf's law without a table: rejection-inversion after Hormann and Derflinger (1996).
+
+use model::Bytes;
+
+use crate::access::Access;
+use crate::random::{Chance, Permutation};
+use crate::tlb::front::BLOCK;
+
+/// The exponent that YCSB and its successors use.
+const EXPONENT: f64 = 0.99;
+const PAGE: u64 = 4096;
+
+/// Ranks from 0, the most frequent first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zipf {
+    count: f64,
+    low: f64,
+    high: f64,
+    shortcut: f64,
+}
+
+/// The integral of x^-s and its inverse. Powers are not those of the C library, whose last bits differ between machines.
+fn integral(x: f64) -> f64 {
+    (libm::pow(x, 1.0 - EXPONENT) - 1.0) / (1.0 - EXPONENT)
+}
+
+fn inverse(area: f64) -> f64 {
+    to_the_100th((1.0 + area * (1.0 - EXPONENT)).max(0.0))
+}
+
+/// The power 1 / (1 - s).
+fn to_the_100th(x: f64) -> f64 {
+    let fourth = (x * x) * (x * x);
+    let sixteenth = (fourth * fourth) * (fourth * fourth);
+    let thirty_second = sixteenth * sixteenth;
+    (thirty_second * thirty_second) * thirty_second * fourth
+}
+
+impl Zipf {
+    pub(super) fn new(count: u64) -> Self {
+        let count = count.max(1) as f64;
+        Self {
+            count,
+            low: integral(1.5) - 1.0,
+            high: integral(count + 0.5),
+            shortcut: 2.0 - inverse(integral(2.5) - libm::pow(2.0, -EXPONENT)),
+        }
+    }
+
+    pub(super) fn draw(&self, chance: &mut Chance) -> u64 {
+        loop {
+            let area = self.high + chance.unit() * (self.low - self.high);
+            let x = inverse(area);
+            let rank = (x + 0.5).floor().clamp(1.0, self.count);
+            if rank - x <= self.shortcut || area >= integral(rank + 0.5) - libm::pow(rank, -EXPONENT) {
+                return rank as u64 - 1;
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ZipfPages {
+    ranks: Zipf,
+    places: Permutation,
+    chance: Chance,
+}
+
+impl ZipfPages {
+    pub(super) fn new(size: Bytes, seed: u64) -> Self {
+        let pages = size.0 / PAGE;
+        Self {
+            ranks: Zipf::new(pages),
+            places: Permutation::new(pages, seed),
+            chance: Chance::new(seed),
+        }
+    }
+
+    pub(super) fn fill(&mut self, block: &mut Vec<Access>) {
+        block.extend((0..BLOCK).map(|_| Access::load(self.line())));
+    }
+
+    /// A line of a page that is drawn.
+    pub(super) fn line(&mut self) -> u64 {
+        let page = self.places.at(self.ranks.draw(&mut self.chance));
+        page * PAGE + (self.chance.bits() & 63) * 64
+    }
+}

@@ -1,0 +1,219 @@
+//! The miss ratio of fully associative LRU for every number of entries at once, from the reuse distances of sampled pages.
+//!
+//! Pages are sampled by their hash (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015), at a rate that is fixed or falls so
+//! that a fixed number of pages is kept. A distance between two accesses to a sampled page is counted in sampled pages, and stands for
+//! as many more as the rate says. At rate 1 this is Mattson's algorithm, and exact.
+
+use std::collections::BinaryHeap;
+
+use fearless_simd::{Simd, dispatch, prelude::*, u64x8};
+use model::Bytes;
+
+use crate::access::{ADDRESS, Access, LANES, fetch, words};
+use crate::random::{MIXING, mixed};
+use crate::reuse::Reuse;
+use crate::tlb::layout::shift;
+
+/// Hashes are compared by so many bits: a rate is a multiple of 2^-24.
+const BITS: u32 = 24;
+
+/// A curve that grows with the accesses it is given. Its memory grows with the sampled pages only.
+#[derive(Clone, Debug)]
+pub struct Shards {
+    shift: u32,
+    /// A page is sampled if its hash is below this.
+    below: u32,
+    /// Pages that are kept at most, and those kept by hash; none at a fixed rate.
+    most: Option<usize>,
+    by_hash: BinaryHeap<(u32, u64)>,
+    last: u64,
+    /// Pages of a block that are sampled.
+    sampled: Vec<u64>,
+    reuse: Reuse,
+    distances: Distances,
+    accesses: u64,
+    /// Those whose page is not that of the access before.
+    fresh: u64,
+}
+
+impl Shards {
+    /// One of `one_in` pages of a size is sampled, which is rounded up to a power of two; 1 is exact.
+    pub fn fixed_rate(page: Bytes, one_in: u32) -> Self {
+        let one_in = one_in.clamp(1, 1 << BITS).next_power_of_two();
+        Self::new(page, (1 << BITS) / one_in, None)
+    }
+
+    /// All pages are sampled until there are more than `most` (at least 1); from then on those with the lowest hashes.
+    pub fn fixed_size(page: Bytes, most: usize) -> Self {
+        Self::new(page, 1 << BITS, Some(most.max(1)))
+    }
+
+    fn new(page: Bytes, below: u32, most: Option<usize>) -> Self {
+        Self {
+            shift: shift(page),
+            below,
+            most,
+            by_hash: BinaryHeap::new(),
+            last: u64::MAX,
+            sampled: Vec::new(),
+            reuse: Reuse::default(),
+            distances: Distances::default(),
+            accesses: 0,
+            fresh: 0,
+        }
+    }
+
+    /// Counts accesses in their order.
+    pub fn block(&mut self, accesses: &[Access]) {
+        self.sampled.clear();
+        fetch(accesses);
+        dispatch!(fearless_simd::Level::new(), simd => self.find_sampled(simd, accesses));
+        self.accesses += accesses.len() as u64;
+        for number in 0..self.sampled.len() {
+            self.sample(self.sampled[number]);
+        }
+    }
+
+    /// Likewise accesses that warm up: the pages stay known, and nothing is counted.
+    pub fn pass(&mut self, accesses: &[Access]) {
+        let kept = (std::mem::take(&mut self.distances), self.accesses, self.fresh);
+        self.block(accesses);
+        (self.distances, self.accesses, self.fresh) = kept;
+    }
+
+    /// Finds the accesses to sampled pages that repeat nothing.
+    #[inline(always)]
+    fn find_sampled<S: Simd>(&mut self, simd: S, accesses: &[Access]) {
+        let below = u64x8::splat(simd, self.below.into());
+        let mut last = u64x8::splat(simd, self.last);
+        for accesses in accesses.chunks(LANES) {
+            let pages = (u64x8::simd_from(simd, words(accesses)) & ADDRESS) >> self.shift;
+            let before = last.slide::<{ LANES - 1 }>(pages);
+            last = pages;
+            // A repetition is a hit in any TLB; there is no need to estimate how many there are.
+            let fresh = pages.simd_ne(before).to_bitmask() & ((1 << accesses.len()) - 1);
+            // As most often in a stream.
+            if fresh == 0 {
+                continue;
+            }
+            self.fresh += u64::from(fresh.count_ones());
+            let mut sampled = hashes(pages).simd_lt(below).to_bitmask() & fresh;
+            while sampled != 0 {
+                let lane = sampled.trailing_zeros() as usize;
+                self.sampled.push(accesses[lane].address() >> self.shift);
+                sampled &= sampled - 1;
+            }
+        }
+        self.last = accesses
+            .last()
+            .map_or(self.last, |access| access.address() >> self.shift);
+    }
+
+    fn sample(&mut self, page: u64) {
+        // The rate may have fallen within this block.
+        let hash = hash(page);
+        if hash >= self.below {
+            return;
+        }
+        let each = 1.0 / self.rate();
+        match self.reuse.access(page) {
+            Some(distance) => self.distances.add((f64::from(distance) * each) as u64, each),
+            None => {
+                self.distances.first += each;
+                self.keep_most(hash, page);
+            }
+        }
+    }
+
+    /// Lowers the rate so that no more pages than wanted are kept.
+    fn keep_most(&mut self, hash: u32, page: u64) {
+        let Some(most) = self.most else { return };
+        self.by_hash.push((hash, page));
+        if self.by_hash.len() <= most {
+            return;
+        }
+        if let Some(&(highest, _)) = self.by_hash.peek() {
+            self.below = highest;
+        }
+        while let Some(&(hash, page)) = self.by_hash.peek()
+            && hash >= self.below
+        {
+            self.by_hash.pop();
+            self.reuse.forget(page);
+        }
+    }
+
+    /// The share of pages that is sampled now.
+    pub fn rate(&self) -> f64 {
+        f64::from(self.below) / f64::from(1 << BITS)
+    }
+
+    /// Pages that are kept now.
+    pub fn pages(&self) -> usize {
+        self.reuse.pages()
+    }
+
+    /// The share of accesses that miss in a fully associative TLB of so many entries under LRU. From 16,384 on, entries are rounded by
+    /// less than 1 in 8,192. Fewer entries than one sampled page stands for are not resolved.
+    pub fn miss_ratio(&self, entries: u64) -> f64 {
+        if self.accesses == 0 {
+            return 0.0;
+        }
+        if entries == 0 {
+            return 1.0;
+        }
+        // What the sample counts too few or too many is mostly due to a few pages with many accesses, which hit (SHARDS-adj).
+        let misses = self.distances.first + self.distances.from(entries);
+        misses.min(self.fresh as f64) / self.accesses as f64
+    }
+}
+
+fn hash(page: u64) -> u32 {
+    // Not the highest bits, in which sampled pages would then be alike: the table of pages uses those.
+    (mixed(page) >> 24) as u32 & ((1 << BITS) - 1)
+}
+
+/// The same of several pages.
+#[inline(always)]
+fn hashes<S: Simd>(pages: u64x8<S>) -> u64x8<S> {
+    let word = (pages ^ (pages >> 30)) * MIXING[0];
+    let word = (word ^ (word >> 27)) * MIXING[1];
+    ((word ^ (word >> 31)) >> 24) & ((1 << BITS) - 1)
+}
+
+/// How many accesses had which reuse distance: the number of other pages since the access before to the same page.
+#[derive(Clone, Debug, Default)]
+struct Distances {
+    /// Those to pages that were never accessed before.
+    first: f64,
+    /// By the number of the distance's range.
+    counts: Vec<f64>,
+}
+
+/// Distances below twice this have a range each; from there on every power of two has so many ranges.
+const RANGES: u32 = 1 << 13;
+
+/// The number of the range that a distance is in.
+fn range(distance: u64) -> usize {
+    let above = (distance / u64::from(RANGES)).checked_ilog2().unwrap_or(0);
+    (u64::from(above * RANGES) + (distance >> above)) as usize
+}
+
+impl Distances {
+    fn add(&mut self, distance: u64, count: f64) {
+        let range = range(distance);
+        if self.counts.len() <= range {
+            self.counts.resize(range + 1, 0.0);
+        }
+        self.counts[range] += count;
+    }
+
+    /// Those of at least that distance.
+    fn from(&self, distance: u64) -> f64 {
+        self.counts.iter().skip(range(distance)).sum()
+    }
+}
+
+#[cfg(test)]
+#[path = "shards_tests.rs"]
+mod tests;

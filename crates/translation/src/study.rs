@@ -1,0 +1,252 @@
+//! One question, many cases: page sizes, modes and working sets on one machine, with what is not known swept.
+
+mod cost;
+mod curve;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use cost::{Choice, L2_TLB_HIT, MIDDLE, Point, Weights};
+pub use curve::{Curve, CurvePoint, Curves, curves};
+pub use run::{StudyError, counted, engine, on_all_cpus, possible, result, run, unknown, walkers, weighed};
+
+use super::engine::Mode;
+use super::machine::{Machine, RowReading};
+use super::patterns::Pattern;
+pub use super::range::Range;
+pub use crate::machine::unknown::{Sweep, Unknown};
+use crate::machine::values::Value;
+use crate::tlb::layout::Backing;
+use crate::walk::shadow::Exits;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// The machine.
+    pub machine: Machine,
+    /// What runs on it.
+    pub pattern: Pattern,
+    /// Over how much memory.
+    pub working_sets: Vec<Bytes>,
+    /// Who translates, with which pages.
+    pub settings: Vec<Setting>,
+    /// The setting that times are relative to.
+    pub baseline: Setting,
+    /// Accesses that are counted in each case.
+    pub accesses: u64,
+    /// Accesses before them.
+    pub warm_up: u64,
+    /// Seed of the pattern.
+    pub seed: u64,
+}
+
+/// Who translates, with which pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Who translates.
+    pub mode: Mode,
+    /// The page of the operating system that runs the program, in bytes.
+    pub guest_page: Bytes,
+    /// The page of the hypervisor, in bytes; none natively.
+    pub host_page: Option<Bytes>,
+}
+
+impl Setting {
+    /// A guest's page on a host's; natively there is no host.
+    pub fn new(mode: Mode, guest_page: Bytes, host_page: Bytes) -> Self {
+        Self {
+            mode,
+            guest_page,
+            host_page: (mode != Mode::Native).then_some(host_page),
+        }
+    }
+
+    /// Its page sizes.
+    pub fn backing(self) -> Backing {
+        Backing {
+            guest: self.guest_page,
+            host: self.host_page,
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.mode.name(), self.guest_page.exact())?;
+        self.host_page.map_or(Ok(()), |host| write!(f, "/{}", host.exact()))
+    }
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    /// Reads `native:4K` or `nested:4K/2M`; the host's page is the guest's where it is left out.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = || format!("`{text}` is no setting (write native:4K, nested:4K/2M or shadow:4K/4K)");
+        let (mode, pages) = text.split_once(':').ok_or_else(fail)?;
+        let mode: Mode = mode.parse()?;
+        let (guest, host) = pages.split_once('/').unwrap_or((pages, pages));
+        let page = |text: &str| text.parse::<Bytes>().map_err(|error| error.to_string());
+        let (guest_page, host) = (page(guest)?, page(host)?);
+        if mode == Mode::Native && pages.contains('/') {
+            return Err(fail());
+        }
+        Ok(Self::new(mode, guest_page, host))
+    }
+}
+
+/// The result: `hugewise simulate translation`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Simulation {
+    /// What was simulated.
+    pub machine: MachineFacts,
+    /// Where the accesses come from: a pattern's name, or the name of a trace.
+    pub input: String,
+    /// Does every access wait for the one before? Else cycles are an upper bound, as nothing overlaps in them.
+    pub is_dependent: bool,
+    /// Accesses that each case counts, at most.
+    pub accesses: u64,
+    /// Accesses before them.
+    pub warm_up: u64,
+    /// The setting that times are relative to.
+    pub baseline: Setting,
+    /// What has no public source, and was swept instead.
+    pub unknown: Vec<Sweep>,
+    /// One for each working set and setting.
+    pub cases: Vec<Case>,
+    /// What a publication says beside what is simulated, for presets.
+    pub published: Vec<Published>,
+    /// Misses by the number of TLB entries, if asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
+}
+
+/// What was simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineFacts {
+    /// Its id, or its file.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Levels of its page tables.
+    pub page_levels: u8,
+    /// Entries for loads by page size, level by level.
+    pub entries: Vec<PageEntries>,
+    /// How rows of the CPU table were read where they leave a choice.
+    pub readings: Vec<RowReading>,
+    /// Where its numbers are published.
+    pub source: Vec<String>,
+    /// Where each value comes from, of the machine at hand (`--machine here`); absent of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Value>,
+}
+
+/// Entries that hold pages of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PageEntries {
+    /// The page size in bytes.
+    pub page: Bytes,
+    /// First level, second level.
+    pub entries: Vec<u64>,
+}
+
+pub(super) fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    /// Memory that the program uses, in bytes; of a trace what it touches is not known beforehand, and this is none.
+    pub working_set: Option<Bytes>,
+    /// Who translates, with which pages.
+    pub setting: Setting,
+    /// What one TLB entry covers, in bytes: the smaller of both pages.
+    pub entry: Bytes,
+    /// What the TLBs cover at most with such entries, in bytes.
+    pub reach: Bytes,
+    /// Accesses counted.
+    pub accesses: u64,
+    /// By TLB level: misses per access. The last one is walked.
+    pub miss_rates: Vec<f64>,
+    /// Page-table entries read per walk.
+    pub references_per_walk: Range,
+    /// Page-table entries read per access.
+    pub references: Range,
+    /// Exits of shadow paging.
+    pub exits: Exits,
+    /// Interrupts of other virtual CPUs, for invalidations.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub shootdowns: u64,
+    /// Cycles per access by cause.
+    pub cycles: Cycles,
+    /// Time relative to the baseline with the same working set.
+    pub relative: Range,
+    /// What each unknown alone does to the relative time; those that change nothing are left out.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// Cycles per access by cause, where nothing overlaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cycles {
+    /// Until data is there, without translation.
+    pub data: Range,
+    /// First-level misses that the second level holds.
+    pub tlb: Range,
+    /// Page walks.
+    pub walks: Range,
+    /// Exits of shadow paging.
+    pub exits: Range,
+    /// Interrupts of other virtual CPUs, for invalidations.
+    #[serde(default, skip_serializing_if = "Range::is_zero")]
+    pub shootdowns: Range,
+}
+
+/// What one unknown alone does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sensitivity {
+    /// What is not known.
+    pub unknown: Unknown,
+    /// The smallest relative time.
+    pub low: f64,
+    /// The largest relative time.
+    pub high: f64,
+}
+
+/// A published value beside the simulated one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// What it is.
+    pub what: String,
+    /// Where it is published.
+    pub source: String,
+    /// Its unit.
+    pub unit: String,
+    /// The published value; two of them are a range.
+    pub published: Vec<f64>,
+    /// The simulated value.
+    pub simulated: Range,
+    /// Was a parameter chosen so that it comes out?
+    pub is_fitted: bool,
+}
+
+impl Published {
+    /// One that nothing was fitted to, and that is simulated without a range.
+    pub fn exact(source: &str, what: impl Into<String>, unit: &str, published: &[f64], simulated: f64) -> Self {
+        Self {
+            what: what.into(),
+            source: source.to_owned(),
+            unit: unit.to_owned(),
+            published: published.to_vec(),
+            simulated: Range::exactly(simulated),
+            is_fitted: false,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The fast TLBs miss exactly where the slow and obvious ones do.
+
+use model::Bytes;
+use model::tlb::Hash;
+use proptest::prelude::*;
+
+use crate::tlb::reference::{Reference, side};
+use crate::{Access, Array, BLOCK, Backing, Front, Held, Layout, Replacement, Side};
+
+const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
+const POLICIES: [Replacement; 6] = [
+    Replacement::Lru,
+    Replacement::Fifo,
+    Replacement::TreePlru,
+    Replacement::NotRecentlyUsed,
+    Replacement::NearLru,
+    Replacement::Random,
+];
+
+/// What a test does to both models.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Access(Access),
+    Flush,
+    Invalidate(u64),
+}
+
+/// Two levels: the first split by side and shared by sizes or not, the second unified.
+fn arrays() -> impl Strategy<Value = Vec<Array>> {
+    let geometry = (
+        1_u32..=12,
+        prop_oneof![Just(1_u32), Just(2), Just(3), Just(4), Just(16)],
+        0..6_usize,
+        any::<bool>(),
+    );
+    let first = (geometry.clone(), any::<bool>());
+    (
+        first,
+        (
+            prop_oneof![1_u32..=36, Just(64), Just(72), Just(100), Just(128), Just(129)],
+            geometry,
+        ),
+    )
+        .prop_map(|((l1, split), (ways, l2))| {
+            let array = |level, (ways, sets, policy, hashed): (u32, u32, usize, bool), pages: &[Bytes]| {
+                let mut array = Array::shared(level, pages, sets, ways);
+                array.replacement = POLICIES[policy];
+                for held in &mut array.holds {
+                    held.hash = if hashed { Hash::Fold } else { Hash::Linear };
+                }
+                array
+            };
+            let mut all = if split {
+                let sided = |sides: &[Side], pages| Array {
+                    sides: sides.to_vec(),
+                    ..array(1, l1, pages)
+                };
+                vec![
+                    sided(&[Side::Load, Side::Store], &SIZES[..1]),
+                    sided(&[Side::Load], &SIZES[1..]),
+                    sided(&[Side::Fetch], &SIZES[..2]),
+                ]
+            } else {
+                vec![array(1, l1, &SIZES)]
+            };
+            all.push(array(2, (ways, l2.1, l2.2, l2.3), &SIZES[..2]));
+            all
+        })
+}
+
+fn layout() -> impl Strategy<Value = Layout> {
+    let backing = || {
+        prop_oneof![
+            (0..3_usize).prop_map(|page| Backing::native(SIZES[page])),
+            (0..3_usize, 0..3_usize).prop_map(|(guest, host)| Backing::nested(SIZES[guest], SIZES[host])),
+        ]
+    };
+    prop_oneof![
+        backing().prop_map(Layout::uniform),
+        (backing(), backing(), backing()).prop_map(|(a, b, c)| Layout::ranges(a, &[(1 << 30, b), (8 << 30, c)])),
+        (0.0..1.0_f64).prop_map(|share| Layout::share(Backing::native(SIZES[1]), Backing::native(SIZES[0]), share)),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    // Few pages, so that sets fill and hits occur; some far apart.
+    let address = prop_oneof![
+        (0_u64..160, 0_u64..2).prop_map(|(page, line)| page * 4096 + line * 64),
+        (0_u64..64).prop_map(|page| page << 21),
+        (0_u64..24).prop_map(|page| page << 30),
+        (0_u64..40).prop_map(|page| (1 << 46) + page * 4096),
+    ];
+    let step = (address, any::<u8>(), 0..400_u32).prop_map(|(address, number, what)| match what {
+        0 => Step::Flush,
+        1..8 => Step::Invalidate(address),
+        _ => Step::Access(Access::new(address, side(number))),
+    });
+    prop::collection::vec(step, 1..3000)
+}
+
+/// Walks by the fast model: the places of the accesses, and the counts of lookups and misses by level.
+fn fast(front: &mut Front, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64)>) {
+    let (mut walks, mut block, mut from) = (Vec::new(), Vec::new(), 0);
+    let run = |front: &mut Front, block: &mut Vec<Access>, from: usize, walks: &mut Vec<usize>| {
+        front.block(block).expect("few regions");
+        walks.extend(front.walks().map(|(place, ..)| from + place));
+        block.clear();
+    };
+    let mut done = 0;
+    for step in steps {
+        if let Step::Access(access) = step {
+            block.push(*access);
+            done += 1;
+            if block.len() < BLOCK {
+                continue;
+            }
+        }
+        run(front, &mut block, from, &mut walks);
+        from = done;
+        match step {
+            Step::Flush => front.flush(),
+            Step::Invalidate(address) => front.invalidate(*address).expect("few regions"),
+            Step::Access(_) => {}
+        }
+    }
+    run(front, &mut block, from, &mut walks);
+    (
+        walks,
+        front
+            .counts()
+            .iter()
+            .map(|level| (level.lookups, level.misses))
+            .collect(),
+    )
+}
+
+fn slow(reference: &mut Reference, steps: &[Step]) -> (Vec<usize>, Vec<(u64, u64)>) {
+    let (mut walks, mut done) = (Vec::new(), 0);
+    for step in steps {
+        match step {
+            Step::Access(access) => {
+                if reference.access(*access) {
+                    walks.push(done);
+                }
+                done += 1;
+            }
+            Step::Flush => reference.flush(),
+            Step::Invalidate(address) => reference.invalidate(*address),
+        }
+    }
+    (walks, reference.counts.clone())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_policy_geometry_layout_and_flush_misses_where_the_slow_model_does(
+        arrays in arrays(),
+        layout in layout(),
+        steps in steps(),
+    ) {
+        let mut front = Front::new(&arrays, layout.clone());
+        let mut reference = Reference::new(&arrays, layout);
+        prop_assert_eq!(fast(&mut front, &steps), slow(&mut reference, &steps));
+    }
+}
+
+#[test]
+fn a_stream_misses_once_a_page_as_dynamorio_counts_it() {
+    // 20 million loads of 8 bytes in a row over 4 KiB pages: 39,062.5 pages, which DynamoRIO 11's `-tool TLB` (64 x 4, 1536 x 12, LRU)
+    // counts as 39,063 misses in both levels.
+    let arrays = [Array::new(1, SIZES[0], 16, 4), Array::new(2, SIZES[0], 128, 12)];
+    let mut front = Front::new(&arrays, Layout::uniform(Backing::native(SIZES[0])));
+    let loads: Vec<Access> = (0..20_000_000_u64)
+        .map(|number| Access::load((number * 8) % (1 << 30)))
+        .collect();
+    for block in loads.chunks(BLOCK) {
+        front.block(block).expect("one region");
+    }
+    let misses: Vec<u64> = front.counts().iter().map(|level| level.misses).collect();
+    assert_eq!(misses, [39_063, 39_063]);
+}
+
+#[test]
+fn a_page_size_without_entries_is_walked_each_time() {
+    let mut front = Front::new(
+        &[Array::new(1, SIZES[0], 16, 4)],
+        Layout::uniform(Backing::native(SIZES[1])),
+    );
+    front.block(&[Access::load(0); 5]).expect("one region");
+    assert_eq!(front.walks().count(), 5);
+}
+
+#[test]
+fn two_halves_of_one_array_hold_what_they_are_for() {
+    // As in Ice Lake's second level: base pages in all sets, huge pages in one half each.
+    let held = |page, first, sets| Held {
+        page,
+        first,
+        sets,
+        hash: Hash::Linear,
+    };
+    let array = Array {
+        holds: vec![held(SIZES[0], 0, 8), held(SIZES[1], 0, 4), held(SIZES[2], 4, 4)],
+        ..Array::shared(1, &SIZES, 8, 2)
+    };
+    assert_eq!(SIZES.map(|page| array.entries(page)), [16, 8, 8]);
+    for (page, reach) in [(SIZES[0], 16), (SIZES[1], 8), (SIZES[2], 8)] {
+        let misses = |pages: u64| {
+            let mut front = Front::new(std::slice::from_ref(&array), Layout::uniform(Backing::native(page)));
+            let lap: Vec<Access> = (0..pages).map(|number| Access::load(number * page.0)).collect();
+            (0..3).for_each(|_| front.block(&lap).expect("few regions"));
+            front.counts()[0].misses
+        };
+        assert_eq!(misses(reach), reach, "{page}");
+        assert!(misses(reach + 1) > reach + 1, "{page}");
+    }
+}

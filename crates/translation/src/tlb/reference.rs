@@ -1,0 +1,206 @@
+//! The slow and obvious TLB that the fast one must equal: whole entries in lists, one access at a time.
+
+use model::Bytes;
+
+use crate::{Access, Array, Layout, Replacement, Side};
+
+/// One way: the page it holds, when it was last used, when it came in.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    page: (Bytes, u64),
+    used: i64,
+    came: i64,
+}
+
+/// One set with a list of ways; `None` is an empty way.
+#[derive(Clone, Debug)]
+struct Set {
+    replacement: Replacement,
+    ways: Vec<Option<Way>>,
+    /// Which leaf pair was used last, as directions on the way down; or used bits.
+    tree: Vec<bool>,
+    used: Vec<bool>,
+    random: u64,
+}
+
+impl Set {
+    fn new(array: &Array, number: u32) -> Self {
+        Self {
+            replacement: array.replacement,
+            ways: vec![None; array.ways as usize],
+            tree: vec![false; array.ways.next_power_of_two() as usize],
+            used: vec![false; array.ways as usize],
+            random: u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+
+    fn access(&mut self, page: (Bytes, u64), now: i64) -> bool {
+        let held = (0..self.ways.len()).find(|&way| self.ways[way].is_some_and(|held| held.page == page));
+        let way = held.unwrap_or_else(|| self.victim());
+        let came = if held.is_some() {
+            self.ways[way].map_or(now, |way| way.came)
+        } else {
+            now
+        };
+        self.ways[way] = Some(Way { page, used: now, came });
+        self.lean_away(way);
+        self.used[way] = true;
+        if self.used.iter().all(|&used| used) {
+            self.used.fill(false);
+            self.used[way] = true;
+        }
+        held.is_some()
+    }
+
+    fn victim(&mut self) -> usize {
+        if let Some(empty) = self.ways.iter().position(Option::is_none) {
+            return empty;
+        }
+        let oldest = |key: fn(&Way) -> i64, nth: usize| {
+            let mut ways: Vec<(i64, usize)> = self
+                .ways
+                .iter()
+                .enumerate()
+                .map(|(way, held)| (key(held.as_ref().expect("full")), way))
+                .collect();
+            ways.sort_unstable();
+            ways[nth].1
+        };
+        match self.replacement {
+            Replacement::Lru => oldest(|way| way.used, 0),
+            Replacement::Fifo => oldest(|way| way.came, 0),
+            Replacement::NearLru => {
+                let nth = self.next_random() as usize % self.ways.len().div_ceil(4);
+                let oldest = |nth: usize| {
+                    let mut ways: Vec<(i64, usize)> = self
+                        .ways
+                        .iter()
+                        .enumerate()
+                        .map(|(way, held)| (held.expect("full").used, way))
+                        .collect();
+                    ways.sort_unstable();
+                    ways[nth].1
+                };
+                oldest(nth)
+            }
+            Replacement::Random => self.next_random() as usize % self.ways.len(),
+            Replacement::NotRecentlyUsed => self.used.iter().position(|used| !used).unwrap_or(0),
+            Replacement::TreePlru => self.leaned_to(0, self.tree.len(), 1),
+        }
+    }
+
+    fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// The way that the tree over ways `from..from + count` leans to.
+    fn leaned_to(&self, from: usize, count: usize, node: usize) -> usize {
+        if count == 1 {
+            return from;
+        }
+        let half = count / 2;
+        if self.tree[node] && from + half < self.ways.len() {
+            self.leaned_to(from + half, half, 2 * node + 1)
+        } else {
+            self.leaned_to(from, half, 2 * node)
+        }
+    }
+
+    /// Every node above a way leans to the half without it.
+    fn lean_away(&mut self, way: usize) {
+        let (mut from, mut count, mut node) = (0, self.tree.len(), 1);
+        while count > 1 {
+            count /= 2;
+            let is_right = way >= from + count;
+            self.tree[node] = !is_right;
+            from += if is_right { count } else { 0 };
+            node = 2 * node + usize::from(is_right);
+        }
+    }
+}
+
+/// The slow model of [`crate::Front`].
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    arrays: Vec<(Array, Vec<Set>)>,
+    layout: Layout,
+    now: u64,
+    /// Lookups and misses by level.
+    pub(crate) counts: Vec<(u64, u64)>,
+}
+
+impl Reference {
+    pub(crate) fn new(arrays: &[Array], layout: Layout) -> Self {
+        let levels = arrays.iter().map(|array| array.level).max().unwrap_or(0);
+        let sets = |array: &Array| (0..array.sets).map(|number| Set::new(array, number)).collect();
+        Self {
+            arrays: arrays.iter().map(|array| (array.clone(), sets(array))).collect(),
+            layout,
+            now: 0,
+            counts: vec![(0, 0); levels.into()],
+        }
+    }
+
+    fn page(&self, address: u64) -> (Bytes, u64) {
+        let class = self.layout.class(address);
+        let size = self.layout.backings()[usize::from(class)].entry();
+        (size, address / size.0)
+    }
+
+    /// Must it be walked?
+    pub(crate) fn access(&mut self, access: Access) -> bool {
+        self.now += 1;
+        let (size, number) = self.page(access.address());
+        for level in 1..=self.counts.len() {
+            self.counts[level - 1].0 += 1;
+            let found = self.arrays.iter_mut().find(|(array, _)| {
+                usize::from(array.level) == level
+                    && array.sides.contains(&access.side())
+                    && array.holds.iter().any(|held| held.page == size)
+            });
+            let hit = found.is_some_and(|(array, sets)| {
+                let held = array
+                    .holds
+                    .iter()
+                    .find(|held| held.page == size)
+                    .expect("it holds them");
+                let set = if held.sets.is_power_of_two() {
+                    held.hash.set(number, held.sets)
+                } else {
+                    (number % u64::from(held.sets)) as u32
+                };
+                sets[(held.first + set) as usize].access((size, number), self.now as i64)
+            });
+            if hit {
+                return false;
+            }
+            self.counts[level - 1].1 += 1;
+        }
+        true
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.drop_if(|_| true);
+    }
+
+    pub(crate) fn invalidate(&mut self, address: u64) {
+        let gone = self.page(address);
+        self.drop_if(|page| page == gone);
+    }
+
+    fn drop_if(&mut self, goes: impl Fn((Bytes, u64)) -> bool) {
+        let sets = self.arrays.iter_mut().flat_map(|(_, sets)| sets);
+        for way in sets.flat_map(|set| &mut set.ways) {
+            if way.is_some_and(|held| goes(held.page)) {
+                *way = None;
+            }
+        }
+    }
+}
+
+pub(crate) fn side(number: u8) -> Side {
+    Side::ALL[usize::from(number % 3)]
+}

@@ -1,0 +1,292 @@
+//! Latency surfaces that were measured on real CPUs, and how well the simulator reproduces them.
+//!
+//! A surface has clocks by working set and by bytes from element to element, in two orders. Costs of a CPU are fitted to half of its points, and
+//! judged on the other half. What prefetchers make of elements in a row is not simulated, so surfaces in address order are left out.
+
+// The bench of the same name prints what no test asserts.
+#![allow(dead_code)]
+
+mod order;
+mod rank;
+
+use std::collections::BTreeMap;
+
+use model::Bytes;
+use serde::Deserialize;
+
+use order::Elements;
+pub(crate) use order::Order;
+use rank::correlation;
+use translation::machine::{Machine, MachineError};
+use translation::measured::{Costs, Known, Timed, explain};
+use translation::study::{on_all_cpus, walkers};
+use translation::{
+    Backing, Cache, Counts, Engine, Layout, Mode, Replacement, SHARED, Setup, Shared, TooSpread, WalkerSpec,
+};
+
+/// The measured surfaces of one CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Surface {
+    /// Short name.
+    pub(crate) id: String,
+    pub(crate) machine: Machine,
+    points: Vec<Point>,
+}
+
+/// One measured time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    order: Order,
+    working_set: u64,
+    /// Bytes from element to element.
+    apart: u64,
+    clocks: f64,
+    /// Is it among those that are fitted? Like the squares of a chessboard, alike for both orders.
+    is_fitted: bool,
+}
+
+/// Half of a surface beside what is simulated.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    pub(crate) costs: Costs,
+    /// The replacement of the last cache with which they fit better.
+    pub(crate) replacement: Replacement,
+    /// Points that they were fitted to.
+    pub(crate) fitted: usize,
+    /// Other points, which all that follows is of.
+    pub(crate) judged: usize,
+    /// Rank correlation of simulated with measured clocks, by order.
+    pub(crate) rank: [(Order, f64); 2],
+    /// How far simulated clocks are off, on average, as a share.
+    pub(crate) error: f64,
+    /// Clocks that random order over all costs more than random order within windows, where nearly all of it is page walks: measured, simulated.
+    pub(crate) extra: [f64; 2],
+    /// Pairs of points behind that.
+    pub(crate) pairs: usize,
+}
+
+/// One fit, with what was counted at all points.
+struct Fitted {
+    replacement: Replacement,
+    costs: Costs,
+    points: usize,
+    counted: Vec<Counts>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    surfaces: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    apart: Vec<u64>,
+    windows: BTreeMap<u64, Vec<f64>>,
+    random: BTreeMap<u64, Vec<f64>>,
+}
+
+/// Geometries by the ids of the surfaces.
+const MACHINES: [(&str, &str); 5] = [
+    ("k8-manchester", include_str!("data/k8-manchester.toml")),
+    ("haswell-ep", include_str!("data/haswell-ep.toml")),
+    ("skylake-x", include_str!("data/skylake-x.toml")),
+    ("alder-lake-p", include_str!("data/alder-lake-p.toml")),
+    ("zen2-rome", include_str!("data/zen2-rome.toml")),
+];
+
+/// The surfaces that come with hugewise.
+///
+/// # Errors
+/// If a geometry is not one; a test reads them all.
+pub(crate) fn surfaces() -> Result<Vec<Surface>, MachineError> {
+    let clocks = include_str!("data/clocks.json");
+    let file: File = serde_json::from_str(clocks).unwrap_or(File { surfaces: Vec::new() });
+    let geometry = |id: &str| MACHINES.iter().find(|(known, _)| *known == id);
+    let rows = file.surfaces.into_iter();
+    rows.filter_map(|row| Some((geometry(&row.id)?, row)))
+        .map(|((id, text), row)| {
+            Ok(Surface {
+                id: row.id.clone(),
+                machine: Machine::parse(&format!("{id}.toml"), text)?,
+                points: row.points(),
+            })
+        })
+        .collect()
+}
+
+impl Row {
+    fn points(&self) -> Vec<Point> {
+        let orders = [(Order::Windows, &self.windows), (Order::Random, &self.random)];
+        let rows = orders
+            .into_iter()
+            .flat_map(|(order, rows)| rows.iter().enumerate().map(move |row| (order, row)));
+        let points = |(order, (row, (kib, clocks))): (Order, (usize, (&u64, &Vec<f64>)))| {
+            let columns = self.apart.iter().zip(clocks).enumerate();
+            let point = |(column, (&apart, &clocks)): (usize, (&u64, &f64))| Point {
+                order,
+                working_set: kib << 10,
+                apart,
+                clocks,
+                is_fitted: (row + column) % 2 == 0,
+            };
+            columns.map(point).collect::<Vec<_>>()
+        };
+        rows.flat_map(points).collect()
+    }
+}
+
+impl Surface {
+    /// Fits costs to half of the points and judges them on the others. Of working sets and distances one in `each` is taken, which must
+    /// be odd so that both halves remain.
+    ///
+    /// # Errors
+    /// If a working set spreads too far, which none does.
+    pub(crate) fn judge(&self, each: usize) -> Result<Judged, TooSpread> {
+        let points = self.some(each);
+        let mut best = self.fitted(&points, Replacement::Lru)?;
+        if self.machine.caches.len() > SHARED {
+            let other = self.fitted(&points, Replacement::Random)?;
+            if other.costs.error < best.costs.error {
+                best = other;
+            }
+        }
+        let others = points.iter().zip(&best.counted).filter(|(point, _)| !point.is_fitted);
+        let others = others.map(|(point, counts)| (*point, best.costs.cycles(counts)));
+        Ok(self.judged(&best, &others.collect::<Vec<_>>()))
+    }
+
+    /// Costs for the half of the points that is fitted.
+    fn fitted(&self, points: &[Point], replacement: Replacement) -> Result<Fitted, TooSpread> {
+        let walker = self.walker(replacement);
+        let counted = on_all_cpus(points, &|_, _| {}, |point| point.count(&self.machine, &walker));
+        let counted = counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>()?;
+        let half = points.iter().zip(&counted).filter(|(point, _)| point.is_fitted);
+        let (half, timed): (Vec<&Point>, Vec<Timed>) = half
+            .map(|(point, counts)| {
+                let timed = Timed {
+                    counts: counts.clone(),
+                    cycles: point.clocks,
+                };
+                (point, timed)
+            })
+            .unzip();
+        Ok(Fitted {
+            replacement,
+            costs: explain(&timed, &both_orders(&half), &Known::default()),
+            points: half.len(),
+            counted,
+        })
+    }
+
+    fn judged(&self, fitted: &Fitted, others: &[(Point, f64)]) -> Judged {
+        let rank = |order: Order| {
+            let of_order = others.iter().filter(|(point, _)| point.order == order);
+            let (measured, simulated): (Vec<f64>, Vec<f64>) =
+                of_order.map(|(point, clocks)| (point.clocks, *clocks)).unzip();
+            (order, correlation(&measured, &simulated))
+        };
+        let off = others.iter().map(|(point, clocks)| (clocks / point.clocks - 1.0).abs());
+        let extra = self.extra(others);
+        let mean = |part: fn(&[f64; 2]) -> f64| extra.iter().map(part).sum::<f64>() / extra.len() as f64;
+        Judged {
+            costs: fitted.costs,
+            replacement: fitted.replacement,
+            fitted: fitted.points,
+            judged: others.len(),
+            rank: [rank(Order::Windows), rank(Order::Random)],
+            error: off.sum::<f64>() / others.len() as f64,
+            extra: [mean(|pair| pair[0]), mean(|pair| pair[1])],
+            pairs: extra.len(),
+        }
+    }
+
+    /// Where memory is far larger than all caches and elements are lines or a few of them: what random order over all costs more, measured and
+    /// simulated. The second line of a pair of lines may be prefetched in windows, so a single line does not count.
+    fn extra(&self, others: &[(Point, f64)]) -> Vec<[f64; 2]> {
+        let last = self.machine.caches.last().map_or(0, |cache| cache.lines() * LINE);
+        let is_far = |point: &Point| point.working_set >= 8 * last && (2 * LINE..=8 * LINE).contains(&point.apart);
+        let random = others
+            .iter()
+            .filter(|(point, _)| point.order == Order::Random && is_far(point));
+        let pair = |(random, clocks): &(Point, f64)| {
+            let same = |other: &Point| {
+                other.order == Order::Windows && (other.working_set, other.apart) == (random.working_set, random.apart)
+            };
+            let (windows, near) = others.iter().find(|(other, _)| same(other))?;
+            Some([random.clocks - windows.clocks, clocks - near])
+        };
+        random.filter_map(pair).collect()
+    }
+
+    /// Points of every so many rows and columns.
+    fn some(&self, each: usize) -> Vec<Point> {
+        let number = |of: &dyn Fn(&Point) -> u64, point: &Point| {
+            let mut smaller: Vec<u64> = self.points.iter().map(of).filter(|&other| other < of(point)).collect();
+            smaller.sort_unstable();
+            smaller.dedup();
+            smaller.len()
+        };
+        let chosen = |point: &&Point| {
+            let (row, column) = (
+                number(&|point| point.working_set, point),
+                number(&|point| point.apart, point),
+            );
+            row % each == 0 && column % each == 0
+        };
+        self.points.iter().filter(chosen).copied().collect()
+    }
+
+    /// With walk caches in the middle of what is swept for machines.
+    fn walker(&self, replacement: Replacement) -> WalkerSpec {
+        let mut walker = walkers(&self.machine).swap_remove(0);
+        walker.shared = Shared::Hashed;
+        if let Some(cache) = walker.data_caches.get_mut(SHARED) {
+            cache.replacement = replacement;
+        }
+        walker
+    }
+}
+
+/// Bytes of a line in all caches.
+const LINE: u64 = 64;
+/// Accesses that are counted at least.
+const LEAST: u64 = 1 << 16;
+
+impl Point {
+    /// What is counted in the steady state of that order.
+    fn count(&self, machine: &Machine, walker: &WalkerSpec) -> Result<Counts, TooSpread> {
+        let setup = Setup {
+            arrays: machine.arrays.clone(),
+            layout: Layout::uniform(Backing::native(Bytes::kib(4))),
+            mode: Mode::Native,
+            tagged: false,
+        };
+        let mut engine = Engine::new(setup, std::slice::from_ref(walker));
+        let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
+        let mut elements = Elements::new(self.order, self.working_set, self.apart);
+        // All that caches can hold, each line as often as it has elements.
+        let enough = (lines + lines / 4 + LEAST) * (LINE / self.apart).max(1);
+        let laps = 2 * elements.count();
+        engine.run(&mut elements, enough.min(laps))?;
+        engine.reset_counts();
+        // Whole windows, whose first accesses differ from their last ones.
+        let window = elements.in_window();
+        engine.run(&mut elements, LEAST.div_ceil(window) * window)?;
+        Ok(engine.counts())
+    }
+}
+
+/// The same elements in both orders: what walks cost is in the difference.
+fn both_orders(points: &[&Point]) -> Vec<(usize, usize)> {
+    let of = |order: Order| {
+        let all = points.iter().enumerate().filter(move |(_, point)| point.order == order);
+        all.map(|(place, point)| ((point.working_set, point.apart), place))
+    };
+    let windows: BTreeMap<(u64, u64), usize> = of(Order::Windows).collect();
+    let pair = |(elements, random)| Some((random, *windows.get(&elements)?));
+    of(Order::Random).filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests;
