@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &str); 21] = [
+const ARROWS: [(&str, &str); 22] = [
     ("model", ""),
     ("host", "model"),
     ("chase", "model host"),
@@ -24,9 +24,10 @@ const ARROWS: [(&str, &str); 21] = [
     ("doctor", "model host programs"),
     ("plan", "model host programs"),
     ("settings", "model host"),
+    ("draw", "model"),
     (
         "hugewise",
-        "model stats host measure process compare placement programs translation predict studies doctor plan settings",
+        "model stats host measure process compare placement programs translation predict studies doctor plan settings draw",
     ),
     // Of tests alone.
     ("testing", ""),

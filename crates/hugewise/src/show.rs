@@ -11,22 +11,22 @@ use schemars::{Schema, schema_for};
 
 use crate::cli::typed::Global;
 use crate::render::doctor::{prometheus, sarif};
-use crate::render::figure::Figure;
-use crate::render::json::{Layout, ToJson};
-use crate::render::layout;
-use crate::render::long::Long;
-use crate::render::look::Look;
-use crate::render::picture;
-use crate::render::provenance;
-use crate::render::report;
-use crate::render::safe;
-use crate::render::sheet::Sheet;
-use crate::render::table::Lines;
 use crate::results::Doctor;
+use draw::figure::Figure;
+use draw::json::{Layout, ToJson};
+use draw::layout;
+use draw::long::Long;
+use draw::look::Look;
+use draw::page::Content;
+use draw::picture;
+use draw::provenance;
+use draw::safe;
+use draw::sheet::Sheet;
+use draw::table::Lines;
 pub(crate) use error::NO_BITMAP;
 pub use error::ShowError;
 pub use format::{CHARTS, Format, TABLES};
-pub use shape::{Block, Shape, Show};
+pub use shape::{Shape, Show};
 pub(crate) use shape::{View, text, wrapped};
 
 /// The longest lines above a picture.
@@ -93,7 +93,7 @@ fn write_view(view: &View<'_>, format: Format, look: Look, out: &mut dyn Write) 
         Format::Text => return terminal_text(view, look, out),
         Format::Markdown => return markdown(view, out),
         Format::Svg => svg(&picture::svg(&head(view), &heat_maps(data), &charts(data)?)?),
-        Format::Html => return report::write(view, out),
+        Format::Html => return page(view, out),
         Format::Sarif => return json(&sarif::log(about, findings(data)?), out),
         Format::Prometheus => safe::printable_lines(&prometheus::text(about, findings(data)?)).into_bytes(),
         Format::Shell | Format::Ansible => {
@@ -171,6 +171,20 @@ fn terminal_text(view: &View<'_>, look: Look, out: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
+fn page(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
+    let data = view.data;
+    let content = Content {
+        title: data.title(),
+        headlines: data.headlines(),
+        lead: data.lead(),
+        blocks: data.blocks(),
+        long: data.long(),
+        about: &view.about,
+        json: view.json,
+    };
+    Ok(content.page()?(out)?)
+}
+
 fn svg(drawn: &[u8]) -> Vec<u8> {
     safe::printable_lines(&String::from_utf8_lossy(drawn)).into_bytes()
 }
@@ -235,6 +249,10 @@ fn csv((head, rows): Lines<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
     Ok(writer.flush()?)
 }
 
+#[cfg(test)]
+mod page_tests;
+#[cfg(test)]
+mod safe_tests;
 #[cfg(test)]
 #[path = "show_tests.rs"]
 mod tests;

@@ -17,9 +17,9 @@ use model::Warning;
 
 use crate::cli::typed::Global;
 use crate::files::{Access, Existing, Target};
-use crate::render::layout;
-use crate::render::look::{Look, WIDE};
-use crate::render::safe::{printable, printable_lines};
+use draw::layout;
+use draw::look::{Look, WIDE};
+use draw::safe::{printable, printable_lines};
 
 /// What is written to standard output at a time.
 const BUFFER: usize = 64 << 10;

@@ -11,8 +11,8 @@ use super::settings::{self, hinted, setup};
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::render::plan::question;
-use crate::render::words::counted;
 use crate::ui::Outcome;
+use draw::words::counted;
 
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<Outcome> {
     desk.must_be_live("apply")?;

@@ -6,9 +6,9 @@ use model::{Envelope, Machine, Tool, Warning};
 
 use crate::cli::typed::{Format, Global};
 use crate::files::Access;
-use crate::render::look::Look;
 use crate::show::{Shape, form, schema_name, write};
 use crate::ui::{Outcome, Ui};
+use draw::look::Look;
 
 /// What every command works at: the machine it is about, the way out, and what a result says about its run.
 pub(super) struct Desk<'a> {

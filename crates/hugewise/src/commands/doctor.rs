@@ -17,10 +17,10 @@ use super::desk::Desk;
 use super::diagnosis::diagnose;
 use crate::cli::typed::{self, Format};
 use crate::render::doctor::{explanation, rules};
-use crate::render::look::Look;
 use crate::results::{Doctor, Taken};
 use crate::show::form;
 use crate::ui::Outcome;
+use draw::look::Look;
 
 pub(super) use own::evidence;
 

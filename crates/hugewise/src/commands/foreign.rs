@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::schema::{WithResult, by_schema};
 use crate::cli::typed::Format;
-use crate::render::look::Look;
 use crate::show::{Shape, show};
+use draw::look::Look;
 
 /// Forms that are text; a picture is drawn from what SVG is.
 const FORMS: [Format; 6] = [

@@ -16,8 +16,8 @@ use super::measuring::{
 };
 use super::stop::Stop;
 use crate::cli::typed;
-use crate::render::look::Look;
 use crate::ui::{Outcome, Ui};
+use draw::look::Look;
 
 /// Time for the timed walks of a whole matrix; with set-up, warming and operations it stays under a minute.
 const BUDGET: Duration = Duration::from_secs(20);

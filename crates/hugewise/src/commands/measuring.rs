@@ -9,9 +9,9 @@ use super::desk::Desk;
 use super::pools::Loan;
 use super::stop::Stop;
 use crate::cli::typed::Format;
-use crate::render::look::Look;
 use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
+use draw::look::Look;
 
 /// A measurement with its warnings; none if the user stopped it.
 pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;

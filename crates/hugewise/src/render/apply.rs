@@ -2,11 +2,11 @@
 
 use model::setup::{Applied, Came, End, Program, Step};
 
-use super::look::Look;
-use super::sheet::{Sheet, printable};
-use super::table::{self, Field, Lines};
-use super::words::counted;
 use crate::show::{self, Shape, Show};
+use draw::look::Look;
+use draw::sheet::{Sheet, printable};
+use draw::table::{self, Field, Lines};
+use draw::words::counted;
 
 impl Shape for Applied {
     const NAME: &'static str = "applied";
@@ -136,8 +136,8 @@ fn word(came: Came) -> &'static str {
 mod tests {
     use model::setup::{Applied, End};
 
-    use crate::render::look::Look;
     use crate::show::Show;
+    use draw::look::Look;
 
     #[test]
     fn without_changes_there_is_the_sentence_and_no_table() {

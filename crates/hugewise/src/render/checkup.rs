@@ -2,14 +2,15 @@
 
 use model::guest::Guest;
 
-use super::axis::number;
-use super::figure::Figure;
-use super::sheet::Sheet;
-use super::table::Lines;
 use super::{doctor, inventory, latency, tlb, verdict};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
-use crate::show::{Block, CHARTS, Shape, Show};
+use crate::show::{CHARTS, Shape, Show};
+use draw::axis::number;
+use draw::figure::Figure;
+use draw::page::Block;
+use draw::sheet::Sheet;
+use draw::table::Lines;
 
 /// Processes on a terminal.
 const FEW: usize = 8;
@@ -208,10 +209,10 @@ impl Checkup {
 #[cfg(test)]
 mod tests {
     use crate::cli::typed::{Format, Sort};
-    use crate::render::look::Look;
     use crate::results::{Checkup, ProcessList};
     use crate::samples;
     use crate::show::{Show, show};
+    use draw::look::Look;
 
     #[test]
     fn the_text_fits_two_screens_and_the_page_has_everything() {

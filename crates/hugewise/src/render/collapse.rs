@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use model::collapse::Collapse;
 use model::{Backing, Bytes, PageKind};
 
-use super::axis::number;
 use super::latency::spread;
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::{or, or_empty};
 use crate::show::{Shape, Show};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{or, or_empty};
 
 impl Shape for Collapse {
     const NAME: &'static str = "collapse";

@@ -16,15 +16,15 @@ use compare::bloat;
 use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
 use model::{Backing, Estimate, Reading};
 
-use super::figure::Figure;
-use super::look::Look;
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines, lines};
-use super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{self, CHARTS, Shape, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};
+use draw::figure::Figure;
+use draw::look::Look;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::words::{counted, or, or_empty};
 
 impl Shape for Compare {
     const FORMS: &'static [Format] = &CHARTS;

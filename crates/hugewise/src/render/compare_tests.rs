@@ -10,9 +10,9 @@ use model::compare::{
 use model::{Backing, Bytes, Estimate, PageKind, Reading};
 
 use crate::cli::typed::Format;
-use crate::render::look::Look;
 use crate::samples::envelope;
 use crate::show::{Show, show};
+use draw::look::Look;
 
 fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
     let backing: Backing = [(kind, Bytes::gib(1))].into_iter().collect();

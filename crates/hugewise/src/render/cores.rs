@@ -3,10 +3,10 @@
 use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::{counted, or, or_empty};
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{counted, or, or_empty};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use model::latency::{Access, Pattern};
 use model::{Backing, Estimate, PageKind, Reading};
 
-use super::axis::{Scale, number};
-use super::figure::{Dot, Figure, Series};
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines};
-use super::tone::TONES;
-use super::words::{counted, moment, or, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::{Scale, number};
+use draw::figure::{Dot, Figure, Series};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
+use draw::tone::TONES;
+use draw::words::{counted, moment, or, or_empty};
 
 impl Shape for Diff {
     const FORMS: &'static [Format] = &CHARTS;

@@ -2,11 +2,11 @@
 
 use crate::cli::typed::Format;
 use crate::diff::{Material, Parts, diff};
-use crate::render::look::Look;
 use crate::results::Diff;
 use crate::results::diff::Side;
 use crate::samples::{curve, envelope, machine, usual};
 use crate::show::{Show, show};
+use draw::look::Look;
 use model::PageKind;
 
 fn side(file: &str, factor: f64) -> Material {

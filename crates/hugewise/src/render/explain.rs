@@ -5,16 +5,16 @@ use doctor::usage::{
 };
 use model::{Backing, Bytes, Cause, PageKind, Reading};
 
-use super::axis::number;
-use super::layout::behind;
-use super::look::Look;
 use super::plan::quoted;
-use super::safe::printable;
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines};
-use super::words::{counted, or, or_empty};
 use crate::results::Explain;
 use crate::show::{Shape, Show, wrapped};
+use draw::axis::number;
+use draw::layout::behind;
+use draw::look::Look;
+use draw::safe::printable;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
+use draw::words::{counted, or, or_empty};
 
 impl Shape for Explain {
     const NAME: &'static str = "explain";

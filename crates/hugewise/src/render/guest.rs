@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::guest::{Guest, GuestPage, GuestPoint};
 use model::{Bytes, PageKind};
 
-use super::axis::{Scale, number};
-use super::figure::{Figure, Series};
-use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::{Scale, number};
+use draw::figure::{Figure, Series};
+use draw::heat::{Heat, legend};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 
 /// A chart of fewer working sets than this shows nothing.
 const CURVE: usize = 3;

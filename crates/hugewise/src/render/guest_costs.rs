@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use model::guest::{FirstTouch, Guest, Operation};
 
-use super::axis::number;
 use super::latency::spread;
-use super::sheet::Sheet;
-use super::table::{self, Field};
-use super::words::or;
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{self, Field};
+use draw::words::or;
 
 /// The counters that show what the hypervisor did. JSON has all of them.
 const TELLING: [&str; 9] = [

@@ -4,9 +4,9 @@ use model::Bytes;
 use model::guest::{Guest, GuestPage};
 
 use crate::cli::typed::Format;
-use crate::render::look::Look;
 use crate::samples::{envelope, guest};
 use crate::show::{Show, show};
+use draw::look::Look;
 
 fn text(guest: &Guest) -> String {
     let look = Look {

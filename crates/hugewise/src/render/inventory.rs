@@ -6,9 +6,9 @@ use host::Snapshot;
 use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Tlb, TlbArray, TlbHolds, Topology};
 use model::{Bytes, Reading};
 
-use super::sheet::Sheet;
-use super::table::{self, Field};
-use super::words::{counted, or};
+use draw::sheet::Sheet;
+use draw::table::{self, Field};
+use draw::words::{counted, or};
 
 /// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {

@@ -6,11 +6,11 @@ use model::kernelops::{KernelOps, Op, Point};
 use model::latency::Backed;
 use model::{Estimate, PageKind};
 
-use super::axis::number;
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 use crate::show::{Shape, Show};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 
 impl Shape for KernelOps {
     const NAME: &'static str = "kernel";
@@ -226,8 +226,8 @@ mod tests {
     use model::{Bytes, Estimate, PageKind};
 
     use super::time;
-    use crate::render::look::Look;
     use crate::show::Show;
+    use draw::look::Look;
 
     fn point(op: Op, workers: u32, ns: Option<f64>) -> Point {
         let estimate = |median: f64| Estimate {

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::latency::{Access, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
-use super::axis::{Scale, number};
-use super::figure::{Dot, Figure, Series};
-use super::sheet::Sheet;
-use super::table::Lines;
-use super::words::{counted, limits, or, or_empty};
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
 use crate::show::{CHARTS, Shape, Show};
 pub use csv::csv;
+use draw::axis::{Scale, number};
+use draw::figure::{Dot, Figure, Series};
+use draw::sheet::Sheet;
+use draw::table::Lines;
+use draw::words::{counted, limits, or, or_empty};
 
 impl Shape for Latency {
     const FORMS: &'static [Format] = &CHARTS;

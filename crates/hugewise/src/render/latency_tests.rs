@@ -1,9 +1,9 @@
 //! Tables and charts say what was measured, and what was not.
 
 use super::{csv, spread};
-use crate::render::look::Look;
 use crate::samples::usual;
 use crate::show::Show;
+use draw::look::Look;
 use model::Estimate;
 use model::latency::{Bound, Latency, Quiet};
 

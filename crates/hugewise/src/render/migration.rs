@@ -6,15 +6,15 @@ use model::Estimate;
 use model::migration::{Migration, Point};
 use model::placement::Kind;
 
-use super::axis::{Scale, number};
-use super::figure::{Dot, Figure, Series};
 use super::placement::kind_name;
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines, lines};
-use super::tone::TONES;
-use super::words::{limits, or};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::{Scale, number};
+use draw::figure::{Dot, Figure, Series};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::tone::TONES;
+use draw::words::{limits, or};
 
 impl Shape for Migration {
     const FORMS: &'static [Format] = &CHARTS;

@@ -8,13 +8,13 @@ use predict::{Prediction, Row};
 use translation::Mode;
 use translation::study::{Range, Sensitivity};
 
-use super::sheet::Sheet;
 use super::simulate::{bytes, machine, name, number, percent, unknown};
-use super::table::{Field, Lines, lines};
 use super::values::values;
-use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{counted, or_empty};
 
 impl Shape for Prediction {
     const FORMS: &'static [Format] = &TABLES;

@@ -9,16 +9,16 @@ use host::processes::Missed;
 use model::process::ProcessPages;
 use model::{Bytes, PageKind, Reading};
 
-use super::axis::number;
-use super::long::{Long, Rows};
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::{self, or, or_empty};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Shape, Show};
 pub(super) use cells::{amount, share};
 use cells::{kinds_in_words, kinds_of};
+use draw::axis::number;
+use draw::long::{Long, Rows};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{self, or, or_empty};
 
 impl Shape for ProcessList {
     const NAME: &'static str = "ps";
@@ -264,10 +264,10 @@ fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use crate::cli::typed::Sort;
-    use crate::render::look::Look;
     use crate::results::ProcessList;
     use crate::samples::process_rows;
     use crate::show::Show;
+    use draw::look::Look;
 
     #[test]
     fn every_kind_has_a_column_and_names_are_made_safe() {

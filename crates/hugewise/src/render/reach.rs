@@ -3,10 +3,10 @@
 use model::Bytes;
 use translation::reach::{Cover, Reach};
 
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
 use crate::results::ReachTable;
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
 
 impl Shape for ReachTable {
     const NAME: &'static str = "reach";

@@ -6,14 +6,14 @@ mod curve;
 use translation::machine::RowReading;
 use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
 
-use super::heat::{Heat, legend};
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
 use super::values::values;
-use super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 pub(super) use cells::{bytes, name, number, percent};
+use draw::heat::{Heat, legend};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::or_empty;
 
 impl Shape for Simulation {
     const FORMS: &'static [Format] = &CHARTS;

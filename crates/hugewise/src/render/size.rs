@@ -2,9 +2,9 @@
 
 use studies::size::{Sizing, Step};
 
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines};
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
 
 impl Shape for Sizing {
     const NAME: &'static str = "size";

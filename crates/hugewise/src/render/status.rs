@@ -2,10 +2,10 @@
 
 use model::setup::{Held, Run, Status};
 
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines};
-use super::words::{counted, moment};
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
+use draw::words::{counted, moment};
 
 impl Shape for Status {
     const NAME: &'static str = "status";

@@ -10,14 +10,15 @@ use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
 use model::{Bytes, compare::Metric};
 
 use super::compare::{gain, gains};
-use super::figure::Figure;
-use super::look::Look;
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines, lines};
 use super::tlb;
-use super::words::{counted, or};
 use crate::cli::typed::Format;
-use crate::show::{self, Block, CHARTS, Shape, Show, TABLES};
+use crate::show::{self, CHARTS, Shape, Show, TABLES};
+use draw::figure::Figure;
+use draw::look::Look;
+use draw::page::Block;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::words::{counted, or};
 
 impl Shape for Suite {
     const FORMS: &'static [Format] = &CHARTS;

@@ -9,9 +9,9 @@ use model::tlb::{HostBacking, Verdict as Host};
 
 use crate::cli::typed::Format;
 use crate::render::compare::tests::compare;
-use crate::render::look::Look;
 use crate::samples::envelope;
 use crate::show::{Show, show};
+use draw::look::Look;
 
 const LOOK: Look = Look {
     width: 200,

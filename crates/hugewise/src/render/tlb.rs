@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
-use super::axis::Scale;
-use super::figure::{Dot, Figure, Mark, Series};
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines, lines};
-use super::tone::Tone;
-use super::words::{or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::Scale;
+use draw::figure::{Dot, Figure, Mark, Series};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::tone::Tone;
+use draw::words::{or, or_empty};
 
 impl Shape for Tlb {
     const FORMS: &'static [Format] = &CHARTS;

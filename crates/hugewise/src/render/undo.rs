@@ -2,10 +2,10 @@
 
 use model::setup::{Back, BackCame, Undone, User};
 
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines};
-use super::words::counted;
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
+use draw::words::counted;
 
 impl Shape for Undone {
     const NAME: &'static str = "undone";

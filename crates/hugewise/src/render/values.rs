@@ -3,8 +3,8 @@
 use translation::measured::{From, Value, What};
 use translation::study::MachineFacts;
 
-use super::sheet::Sheet;
 use super::simulate::{name, number};
+use draw::sheet::Sheet;
 
 /// The table; none of a machine that is not at hand.
 pub(super) fn values(facts: &MachineFacts) -> Option<Sheet> {

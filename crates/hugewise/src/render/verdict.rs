@@ -4,8 +4,8 @@ use model::headline::{Percent, Shows};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
-use super::axis::number;
-use super::words::{counted, processes};
+use draw::axis::number;
+use draw::words::{counted, processes};
 
 /// What huge pages save and which kind to choose, who uses them, and what limits their use now.
 pub fn sentences(verdict: &Verdict) -> [String; 3] {

@@ -3,10 +3,10 @@
 use model::setup::{Check, PlanState, Program, Verdict, Verified, VerifiedPlan};
 
 use super::apply::restart;
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::moment;
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::moment;
 
 impl Shape for Verified {
     const NAME: &'static str = "verified";

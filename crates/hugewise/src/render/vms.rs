@@ -6,11 +6,11 @@ use model::vms::{Configured, KvmPages, Vm};
 use model::{Backing, Bytes, PageKind, Reading, Unread};
 
 use super::ps::{amount, share};
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::or;
 use crate::results::VmList;
 use crate::show::{Shape, Show};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::or;
 
 impl Shape for VmList {
     const NAME: &'static str = "vms";
@@ -145,9 +145,9 @@ mod tests {
     use model::{Bytes, PageKind, Reading};
 
     use super::asked_for;
-    use crate::render::look::Look;
     use crate::results::VmList;
     use crate::show::Show;
+    use draw::look::Look;
 
     fn region(size: Bytes, kind: Option<PageKind>) -> Region {
         Region { size, kind }

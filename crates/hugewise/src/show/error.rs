@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::render::ink::PictureError;
+use draw::ink::PictureError;
 
 /// What to do for a bitmap image.
 pub(crate) const NO_BITMAP: &str =

@@ -6,15 +6,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::format::{Format, TABLES};
-use crate::render::figure::Figure;
-use crate::render::json::ToJson;
-use crate::render::layout;
-use crate::render::long::Long;
-use crate::render::look::Look;
-use crate::render::sheet::Sheet;
-use crate::render::table::Lines;
-use crate::render::terminal;
 use crate::results::Doctor;
+use draw::figure::Figure;
+use draw::json::ToJson;
+use draw::layout;
+use draw::long::Long;
+use draw::look::Look;
+use draw::page::Block;
+use draw::sheet::Sheet;
+use draw::table::Lines;
+use draw::terminal;
 
 /// The longest lines of prose.
 const READABLE: u16 = 100;
@@ -100,13 +101,6 @@ impl<'a> View<'a> {
             json: result,
         }
     }
-}
-
-/// A part of a page.
-#[derive(Debug)]
-pub enum Block {
-    Sheet(Sheet),
-    Figure(Figure),
 }
 
 /// Headlines, tables, and plots where the look wants them.

@@ -8,9 +8,9 @@ use model::Envelope;
 
 use crate::cli::typed::Format;
 use crate::files::{self, Existing, Target};
-use crate::render::look::Look;
 use crate::results::Checkup;
 use crate::show::show;
+use draw::look::Look;
 
 /// How our pages and results begin, and within how many bytes.
 const PAGE: &str = "<meta name=\"generator\" content=\"hugewise\">";

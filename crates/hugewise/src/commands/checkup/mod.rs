@@ -18,11 +18,11 @@ use super::diagnosis::diagnose;
 use super::ps;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format, Part, Sort};
-use crate::render::look::Look;
 use crate::render::verdict::sentences;
 use crate::results::{Checkup, VmList};
 use crate::ui::Outcome;
 use crate::verdict::{Grounds, Server, verdict};
+use draw::look::Look;
 
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;

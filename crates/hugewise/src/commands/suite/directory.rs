@@ -9,9 +9,9 @@ use model::suite::{Experiment, Page, Suite};
 
 use crate::cli::typed::Format;
 use crate::files::{Access, Existing, Target};
-use crate::render::look::Look;
 use crate::show::{Shape, show};
 use crate::trusted::{Use, own_directory};
+use draw::look::Look;
 
 #[derive(Debug)]
 pub(super) struct Directory(PathBuf);

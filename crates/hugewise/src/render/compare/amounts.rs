@@ -3,8 +3,8 @@
 use model::Bytes;
 use model::compare::{Compare, Metric};
 
-use crate::render::axis::without_zeros;
 use crate::render::kernelops::time;
+use draw::axis::without_zeros;
 
 /// A value of a metric with its unit.
 pub(super) fn value(metric: &str, value: f64) -> String {

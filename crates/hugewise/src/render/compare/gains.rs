@@ -3,10 +3,10 @@
 use model::compare::{Compare, Judged};
 
 use super::amounts::{gain, reference};
-use crate::render::axis::Scale;
-use crate::render::figure::{Along, Dot, Figure, Series};
-use crate::render::sheet::{Sheet, printable};
-use crate::render::tone::{TONES, Tone};
+use draw::axis::Scale;
+use draw::figure::{Along, Dot, Figure, Series};
+use draw::sheet::{Sheet, printable};
+use draw::tone::{TONES, Tone};
 
 /// No gain is below -100 %; one beyond this, or an interval that ends there, would flatten all others.
 const MOST: f64 = 300.0;

@@ -5,9 +5,9 @@ use model::{Bytes, Reading};
 
 use super::amounts::{gain, reference};
 use crate::render::kernelops::time;
-use crate::render::sheet::Sheet;
-use crate::render::table::{self, Field};
-use crate::render::words::{or, or_empty};
+use draw::sheet::Sheet;
+use draw::table::{self, Field};
+use draw::words::{or, or_empty};
 
 /// What the slices are: `slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of all threads`.
 pub(super) fn slices(how: &InPlace) -> String {

@@ -4,7 +4,7 @@ use model::compare::{Arm, Compare, Judged, Start, Verdict};
 use model::{Bytes, PageKind};
 
 use crate::render::plan::quoted;
-use crate::render::sheet::Sheet;
+use draw::sheet::Sheet;
 
 /// A twentieth more pages than were in use: memory is not the same in each run.
 const SPARE: u64 = 20;

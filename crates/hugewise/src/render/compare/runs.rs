@@ -4,11 +4,11 @@ use model::Bytes;
 use model::compare::{Arm, Compare, LeftOut, Metric, Run};
 
 use super::amounts::value;
-use crate::render::axis::Scale;
-use crate::render::figure::{Along, Dot, Figure, Series};
-use crate::render::sheet::{Sheet, printable};
-use crate::render::tone::Tone;
-use crate::render::words::or;
+use draw::axis::Scale;
+use draw::figure::{Along, Dot, Figure, Series};
+use draw::sheet::{Sheet, printable};
+use draw::tone::Tone;
+use draw::words::or;
 
 /// Columns of a strip, at most.
 const STRIP: usize = 36;

@@ -4,7 +4,7 @@ use compare::looks::LEAST;
 use model::Reading;
 use model::compare::{Arm, Because, Compare, Judged, Why};
 
-use super::super::words::counted;
+use draw::words::counted;
 
 /// Why the runs were arranged so, as a clause.
 pub(super) fn because(reason: &Because) -> String {

@@ -11,12 +11,12 @@ mod tests;
 use model::findings::{Finding, NotJudged, Severity};
 
 use self::phrases::{headline, reasons, rule_name};
-use super::look::Look;
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
 use crate::cli::typed::Format;
 use crate::results::Doctor;
 use crate::show::{Shape, Show};
+use draw::look::Look;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
 
 pub use text::{explanation, rules};
 

@@ -2,8 +2,8 @@
 
 use model::findings::{Confidence, Finding, NotJudged, Severity};
 
-use crate::render::words::{counted, or_empty};
 use crate::results::Doctor;
+use draw::words::{counted, or_empty};
 
 impl Doctor {
     /// The numbers in one sentence.

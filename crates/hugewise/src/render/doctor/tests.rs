@@ -4,10 +4,10 @@ use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity
 use serde_json::json;
 
 use super::{overview, prometheus, sarif};
-use crate::render::look::Look;
 use crate::results::Doctor;
 use crate::samples::envelope;
 use crate::show::Show;
+use draw::look::Look;
 
 const PLAIN: Look = Look {
     width: 80,

@@ -7,12 +7,12 @@ use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
 
 use super::phrases::{headline, reasons};
-use crate::render::layout::{behind, folded, step};
-use crate::render::look::Look;
-use crate::render::sheet::{Sheet, printable};
-use crate::render::words::counted;
 use crate::results::Doctor;
 use crate::show::wrapped;
+use draw::layout::{behind, folded, step};
+use draw::look::Look;
+use draw::sheet::{Sheet, printable};
+use draw::words::counted;
 
 /// Columns before the text of an entry.
 const INDENT: usize = 8;

@@ -2,9 +2,9 @@
 
 use studies::host_memory::{HostMemory, Outcome, Sample};
 
-use super::super::axis::{Scale, number};
-use super::super::figure::{Along, Dot, Figure, Series};
-use super::super::tone::TONES;
+use draw::axis::{Scale, number};
+use draw::figure::{Along, Dot, Figure, Series};
+use draw::tone::TONES;
 
 /// What a chart shows: its name, its title, its unit, and the value of a sample.
 type Shown = (&'static str, &'static str, &'static str, fn(&Sample) -> f64);

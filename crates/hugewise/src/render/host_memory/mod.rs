@@ -7,14 +7,14 @@ mod what_if;
 use studies::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
 
 use self::range::percent;
-use super::axis::number;
-use super::figure::Figure;
-use super::sheet::Sheet;
 use super::simulate::published;
-use super::table::{self, Field, Lines, lines};
-use super::words::counted;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::number;
+use draw::figure::Figure;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::words::counted;
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;

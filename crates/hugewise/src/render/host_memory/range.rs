@@ -2,7 +2,7 @@
 
 use translation::study::Range;
 
-use crate::render::axis::number;
+use draw::axis::number;
 
 /// A value with its ends, where they differ.
 pub(super) fn spread(range: Range, text: impl Fn(f64) -> String) -> String {

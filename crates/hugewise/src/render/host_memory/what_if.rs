@@ -5,11 +5,11 @@ use studies::host_memory::HostMemory;
 use studies::host_memory::advice::{Advice, Change, Unknown, WhatIf};
 use translation::study::Range;
 
-use super::super::axis::number;
-use super::super::sheet::Sheet;
-use super::super::table::{Field, Lines, lines};
-use super::super::words::{counted, or_empty};
 use super::range::{percent, spread};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{counted, or_empty};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");

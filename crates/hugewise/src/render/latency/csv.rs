@@ -2,7 +2,7 @@
 
 use model::latency::{Latency, Point};
 
-use crate::render::table::{Field, Lines, lines};
+use draw::table::{Field, Lines, lines};
 
 pub fn csv(latency: &Latency) -> Lines<'_> {
     let fields: [Field<&Point>; _] = [

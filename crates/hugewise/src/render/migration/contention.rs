@@ -3,10 +3,10 @@
 use model::Estimate;
 use model::migration::{Contention, Migration, Mix};
 
-use super::super::axis::number;
 use super::super::placement::kind_name;
-use super::super::sheet::Sheet;
-use super::super::words::or;
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::words::or;
 
 /// On a terminal: medians, one matrix for each pair of CPUs.
 pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {

@@ -5,8 +5,8 @@ use model::migration::{Contention, Migration, Mix, Moves, Point};
 use model::placement::Kind;
 use model::{Backing, Bytes, Estimate, PageKind};
 
-use crate::render::look::Look;
 use crate::show::Show;
+use draw::look::Look;
 
 pub(super) fn migration() -> Migration {
     let estimate = |median: f64| Estimate {

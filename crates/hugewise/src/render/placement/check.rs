@@ -3,12 +3,12 @@
 use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
-use super::super::axis::number;
-use super::super::sheet::Sheet;
-use super::super::table::{Field, Lines, lines};
-use super::super::words::{counted, or};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{counted, or};
 
 impl Shape for Check {
     const FORMS: &'static [Format] = &TABLES;

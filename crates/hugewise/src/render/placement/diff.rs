@@ -3,12 +3,12 @@
 use model::placement::{Caveat, Diff, Part, Quantity, Side};
 use model::{Estimate, Warning};
 
-use super::super::axis::number;
-use super::super::sheet::Sheet;
-use super::super::table::{Field, Lines, lines};
-use super::super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{counted, or, or_empty};
 
 impl Shape for Diff {
     const FORMS: &'static [Format] = &TABLES;

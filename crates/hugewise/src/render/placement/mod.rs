@@ -10,13 +10,13 @@ use host::Snapshot;
 use model::Warning;
 use model::placement::{End, Method, NoBpf, NoRecords, Recording};
 
-use super::axis::number;
-use super::figure::Figure;
-use super::sheet::Sheet;
-use super::table::Lines;
-use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::number;
+use draw::figure::Figure;
+use draw::sheet::Sheet;
+use draw::table::Lines;
+use draw::words::{counted, or_empty};
 
 pub use diff::caveats;
 pub use tables::kind_name;

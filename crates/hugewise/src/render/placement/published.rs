@@ -2,12 +2,12 @@
 
 use model::placement::{Published, PublishedRun};
 
-use super::super::axis::number;
-use super::super::sheet::Sheet;
-use super::super::table::{self, Field, Lines, lines};
-use super::super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::words::or_empty;
 
 impl Shape for Published {
     const FORMS: &'static [Format] = &TABLES;

@@ -2,11 +2,11 @@
 
 use model::placement::{Cpu, Kind, Method, Recording, Thread};
 
-use super::super::axis::number;
-use super::super::heat::{Heat, STEPS};
-use super::super::sheet::Sheet;
-use super::super::table::{self, Field, Lines, lines};
-use super::super::words::{counted, or, or_empty};
+use draw::axis::number;
+use draw::heat::{Heat, STEPS};
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines, lines};
+use draw::words::{counted, or, or_empty};
 
 /// Beyond so many CPUs those without time are left out.
 const MOST_CPUS: usize = 32;

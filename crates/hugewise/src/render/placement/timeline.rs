@@ -2,9 +2,9 @@
 
 use model::placement::Recording;
 
-use super::super::axis::{Scale, number};
-use super::super::figure::{Along, Dot, Figure, Series};
-use super::super::tone::TONES;
+use draw::axis::{Scale, number};
+use draw::figure::{Along, Dot, Figure, Series};
+use draw::tone::TONES;
 
 /// Moves in each second, slice by slice; those by `/proc` are a lower bound, and the title says so. A recording of one slice has no course.
 pub(super) fn chart(recording: &Recording) -> Option<Figure> {

@@ -15,11 +15,11 @@ pub(crate) use shell::quoted;
 pub(crate) use difference::{difference, question};
 
 use self::risks::risks;
-use super::look::Look;
-use super::sheet::Sheet;
-use super::table::{self, Field, Lines};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show};
+use draw::look::Look;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
 
 const FORMS: [Format; 7] = [
     Format::Text,

@@ -8,8 +8,8 @@ use model::{Cause, Reading, Unread};
 
 use super::shell::{comment, quoted};
 use super::{ansible, difference, shell};
-use crate::render::look::Look;
 use crate::show::Show;
+use draw::look::Look;
 
 const HOSTILE: [&str; 9] = [
     "it's $(id) `id` ; id | id & id > /x",

@@ -5,11 +5,11 @@ use model::plan::{Change, Plan, Target};
 
 use super::difference;
 use super::risks::risks;
-use crate::render::layout::{behind, folded};
-use crate::render::look::Look;
-use crate::render::sheet::printable;
-use crate::render::words::counted;
 use crate::show::wrapped;
+use draw::layout::{behind, folded};
+use draw::look::Look;
+use draw::sheet::printable;
+use draw::words::counted;
 
 /// Columns before the text of an entry.
 const INDENT: usize = 9;

@@ -2,8 +2,8 @@
 
 use model::{Backing, Bytes, PageKind};
 
-use crate::render::axis::number;
-use crate::render::words::or_empty;
+use draw::axis::number;
+use draw::words::or_empty;
 
 /// The share backed by huge pages in percent; empty if no resident memory is known.
 pub(in crate::render) fn share(backing: Option<&Backing>) -> String {

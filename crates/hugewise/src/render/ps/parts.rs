@@ -6,10 +6,10 @@ use host::processes::{Held, Holder, Missed, NodePages};
 use model::{Bytes, PageKind, Reading};
 
 use super::cells::{amount, kinds_in_words, kinds_of, share};
-use crate::render::sheet::Sheet;
-use crate::render::table::{Field, Lines, lines};
-use crate::render::words::{or, or_empty, processes};
 use crate::results::ps::{Group, Groups, ProcessRow};
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{or, or_empty, processes};
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {

@@ -2,9 +2,9 @@
 
 use studies::scheduler::Schedule;
 
-use super::super::axis::number;
-use super::super::heat::{Heat, STEPS};
-use super::super::sheet::Sheet;
+use draw::axis::number;
+use draw::heat::{Heat, STEPS};
+use draw::sheet::Sheet;
 
 /// Logical CPUs that a heat map has room for.
 const MOST_CPUS: usize = 32;

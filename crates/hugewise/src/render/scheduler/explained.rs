@@ -2,8 +2,8 @@
 
 use studies::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 
-use super::super::axis::number;
-use super::super::sheet::Sheet;
+use draw::axis::number;
+use draw::sheet::Sheet;
 
 /// Shares below this, in per cent of a CPU, are the hypervisor's own.
 const SMALL: f64 = 0.5;

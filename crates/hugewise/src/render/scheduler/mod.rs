@@ -5,12 +5,12 @@ mod explained;
 
 use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
 
-use super::axis::number;
-use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
+use draw::axis::number;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::{counted, or_empty};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 20;

@@ -3,7 +3,7 @@
 use model::Bytes;
 use translation::study::Unknown;
 
-use crate::render::words::or_empty;
+use draw::words::or_empty;
 
 pub(in crate::render) fn name(unknown: Unknown) -> &'static str {
     match unknown {

@@ -3,9 +3,9 @@
 use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
-use crate::render::sheet::Sheet;
-use crate::render::table::{Field, Lines, lines};
-use crate::render::words::or_empty;
+use draw::sheet::Sheet;
+use draw::table::{Field, Lines, lines};
+use draw::words::or_empty;
 
 /// Of curves that have the same numbers of entries.
 pub(super) fn sheet(curves: &[Curve]) -> Sheet {

@@ -7,9 +7,9 @@ use model::gc::GcLog;
 use model::suite::{Page, Suite};
 
 use crate::render::compare::gain;
-use crate::render::sheet::Sheet;
-use crate::render::table::{self, Field};
-use crate::render::words::or;
+use draw::sheet::Sheet;
+use draw::table::{self, Field};
+use draw::words::or;
 
 /// The metrics of work done, of the program's own CPU time for it, and of collections for so much work.
 const WORK: &str = "work";

@@ -1,7 +1,7 @@
 //! Whatever a text holds, no form of it steers a terminal, a browser or a spreadsheet.
 
-use super::{Json, csv_cell, is_hostile, json, markdown, markdown_paragraph, printable, printable_lines, steers};
 use crate::samples;
+use draw::safe::{Json, csv_cell, is_hostile, json, markdown, markdown_paragraph, printable, printable_lines, steers};
 
 const HOSTILE: [&str; 6] = [
     "\u{1b}]0;title\u{7}\u{1b}[31m",

@@ -118,8 +118,8 @@ fn color(tone: Tone) -> Option<RgbColor> {
 #[cfg(test)]
 mod tests {
     use super::{cell, plot};
-    use crate::render::look::Look;
-    use crate::render::picture::tests::figure;
+    use crate::look::Look;
+    use crate::picture::tests::figure;
 
     #[test]
     fn ends_fall_on_the_first_and_the_last_cell() {

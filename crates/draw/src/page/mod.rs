@@ -7,7 +7,10 @@ use std::io::{self, Write};
 
 use askama::Template;
 
+use model::Envelope;
+
 use self::chart::Drawing;
+use super::figure::Figure;
 use super::heat::Heat;
 use super::ink::PictureError;
 use super::json::{Layout, ToJson};
@@ -16,31 +19,56 @@ use super::provenance;
 use super::safe;
 use super::sheet::Sheet;
 use super::tone::{TONES, Tone};
-use crate::show::{Block, ShowError, View};
 
-/// Writes the page of a result; everything in it that comes from the machine is escaped by the template. Long tables and the
-/// result itself are written as they are made.
-pub(crate) fn write(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
-    let View { about, data, json } = view;
-    let blocks: Result<Vec<Part>, _> = data.blocks().into_iter().map(Part::of).collect();
-    let page = Page {
-        title: &data.title(),
-        headlines: &data.headlines(),
-        lead: &data.lead(),
-        parts: &blocks?,
-        long: &data.long(),
-        warnings: &provenance::warnings(about),
-        provenance: &provenance::provenance(about),
-        machine: &format!("{}, kernel {}", about.machine.cpu, about.machine.kernel),
-        program: &format!("{} {}", about.tool.name, about.tool.version),
-        started: &about.started,
-        palette: &palette(),
-        style: include_str!("page.css"),
-        script: include_str!("page.js"),
-        json: &Embedded(*json),
-    };
-    page.write_into(&mut safe::Lines(&mut *out))?;
-    Ok(out.write_all(b"\n")?)
+/// A part of a page.
+#[derive(Debug)]
+pub enum Block {
+    Sheet(Sheet),
+    Figure(Figure),
+}
+
+/// What stands on a page, from top to bottom.
+pub struct Content<'a> {
+    pub title: String,
+    pub headlines: Vec<String>,
+    /// A table before the blocks.
+    pub lead: Option<Sheet>,
+    pub blocks: Vec<Block>,
+    /// A table behind the blocks that may be very long; it is written as it is made, as is the result itself.
+    pub long: Option<Long<'a>>,
+    pub about: &'a Envelope<()>,
+    pub json: &'a dyn ToJson,
+}
+
+impl Content<'_> {
+    /// Draws the charts, and gives back what writes the page; everything in it that comes from the machine is escaped by the template.
+    ///
+    /// # Errors
+    /// If a chart cannot be drawn.
+    pub fn page(self) -> Result<impl FnOnce(&mut dyn Write) -> io::Result<()>, PictureError> {
+        let parts = self.blocks.into_iter().map(Part::of).collect::<Result<Vec<_>, _>>()?;
+        Ok(move |out: &mut dyn Write| {
+            let about = self.about;
+            let page = Page {
+                title: &self.title,
+                headlines: &self.headlines,
+                lead: &self.lead,
+                parts: &parts,
+                long: &self.long,
+                warnings: &provenance::warnings(about),
+                provenance: &provenance::provenance(about),
+                machine: &format!("{}, kernel {}", about.machine.cpu, about.machine.kernel),
+                program: &format!("{} {}", about.tool.name, about.tool.version),
+                started: &about.started,
+                palette: &palette(),
+                style: include_str!("page.css"),
+                script: include_str!("page.js"),
+                json: &Embedded(self.json),
+            };
+            page.write_into(&mut safe::Lines(&mut *out))?;
+            out.write_all(b"\n")
+        })
+    }
 }
 
 /// A table, or a chart as it is drawn.
@@ -121,7 +149,3 @@ fn palette() -> String {
         variables(|tone| tone.dark, Heat::dark)
     )
 }
-
-#[cfg(test)]
-#[path = "report_tests.rs"]
-mod tests;

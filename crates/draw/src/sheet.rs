@@ -85,7 +85,7 @@ impl Sheet {
 #[cfg(test)]
 mod tests {
     use super::{Heat, Sheet, printable};
-    use crate::render::look::Look;
+    use crate::look::Look;
 
     fn hostile() -> Sheet {
         let mut sheet = Sheet::new("Processes", ["name", "#bytes"]);

@@ -1,11 +1,11 @@
 //! Pictures hold every point, where it is said to be.
 
 use super::{Hit, picture, svg};
-use crate::render::axis::Scale;
-use crate::render::figure::{Along, Dot, Figure, Mark, Series};
-use crate::render::heat::Heat;
-use crate::render::sheet::Sheet;
-use crate::render::tone::Tone;
+use crate::axis::Scale;
+use crate::figure::{Along, Dot, Figure, Mark, Series};
+use crate::heat::Heat;
+use crate::sheet::Sheet;
+use crate::tone::Tone;
 use model::{Bytes, PageKind};
 
 pub(crate) fn figure() -> Figure {

@@ -142,8 +142,8 @@ fn aligned(cells: impl Iterator<Item = String>, columns: &[Column], widths: &[us
 #[cfg(test)]
 mod tests {
     use super::{Long, Rows};
-    use crate::render::look::Look;
-    use crate::render::sheet::Sheet;
+    use crate::look::Look;
+    use crate::sheet::Sheet;
 
     fn table() -> Long<'static> {
         let mut head = Sheet::new("Mappings", ["address", "#size", "name"]);

@@ -1,6 +1,6 @@
 //! The page is whole, offline and small, and hostile names stay text.
 
-use super::write;
+use super::page as write;
 use crate::samples::{envelope, usual};
 use crate::show::{Shape, ShowError, View};
 use model::latency::Bound;

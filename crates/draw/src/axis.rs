@@ -163,7 +163,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// A number without zeros behind its decimal point, and without a point that has nothing behind it.
-pub(super) fn without_zeros(text: &str) -> &str {
+pub fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
         false => text,

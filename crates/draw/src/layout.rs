@@ -48,7 +48,7 @@ pub fn wrapped(text: &str, width: u16) -> String {
 }
 
 /// The lines of a text, one at least.
-pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
+pub fn folded(text: &str, width: usize) -> Vec<String> {
     if text.width() <= width {
         return vec![text.to_owned()];
     }
@@ -56,7 +56,7 @@ pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The lines of something to do. A command in it is not broken, so that it can be copied.
-pub(in crate::render) fn step(text: &str, width: usize) -> Vec<String> {
+pub fn step(text: &str, width: usize) -> Vec<String> {
     let is_command = |place: usize| {
         let (before, rest) = text.split_at(place);
         let starts = before.is_empty() || before.ends_with(": ");
@@ -249,7 +249,7 @@ fn blocks(sheet: &Sheet, look: Look) -> String {
 }
 
 /// Lines behind a word, which stands on the first of them; each text begins at the same column.
-pub(in crate::render) fn behind(word: &str, width: usize, lines: impl IntoIterator<Item = String>) -> String {
+pub fn behind(word: &str, width: usize, lines: impl IntoIterator<Item = String>) -> String {
     let words = iter::once(word).chain(iter::repeat(""));
     let lines = words.zip(lines);
     lines.map(|(word, line)| format!("{word:<width$}{line}\n")).collect()

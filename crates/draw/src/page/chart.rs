@@ -1,12 +1,12 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
-use crate::render::axis::number;
-use crate::render::figure::{Along, Dot, Figure, Series};
-use crate::render::ink::{GRID, INK, PAPER, PictureError};
-use crate::render::picture::{self, Picture};
-use crate::render::sheet::Sheet;
-use crate::render::tone::TONES;
-use crate::render::words::or_empty;
+use crate::axis::number;
+use crate::figure::{Along, Dot, Figure, Series};
+use crate::ink::{GRID, INK, PAPER, PictureError};
+use crate::picture::{self, Picture};
+use crate::sheet::Sheet;
+use crate::tone::TONES;
+use crate::words::or_empty;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);

@@ -160,7 +160,3 @@ impl Write for Watch {
         Ok(())
     }
 }
-
-#[cfg(test)]
-#[path = "safe_tests.rs"]
-mod tests;
