@@ -3,7 +3,7 @@
 
 usage: benches/placement.py [--hugewise PATH] [--rounds 7] [--turns 200000]
 
-Runs the same ping-pong alone, under `hugewise placement record` by BPF (as root), by perf events and by `--light`, and (as root,
+Runs the same ping-pong alone, under `hugewise placement record` by records and by `--light`, and (as root,
 where perf is installed) under `perf sched record`, in rounds of changing order, both processes on one CPU. Prints a table in Markdown: CPU time of both processes
 for each switch, what is added to that of the run alone in the same round, bytes on disk, and switches that the result holds. CPU
 time, as wall time on a busy machine is mostly that of others. Needs a C compiler.
@@ -59,7 +59,7 @@ int main(int count, char **words) {
 """
 
 
-FLAGS = ["--collector=bpf", "--collector=perf", "--light"]
+FLAGS = ["", "--light"]
 
 
 def ways(hugewise, folder):
@@ -67,7 +67,7 @@ def ways(hugewise, folder):
     result, data = os.path.join(folder, "result.json"), os.path.join(folder, "perf.data")
     found = {"alone": []}
     found |= {
-        f"hugewise placement record {flags}": [hugewise, "placement", "record", *flags.split("="), "--quiet", "--output", result, "--"]
+        f"hugewise placement record {flags}".strip(): [hugewise, "placement", "record", *flags.split(), "--quiet", "--output", result, "--"]
         for flags in FLAGS
     }
     if shutil.which("perf") and os.geteuid() == 0:

@@ -1,6 +1,5 @@
 //! Hardware counters of this thread, where the machine has them and lets us; else the reason in words.
 
-pub mod bpf;
 pub mod program;
 pub mod residency;
 pub mod rings;

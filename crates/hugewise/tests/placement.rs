@@ -10,11 +10,6 @@ use common::{done, hugewise, refused, run, sent, told};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
-/// Both ways to have every switch, and what the result calls them.
-const RECORDS: [(&[&str], &str); 2] = [
-    (&["--collector", "perf"], "switch-records"),
-    (&["--collector", "bpf"], "bpf"),
-];
 /// This test started again as the program to be recorded.
 const ROLE: &str = "HUGEWISE_TEST_PLACEMENT";
 
@@ -66,13 +61,13 @@ fn recorded(role: &str, flags: &[&str]) -> Value {
     data
 }
 
-/// Was it made so? If not, this machine does not allow that.
-fn is_by(data: &Value, method: &str) -> bool {
-    let is_by = data["method"] == method;
-    if !is_by {
-        testing::skipped(&format!("not by {method}: {} {}", data["no_bpf"], data["no_records"]));
+/// Was every switch recorded? If not, this machine does not allow that.
+fn has_switches(data: &Value) -> bool {
+    let has_switches = data["method"] == "switch-records";
+    if !has_switches {
+        testing::skipped(&format!("not by switch-records: {}", data["no_records"]));
     }
-    is_by
+    has_switches
 }
 
 fn sum(numbers: &Value) -> f64 {
@@ -91,18 +86,15 @@ fn each_forced_move_is_counted_and_no_other() {
         return testing::skipped("one CPU");
     };
     let before = sched_getaffinity(None).expect("CPUs");
-    let cases = RECORDS
-        .iter()
-        .flat_map(|by| [10, 1000, 100_000].map(|count| (by, count)));
-    for ((flags, method), count) in cases {
+    for count in [10, 1000, 100_000] {
         pin(first);
-        let data = recorded(&format!("moves {first} {second} {count}"), flags);
+        let data = recorded(&format!("moves {first} {second} {count}"), &[]);
         sched_setaffinity(None, &before).expect("as before");
-        if !is_by(&data, method) {
-            continue;
+        if !has_switches(&data) {
+            return;
         }
         let moves = sum(&data["total"]["migrations"]);
-        assert_eq!(moves, f64::from(count), "{method}: {}", data["missed"]);
+        assert_eq!(moves, f64::from(count), "{}", data["missed"]);
         assert_eq!(data["missed"]["lost_records"], 0);
     }
 }
@@ -110,22 +102,17 @@ fn each_forced_move_is_counted_and_no_other() {
 /// What the hypervisor withholds is in the one and not in the other, and not every guest's kernel reports it: the best of five counts.
 #[test]
 fn the_time_of_64_threads_is_within_1_percent_of_rusage() {
-    for (flags, method) in RECORDS {
-        let mut apart: Vec<f64> = Vec::new();
-        while apart.len() < 5 && apart.iter().all(|apart| apart.abs() > 0.01) {
-            let data = recorded("threads 64", flags);
-            if !is_by(&data, method) {
-                break;
-            }
-            apart.push(apart_from_rusage(&data));
+    let mut apart: Vec<f64> = Vec::new();
+    while apart.len() < 5 && apart.iter().all(|apart| apart.abs() > 0.01) {
+        let data = recorded("threads 64", &[]);
+        if !has_switches(&data) {
+            return;
         }
-        if apart.is_empty() {
-            continue; // The reason is recorded.
-        }
-        // Nothing is missing, whatever the hypervisor does.
-        assert!(apart.iter().all(|apart| *apart > -0.01), "{method}: {apart:?}");
-        assert!(apart.iter().any(|apart| *apart <= 0.01), "{method}: {apart:?}");
+        apart.push(apart_from_rusage(&data));
     }
+    // Nothing is missing, whatever the hypervisor does.
+    assert!(apart.iter().all(|apart| *apart > -0.01), "{apart:?}");
+    assert!(apart.iter().any(|apart| *apart <= 0.01), "{apart:?}");
 }
 
 fn apart_from_rusage(data: &Value) -> f64 {
@@ -142,23 +129,19 @@ fn apart_from_rusage(data: &Value) -> f64 {
 #[test]
 fn every_short_process_is_followed_and_its_end_is_said_to_be_unassigned() {
     let script = "i=0; while [ $i -lt 300 ]; do (j=0; while [ $j -lt 300 ]; do j=$((j+1)); done); i=$((i+1)); done";
-    for (flags, method) in RECORDS {
-        let words = [&["placement", "record", "--json"], flags, &["--", "sh", "-c", script]].concat();
-        let result: Value = serde_json::from_str(&done(&words).out).expect("JSON");
-        let data = &result["data"];
-        if !is_by(data, method) {
-            continue;
-        }
-        assert_eq!(data["threads"].as_array().map(Vec::len), Some(301), "{method}");
-        let (own, usage) = (sum(&data["total"]["cpu_s"]), data["rusage_s"].as_f64().expect("known"));
-        let rest = data["unassigned_s"].as_f64().expect("known");
-        // Of BPF, the last record comes when the process has ended.
-        let least = if method == "bpf" { 0.95 } else { 0.3 };
-        assert!(
-            own > least * usage && (own + rest >= usage - 1e-6),
-            "{method}: {own} s and {rest} s of {usage} s"
-        );
+    let result: Value =
+        serde_json::from_str(&done(&["placement", "record", "--json", "--", "sh", "-c", script]).out).expect("JSON");
+    let data = &result["data"];
+    if !has_switches(data) {
+        return;
     }
+    assert_eq!(data["threads"].as_array().map(Vec::len), Some(301));
+    let (own, usage) = (sum(&data["total"]["cpu_s"]), data["rusage_s"].as_f64().expect("known"));
+    let rest = data["unassigned_s"].as_f64().expect("known");
+    assert!(
+        own > 0.3 * usage && (own + rest >= usage - 1e-6),
+        "{own} s and {rest} s of {usage} s"
+    );
 }
 
 /// A recording by clocks; `None` if this machine allows none.

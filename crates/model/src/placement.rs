@@ -28,9 +28,6 @@ pub struct Recording {
     pub all_moves: bool,
     /// Why not by switch records, where it was another method.
     pub no_records: Option<NoRecords>,
-    /// Why not by BPF, where it was another method; unknown of older recordings.
-    #[serde(default)]
-    pub no_bpf: Option<NoBpf>,
     /// `kernel.perf_event_paranoid` then; unknown of older recordings, and where it could not be read.
     #[serde(default)]
     pub perf_event_paranoid: Option<i64>,
@@ -77,8 +74,6 @@ pub struct Target {
 pub enum Method {
     /// Every context switch, recorded by the kernel (`PERF_RECORD_SWITCH`).
     SwitchRecords,
-    /// Every context switch, recorded by BPF programs at the tracepoints of the scheduler.
-    Bpf,
     /// A clock of the kernel for each CPU (`TASK_CLOCK`) gives the time of all threads together. Their moves are recorded where that is
     /// permitted. Single threads are read from /proc at an interval.
     Clocks,
@@ -89,7 +84,7 @@ pub enum Method {
 impl Method {
     /// Is every context switch recorded?
     pub fn has_switches(self) -> bool {
-        matches!(self, Self::SwitchRecords | Self::Bpf)
+        self == Self::SwitchRecords
     }
 }
 
@@ -108,24 +103,6 @@ pub enum NoRecords {
     /// There are fewer descriptors than threads times CPUs.
     NoDescriptors,
     /// This kernel is without perf events.
-    NotBuilt,
-    /// The kernel's error.
-    Failed(String),
-}
-
-/// Why no BPF programs recorded switches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoBpf {
-    /// The user wanted another method.
-    NotWanted,
-    /// Only root may load such programs.
-    NotPermitted,
-    /// This process is in a PID namespace of its own, and the programs see the numbers that threads have outside.
-    PidNamespace,
-    /// The kernel does not publish its types (CONFIG_DEBUG_INFO_BTF), or not as expected.
-    NoTypes,
-    /// This kernel is without BPF.
     NotBuilt,
     /// The kernel's error.
     Failed(String),
@@ -233,9 +210,6 @@ pub struct Missed {
     pub migrations: Option<u64>,
     /// CPUs that came online during this, on which nothing was recorded.
     pub new_cpus: u64,
-    /// Threads that were not recorded, as there were too many.
-    #[serde(default)]
-    pub unfollowed: u64,
 }
 
 impl Migrations {

@@ -16,7 +16,6 @@ fn recording(seconds: f64, cpu: f64) -> Recording {
         },
         method: Method::SwitchRecords,
         all_moves: true,
-        no_bpf: None,
         no_records: None,
         perf_event_paranoid: None,
         seconds,

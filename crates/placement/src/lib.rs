@@ -16,6 +16,5 @@ mod slices;
 pub use check::check;
 pub use collector::{Collector, MOST_CPUS};
 pub use diff::{Runs, diff};
-pub use kernel::Wanted;
 pub use published::ibm_2006;
 pub use record::{Error, Ordered, Spec, record};

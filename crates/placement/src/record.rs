@@ -6,15 +6,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use chase::counters::bpf::Traced;
 use chase::counters::switches::now;
 use host::processes::{Limits, Stat, ThpByStart, nodes};
 use host::{CpuList, Distances, Snapshot, Source};
 use model::placement::{Cpu, End, Method, Missed, NoRecords, Recording, Target};
-use process::{Attention, Failure, Order, Output, Process, Step, WaitError, cpu_time, guarded, tree};
+use process::{Attention, Failure, Order, Output, Process, WaitError, cpu_time, tree};
 
 use crate::collector::Collector;
-use crate::kernel::{Kernel, Wanted, refusal};
+use crate::kernel::refusal;
 use crate::ledger::Account;
 use crate::poll;
 use crate::recorder::{By, Recorder};
@@ -32,7 +31,8 @@ pub struct Spec<'a> {
     pub ordered: Ordered<'a>,
     /// For at most so long.
     pub time: Option<Duration>,
-    pub wanted: Wanted,
+    /// By clocks of each CPU, without records of switches?
+    pub is_light: bool,
 }
 
 pub enum Ordered<'a> {
@@ -100,14 +100,14 @@ impl<'a> Session<'a> {
         let steal = poll::steal(&source);
         let (subject, recorder, command) = match spec.ordered {
             Ordered::Start(words) => {
-                let (process, recorder) = started(words, snapshot, spec.wanted)?;
+                let (process, recorder) = started(words, snapshot, spec.is_light)?;
                 let words = words.iter().map(|word| word.to_string_lossy().into_owned());
                 (Subject::Own(Box::new(process)), recorder, words.collect())
             }
             Ordered::Attach(pid) => {
                 let stat = Stat::of(&source, pid).into_result().ok().flatten();
                 let stat = stat.ok_or(Error::NoProcess(pid))?;
-                let recorder = Recorder::of_running(snapshot, pid, spec.wanted);
+                let recorder = Recorder::of_running(snapshot, pid, spec.is_light);
                 (Subject::Foreign(pid, stat.started()), recorder, Vec::new())
             }
         };
@@ -231,7 +231,7 @@ impl<'a> Session<'a> {
         }
         let used = total.cpu();
         let (method, no_records) = match &self.recorder.by {
-            By::Records { kernel, .. } => (kernel.method(), None),
+            By::Records { .. } => (Method::SwitchRecords, None),
             By::Looks {
                 why, clocks: Some(_), ..
             } => (Method::Clocks, Some(why.clone())),
@@ -242,7 +242,6 @@ impl<'a> Session<'a> {
             method,
             all_moves,
             no_records,
-            no_bpf: self.recorder.no_bpf.clone(),
             perf_event_paranoid: self.snapshot.sysctls.number(PARANOID).known().copied(),
             seconds: at.saturating_sub(self.recorder.began) as f64 / 1e9,
             end,
@@ -279,20 +278,16 @@ impl<'a> Session<'a> {
             By::Looks { .. } if self.recorder.has_all_moves() => None,
             By::Looks { counted, .. } => counted.map(|counted| counted.saturating_sub(total.moves())),
         };
-        // Programs at tracepoints run on all CPUs.
-        let has_all_cpus = matches!(&self.recorder.by, By::Records { kernel, .. } if kernel.method() == Method::Bpf);
         let online = self.source.value::<CpuList>(ONLINE, "a list of CPUs");
         let known = |cpu: &u32| self.snapshot.topology.cpus.iter().any(|known| known.cpu == *cpu);
         let new_cpus = online
             .known()
-            .filter(|_| !has_all_cpus)
             .map_or(0, |online| online.iter().filter(|cpu| !known(cpu)).count());
         Missed {
             lost_records,
             unpaired: self.recorder.ledger.unpaired,
             migrations,
             new_cpus: new_cpus as u64,
-            unfollowed: self.recorder.unfollowed(),
         }
     }
 }
@@ -323,7 +318,7 @@ impl Subject {
 }
 
 /// Starts a program whose switches are recorded from before its first instruction.
-fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(Process, Recorder), Error> {
+fn started(words: &[OsString], snapshot: &Snapshot, is_light: bool) -> Result<(Process, Recorder), Error> {
     let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
     let program = || {
         words
@@ -335,36 +330,22 @@ fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(P
         step: failure.step.title(),
         error: failure.error,
     };
-    // It is a copy of this process, and is not to hold the programs in the kernel.
-    guarded().map_err(|error| failed(Step::Guard.failed(error)))?;
-    let (traced, no_bpf) = wanted.traced();
     let order = Order {
-        switches: if wanted == Wanted::Clocks || traced.is_some() {
-            &[]
-        } else {
-            &cpus
-        },
-        traced: traced.as_ref(),
-        places: if wanted == Wanted::Clocks { &cpus } else { &[] },
+        switches: if is_light { &[] } else { &cpus },
+        places: if is_light { &cpus } else { &[] },
         output: Output::Passed,
         ..Order::plain(words)
     };
     let mut process = Process::start(&order, Attention::Free, false).map_err(failed)?;
-    let by = recorded_by(&mut process, traced, &cpus, snapshot);
-    let recorder = Recorder::of_started(snapshot, process.id(), by, no_bpf);
+    let by = recorded_by(&mut process, &cpus, snapshot);
+    let recorder = Recorder::of_started(snapshot, process.id(), by);
     Ok((process, recorder))
 }
 
 /// What a program that was started is recorded by.
-fn recorded_by(process: &mut Process, traced: Option<Traced>, cpus: &[u32], snapshot: &Snapshot) -> By {
-    let followed = traced.zip(process.recorders.followed.take());
-    let traced = followed.map(|(traced, followed)| followed.map(|followed| Kernel::Bpf(traced, followed)));
-    let switches = process
-        .recorders
-        .switches
-        .take()
-        .map(|switches| switches.map(Kernel::Perf));
-    let records = traced.or(switches).map(|kernel| kernel.map(By::records));
+fn recorded_by(process: &mut Process, cpus: &[u32], snapshot: &Snapshot) -> By {
+    let records = process.recorders.switches.take();
+    let records = records.map(|switches| switches.map(By::records));
     let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
     let by = records.or(clocks.map(|clocks| clocks.map(By::clocks)));
     by.map_or(By::looks(NoRecords::NotWanted, None), |by| {

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use chase::counters::switches::{Record, now};
+use chase::counters::switches::{Record, Switches, now};
 use host::threads::times;
 use host::{Distances, Snapshot, Source};
 use model::compare::Ran;
-use model::placement::{Migrations, NoBpf, NoRecords};
+use model::placement::{Migrations, NoRecords};
 use process::{cpu_time, tree};
 
 use crate::collector::{Collector, LAG};
-use crate::kernel::{Kernel, Wanted, may_record_own, refusal};
+use crate::kernel::{self, may_record_own, refusal};
 use crate::ledger::Ledger;
 use crate::poll;
 
@@ -30,14 +30,12 @@ pub(crate) struct Recorder {
     pub(crate) by: By,
     /// When everything begins to count.
     pub(crate) began: u64,
-    /// Why it does not use BPF, if it does not.
-    pub(crate) no_bpf: Option<NoBpf>,
 }
 
 /// How it learns what threads do.
 pub(crate) enum By {
     Records {
-        kernel: Box<Kernel>,
+        switches: Box<Switches>,
         pending: Vec<Record>,
         period: Duration,
     },
@@ -66,9 +64,9 @@ pub(crate) struct Look {
 }
 
 impl By {
-    pub(crate) fn records(kernel: Kernel) -> Self {
+    pub(crate) fn records(switches: Switches) -> Self {
         Self::Records {
-            kernel: Box::new(kernel),
+            switches: Box::new(switches),
             pending: Vec::new(),
             period: SHORTEST,
         }
@@ -97,8 +95,8 @@ impl By {
 
 impl Recorder {
     /// Of a program that was just started.
-    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, by: By, no_bpf: Option<NoBpf>) -> Self {
-        let mut recorder = Self::new(snapshot, by, no_bpf);
+    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, by: By) -> Self {
+        let mut recorder = Self::new(snapshot, by);
         let name = poll::name(&recorder.source, pid, pid);
         if matches!(recorder.by, By::Records { .. }) {
             recorder.ledger.add(pid, pid, &name);
@@ -107,21 +105,20 @@ impl Recorder {
     }
 
     /// Of a process that runs, with all that descends from it.
-    pub(crate) fn of_running(snapshot: &Snapshot, pid: u32, wanted: Wanted) -> Self {
+    pub(crate) fn of_running(snapshot: &Snapshot, pid: u32, is_light: bool) -> Self {
         let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
         let source = Source::live();
         let refused = |error: io::Error| By::looks(refusal(&error, || may_record_own(&cpus)), None);
-        let (traced, no_bpf) = wanted.traced();
-        let (by, threads) = if wanted == Wanted::Clocks {
+        let (by, threads) = if is_light {
             let collector = Collector::of_running(pid, &cpus, &Distances::of(&snapshot.topology));
             (collector.map_or_else(refused, By::clocks), BTreeSet::new())
         } else {
-            match Kernel::of_running(&source, pid, &cpus, traced) {
-                Ok((kernel, threads)) => (By::records(kernel), threads),
+            match kernel::of_running(&source, pid, &cpus) {
+                Ok((switches, threads)) => (By::records(switches), threads),
                 Err(error) => (refused(error), BTreeSet::new()),
             }
         };
-        let mut recorder = Self::new(snapshot, by, no_bpf);
+        let mut recorder = Self::new(snapshot, by);
         for (pid, tid) in threads {
             let name = poll::name(&source, pid, tid);
             recorder.ledger.add(pid, tid, &name);
@@ -130,9 +127,9 @@ impl Recorder {
         recorder
     }
 
-    fn new(snapshot: &Snapshot, by: By, no_bpf: Option<NoBpf>) -> Self {
+    fn new(snapshot: &Snapshot, by: By) -> Self {
         let began = match &by {
-            By::Records { kernel, .. } => kernel.began(),
+            By::Records { switches, .. } => switches.began(),
             By::Looks { .. } => now(),
         };
         Self {
@@ -140,14 +137,13 @@ impl Recorder {
             ledger: Ledger::new(began, Distances::of(&snapshot.topology)),
             by,
             began,
-            no_bpf,
         }
     }
 
     /// CPU time of the program before it was recorded.
     pub(crate) fn used_before(&self) -> Duration {
         match &self.by {
-            By::Records { kernel, .. } => kernel.used_before(),
+            By::Records { switches, .. } => switches.used_before(),
             By::Looks { clocks, .. } => clocks
                 .as_ref()
                 .map_or(Duration::ZERO, |clocks| clocks.collector.used_before()),
@@ -185,16 +181,8 @@ impl Recorder {
     /// Records that found no room so far.
     pub(crate) fn lost(&mut self) -> u64 {
         match &mut self.by {
-            By::Records { kernel, .. } => kernel.lost(),
+            By::Records { switches, .. } => switches.lost(),
             By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.collector.lost()),
-        }
-    }
-
-    /// Threads that are not recorded, as there are too many.
-    pub(crate) fn unfollowed(&self) -> u64 {
-        match &self.by {
-            By::Records { kernel, .. } => kernel.unfollowed(),
-            By::Looks { .. } => 0,
         }
     }
 
@@ -224,14 +212,14 @@ impl Recorder {
 
     fn drain(&mut self, until: u64) -> Duration {
         let By::Records {
-            kernel,
+            switches,
             pending,
             period,
         } = &mut self.by
         else {
             return LOOK;
         };
-        let full = kernel.drain(pending);
+        let full = switches.drain(pending);
         *period = match full {
             full if full > 0.25 => (*period / 2).max(SHORTEST),
             full if full < 0.06 => (*period * 2).min(LONGEST),

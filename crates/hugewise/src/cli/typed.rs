@@ -13,7 +13,7 @@ pub use diff::{Diff, DiffFailIf};
 pub use explain::Explain;
 pub use host_memory::HostMemory;
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Migration, Tlb};
-pub use placement::{Collector, Placement, PlacementCheck, PlacementDiff, Record};
+pub use placement::{Placement, PlacementCheck, PlacementDiff, Record};
 pub use plan::Plan;
 pub use predict::{Predict, Trace};
 pub use ps::{By, Ps, Sort};

@@ -26,7 +26,6 @@ fn recording(memory: &[(u32, u64)]) -> Recording {
         method: Method::SwitchRecords,
         all_moves: true,
         no_records: None,
-        no_bpf: None,
         perf_event_paranoid: None,
         seconds: 4.0,
         end: End::Exited(0),

@@ -11,7 +11,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use chase::counters::bpf::{Followed, Traced};
 use chase::counters::program::{Attached, Held};
 use chase::counters::residency::Residency;
 use chase::counters::rings;
@@ -53,8 +52,6 @@ pub struct Recorders {
     pub(crate) counters: Option<Attached>,
     /// Its context switches, or why they are not recorded.
     pub switches: Option<io::Result<Switches>>,
-    /// From when on programs in the kernel record it, or why they do not.
-    pub followed: Option<io::Result<Followed>>,
     /// Where it runs, or why that is not known.
     pub residency: Option<io::Result<Residency>>,
 }
@@ -202,7 +199,6 @@ impl Order<'_> {
             counters: Attached::to(0, self.events).ok(),
             switches: (!self.switches.is_empty()).then(switches),
             residency: (!self.places.is_empty()).then(|| Residency::from_exec(self.places)),
-            followed: self.traced.map(Traced::follow_own),
         };
         take_files(files).map_err(|error| Step::Files.failed(error))?;
         if let Some(shut_in) = shut_in {

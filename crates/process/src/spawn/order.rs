@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 
-use chase::counters::bpf::Traced;
 use chase::counters::program::Countable;
 
 use crate::rights::ShutIn;
@@ -41,8 +40,6 @@ pub struct Order<'a> {
     pub events: &'a [Countable],
     /// The CPUs on which its context switches are recorded; empty for no recording.
     pub switches: &'a [u32],
-    /// The programs in the kernel that record its context switches, if they do.
-    pub traced: Option<&'a Traced>,
     /// The CPUs on which its time is counted and its moves are recorded; empty for neither.
     pub places: &'a [u32],
     pub output: Output,
@@ -80,7 +77,6 @@ impl<'a> Order<'a> {
             bound: &ANYWHERE,
             events: &[],
             switches: &[],
-            traced: None,
             places: &[],
             output: Output::Kept,
             shut_in: None,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 /// Where programs run.
 #[derive(Debug, Subcommand)]
@@ -12,8 +12,7 @@ pub enum Placement {
     ///
     /// Reports the share of time on each CPU, moves by kind (SMT sibling, same cache, other core, other socket, other node), waits, and
     /// CPU steal, for each thread and in total. Forks and threads are followed. Needs no root where kernel.perf_event_paranoid is 2 or
-    /// less: the kernel records every context switch, for root by BPF, which costs less. Elsewhere /proc is read 100 times a second,
-    /// and moves are a lower bound. The result names the method, and counts what may be missing. The program's output goes to standard error. What it leaves running
+    /// less: the kernel records every context switch. Elsewhere /proc is read 100 times a second, and moves are a lower bound. The result names the method, and counts what may be missing. The program's output goes to standard error. What it leaves running
     /// is ended.
     Record(Record),
     /// Report what differs between recordings of `placement record --json`
@@ -75,27 +74,7 @@ pub struct Record {
     /// kernel.perf_event_paranoid of 1 or less. Runs, preemptions and waits are not known; times of single threads come from /proc.
     #[arg(long)]
     pub light: bool,
-    /// Record context switches by this
-    #[arg(
-        long,
-        value_enum,
-        value_name = "METHOD",
-        default_value = "auto",
-        conflicts_with = "light"
-    )]
-    pub collector: Collector,
     /// Start this program and record it until it ends
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-/// By what the kernel records context switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Collector {
-    /// BPF as root, else perf events
-    Auto,
-    /// BPF programs at the scheduler's tracepoints, as root; else perf events, with a warning
-    Bpf,
-    /// Perf events (PERF_RECORD_SWITCH)
-    Perf,
 }

@@ -5,12 +5,12 @@ use std::io::Write;
 use anyhow::bail;
 use host::Snapshot;
 use model::placement::{End, Recording};
-use placement::{Ordered, Spec, Wanted};
+use placement::{Ordered, Spec};
 
 use super::super::desk::Desk;
 use super::super::stop::Stop;
-use crate::cli::typed::{self, Collector, Format};
-use crate::render::placement::{not_by_bpf, warnings};
+use crate::cli::typed::{self, Format};
+use crate::render::placement::warnings;
 use crate::ui::Outcome;
 
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<Outcome> {
@@ -26,7 +26,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<
             None => Ordered::Start(&typed.command),
         },
         time: typed.time,
-        wanted: wanted(typed),
+        is_light: typed.light,
     };
     let stop = Stop::on_signals()?;
     desk.ui.note(match typed.pid {
@@ -40,26 +40,13 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<
     let mut so_far = |recording: Recording| kept.keep(desk, &snapshot, recording);
     let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
     let is_interrupted = recording.end == End::Interrupted && typed.pid.is_none();
-    let mut warned = warnings(&recording, &snapshot);
-    if typed.collector == Collector::Bpf {
-        warned.extend(not_by_bpf(&recording));
-    }
-    let result = desk.about(&snapshot, warned, recording);
+    let result = desk.about(&snapshot, warnings(&recording, &snapshot), recording);
     let given = desk.give(&result, form);
     let given = given.map_err(|error| match kept.seconds {
         Some(seconds) => error.context(format!("the file holds the recording of the first {seconds:.1} s")),
         None => error,
     })?;
     Ok(if is_interrupted { Outcome::Interrupted } else { given })
-}
-
-fn wanted(typed: &typed::Record) -> Wanted {
-    match typed.collector {
-        _ if typed.light => Wanted::Clocks,
-        Collector::Auto => Wanted::Cheapest,
-        Collector::Bpf => Wanted::Bpf,
-        Collector::Perf => Wanted::Perf,
-    }
 }
 
 /// The recording so far in the output file, so that it is there if this program is killed or the disk is full at the end.

@@ -8,7 +8,7 @@ mod timeline;
 
 use host::Snapshot;
 use model::Warning;
-use model::placement::{End, Method, NoBpf, NoRecords, Recording};
+use model::placement::{End, Method, NoRecords, Recording};
 
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
@@ -100,9 +100,8 @@ fn method(recording: &Recording) -> String {
     let own = own_use(recording);
     let missed = recording.missed;
     match recording.method {
-        Method::SwitchRecords | Method::Bpf => format!(
-            "Method: every context switch, recorded by {}; {}. {own}",
-            recorder(recording),
+        Method::SwitchRecords => format!(
+            "Method: every context switch, recorded by the kernel (PERF_RECORD_SWITCH); {}. {own}",
             match missed.lost_records + missed.unpaired {
                 0 => "no record was lost".to_owned(),
                 _ => format!(
@@ -127,37 +126,6 @@ fn method(recording: &Recording) -> String {
             unseen(recording)
         ),
     }
-}
-
-/// Which part of the kernel recorded, and why it was not the one that costs least.
-fn recorder(recording: &Recording) -> String {
-    if recording.method == Method::Bpf {
-        return "BPF programs at the scheduler's tracepoints".to_owned();
-    }
-    let perf = "the kernel (PERF_RECORD_SWITCH)";
-    match recording.no_bpf.as_ref() {
-        None | Some(NoBpf::NotWanted) => perf.to_owned(),
-        Some(why) => format!("{perf}, as {}", no_bpf(why)),
-    }
-}
-
-fn no_bpf(why: &NoBpf) -> String {
-    let text = match why {
-        NoBpf::NotWanted => "BPF was not wanted",
-        NoBpf::NotPermitted => "BPF needs root",
-        NoBpf::PidNamespace => "BPF shows the PIDs outside of this container: run on the host",
-        NoBpf::NoTypes => "this kernel publishes no types for BPF (/sys/kernel/btf/vmlinux)",
-        NoBpf::NotBuilt => "this kernel has no BPF",
-        NoBpf::Failed(error) => return format!("BPF programs cannot be loaded ({error})"),
-    };
-    text.to_owned()
-}
-
-/// Of a recording that was to be made by BPF: why it was not.
-pub fn not_by_bpf(recording: &Recording) -> Option<Warning> {
-    let why = recording.no_bpf.as_ref()?;
-    let text = format!("context switches were not recorded by BPF, as asked: {}", no_bpf(why));
-    Some(Warning::new("no-bpf", text))
 }
 
 /// Moves that readings of /proc do not show.
@@ -232,15 +200,7 @@ pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
         let text = "came online during the recording, and what ran there is missing";
         Warning::new("cpus-came-online", format!("{cpus} {text}"))
     });
-    let unfollowed = (missed.unfollowed > 0).then(|| {
-        let text = format!(
-            "more than 65,536 threads ran at once, and BPF did not record {}: times and moves are too low (--collector perf has no such \
-             limit)",
-            counted(missed.unfollowed as usize, "thread")
-        );
-        Warning::new("threads-not-recorded", text)
-    });
-    let all = [refused, lost, unfollowed, new, guest_warning(snapshot)];
+    let all = [refused, lost, new, guest_warning(snapshot)];
     all.into_iter().flatten().collect()
 }
 

@@ -56,7 +56,6 @@ fn percent(seconds: f64, all: f64) -> String {
 /// CPU time that the kernel counts and no CPU was assigned.
 fn unassigned(method: Method, (usage, rest): (f64, f64)) -> String {
     let what = match method {
-        Method::Bpf => "switches themselves",
         Method::SwitchRecords => "switches themselves, and the ends of processes, which come after their last record",
         Method::Clocks => "the start of the program, and the end of its processes",
         Method::Procfs => "what ran after the last look at each thread",

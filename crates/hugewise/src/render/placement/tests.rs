@@ -1,9 +1,9 @@
 //! What is said of recordings that lack something.
 
 use host::{Snapshot, Source};
-use model::placement::{End, Method, Missed, NoBpf, NoRecords, Recording, Target};
+use model::placement::{End, Method, Missed, NoRecords, Recording, Target};
 
-use super::{method, not_by_bpf, warnings};
+use super::{method, warnings};
 
 pub(super) fn recording(no_records: Option<NoRecords>, level: Option<i64>) -> Recording {
     let is_whole = no_records.is_none();
@@ -20,7 +20,6 @@ pub(super) fn recording(no_records: Option<NoRecords>, level: Option<i64>) -> Re
         },
         all_moves: is_whole,
         no_records,
-        no_bpf: None,
         perf_event_paranoid: level,
         seconds: 1.0,
         end: End::Exited(0),
@@ -104,35 +103,4 @@ fn each_reason_for_having_no_records_has_its_own_remedy() {
             "{remedy}: {text}"
         );
     }
-}
-
-#[test]
-fn a_recording_says_whether_it_is_by_bpf_and_if_not_why() {
-    let mut by_bpf = recording(None, Some(2));
-    by_bpf.method = Method::Bpf;
-    assert!(method(&by_bpf).contains("BPF programs at the scheduler's tracepoints; no record was lost"));
-    assert_eq!(not_by_bpf(&by_bpf), None);
-    by_bpf.missed.unfollowed = 2;
-    let nowhere = Snapshot::take(&Source::from_tree("made", host::Tree::default()));
-    let all = warnings(&by_bpf, &nowhere);
-    let warning = all.iter().find(|warning| warning.code == "threads-not-recorded");
-    assert!(
-        warning.is_some_and(|warning| warning.text.contains("did not record 2 threads")),
-        "{all:?}"
-    );
-    for (why, part) in [
-        (NoBpf::NotPermitted, "BPF needs root"),
-        (NoBpf::PidNamespace, "run on the host"),
-        (NoBpf::NoTypes, "/sys/kernel/btf/vmlinux"),
-        (NoBpf::NotBuilt, "has no BPF"),
-        (NoBpf::Failed("of that".to_owned()), "of that"),
-    ] {
-        let mut by_perf = recording(None, Some(2));
-        by_perf.no_bpf = Some(why);
-        let text = not_by_bpf(&by_perf).expect("a warning").text;
-        assert!(text.contains(part) && method(&by_perf).contains(part), "{part}: {text}");
-    }
-    let mut asked = recording(None, Some(2));
-    asked.no_bpf = Some(NoBpf::NotWanted);
-    assert!(!method(&asked).contains("BPF"), "{}", method(&asked));
 }
