@@ -6,60 +6,41 @@ use super::sheet::Sheet;
 /// Heads and lines of CSV; the lines are made one by one.
 pub type Lines<'a> = (Vec<&'static str>, Rows<'a>);
 
-/// A column of items `T`: its name in tables, its name in CSV, and the text of its cells.
+/// A column of items `T`, as [`columns`](crate::columns) makes it.
 pub struct Field<T> {
-    head: Option<&'static str>,
-    csv: Option<&'static str>,
-    cell: Cell<T>,
+    /// Its name in tables, as in [`Sheet::new`]; none if only CSV has it.
+    pub head: Option<&'static str>,
+    /// Its name in CSV; none if only tables have it.
+    pub csv: Option<&'static str>,
+    /// The text of its cells; none where there is nothing.
+    pub cell: fn(&T) -> Option<String>,
 }
 
-enum Cell<T> {
-    Always(fn(&T) -> String),
-    /// Empty where there is nothing.
-    Known(fn(&T) -> Option<String>),
+/// Columns of items: each has a head in tables (a literal), a name in CSV (a word) or both, and a value, in which `?` leaves the cell empty.
+///
+/// `columns![|point| &Point; "#footprint" bytes => point.bytes, low => point.cost_ns?.low, "move to" => name(point)]`
+#[macro_export]
+macro_rules! columns {
+    (|$item:pat_param| $of:ty; $($($head:literal)? $($csv:ident)? => $cell:expr),+ $(,)?) => {
+        [$({
+            #[allow(unused_variables)]
+            fn cell($item: &$of) -> Option<String> {
+                Some(($cell).to_string())
+            }
+            $crate::table::Field {
+                head: $crate::columns!(@ $($head)?),
+                csv: $crate::columns!(@ $(stringify!($csv))?),
+                cell,
+            }
+        }),+]
+    };
+    (@) => { None };
+    (@ $name:expr) => { Some($name) };
 }
 
 impl<T> Field<T> {
-    /// A column that only CSV has.
-    pub fn csv(csv: &'static str, cell: fn(&T) -> String) -> Self {
-        Self {
-            head: None,
-            csv: Some(csv),
-            cell: Cell::Always(cell),
-        }
-    }
-
-    /// The same of values that some items lack.
-    pub fn opt(csv: &'static str, cell: fn(&T) -> Option<String>) -> Self {
-        Self {
-            head: None,
-            csv: Some(csv),
-            cell: Cell::Known(cell),
-        }
-    }
-
-    /// A column that only tables have; `head` as in [`Sheet::new`].
-    pub fn shown(head: &'static str, cell: fn(&T) -> String) -> Self {
-        Self {
-            head: Some(head),
-            csv: None,
-            cell: Cell::Always(cell),
-        }
-    }
-
-    /// A column that tables and CSV have.
-    pub fn both(head: &'static str, csv: &'static str, cell: fn(&T) -> String) -> Self {
-        Self {
-            csv: Some(csv),
-            ..Self::shown(head, cell)
-        }
-    }
-
     fn text(&self, item: &T) -> String {
-        match self.cell {
-            Cell::Always(cell) => cell(item),
-            Cell::Known(cell) => cell(item).unwrap_or_default(),
-        }
+        (self.cell)(item).unwrap_or_default()
     }
 }
 
@@ -82,16 +63,11 @@ pub fn sheet<T>(title: &str, fields: &[Field<T>], items: impl Iterator<Item = T>
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, lines, sheet};
+    use super::{lines, sheet};
 
     #[test]
     fn csv_has_every_column_and_a_table_those_with_a_head() {
-        let fields = || {
-            [
-                Field::csv("id", |(id, _): &(u32, &str)| id.to_string()),
-                Field::both("#what", "name", |(_, name): &(u32, &str)| (*name).to_owned()),
-            ]
-        };
+        let fields = || columns![|(id, name)| (u32, &str); id => id, "#what" name => name];
         let items = || [(1, "one"), (2, "two")].into_iter();
         let (head, rows) = lines(fields(), items());
         assert_eq!(head, ["id", "name"]);

@@ -10,8 +10,6 @@ use model::Envelope;
 use schemars::{Schema, schema_for};
 
 use crate::cli::typed::Global;
-use crate::render::doctor::{prometheus, sarif};
-use crate::results::Doctor;
 use draw::figure::Figure;
 use draw::json::{Layout, ToJson};
 use draw::layout;
@@ -94,12 +92,13 @@ fn write_view(view: &View<'_>, format: Format, look: Look, out: &mut dyn Write) 
         Format::Markdown => return markdown(view, out),
         Format::Svg => svg(&picture::svg(&head(view), &heat_maps(data), &charts(data)?)?),
         Format::Html => return page(view, out),
-        Format::Sarif => return json(&sarif::log(about, findings(data)?), out),
-        Format::Prometheus => safe::printable_lines(&prometheus::text(about, findings(data)?)).into_bytes(),
-        Format::Shell | Format::Ansible => {
-            let script = data.script(format).ok_or(ShowError::NoPlan)?;
-            let is_plain = !script.contains(|c| safe::steers(c) && !matches!(c, '\n' | '\t'));
-            is_plain.then(|| script.into_bytes()).ok_or(ShowError::Hostile)?
+        Format::Sarif | Format::Prometheus | Format::Shell | Format::Ansible => {
+            let text = data.own(about, format).ok_or_else(|| ShowError::NoSuchForm {
+                format: format.name(),
+                known: Vec::new(),
+            })?;
+            let is_plain = !text.contains(|c| safe::steers(c) && !matches!(c, '\n' | '\t'));
+            is_plain.then(|| text.into_bytes()).ok_or(ShowError::Hostile)?
         }
     };
     Ok(out.write_all(&bytes)?)
@@ -200,10 +199,6 @@ fn charts(data: &dyn Show) -> Result<Vec<Figure>, ShowError> {
         true => Err(ShowError::NoChart),
         false => Ok(figures),
     }
-}
-
-fn findings(data: &dyn Show) -> Result<&Doctor, ShowError> {
-    data.doctor().ok_or(ShowError::NoFindings)
 }
 
 fn markdown(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {

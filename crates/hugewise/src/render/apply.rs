@@ -3,6 +3,7 @@
 use model::setup::{Applied, Came, End, Program, Step};
 
 use crate::show::{self, Shape, Show};
+use draw::columns;
 use draw::look::Look;
 use draw::sheet::{Sheet, printable};
 use draw::table::{self, Field, Lines};
@@ -66,15 +67,10 @@ impl Show for Applied {
 }
 
 fn fields<'a>() -> [Field<&'a Step>; 8] {
-    [
-        Field::csv("id", |step| step.id.clone()),
-        Field::csv("layer", |step| step.layer.to_string()),
-        Field::both("what", "place", |step| step.place.clone()),
-        Field::both("before", "before", |step| step.before.clone()),
-        Field::both("asked", "asked", |step| step.asked.clone()),
-        Field::both("obtained", "obtained", |step| step.obtained.clone()),
-        Field::both("", "came", |step| word(step.came).to_owned()),
-        Field::csv("note", |step| step.note.clone()),
+    columns![|step| &Step;
+        id => step.id, layer => step.layer, "what" place => step.place, "before" before => step.before,
+        "asked" asked => step.asked, "obtained" obtained => step.obtained, "" came => word(step.came),
+        note => step.note,
     ]
 }
 

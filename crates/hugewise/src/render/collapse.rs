@@ -8,8 +8,9 @@ use model::{Backing, Bytes, PageKind};
 use super::latency::spread;
 use crate::show::{Shape, Show};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{or, or_empty};
 
 impl Shape for Collapse {
@@ -40,13 +41,9 @@ impl Show for Collapse {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&Self, &str, PageKind, Bytes)>; _] = [
-            Field::csv("pid", |(collapse, ..)| collapse.pid.to_string()),
-            Field::csv("name", |(collapse, ..)| collapse.name.clone()),
-            Field::csv("range", |(collapse, ..)| collapse.range.clone()),
-            Field::csv("when", |(_, when, ..)| (*when).to_owned()),
-            Field::csv("kind", |(_, _, kind, _)| kind.to_string()),
-            Field::csv("bytes", |(.., bytes)| bytes.0.to_string()),
+        let fields = columns![|(collapse, when, kind, bytes)| (&Collapse, &str, PageKind, Bytes);
+            pid => collapse.pid, name => collapse.name, range => collapse.range, when => when, kind => kind,
+            bytes => bytes.0,
         ];
         let amounts = |(when, backing): (&'static str, &'_ Backing)| (when, backing.iter().collect::<Vec<_>>());
         let both = [("before", &self.before), ("after", &self.after)].map(amounts);

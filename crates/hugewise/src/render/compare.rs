@@ -20,10 +20,11 @@ use crate::cli::typed::Format;
 use crate::show::{self, CHARTS, Shape, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};
+use draw::columns;
 use draw::figure::Figure;
 use draw::look::Look;
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::{counted, or, or_empty};
 
 impl Shape for Compare {
@@ -78,14 +79,9 @@ impl Show for Compare {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<Value<'_>>; _] = [
-            Field::csv("arm", |(arm, ..)| arm.name.clone()),
-            Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
-            Field::csv("block", |(_, run, ..)| run.block.to_string()),
-            Field::csv("again", |(_, run, ..)| run.again.to_string()),
-            Field::csv("counts", |(_, run, ..)| run.left_out.is_none().to_string()),
-            Field::csv("metric", |(_, _, name, _)| name.clone()),
-            Field::csv("value", |(.., value)| value.to_string()),
+        let fields = columns![|(arm, run, name, value)| Value<'_>;
+            arm => arm.name, turn => run.turn, block => run.block, again => run.again,
+            counts => run.left_out.is_none(), metric => name, value => value,
         ];
         let arms = self.arms.iter();
         let runs = arms.flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
@@ -149,21 +145,15 @@ fn price(compare: &Compare, arm: &str) -> String {
 
 fn verdicts(compare: &Compare, control: &Control) -> Sheet {
     let metric = &control.metric;
-    let fields: [Field<(&Arm, &Control, Option<&Judged>)>; _] = [
-        Field::shown("arm", |(arm, ..)| arm.name.clone()),
-        Field::shown("#median", |(arm, control, _)| median(arm, &control.metric)),
-        Field::shown("#gain (95 % interval)", |(_, control, judged)| match judged {
+    let fields = columns![|(arm, control, judged)| (&Arm, &Control, Option<&Judged>);
+        "arm" => arm.name, "#median" => median(arm, &control.metric),
+        "#gain (95 % interval)" => match judged {
             Some(judged) => gain(judged.ratio, judged.low, judged.high),
             None => gain(control.ratio, control.low, control.high),
-        }),
-        Field::shown("#p", |(_, control, judged)| {
-            probability(judged.map_or(control.p, |judged| judged.p))
-        }),
-        Field::shown("verdict", |(.., judged)| {
-            or(judged.map(|judged| judged.verdict.title()), "against itself")
-        }),
-        Field::shown("#on its pages, %", |(arm, ..)| share(&arm.coverage)),
-        Field::shown("#memory", |(arm, ..)| median(arm, Metric::Memory.name())),
+        },
+        "#p" => probability(judged.map_or(control.p, |judged| judged.p)),
+        "verdict" => or(judged.map(|judged| judged.verdict.title()), "against itself"),
+        "#on its pages, %" => share(&arm.coverage), "#memory" => median(arm, Metric::Memory.name()),
     ];
     let rows = compare.arms.iter().map(|arm| {
         let mut judged = compare.verdicts.iter();

@@ -4,8 +4,9 @@ use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{counted, or, or_empty};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
@@ -29,14 +30,10 @@ impl Show for Cores {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Pair>; _] = [
-            Field::csv("cpu", |pair| pair.cpus[0].to_string()),
-            Field::csv("other", |pair| pair.cpus[1].to_string()),
-            Field::opt("round_trip_ns", |pair| Some(pair.round_trip_ns?.median.to_string())),
-            Field::opt("low", |pair| Some(pair.round_trip_ns?.low.to_string())),
-            Field::opt("high", |pair| Some(pair.round_trip_ns?.high.to_string())),
-            Field::opt("slowdown", |pair| Some(pair.slowdown?.median.to_string())),
-            Field::csv("relation", |pair| format!("{:?}", pair.relation).to_lowercase()),
+        let fields = columns![|pair| &Pair;
+            cpu => pair.cpus[0], other => pair.cpus[1], round_trip_ns => pair.round_trip_ns?.median,
+            low => pair.round_trip_ns?.low, high => pair.round_trip_ns?.high, slowdown => pair.slowdown?.median,
+            relation => format!("{:?}", pair.relation).to_lowercase(),
         ];
         lines(fields, self.pairs.iter())
     }

@@ -10,6 +10,7 @@ use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::{Scale, number};
+use draw::columns;
 use draw::figure::{Dot, Figure, Series};
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
@@ -190,23 +191,17 @@ fn verdict(point: &PointChange) -> String {
 }
 
 fn point_fields<'a>() -> [Field<&'a PointChange>; 6] {
-    [
-        Field::both("point", "point", |point| name(&point.of)),
-        Field::both("#A", "a", |point| value(&point.of, point.a)),
-        Field::both("#B", "b", |point| value(&point.of, point.b)),
-        Field::both("#change", "change", |point| or_empty(point.ratio.map(percent))),
-        Field::both("#95 % CI", "ci", |point| interval(point)),
-        Field::both("verdict", "verdict", |point| verdict(point)),
+    columns![|point| &PointChange;
+        "point" point => name(&point.of), "#A" a => value(&point.of, point.a), "#B" b => value(&point.of, point.b),
+        "#change" change => point.ratio.map(percent)?, "#95 % CI" ci => interval(point),
+        "verdict" verdict => verdict(point),
     ]
 }
 
 fn finding_fields<'a>() -> [Field<&'a FindingChange>; 5] {
-    [
-        Field::both("id", "id", |change| change.id.clone()),
-        Field::both("rule", "rule", |change| change.name.clone()),
-        Field::both("severity", "severity", |change| change.severity.to_string()),
-        Field::both("#findings in A", "a", |change| found(change.a)),
-        Field::both("#findings in B", "b", |change| found(change.b)),
+    columns![|change| &FindingChange;
+        "id" id => change.id, "rule" rule => change.name, "severity" severity => change.severity,
+        "#findings in A" a => found(change.a), "#findings in B" b => found(change.b),
     ]
 }
 
@@ -215,12 +210,10 @@ fn found(count: Option<usize>) -> String {
 }
 
 fn backing_fields<'a>() -> [Field<&'a BackingChange>; 5] {
-    [
-        Field::both("program", "program", |change| program(change)),
-        Field::both("#huge in A", "a_share", |change| share(change.a.as_ref())),
-        Field::both("#huge in B", "b_share", |change| share(change.b.as_ref())),
-        Field::both("A", "a", |change| pages(change.a.as_ref())),
-        Field::both("B", "b", |change| pages(change.b.as_ref())),
+    columns![|change| &BackingChange;
+        "program" program => program(change), "#huge in A" a_share => share(change.a.as_ref()),
+        "#huge in B" b_share => share(change.b.as_ref()), "A" a => pages(change.a.as_ref()),
+        "B" b => pages(change.b.as_ref()),
     ]
 }
 
@@ -238,10 +231,8 @@ fn pages(backing: Option<&Backing>) -> String {
 }
 
 fn setting_fields<'a>() -> [Field<&'a SettingChange>; 3] {
-    [
-        Field::both("setting", "setting", |change| change.setting.clone()),
-        Field::both("A", "a", |change| setting(&change.a)),
-        Field::both("B", "b", |change| setting(&change.b)),
+    columns![|change| &SettingChange;
+        "setting" setting => change.setting, "A" a => setting(&change.a), "B" b => setting(&change.b),
     ]
 }
 

@@ -9,6 +9,7 @@ use super::plan::quoted;
 use crate::results::Explain;
 use crate::show::{Shape, Show, wrapped};
 use draw::axis::number;
+use draw::columns;
 use draw::layout::behind;
 use draw::look::Look;
 use draw::safe::printable;
@@ -49,21 +50,11 @@ fn parts(usage: &Usage) -> impl Iterator<Item = (&Usage, &Part)> {
 }
 
 fn fields<'a>() -> [Field<(&'a Usage, &'a Part)>; 12] {
-    [
-        Field::csv("pid", |(usage, _)| usage.pid.to_string()),
-        Field::csv("name", |(usage, _)| usage.name.clone()),
-        Field::csv("in_use", |(usage, _)| usage.in_use.to_string()),
-        Field::csv("part", |(_, part)| title(part.what).to_owned()),
-        Field::csv("size", |(_, part)| part.size.0.to_string()),
-        Field::opt("touched", |(_, part)| Some(part.touched.known()?.0.to_string())),
-        Field::opt("page", |(_, part)| Some(part.hugetlb?.page.0.to_string())),
-        Field::opt("pages", |(_, part)| Some(part.hugetlb?.total.to_string())),
-        Field::opt("touched_pages", |(_, part)| Some(part.hugetlb?.touched?.to_string())),
-        Field::opt("reserved_pages", |(_, part)| {
-            Some(part.hugetlb?.reserved()?.to_string())
-        }),
-        Field::opt("needs_pages", |(_, part)| Some(part.needs?.pages.to_string())),
-        Field::opt("backing", |(_, part)| Some(part.backing.known()?.to_string())),
+    columns![|(usage, part)| (&Usage, &Part);
+        pid => usage.pid, name => usage.name, in_use => usage.in_use, part => title(part.what), size => part.size.0,
+        touched => part.touched.known()?.0, page => part.hugetlb?.page.0, pages => part.hugetlb?.total,
+        touched_pages => part.hugetlb?.touched?, reserved_pages => part.hugetlb?.reserved()?,
+        needs_pages => part.needs?.pages, backing => part.backing.known()?,
     ]
 }
 

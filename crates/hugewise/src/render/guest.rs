@@ -10,10 +10,11 @@ use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::{Scale, number};
+use draw::columns;
 use draw::figure::{Figure, Series};
 use draw::heat::{Heat, legend};
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 
 /// A chart of fewer working sets than this shows nothing.
@@ -53,24 +54,14 @@ impl Show for Guest {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&GuestPoint>; _] = [
-            Field::csv("guest_page", |cell| called(cell.guest_page)),
-            Field::csv("kind", |cell| cell.point.kind.to_string()),
-            Field::csv("bytes", |cell| cell.point.bytes.0.to_string()),
-            Field::csv("pattern", |cell| cell.point.pattern.to_string()),
-            Field::csv("access", |cell| cell.point.access.to_string()),
-            Field::opt("ns_median", |cell| Some(cell.point.ns?.median.to_string())),
-            Field::opt("ns_low", |cell| Some(cell.point.ns?.low.to_string())),
-            Field::opt("ns_high", |cell| Some(cell.point.ns?.high.to_string())),
-            Field::opt("bound_low", |cell| Some(cell.point.bound?.low?.to_string())),
-            Field::opt("bound_high", |cell| Some(cell.point.bound?.high?.to_string())),
-            Field::csv("samples", |cell| cell.point.ns.map_or(0, |ns| ns.samples).to_string()),
-            Field::opt("ratio_median", |cell| Some(cell.ratio?.median.to_string())),
-            Field::opt("ratio_low", |cell| Some(cell.ratio?.low.to_string())),
-            Field::opt("ratio_high", |cell| Some(cell.ratio?.high.to_string())),
-            Field::csv("backing", |cell| cell.point.backing.got.to_string()),
-            Field::csv("proof", |cell| cell.point.backing.proof.clone()),
-            Field::opt("not_measured", |cell| cell.point.not_measured.clone()),
+        let fields = columns![|cell| &GuestPoint;
+            guest_page => called(cell.guest_page), kind => cell.point.kind, bytes => cell.point.bytes.0,
+            pattern => cell.point.pattern, access => cell.point.access, ns_median => cell.point.ns?.median,
+            ns_low => cell.point.ns?.low, ns_high => cell.point.ns?.high, bound_low => cell.point.bound?.low?,
+            bound_high => cell.point.bound?.high?, samples => cell.point.ns.map_or(0, |ns| ns.samples),
+            ratio_median => cell.ratio?.median, ratio_low => cell.ratio?.low, ratio_high => cell.ratio?.high,
+            backing => cell.point.backing.got, proof => cell.point.backing.proof,
+            not_measured => cell.point.not_measured.as_ref()?,
         ];
         lines(fields, self.points.iter())
     }

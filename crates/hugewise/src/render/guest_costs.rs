@@ -6,8 +6,9 @@ use model::guest::{FirstTouch, Guest, Operation};
 
 use super::latency::spread;
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{self, Field};
+use draw::table;
 use draw::words::or;
 
 /// The counters that show what the hypervisor did. JSON has all of them.
@@ -34,16 +35,13 @@ pub(super) fn sheets(guest: &Guest) -> Vec<Sheet> {
 }
 
 fn first_touches(touches: &[FirstTouch]) -> Sheet {
-    let fields: [Field<&FirstTouch>; _] = [
-        Field::shown("guest page", |touch| touch.guest_page.to_string()),
-        Field::shown("backing", |touch| touch.kind.to_string()),
-        Field::shown("#pages of 4K", |touch| touch.touched.to_string()),
-        Field::shown("#faults", |touch| or(touch.faults, "?")),
-        Field::shown("#faults per page", |touch| or(faults_per_page(touch), "?")),
-        Field::shown("#first touch, ns", |touch| or(touch.touch_ns.map(spread), "?")),
-        Field::shown("#once warm, ns", |touch| or(touch.warm_ns.map(spread), "?")),
-        Field::shown("#us per fault", |touch| or(touch.ns.map(|ns| number(ns / 1000.0)), "")),
-        Field::shown("KVM counted", |touch| counters(&touch.kvm_stats, i64::to_string)),
+    let fields = columns![|touch| &FirstTouch;
+        "guest page" => touch.guest_page, "backing" => touch.kind, "#pages of 4K" => touch.touched,
+        "#faults" => or(touch.faults, "?"), "#faults per page" => or(faults_per_page(touch), "?"),
+        "#first touch, ns" => or(touch.touch_ns.map(spread), "?"),
+        "#once warm, ns" => or(touch.warm_ns.map(spread), "?"),
+        "#us per fault" => or(touch.ns.map(|ns| number(ns / 1000.0)), ""),
+        "KVM counted" => counters(&touch.kvm_stats, i64::to_string),
     ];
     let title = "First touch: time of one load from each page of 4K, in order";
     table::sheet(title, &fields, touches.iter())
@@ -55,16 +53,10 @@ fn faults_per_page(touch: &FirstTouch) -> Option<String> {
 }
 
 fn operations(title: &str, operations: &[Operation]) -> Sheet {
-    let fields: [Field<&Operation>; _] = [
-        Field::shown("operation", |operation| operation.name.clone()),
-        Field::shown("what it is", |operation| operation.what.clone()),
-        Field::shown("#ns", |operation| or(operation.ns.map(spread), "-")),
-        Field::shown("how", |operation| {
-            if operation.emulated { "emulated" } else { "by the CPU" }.to_owned()
-        }),
-        Field::shown("KVM counted per operation", |operation| {
-            counters(&operation.per_operation, |&count| number(count))
-        }),
+    let fields = columns![|operation| &Operation;
+        "operation" => operation.name, "what it is" => operation.what, "#ns" => or(operation.ns.map(spread), "-"),
+        "how" => if operation.emulated { "emulated" } else { "by the CPU" },
+        "KVM counted per operation" => counters(&operation.per_operation, |&count| number(count)),
     ];
     let mut sheet = table::sheet(title, &fields, operations.iter());
     for operation in operations {

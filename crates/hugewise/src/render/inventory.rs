@@ -6,8 +6,9 @@ use host::Snapshot;
 use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Tlb, TlbArray, TlbHolds, Topology};
 use model::{Bytes, Reading};
 
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{self, Field};
+use draw::table;
 use draw::words::{counted, or};
 
 /// The inventory: machine, pools, THP, memory, settings.
@@ -200,14 +201,10 @@ fn chosen(choice: &Reading<Choice>) -> String {
 
 /// The sizes with a setting of their own, and what came of them since boot.
 fn sizes(thp: &Thp) -> Sheet {
-    let fields: [Field<(&Thp, &ThpSize)>; _] = [
-        Field::shown("#size", |(_, size)| size.size.exact()),
-        Field::shown("enabled", |(_, size)| or_none(&size.enabled)),
-        Field::shown("in the end", |(thp, size)| thp.policy(size.size).to_string()),
-        Field::shown("shmem", |(_, size)| or_none(&size.shmem_enabled)),
-        Field::shown("#faults that got one", |(_, size)| stat(size, "anon_fault_alloc")),
-        Field::shown("#faults that fell back", |(_, size)| stat(size, "anon_fault_fallback")),
-        Field::shown("#pages now", |(_, size)| stat(size, "nr_anon")),
+    let fields = columns![|(thp, size)| (&Thp, &ThpSize);
+        "#size" => size.size.exact(), "enabled" => or_none(&size.enabled), "in the end" => thp.policy(size.size),
+        "shmem" => or_none(&size.shmem_enabled), "#faults that got one" => stat(size, "anon_fault_alloc"),
+        "#faults that fell back" => stat(size, "anon_fault_fallback"), "#pages now" => stat(size, "nr_anon"),
     ];
     let sizes = thp.sizes.iter().map(|size| (thp, size));
     let mut sheet = table::sheet("Transparent huge pages by size (mTHP)", &fields, sizes);

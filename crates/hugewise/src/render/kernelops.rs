@@ -8,8 +8,9 @@ use model::{Estimate, PageKind};
 
 use crate::show::{Shape, Show};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 
 impl Shape for KernelOps {
@@ -30,37 +31,16 @@ impl Show for KernelOps {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Point>; _] = [
-            Field::csv("op", |point| point.op.name().to_owned()),
-            Field::csv("variant", |point| point.op.variant()),
-            Field::csv("workers", |point| point.workers.to_string()),
-            Field::opt("ns_median", |point| Some(point.ns?.median.to_string())),
-            Field::opt("ns_low", |point| Some(point.ns?.low.to_string())),
-            Field::opt("ns_high", |point| Some(point.ns?.high.to_string())),
-            Field::opt("bound_low", |point| Some(point.bound?.low?.to_string())),
-            Field::opt("bound_high", |point| Some(point.bound?.high?.to_string())),
-            Field::opt("samples", |point| Some(point.ns?.samples.to_string())),
-            Field::csv("settled", |point| point.settled.to_string()),
-            Field::csv("operations", |point| point.operations.to_string()),
-            Field::opt("faults", |point| Some(point.per_operation.get("faults")?.to_string())),
-            Field::opt("pages_per_fault", |point| {
-                Some(point.per_operation.get("pages-per-fault")?.to_string())
-            }),
-            Field::opt("signals", |point| Some(point.per_operation.get("signals")?.to_string())),
-            Field::opt("children", |point| {
-                Some(point.per_operation.get("children")?.to_string())
-            }),
-            Field::opt("switches", |point| {
-                Some(point.per_operation.get("switches")?.to_string())
-            }),
-            Field::opt("preemptions", |point| {
-                Some(point.per_operation.get("preemptions")?.to_string())
-            }),
-            Field::csv("dropped", |point| point.dropped.to_string()),
-            Field::opt("kind", |point| Some(point.backing.as_ref()?.asked.to_string())),
-            Field::opt("backing", |point| Some(point.backing.as_ref()?.got.to_string())),
-            Field::opt("proof", |point| Some(point.backing.as_ref()?.proof.clone())),
-            Field::opt("not_measured", |point| point.not_measured.clone()),
+        let fields = columns![|point| &Point;
+            op => point.op.name(), variant => point.op.variant(), workers => point.workers,
+            ns_median => point.ns?.median, ns_low => point.ns?.low, ns_high => point.ns?.high,
+            bound_low => point.bound?.low?, bound_high => point.bound?.high?, samples => point.ns?.samples,
+            settled => point.settled, operations => point.operations, faults => point.per_operation.get("faults")?,
+            pages_per_fault => point.per_operation.get("pages-per-fault")?,
+            signals => point.per_operation.get("signals")?, children => point.per_operation.get("children")?,
+            switches => point.per_operation.get("switches")?, preemptions => point.per_operation.get("preemptions")?,
+            dropped => point.dropped, kind => point.backing.as_ref()?.asked, backing => point.backing.as_ref()?.got,
+            proof => point.backing.as_ref()?.proof, not_measured => point.not_measured.as_ref()?,
         ];
         lines(fields, self.points.iter())
     }

@@ -10,9 +10,10 @@ use super::placement::kind_name;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::{Scale, number};
+use draw::columns;
 use draw::figure::{Dot, Figure, Series};
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::tone::TONES;
 use draw::words::{limits, or};
 
@@ -55,19 +56,11 @@ impl Show for Migration {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Point>; _] = [
-            Field::csv("move_to", |point| point.kind.to_string()),
-            Field::csv("bytes", |point| point.bytes.0.to_string()),
-            Field::opt("cost_ns", |point| Some(point.cost_ns?.median.to_string())),
-            Field::opt("low", |point| Some(point.cost_ns?.low.to_string())),
-            Field::opt("high", |point| Some(point.cost_ns?.high.to_string())),
-            Field::opt("bound_low", |point| Some(point.bound?.low?.to_string())),
-            Field::opt("bound_high", |point| Some(point.bound?.high?.to_string())),
-            Field::opt("stay_ns", |point| Some(point.stay_ns?.median.to_string())),
-            Field::opt("moved_ns", |point| Some(point.moved_ns?.median.to_string())),
-            Field::csv("moves", |point| point.moves.to_string()),
-            Field::csv("dropped", |point| point.dropped.to_string()),
-            Field::opt("not_measured", |point| point.not_measured.clone()),
+        let fields = columns![|point| &Point;
+            move_to => point.kind, bytes => point.bytes.0, cost_ns => point.cost_ns?.median,
+            low => point.cost_ns?.low, high => point.cost_ns?.high, bound_low => point.bound?.low?,
+            bound_high => point.bound?.high?, stay_ns => point.stay_ns?.median, moved_ns => point.moved_ns?.median,
+            moves => point.moves, dropped => point.dropped, not_measured => point.not_measured.as_ref()?,
         ];
         lines(fields, self.points.iter())
     }
@@ -104,13 +97,10 @@ fn cost(point: &Point) -> String {
 }
 
 fn costs(migration: &Migration) -> Sheet {
-    let fields: [Field<&Point>; _] = [
-        Field::shown("#footprint", |point| point.bytes.to_string()),
-        Field::shown("move to", |point| kind_name(point.kind).to_owned()),
-        Field::shown("#cost us", |point| cost(point)),
-        Field::shown("#95 % CI", |point| interval(point.cost_ns)),
-        Field::shown("#pass before us", |point| median(point.stay_ns)),
-        Field::shown("#first pass there us", |point| median(point.moved_ns)),
+    let fields = columns![|point| &Point;
+        "#footprint" => point.bytes, "move to" => kind_name(point.kind), "#cost us" => cost(point),
+        "#95 % CI" => interval(point.cost_ns), "#pass before us" => median(point.stay_ns),
+        "#first pass there us" => median(point.moved_ns),
     ];
     let title = "Time that a move adds to the first pass over the memory";
     let mut sheet = table::sheet(title, &fields, migration.points.iter());

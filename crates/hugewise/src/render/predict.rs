@@ -12,9 +12,10 @@ use super::simulate::{bytes, machine, name, number, percent, unknown};
 use super::values::values;
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
-use draw::words::{counted, or_empty};
+use draw::table::{Lines, lines};
+use draw::words::counted;
 
 impl Shape for Prediction {
     const FORMS: &'static [Format] = &TABLES;
@@ -36,18 +37,12 @@ impl Show for Prediction {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Row>; _] = [
-            Field::csv("mode", |row| row.setting.mode.name().to_owned()),
-            Field::csv("guest_page_bytes", |row| row.setting.guest_page.0.to_string()),
-            Field::csv("host_page_bytes", |row| bytes(row.setting.host_page)),
-            Field::csv("l1_miss_rate", |row| or_empty(row.miss_rates.first())),
-            Field::csv("walk_rate", |row| walked(row).to_string()),
-            Field::csv("saves", |row| row.saves.middle.to_string()),
-            Field::csv("saves_low", |row| row.saves.low.to_string()),
-            Field::csv("saves_high", |row| row.saves.high.to_string()),
-            Field::csv("relative_time", |row| row.relative.middle.to_string()),
-            Field::csv("relative_time_low", |row| row.relative.low.to_string()),
-            Field::csv("relative_time_high", |row| row.relative.high.to_string()),
+        let fields = columns![|row| &Row;
+            mode => row.setting.mode.name(), guest_page_bytes => row.setting.guest_page.0,
+            host_page_bytes => bytes(row.setting.host_page), l1_miss_rate => row.miss_rates.first()?,
+            walk_rate => walked(row), saves => row.saves.middle, saves_low => row.saves.low,
+            saves_high => row.saves.high, relative_time => row.relative.middle, relative_time_low => row.relative.low,
+            relative_time_high => row.relative.high,
         ];
         lines(fields, self.rows.iter())
     }

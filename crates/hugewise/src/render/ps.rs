@@ -15,9 +15,10 @@ use crate::show::{Shape, Show};
 pub(super) use cells::{amount, share};
 use cells::{kinds_in_words, kinds_of};
 use draw::axis::number;
+use draw::columns;
 use draw::long::{Long, Rows};
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{self, or, or_empty};
 
 impl Shape for ProcessList {
@@ -210,26 +211,14 @@ fn mapping_cells(row: &MappingRow) -> [String; 9] {
 }
 
 fn csv(rows: &[ProcessRow]) -> Lines<'_> {
-    let fields: [Field<&ProcessRow>; _] = [
-        Field::csv("pid", |row| row.pages.pid.to_string()),
-        Field::csv("name", |row| row.pages.name.clone()),
-        Field::opt("uid", |row| Some(row.pages.uid.known()?.to_string())),
-        Field::csv("resident", |row| bytes(&row.pages.resident)),
-        Field::csv("shared", |row| bytes(&row.pages.shared)),
-        Field::csv("rss", |row| bytes(&row.pages.rss)),
-        Field::csv("hugetlb", |row| bytes(&row.pages.hugetlb)),
-        Field::csv("page_tables", |row| bytes(&row.pages.page_tables)),
-        Field::opt("large", |row| Some(row.pages.backing.known()?.large().0.to_string())),
-        Field::opt("backing", |row| Some(row.pages.backing.known()?.to_string())),
-        Field::opt("base", |row| {
-            Some(row.pages.backing.known()?.of(PageKind::Base).0.to_string())
-        }),
-        Field::opt("thp", |row| {
-            Some(row.pages.backing.known()?.of(PageKind::Thp).0.to_string())
-        }),
-        Field::opt("thp_enabled", |row| Some(row.pages.thp_enabled.known()?.to_string())),
-        Field::opt("missed", |row| Some(known_missed(row)?.bytes.0.to_string())),
-        Field::opt("why", |row| Some(known_missed(row)?.main_reason()?.short().to_owned())),
+    let fields = columns![|row| &ProcessRow;
+        pid => row.pages.pid, name => row.pages.name, uid => row.pages.uid.known()?,
+        resident => bytes(&row.pages.resident), shared => bytes(&row.pages.shared), rss => bytes(&row.pages.rss),
+        hugetlb => bytes(&row.pages.hugetlb), page_tables => bytes(&row.pages.page_tables),
+        large => row.pages.backing.known()?.large().0, backing => row.pages.backing.known()?,
+        base => row.pages.backing.known()?.of(PageKind::Base).0,
+        thp => row.pages.backing.known()?.of(PageKind::Thp).0, thp_enabled => row.pages.thp_enabled.known()?,
+        missed => known_missed(row)?.bytes.0, why => known_missed(row)?.main_reason()?.short(),
     ];
     lines(fields, rows.iter())
 }
@@ -243,20 +232,12 @@ fn known_missed(row: &ProcessRow) -> Option<&Missed> {
 }
 
 fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
-    let fields: [Field<MappingRow>; _] = [
-        Field::csv("start", |row| row.pages.start.to_string()),
-        Field::csv("end", |row| row.pages.end.to_string()),
-        Field::csv("perms", |row| row.pages.perms.clone()),
-        Field::csv("name", |row| row.pages.name.clone()),
-        Field::csv("size", |row| row.pages.size.0.to_string()),
-        Field::csv("resident", |row| row.pages.backing.total().0.to_string()),
-        Field::csv("large", |row| row.pages.backing.large().0.to_string()),
-        Field::csv("backing", |row| row.pages.backing.to_string()),
-        Field::csv("base", |row| row.pages.backing.of(PageKind::Base).0.to_string()),
-        Field::csv("thp", |row| row.pages.backing.of(PageKind::Thp).0.to_string()),
-        Field::opt("thp_eligible", |row| Some(row.pages.thp_eligible?.to_string())),
-        Field::csv("flags", |row| row.pages.flags.join(" ")),
-        Field::opt("why_base", |row| Some(row.why_base?.short().to_owned())),
+    let fields = columns![|row| MappingRow;
+        start => row.pages.start, end => row.pages.end, perms => row.pages.perms, name => row.pages.name,
+        size => row.pages.size.0, resident => row.pages.backing.total().0, large => row.pages.backing.large().0,
+        backing => row.pages.backing, base => row.pages.backing.of(PageKind::Base).0,
+        thp => row.pages.backing.of(PageKind::Thp).0, thp_eligible => row.pages.thp_eligible?,
+        flags => row.pages.flags.join(" "), why_base => row.why_base?.short(),
     ];
     lines(fields, rows)
 }

@@ -5,8 +5,9 @@ use translation::reach::{Cover, Reach};
 
 use crate::results::ReachTable;
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 
 impl Shape for ReachTable {
     const NAME: &'static str = "reach";
@@ -22,12 +23,9 @@ impl Show for ReachTable {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&Reach, &Cover)>; _] = [
-            Field::csv("page_bytes", |(row, _)| row.page.0.to_string()),
-            Field::csv("entries", |(row, _)| row.entries.to_string()),
-            Field::csv("reach_bytes", |(row, _)| row.reach.0.to_string()),
-            Field::csv("working_set_bytes", |(_, cover)| cover.working_set.0.to_string()),
-            Field::csv("share", |(_, cover)| cover.share.to_string()),
+        let fields = columns![|(row, cover)| (&Reach, &Cover);
+            page_bytes => row.page.0, entries => row.entries, reach_bytes => row.reach.0,
+            working_set_bytes => cover.working_set.0, share => cover.share,
         ];
         let rows = self.rows.iter();
         let covers = rows.flat_map(|row| row.covers.iter().map(move |cover| (row, cover)));

@@ -10,10 +10,10 @@ use super::values::values;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 pub(super) use cells::{bytes, name, number, percent};
+use draw::columns;
 use draw::heat::{Heat, legend};
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
-use draw::words::or_empty;
+use draw::table::{Lines, lines};
 
 impl Shape for Simulation {
     const FORMS: &'static [Format] = &CHARTS;
@@ -48,27 +48,17 @@ impl Show for Simulation {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Case>; _] = [
-            Field::csv("working_set_bytes", |case| bytes(case.working_set)),
-            Field::csv("mode", |case| case.setting.mode.name().to_owned()),
-            Field::csv("guest_page_bytes", |case| case.setting.guest_page.0.to_string()),
-            Field::csv("host_page_bytes", |case| bytes(case.setting.host_page)),
-            Field::csv("entry_bytes", |case| case.entry.0.to_string()),
-            Field::csv("reach_bytes", |case| case.reach.0.to_string()),
-            Field::csv("accesses", |case| case.accesses.to_string()),
-            Field::csv("l1_miss_rate", |case| or_empty(case.miss_rates.first())),
-            Field::csv("walk_rate", |case| walked(case).to_string()),
-            Field::csv("references_per_access", |case| case.references.middle.to_string()),
-            Field::csv("references_per_access_low", |case| case.references.low.to_string()),
-            Field::csv("references_per_access_high", |case| case.references.high.to_string()),
-            Field::csv("data_cycles", |case| case.cycles.data.middle.to_string()),
-            Field::csv("tlb_cycles", |case| case.cycles.tlb.middle.to_string()),
-            Field::csv("walk_cycles", |case| case.cycles.walks.middle.to_string()),
-            Field::csv("exit_cycles", |case| case.cycles.exits.middle.to_string()),
-            Field::csv("shootdown_cycles", |case| case.cycles.shootdowns.middle.to_string()),
-            Field::csv("relative_time", |case| case.relative.middle.to_string()),
-            Field::csv("relative_time_low", |case| case.relative.low.to_string()),
-            Field::csv("relative_time_high", |case| case.relative.high.to_string()),
+        let fields = columns![|case| &Case;
+            working_set_bytes => bytes(case.working_set), mode => case.setting.mode.name(),
+            guest_page_bytes => case.setting.guest_page.0, host_page_bytes => bytes(case.setting.host_page),
+            entry_bytes => case.entry.0, reach_bytes => case.reach.0, accesses => case.accesses,
+            l1_miss_rate => case.miss_rates.first()?, walk_rate => walked(case),
+            references_per_access => case.references.middle, references_per_access_low => case.references.low,
+            references_per_access_high => case.references.high, data_cycles => case.cycles.data.middle,
+            tlb_cycles => case.cycles.tlb.middle, walk_cycles => case.cycles.walks.middle,
+            exit_cycles => case.cycles.exits.middle, shootdown_cycles => case.cycles.shootdowns.middle,
+            relative_time => case.relative.middle, relative_time_low => case.relative.low,
+            relative_time_high => case.relative.high,
         ];
         lines(fields, self.cases.iter())
     }

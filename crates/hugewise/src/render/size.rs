@@ -3,6 +3,7 @@
 use studies::size::{Sizing, Step};
 
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 
@@ -30,10 +31,7 @@ impl Show for Sizing {
 }
 
 fn fields<'a>() -> [Field<&'a Step>; 4] {
-    [
-        Field::both("what", "name", |step| step.name.clone()),
-        Field::both("how", "how", |step| step.how.clone()),
-        Field::both("#value", "value", |step| step.value.to_string()),
-        Field::both("unit", "unit", |step| step.unit.clone()),
+    columns![|step| &Step;
+        "what" name => step.name, "how" how => step.how, "#value" value => step.value, "unit" unit => step.unit,
     ]
 }

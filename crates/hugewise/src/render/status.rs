@@ -3,6 +3,7 @@
 use model::setup::{Held, Run, Status};
 
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 use draw::words::{counted, moment};
@@ -42,13 +43,9 @@ fn changes(run: &Run) -> impl Iterator<Item = (&Run, &Held)> {
 }
 
 fn fields<'a>() -> [Field<(&'a Run, &'a Held)>; 6] {
-    [
-        Field::csv("time", |(run, _)| run.time.clone()),
-        Field::csv("complete", |(run, _)| run.complete.to_string()),
-        Field::both("what", "place", |(_, held)| held.place.clone()),
-        Field::both("before", "before", |(_, held)| held.before.clone()),
-        Field::both("applied", "applied", |(_, held)| held.applied.clone()),
-        Field::both("now", "now", |(_, held)| held.now.to_string()),
+    columns![|(run, held)| (&Run, &Held);
+        time => run.time, complete => run.complete, "what" place => held.place, "before" before => held.before,
+        "applied" applied => held.applied, "now" now => held.now,
     ]
 }
 

@@ -13,11 +13,12 @@ use super::compare::{gain, gains};
 use super::tlb;
 use crate::cli::typed::Format;
 use crate::show::{self, CHARTS, Shape, Show, TABLES};
+use draw::columns;
 use draw::figure::Figure;
 use draw::look::Look;
 use draw::page::Block;
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::{counted, or};
 
 impl Shape for Suite {
@@ -75,22 +76,11 @@ impl Show for Suite {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&Page, &Judged)>; _] = [
-            Field::csv("experiment", |(page, _)| page.experiment.name.clone()),
-            Field::csv("workload", |(page, _)| page.experiment.workload.clone()),
-            Field::csv("arm", |(_, judged)| judged.arm.clone()),
-            Field::csv("against", |(_, judged)| judged.against.clone()),
-            Field::csv("metric", |(_, judged)| judged.metric.clone()),
-            Field::opt("ratio", |(_, judged)| Some(judged.ratio?.to_string())),
-            Field::opt("low", |(_, judged)| Some(judged.low?.to_string())),
-            Field::opt("high", |(_, judged)| Some(judged.high?.to_string())),
-            Field::opt("p", |(_, judged)| Some(judged.p?.to_string())),
-            Field::csv("pairs", |(_, judged)| judged.pairs.to_string()),
-            Field::csv("verdict", |(_, judged)| judged.verdict.title().to_owned()),
-            Field::csv("published", |(page, _)| page.experiment.figure().to_owned()),
-            Field::opt("source", |(page, _)| {
-                Some(page.experiment.published.as_ref()?.source.clone())
-            }),
+        let fields = columns![|(page, judged)| (&Page, &Judged);
+            experiment => page.experiment.name, workload => page.experiment.workload, arm => judged.arm,
+            against => judged.against, metric => judged.metric, ratio => judged.ratio?, low => judged.low?,
+            high => judged.high?, p => judged.p?, pairs => judged.pairs, verdict => judged.verdict.title(),
+            published => page.experiment.figure(), source => page.experiment.published.as_ref()?.source,
         ];
         let verdicts = self.pages.iter().flat_map(|page| {
             let verdicts = page.compare().into_iter().flat_map(|compare| &compare.verdicts);
@@ -142,16 +132,11 @@ impl Show for SuiteList {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Listed>; _] = [
-            Field::csv("experiment", |listed| listed.experiment.name.clone()),
-            Field::csv("workload", |listed| listed.experiment.workload.clone()),
-            Field::csv("arms", |listed| listed.experiment.arms.join(" ")),
-            Field::csv("seconds", |listed| listed.seconds.to_string()),
-            Field::csv("missing", |listed| missing(&listed.lacking, "; ")),
-            Field::csv("packages", |listed| {
-                let packages: Vec<&str> = listed.lacking.iter().filter_map(Lack::package).collect();
-                packages.join(" ")
-            }),
+        let fields = columns![|listed| &Listed;
+            experiment => listed.experiment.name, workload => listed.experiment.workload,
+            arms => listed.experiment.arms.join(" "), seconds => listed.seconds,
+            missing => missing(&listed.lacking, "; "),
+            packages => { let packages: Vec<&str> = listed.lacking.iter().filter_map(Lack::package).collect(); packages.join(" ") },
         ];
         lines(fields, self.experiments.iter())
     }
@@ -244,15 +229,10 @@ fn facts(page: &Page) -> Sheet {
 
 /// What a workload of many processes is made of, where its forks were counted.
 fn processes(page: &Page, compare: &Compare) -> Option<Sheet> {
-    let fields: [Field<&Arm>; _] = [
-        Field::shown("arm", |arm| arm.name.clone()),
-        Field::shown("#forks", |arm| whole(arm, "forks")),
-        Field::shown("#execs", |arm| whole(arm, "execs")),
-        Field::shown("#faults", |arm| whole(arm, Metric::Faults.name())),
-        Field::shown("#CPU, s", |arm| or(cpu(arm).map(|cpu| format!("{cpu:.2}")), "?")),
-        Field::shown("#system share, %", |arm| {
-            or(system_percent(arm).map(|share| format!("{share:.0}")), "?")
-        }),
+    let fields = columns![|arm| &Arm;
+        "arm" => arm.name, "#forks" => whole(arm, "forks"), "#execs" => whole(arm, "execs"),
+        "#faults" => whole(arm, Metric::Faults.name()), "#CPU, s" => or(cpu(arm).map(|cpu| format!("{cpu:.2}")), "?"),
+        "#system share, %" => or(system_percent(arm).map(|share| format!("{share:.0}")), "?"),
     ];
     let has = compare.arms.iter().any(|arm| !arm.values("forks").is_empty());
     let title = format!("{}: processes", page.experiment.name);
@@ -279,17 +259,11 @@ fn system_percent(arm: &Arm) -> Option<f64> {
 
 /// What the collectors' logs say.
 fn collections(page: &Page) -> Option<Sheet> {
-    let fields: [Field<(&String, &Vec<GcLog>, Collections)>; _] = [
-        Field::shown("arm", |(arm, ..)| (*arm).clone()),
-        Field::shown("#runs", |(_, logs, _)| logs.len().to_string()),
-        Field::shown("#collections a run", |(.., sum)| format!("{:.1}", sum.each_run)),
-        Field::shown("#pause, ms a collection", |(.., sum)| format!("{:.1}", sum.pause_ms)),
-        Field::shown("#CPU, ms a collection", |(.., sum)| {
-            or(sum.cpu_ms.map(|time| format!("{time:.1}")), "not logged")
-        }),
-        Field::shown("JVM on large pages", |(_, logs, _)| {
-            or(logs.iter().find_map(|log| log.large_pages.as_ref()), "?")
-        }),
+    let fields = columns![|(arm, logs, sum)| (&String, &Vec<GcLog>, Collections);
+        "arm" => (*arm), "#runs" => logs.len(), "#collections a run" => format!("{:.1}", sum.each_run),
+        "#pause, ms a collection" => format!("{:.1}", sum.pause_ms),
+        "#CPU, ms a collection" => or(sum.cpu_ms.map(|time| format!("{time:.1}")), "not logged"),
+        "JVM on large pages" => or(logs.iter().find_map(|log| log.large_pages.as_ref()), "?"),
     ];
     let logged = || {
         let arms = page.experiment.arms.iter();

@@ -8,9 +8,10 @@ use model::{Bytes, Estimate, PageKind};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::Scale;
+use draw::columns;
 use draw::figure::{Dot, Figure, Mark, Series};
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::tone::Tone;
 use draw::words::{or, or_empty};
 
@@ -41,16 +42,10 @@ impl Show for Tlb {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Level>; _] = [
-            Field::csv("kind", |level| level.kind.to_string()),
-            Field::csv("level", |level| level.level.to_string()),
-            Field::opt("entries", |level| Some(level.entries?.value()?.to_string())),
-            Field::opt("low", |level| Some(level.entries?.low.to_string())),
-            Field::opt("high", |level| Some(level.entries?.high.to_string())),
-            Field::opt("ways", |level| Some(level.ways?.to_string())),
-            Field::opt("miss_ns", |level| Some(level.miss_ns?.median.to_string())),
-            Field::opt("miss_cycles", |level| Some(level.miss_cycles?.median.to_string())),
-            Field::opt("not_told", |level| level.not_told.clone()),
+        let fields = columns![|level| &Level;
+            kind => level.kind, level => level.level, entries => level.entries?.value()?, low => level.entries?.low,
+            high => level.entries?.high, ways => level.ways?, miss_ns => level.miss_ns?.median,
+            miss_cycles => level.miss_cycles?.median, not_told => level.not_told.as_ref()?,
         ];
         lines(fields, self.levels.iter())
     }
@@ -80,20 +75,12 @@ pub(super) fn host(backing: &HostBacking) -> String {
 }
 
 pub(super) fn levels(tlb: &Tlb) -> Sheet {
-    let fields: [Field<(&Tlb, &Level)>; _] = [
-        Field::shown("pages", |(_, level)| level.kind.to_string()),
-        Field::shown("#level", |(_, level)| level.level.to_string()),
-        Field::shown("#entries", |(_, level)| or(level.entries, "unknown")),
-        Field::shown("ways", |(_, level)| or_empty(level.ways)),
-        Field::shown("index", |(_, level)| {
-            or_empty(level.index.map(|index| format!("{index:?}").to_lowercase()))
-        }),
-        Field::shown("#reach", |(_, level)| {
-            or_empty(level.entries.map(|entries| reach(level, entries)))
-        }),
-        Field::shown("#a miss costs, ns", |(_, level)| or_empty(level.miss_ns.map(spread))),
-        Field::shown("#cycles", |(_, level)| or_empty(level.miss_cycles.map(spread))),
-        Field::shown("CPUID, CPU table", |(tlb, level)| others(tlb, level)),
+    let fields = columns![|(tlb, level)| (&Tlb, &Level);
+        "pages" => level.kind, "#level" => level.level, "#entries" => or(level.entries, "unknown"),
+        "ways" => level.ways?, "index" => level.index.map(|index| format!("{index:?}").to_lowercase())?,
+        "#reach" => level.entries.map(|entries| reach(level, entries))?,
+        "#a miss costs, ns" => level.miss_ns.map(spread)?, "#cycles" => level.miss_cycles.map(spread)?,
+        "CPUID, CPU table" => others(tlb, level),
     ];
     let title = "TLB levels from timing, beside CPUID and the CPU table";
     let mut sheet = table::sheet(title, &fields, tlb.levels.iter().map(|level| (tlb, level)));

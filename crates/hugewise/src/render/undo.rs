@@ -3,6 +3,7 @@
 use model::setup::{Back, BackCame, Undone, User};
 
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 use draw::words::counted;
@@ -57,12 +58,9 @@ pub(super) fn users(title: &str, users: &[User]) -> Sheet {
 }
 
 fn fields<'a>() -> [Field<&'a Back>; 5] {
-    [
-        Field::both("what", "place", |step| step.place.clone()),
-        Field::both("found", "found", |step| step.found.clone()),
-        Field::both("before", "before", |step| step.before.clone()),
-        Field::both("", "came", |step| word(step.came).to_owned()),
-        Field::csv("note", |step| step.note.clone()),
+    columns![|step| &Back;
+        "what" place => step.place, "found" found => step.found, "before" before => step.before,
+        "" came => word(step.came), note => step.note,
     ]
 }
 

@@ -4,8 +4,9 @@ use model::setup::{Check, PlanState, Program, Verdict, Verified, VerifiedPlan};
 
 use super::apply::restart;
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::moment;
 
 impl Shape for Verified {
@@ -38,16 +39,10 @@ impl Show for Verified {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&VerifiedPlan, &Check)>; _] = [
-            Field::opt("applied", |(plan, _)| plan.applied.clone()),
-            Field::csv("id", |(_, check)| check.id.clone()),
-            Field::csv("layer", |(_, check)| check.layer.to_string()),
-            Field::csv("place", |(_, check)| check.place.clone()),
-            Field::csv("asked", |(_, check)| check.asked.clone()),
-            Field::csv("found", |(_, check)| found(check)),
-            Field::csv("verdict", |(_, check)| word(check.verdict).to_owned()),
-            Field::csv("note", |(_, check)| check.note.clone()),
-            Field::csv("state", |(plan, _)| plan.state.to_string()),
+        let fields = columns![|(plan, check)| (&VerifiedPlan, &Check);
+            applied => plan.applied.as_ref()?, id => check.id, layer => check.layer, place => check.place,
+            asked => check.asked, found => found(check), verdict => word(check.verdict), note => check.note,
+            state => plan.state,
         ];
         let plans = self.plans.iter();
         let checks = plans.flat_map(|plan| plan.checks.iter().map(move |check| (plan, check)));

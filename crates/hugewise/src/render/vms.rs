@@ -8,8 +8,9 @@ use model::{Backing, Bytes, PageKind, Reading, Unread};
 use super::ps::{amount, share};
 use crate::results::VmList;
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::or;
 
 impl Shape for VmList {
@@ -32,22 +33,14 @@ impl Show for VmList {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Vm>; _] = [
-            Field::csv("pid", |vm| vm.pid.to_string()),
-            Field::csv("program", |vm| vm.program.clone()),
-            Field::opt("name", |vm| vm.name.clone()),
-            Field::opt("kvm", |vm| Some(vm.kvm.known()?.to_string())),
-            Field::opt("memory", |vm| Some(vm.configured.known()?.total().0.to_string())),
-            Field::opt("asked", |vm| vm.configured.known().map(asked_for)),
-            Field::opt("prealloc", |vm| Some(vm.configured.known()?.prealloc.to_string())),
-            Field::opt("shared", |vm| Some(vm.configured.known()?.shared.to_string())),
-            Field::opt("resident", |vm| Some(vm.backing.known()?.total().0.to_string())),
-            Field::opt("large", |vm| Some(vm.backing.known()?.large().0.to_string())),
-            Field::opt("backing", |vm| Some(vm.backing.known()?.to_string())),
-            Field::opt("kvm_pages_4k", |vm| Some(vm.kvm_pages.known()?.pages_4k.to_string())),
-            Field::opt("kvm_pages_2m", |vm| Some(vm.kvm_pages.known()?.pages_2m.to_string())),
-            Field::opt("kvm_pages_1g", |vm| Some(vm.kvm_pages.known()?.pages_1g.to_string())),
-            Field::csv("mismatches", |vm| vm.mismatches.join(" ")),
+        let fields = columns![|vm| &Vm;
+            pid => vm.pid, program => vm.program, name => vm.name.as_ref()?, kvm => vm.kvm.known()?,
+            memory => vm.configured.known()?.total().0, asked => vm.configured.known().map(asked_for)?,
+            prealloc => vm.configured.known()?.prealloc, shared => vm.configured.known()?.shared,
+            resident => vm.backing.known()?.total().0, large => vm.backing.known()?.large().0,
+            backing => vm.backing.known()?, kvm_pages_4k => vm.kvm_pages.known()?.pages_4k,
+            kvm_pages_2m => vm.kvm_pages.known()?.pages_2m, kvm_pages_1g => vm.kvm_pages.known()?.pages_1g,
+            mismatches => vm.mismatches.join(" "),
         ];
         lines(fields, self.known().iter())
     }

@@ -22,10 +22,6 @@ pub enum ShowError {
     NoChart,
     #[error("--chart {name}: this result has no such chart (it has {})", known.join(", "))]
     NoSuchChart { name: String, known: Vec<String> },
-    #[error("this result has no findings (`hugewise doctor` has)")]
-    NoFindings,
-    #[error("this result is no plan (`hugewise plan` makes them)")]
-    NoPlan,
     #[error("the result could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The script would do something other than what a reader sees.

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::format::{Format, TABLES};
-use crate::results::Doctor;
 use draw::figure::Figure;
 use draw::json::ToJson;
 use draw::layout;
@@ -56,12 +55,8 @@ pub trait Show {
     fn text(&self, look: Look) -> String {
         text(self, look)
     }
-    /// Its findings, for the forms that are made for findings.
-    fn doctor(&self) -> Option<&Doctor> {
-        None
-    }
-    /// As something to run, for the forms that are made for plans.
-    fn script(&self, _format: Format) -> Option<String> {
+    /// In a form that only results of its kind have: findings for machines, a plan to run.
+    fn own(&self, _about: &Envelope<()>, _format: Format) -> Option<String> {
         None
     }
     fn figures(&self) -> Vec<Figure> {

@@ -5,9 +5,10 @@ use model::{Bytes, Reading};
 
 use super::amounts::{gain, reference};
 use crate::render::kernelops::time;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{self, Field};
-use draw::words::{or, or_empty};
+use draw::table;
+use draw::words::or;
 
 /// What the slices are: `slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of all threads`.
 pub(super) fn slices(how: &InPlace) -> String {
@@ -44,22 +45,14 @@ pub(super) fn controls(compare: &Compare) -> Vec<String> {
 /// What each flip did, and what the kernel's counts say of it.
 pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
     compare.design.in_place.as_ref()?;
-    let fields: [Field<(&Arm, Vec<&Slice>)>; _] = [
-        Field::shown("arm", |(arm, _)| arm.name.clone()),
-        Field::shown("#flips", |(_, all)| all.len().to_string()),
-        Field::shown("#median time", |(_, all)| or(flip_time(all), "?")),
-        Field::shown("#PMD ranges flipped", |(_, all)| {
-            or_empty(sum(all, |flip| Some(flip.turned)))
-        }),
-        Field::shown("#refused", |(_, all)| or_empty(sum(all, |flip| Some(refused(flip))))),
-        Field::shown("#thp_split_page", |(_, all)| or(sum(all, |flip| flip.splits), "?")),
-        Field::shown("#thp_collapse_alloc", |(_, all)| {
-            or(sum(all, |flip| flip.collapses), "?")
-        }),
-        Field::shown("#huge pages before the slice", |(_, all)| {
-            bytes(all, |slice| slice.large_before)
-        }),
-        Field::shown("#huge pages after it", |(_, all)| bytes(all, |slice| slice.large_after)),
+    let fields = columns![|(arm, all)| (&Arm, Vec<&Slice>);
+        "arm" => arm.name, "#flips" => all.len(), "#median time" => or(flip_time(all), "?"),
+        "#PMD ranges flipped" => sum(all, |flip| Some(flip.turned))?,
+        "#refused" => sum(all, |flip| Some(refused(flip)))?,
+        "#thp_split_page" => or(sum(all, |flip| flip.splits), "?"),
+        "#thp_collapse_alloc" => or(sum(all, |flip| flip.collapses), "?"),
+        "#huge pages before the slice" => bytes(all, |slice| slice.large_before),
+        "#huge pages after it" => bytes(all, |slice| slice.large_after),
     ];
     let rows = compare.arms.iter().map(|arm| (arm, slices_of(arm)));
     let mut sheet = table::sheet("The flips, all of them outside of the slices", &fields, rows);

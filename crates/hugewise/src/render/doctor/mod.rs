@@ -8,15 +8,18 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use model::Envelope;
 use model::findings::{Finding, NotJudged, Severity};
 
 use self::phrases::{headline, reasons, rule_name};
 use crate::cli::typed::Format;
 use crate::results::Doctor;
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::look::Look;
+use draw::safe;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 
 pub use text::{explanation, rules};
 
@@ -55,26 +58,22 @@ impl Show for Doctor {
         details(self)
     }
 
-    fn doctor(&self) -> Option<&Doctor> {
-        Some(self)
+    fn own(&self, about: &Envelope<()>, format: Format) -> Option<String> {
+        match format {
+            Format::Prometheus => Some(safe::printable_lines(&prometheus::text(about, self))),
+            Format::Sarif => Some(safe::json(&format!("{:#}\n", sarif::log(about, self))).into_owned()),
+            _ => None,
+        }
     }
 
     /// One line for each finding, then one for each rule that could not be judged.
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<Judged<'_>>; _] = [
-            Field::csv("id", |judged| {
-                judged.map_or_else(|not| &not.id, |found| &found.id).clone()
-            }),
-            Field::csv("name", |judged| {
-                judged.map_or_else(|not| rule_name(&not.id).to_owned(), |found| found.name.clone())
-            }),
-            Field::opt("severity", |judged| Some(judged.ok()?.severity.to_string())),
-            Field::opt("confidence", |judged| Some(judged.ok()?.confidence.to_string())),
-            Field::opt("consequence", |judged| Some(judged.ok()?.consequence.clone())),
-            Field::opt("evidence", |judged| judged.ok().map(evidence)),
-            Field::opt("fix", |judged| Some(judged.ok()?.fix.join("\n").to_string())),
-            Field::opt("link", |judged| Some(judged.ok()?.link.clone())),
-            Field::opt("not_judged", |judged| Some(judged.err()?.reason.clone())),
+        let fields = columns![|judged| Judged<'_>;
+            id => judged.map_or_else(|not| &not.id, |found| &found.id),
+            name => judged.map_or_else(|not| rule_name(&not.id).to_owned(), |found| found.name.clone()),
+            severity => judged.ok()?.severity, confidence => judged.ok()?.confidence,
+            consequence => judged.ok()?.consequence, evidence => judged.ok().map(evidence)?,
+            fix => judged.ok()?.fix.join("\n"), link => judged.ok()?.link, not_judged => judged.err()?.reason,
         ];
         let found = self.diagnosis.findings.iter().map(Ok);
         lines(fields, found.chain(self.diagnosis.not_judged.iter().map(Err)))

@@ -11,9 +11,10 @@ use super::simulate::published;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
+use draw::columns;
 use draw::figure::Figure;
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::counted;
 
 /// Virtual machines on a terminal.
@@ -66,30 +67,16 @@ impl Show for HostMemory {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&Outcome, &Sample)>; _] = [
-            Field::csv("policy", |(outcome, _)| outcome.policy.name().to_owned()),
-            Field::csv("at_s", |(_, sample)| sample.at_s.to_string()),
-            Field::csv("level", |(_, sample)| sample.level.name().to_owned()),
-            Field::csv("free_bytes", |(_, sample)| sample.free.0.to_string()),
-            Field::csv("free_whole_bytes", |(_, sample)| sample.free_whole.0.to_string()),
-            Field::csv("giant_bytes", |(_, sample)| sample.amounts.giant.0.to_string()),
-            Field::csv("large_bytes", |(_, sample)| sample.amounts.large.0.to_string()),
-            Field::csv("small_bytes", |(_, sample)| sample.amounts.small.0.to_string()),
-            Field::csv("shared_bytes", |(_, sample)| sample.amounts.shared.0.to_string()),
-            Field::csv("ballooned_bytes", |(_, sample)| sample.amounts.ballooned.0.to_string()),
-            Field::csv("compressed_bytes", |(_, sample)| {
-                sample.amounts.compressed.0.to_string()
-            }),
-            Field::csv("swapped_bytes", |(_, sample)| sample.amounts.swapped.0.to_string()),
-            Field::csv("untouched_bytes", |(_, sample)| sample.amounts.untouched.0.to_string()),
-            Field::csv("saved_bytes", |(_, sample)| sample.saved.0.to_string()),
-            Field::csv("broken", |(_, sample)| sample.broken.to_string()),
-            Field::csv("collapsed", |(_, sample)| sample.collapsed.to_string()),
-            Field::csv("swapped_out_bytes", |(_, sample)| sample.swapped[0].0.to_string()),
-            Field::csv("swapped_in_bytes", |(_, sample)| sample.swapped[1].0.to_string()),
-            Field::csv("lost", |(_, sample)| sample.lost.middle.to_string()),
-            Field::csv("lost_low", |(_, sample)| sample.lost.low.to_string()),
-            Field::csv("lost_high", |(_, sample)| sample.lost.high.to_string()),
+        let fields = columns![|(outcome, sample)| (&Outcome, &Sample);
+            policy => outcome.policy.name(), at_s => sample.at_s, level => sample.level.name(),
+            free_bytes => sample.free.0, free_whole_bytes => sample.free_whole.0,
+            giant_bytes => sample.amounts.giant.0, large_bytes => sample.amounts.large.0,
+            small_bytes => sample.amounts.small.0, shared_bytes => sample.amounts.shared.0,
+            ballooned_bytes => sample.amounts.ballooned.0, compressed_bytes => sample.amounts.compressed.0,
+            swapped_bytes => sample.amounts.swapped.0, untouched_bytes => sample.amounts.untouched.0,
+            saved_bytes => sample.saved.0, broken => sample.broken, collapsed => sample.collapsed,
+            swapped_out_bytes => sample.swapped[0].0, swapped_in_bytes => sample.swapped[1].0,
+            lost => sample.lost.middle, lost_low => sample.lost.low, lost_high => sample.lost.high,
         ];
         let samples = self
             .outcomes
@@ -100,15 +87,10 @@ impl Show for HostMemory {
 }
 
 fn published_csv(result: &HostMemory) -> Lines<'_> {
-    let fields: [Field<&translation::study::Published>; _] = [
-        Field::csv("what", |row| row.what.clone()),
-        Field::csv("unit", |row| row.unit.clone()),
-        Field::csv("published", |row| published_values(&row.published)),
-        Field::csv("simulated", |row| row.simulated.middle.to_string()),
-        Field::csv("low", |row| row.simulated.low.to_string()),
-        Field::csv("high", |row| row.simulated.high.to_string()),
-        Field::csv("is_fitted", |row| row.is_fitted.to_string()),
-        Field::csv("source", |row| row.source.clone()),
+    let fields = columns![|row| &translation::study::Published;
+        what => row.what, unit => row.unit, published => published_values(&row.published),
+        simulated => row.simulated.middle, low => row.simulated.low, high => row.simulated.high,
+        is_fitted => row.is_fitted, source => row.source,
     ];
     lines(fields, result.published.iter())
 }
@@ -149,19 +131,13 @@ fn policies(result: &HostMemory) -> Sheet {
         true => |_| String::new(),
         false => |outcome| percent(outcome.totals.lost),
     };
-    let fields: [Field<&Outcome>; _] = [
-        Field::shown("policy", |outcome| outcome.policy.name().to_owned()),
-        Field::shown("states", |outcome| outcome.states.name().to_owned()),
-        Field::shown("#broken to share", |outcome| outcome.totals.broken.to_string()),
-        Field::shown("#to swap", |outcome| outcome.totals.broken_to_swap.to_string()),
-        Field::shown("~#collapsed", |outcome| outcome.totals.collapsed.to_string()),
-        Field::shown("~#emulated", |outcome| outcome.totals.emulated.to_string()),
-        Field::shown("#saved at most", |outcome| outcome.totals.most_saved.to_string()),
-        Field::shown("#ballooned", |outcome| outcome.totals.ballooned.to_string()),
-        Field::shown("#compressed", |outcome| outcome.totals.compressed.to_string()),
-        Field::shown("#swapped out", |outcome| outcome.totals.swapped_out.to_string()),
-        Field::shown("#in", |outcome| outcome.totals.swapped_in.to_string()),
-        Field::shown("#lost, %", lost),
+    let fields = columns![|outcome| &Outcome;
+        "policy" => outcome.policy.name(), "states" => outcome.states.name(),
+        "#broken to share" => outcome.totals.broken, "#to swap" => outcome.totals.broken_to_swap,
+        "~#collapsed" => outcome.totals.collapsed, "~#emulated" => outcome.totals.emulated,
+        "#saved at most" => outcome.totals.most_saved, "#ballooned" => outcome.totals.ballooned,
+        "#compressed" => outcome.totals.compressed, "#swapped out" => outcome.totals.swapped_out,
+        "#in" => outcome.totals.swapped_in, "#lost, %" => lost(outcome),
     ];
     let mut sheet = table::sheet(&title, &fields, result.outcomes.iter());
     sheet.note(
@@ -258,11 +234,9 @@ fn exact(value: f64) -> String {
 }
 
 fn translation(result: &HostMemory) -> Sheet {
-    let fields: [Field<&PatternCost>; _] = [
-        Field::shown("active memory", |cost| cost.working_set.exact()),
-        Field::shown("#base pages, %", |cost| percent(cost.small)),
-        Field::shown("#huge pages, %", |cost| percent(cost.large)),
-        Field::shown("#1 GiB pages, %", |cost| percent(cost.giant)),
+    let fields = columns![|cost| &PatternCost;
+        "active memory" => cost.working_set.exact(), "#base pages, %" => percent(cost.small),
+        "#huge pages, %" => percent(cost.large), "#1 GiB pages, %" => percent(cost.giant),
     ];
     let title = "Part of the CPU time that translation takes, by what backs the active memory";
     let mut sheet = table::sheet(title, &fields, result.translation.iter());

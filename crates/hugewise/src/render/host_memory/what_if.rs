@@ -7,9 +7,10 @@ use translation::study::Range;
 
 use super::range::{percent, spread};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
-use draw::words::{counted, or_empty};
+use draw::table::{Lines, lines};
+use draw::words::counted;
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");
@@ -105,27 +106,14 @@ fn unknown(advice: &Advice) -> Sheet {
 }
 
 pub(super) fn csv(advice: &Advice) -> Lines<'_> {
-    let fields: [Field<&WhatIf>; _] = [
-        Field::csv("what_if", |row| change(row)),
-        Field::csv("machines", |row| row.count.to_string()),
-        Field::csv("refused", |row| or_empty(row.refused.as_ref())),
-        Field::csv("short", |row| row.short.to_string()),
-        Field::csv("free_bytes", |row| row.free.middle.to_string()),
-        Field::csv("free_bytes_low", |row| row.free.low.to_string()),
-        Field::csv("free_bytes_high", |row| row.free.high.to_string()),
-        Field::csv("large", |row| row.large.middle.to_string()),
-        Field::csv("large_low", |row| row.large.low.to_string()),
-        Field::csv("large_high", |row| row.large.high.to_string()),
-        Field::csv("saved_bytes", |row| row.saved.middle.to_string()),
-        Field::csv("saved_bytes_low", |row| row.saved.low.to_string()),
-        Field::csv("saved_bytes_high", |row| row.saved.high.to_string()),
-        Field::csv("broken", |row| row.broken.middle.to_string()),
-        Field::csv("swapped_bytes", |row| row.swapped.middle.to_string()),
-        Field::csv("swapped_bytes_low", |row| row.swapped.low.to_string()),
-        Field::csv("swapped_bytes_high", |row| row.swapped.high.to_string()),
-        Field::csv("lost", |row| row.lost.middle.to_string()),
-        Field::csv("lost_low", |row| row.lost.low.to_string()),
-        Field::csv("lost_high", |row| row.lost.high.to_string()),
+    let fields = columns![|row| &WhatIf;
+        what_if => change(row), machines => row.count, refused => row.refused.as_ref()?, short => row.short,
+        free_bytes => row.free.middle, free_bytes_low => row.free.low, free_bytes_high => row.free.high,
+        large => row.large.middle, large_low => row.large.low, large_high => row.large.high,
+        saved_bytes => row.saved.middle, saved_bytes_low => row.saved.low, saved_bytes_high => row.saved.high,
+        broken => row.broken.middle, swapped_bytes => row.swapped.middle, swapped_bytes_low => row.swapped.low,
+        swapped_bytes_high => row.swapped.high, lost => row.lost.middle, lost_low => row.lost.low,
+        lost_high => row.lost.high,
     ];
     lines(fields, advice.rows.iter())
 }

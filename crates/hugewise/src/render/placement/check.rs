@@ -6,8 +6,9 @@ use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{counted, or};
 
 impl Shape for Check {
@@ -44,14 +45,9 @@ impl Show for Check {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&Mispinned, &Fix)>; _] = [
-            Field::csv("mistake", |(mistake, _)| mistake.mistake.to_string()),
-            Field::csv("pid", |(mistake, _)| mistake.pid.to_string()),
-            Field::csv("name", |(mistake, _)| mistake.name.clone()),
-            Field::csv("cpus", |(mistake, _)| list(&mistake.cpus)),
-            Field::csv("better", |(mistake, _)| list(&mistake.better)),
-            Field::csv("fix_with", |(_, fix)| place(fix.with).to_owned()),
-            Field::csv("fix", |(_, fix)| fix.line.clone()),
+        let fields = columns![|(mistake, fix)| (&Mispinned, &Fix);
+            mistake => mistake.mistake, pid => mistake.pid, name => mistake.name, cpus => list(&mistake.cpus),
+            better => list(&mistake.better), fix_with => place(fix.with), fix => fix.line,
         ];
         let mistakes = self.mistakes.iter();
         let fixes = mistakes.flat_map(|mistake| mistake.fixes.iter().map(move |fix| (mistake, fix)));

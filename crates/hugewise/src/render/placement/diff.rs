@@ -6,8 +6,9 @@ use model::{Estimate, Warning};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{counted, or, or_empty};
 
 impl Shape for Diff {
@@ -56,17 +57,10 @@ impl Show for Diff {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&Part>; _] = [
-            Field::csv("quantity", |part| name(part.what, false).to_owned()),
-            Field::opt("before", |part| Some(part.values[0]?.to_string())),
-            Field::opt("after", |part| Some(part.values[1]?.to_string())),
-            Field::opt("ratio", |part| Some(part.ratio?.median.to_string())),
-            Field::opt("low", |part| {
-                Some(part.ratio.filter(|ratio| ratio.samples > 1)?.low.to_string())
-            }),
-            Field::opt("high", |part| {
-                Some(part.ratio.filter(|ratio| ratio.samples > 1)?.high.to_string())
-            }),
+        let fields = columns![|part| &Part;
+            quantity => name(part.what, false), before => part.values[0]?, after => part.values[1]?,
+            ratio => part.ratio?.median, low => part.ratio.filter(|ratio| ratio.samples > 1)?.low,
+            high => part.ratio.filter(|ratio| ratio.samples > 1)?.high,
         ];
         lines(fields, self.parts.iter())
     }

@@ -5,8 +5,9 @@ use model::placement::{Published, PublishedRun};
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::or_empty;
 
 impl Shape for Published {
@@ -34,14 +35,9 @@ impl Show for Published {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<(&PublishedRun, usize, f64)>; _] = [
-            Field::csv("server", |(run, ..)| run.server.clone()),
-            Field::csv("run", |(run, ..)| run.run.clone()),
-            Field::csv("esx", |(run, ..)| run.esx.clone()),
-            Field::csv("hyperthreading", |(run, ..)| run.hyperthreading.to_string()),
-            Field::csv("throughput", |(run, ..)| run.throughput.to_string()),
-            Field::csv("cpu", |(_, cpu, _)| cpu.to_string()),
-            Field::csv("percent", |(.., share)| share.to_string()),
+        let fields = columns![|(run, cpu, share)| (&PublishedRun, usize, f64);
+            server => run.server, run => run.run, esx => run.esx, hyperthreading => run.hyperthreading,
+            throughput => run.throughput, cpu => cpu, percent => share,
         ];
         lines(fields, self.runs.iter().flat_map(shares))
     }
@@ -79,12 +75,10 @@ fn tables(published: &Published) -> Sheet {
 }
 
 fn analysis(published: &Published) -> Sheet {
-    let fields: [Field<&PublishedRun>; _] = [
-        Field::shown("run", |run| name(run)),
-        Field::shown("#node", |run| run.node.to_string()),
-        Field::shown("#CPU % of the guest", |run| number(run.cpu_pct)),
-        Field::shown("#operations for each %", |run| format!("{:.1}", run.per_cpu_pct)),
-        Field::shown("#% on both siblings", |run| format!("{:.1}", run.sibling_pct)),
+    let fields = columns![|run| &PublishedRun;
+        "run" => name(run), "#node" => run.node, "#CPU % of the guest" => number(run.cpu_pct),
+        "#operations for each %" => format!("{:.1}", run.per_cpu_pct),
+        "#% on both siblings" => format!("{:.1}", run.sibling_pct),
     ];
     let mut sheet = table::sheet("Efficiency apart from residency", &fields, published.runs.iter());
     NOTES.iter().for_each(|note| sheet.note(note));

@@ -3,10 +3,11 @@
 use model::placement::{Cpu, Kind, Method, Recording, Thread};
 
 use draw::axis::number;
+use draw::columns;
 use draw::heat::{Heat, STEPS};
 use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
-use draw::words::{counted, or, or_empty};
+use draw::table::{self, Lines, lines};
+use draw::words::{counted, or};
 
 /// Beyond so many CPUs those without time are left out.
 const MOST_CPUS: usize = 32;
@@ -15,16 +16,11 @@ const COLUMNS: usize = 16;
 
 /// The table of the study: CPUs in the order of the machine, and the share of each.
 pub(super) fn shares(recording: &Recording) -> Sheet {
-    let fields: [Field<(&Recording, &Cpu)>; _] = [
-        Field::shown("#node", |(_, cpu)| or_empty(cpu.node)),
-        Field::shown("#socket", |(_, cpu)| or_empty(cpu.package)),
-        Field::shown("#core", |(_, cpu)| or_empty(cpu.core)),
-        Field::shown("#CPU", |(_, cpu)| cpu.cpu.to_string()),
-        Field::shown("#% of the recording", |(of, cpu)| percent(used(of, cpu), of.seconds)),
-        Field::shown("#% of its CPU time", |(of, cpu)| percent(used(of, cpu), of.total.cpu())),
-        Field::shown("#steal %", |(of, cpu)| {
-            or(cpu.steal_s.known().map(|&steal| percent(steal, of.seconds)), "?")
-        }),
+    let fields = columns![|(of, cpu)| (&Recording, &Cpu);
+        "#node" => cpu.node?, "#socket" => cpu.package?, "#core" => cpu.core?, "#CPU" => cpu.cpu,
+        "#% of the recording" => percent(used(of, cpu), of.seconds),
+        "#% of its CPU time" => percent(used(of, cpu), of.total.cpu()),
+        "#steal %" => or(cpu.steal_s.known().map(|&steal| percent(steal, of.seconds)), "?"),
     ];
     let is_large = recording.cpus.len() > MOST_CPUS;
     let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
@@ -97,22 +93,13 @@ pub fn kind_name(kind: Kind) -> &'static str {
 }
 
 pub(super) fn threads(recording: &Recording, most: usize) -> Sheet {
-    let fields: [Field<&Thread>; _] = [
-        Field::shown("#TID", |thread| thread.tid.to_string()),
-        Field::shown("name", |thread| thread.name.clone()),
-        Field::shown("#CPU s", |thread| number(thread.tally.cpu())),
-        Field::shown("#CPU with most", |thread| {
-            or_empty(most_used(thread).map(|(cpu, _)| cpu))
-        }),
-        Field::shown("#% there", |thread| {
-            or_empty(most_used(thread).map(|(_, share)| number(share)))
-        }),
-        Field::shown("#CPUs", |thread| thread.tally.cpu_s.len().to_string()),
-        Field::shown("#moves", |thread| thread.tally.migrations.total().to_string()),
-        Field::shown("#runs", |thread| or(thread.tally.runs, "?")),
-        Field::shown("#preempted", |thread| or(thread.tally.preemptions, "?")),
-        Field::shown("#then waited ms", |thread| ms(thread.tally.preempted_s)),
-        Field::shown("#on run queues ms", |thread| ms(thread.tally.queued_s)),
+    let fields = columns![|thread| &Thread;
+        "#TID" => thread.tid, "name" => thread.name, "#CPU s" => number(thread.tally.cpu()),
+        "#CPU with most" => most_used(thread).map(|(cpu, _)| cpu)?,
+        "#% there" => most_used(thread).map(|(_, share)| number(share))?, "#CPUs" => thread.tally.cpu_s.len(),
+        "#moves" => thread.tally.migrations.total(), "#runs" => or(thread.tally.runs, "?"),
+        "#preempted" => or(thread.tally.preemptions, "?"), "#then waited ms" => ms(thread.tally.preempted_s),
+        "#on run queues ms" => ms(thread.tally.queued_s),
     ];
     let mut sheet = table::sheet("Threads", &fields, recording.threads.iter().take(most));
     let more = recording.threads.len().saturating_sub(most) as u64 + recording.others;
@@ -166,23 +153,11 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
 }
 
 pub(super) fn csv(recording: &Recording) -> Lines<'_> {
-    let fields: [Field<(&Recording, &Thread, u32, f64)>; _] = [
-        Field::csv("pid", |(_, thread, ..)| thread.pid.to_string()),
-        Field::csv("tid", |(_, thread, ..)| thread.tid.to_string()),
-        Field::csv("name", |(_, thread, ..)| thread.name.clone()),
-        Field::csv("cpu", |(.., cpu, _)| cpu.to_string()),
-        Field::opt("node", |(recording, _, cpu, _)| {
-            let known = recording.cpus.iter().find(|known| known.cpu == *cpu);
-            Some(known?.node?.to_string())
-        }),
-        Field::csv("seconds", |(.., seconds)| seconds.to_string()),
-        Field::csv("thread_migrations", |(_, thread, ..)| {
-            thread.tally.migrations.total().to_string()
-        }),
-        Field::opt("thread_preemptions", |(_, thread, ..)| {
-            Some(thread.tally.preemptions?.to_string())
-        }),
-        Field::csv("method", |(recording, ..)| recording.method.to_string()),
+    let fields = columns![|(recording, thread, cpu, seconds)| (&Recording, &Thread, u32, f64);
+        pid => thread.pid, tid => thread.tid, name => thread.name, cpu => cpu,
+        node => { let known = recording.cpus.iter().find(|known| known.cpu == *cpu); known?.node? },
+        seconds => seconds, thread_migrations => thread.tally.migrations.total(),
+        thread_preemptions => thread.tally.preemptions?, method => recording.method,
     ];
     let items = recording.threads.iter().flat_map(move |thread| {
         let by_cpu = thread.tally.cpu_s.iter();

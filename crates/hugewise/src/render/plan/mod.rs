@@ -9,6 +9,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use model::Envelope;
 use model::plan::{Change, Plan};
 pub(crate) use shell::quoted;
 
@@ -17,6 +18,7 @@ pub(crate) use difference::{difference, question};
 use self::risks::risks;
 use crate::cli::typed::Format;
 use crate::show::{Shape, Show};
+use draw::columns;
 use draw::look::Look;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
@@ -50,7 +52,7 @@ impl Show for Plan {
         text::text(self, look)
     }
 
-    fn script(&self, format: Format) -> Option<String> {
+    fn own(&self, _about: &Envelope<()>, format: Format) -> Option<String> {
         match format {
             Format::Shell => Some(shell::script(self)),
             Format::Ansible => Some(ansible::playbook(self)),
@@ -70,13 +72,9 @@ fn sheet(plan: &Plan) -> Sheet {
 }
 
 fn fields<'a>() -> [Field<&'a Change>; 7] {
-    [
-        Field::csv("id", |change| change.id.clone()),
-        Field::both("layer", "layer", |change| change.layer.to_string()),
-        Field::both("where", "target", |change| change.target.to_string()),
-        Field::both("before", "before", |change| change.before.to_string()),
-        Field::both("after", "after", |change| change.after.to_string()),
-        Field::both("why", "why", |change| change.why.clone()),
-        Field::both("risk", "risk", |change| risks(&change.risk).join("; ")),
+    columns![|change| &Change;
+        id => change.id, "layer" layer => change.layer, "where" target => change.target,
+        "before" before => change.before, "after" after => change.after, "why" why => change.why,
+        "risk" risk => risks(&change.risk).join("; "),
     ]
 }

@@ -7,8 +7,9 @@ use model::{Bytes, PageKind, Reading};
 
 use super::cells::{amount, kinds_in_words, kinds_of, share};
 use crate::results::ps::{Group, Groups, ProcessRow};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{or, or_empty, processes};
 
 /// One row for each group; control groups by depth.
@@ -53,16 +54,11 @@ fn name(groups: &Groups, group: &Group) -> String {
 
 /// The same for scripts, with whole paths.
 pub(super) fn groups_csv(groups: &Groups) -> Lines<'_> {
-    let fields: [Field<&Group>; _] = [
-        Field::opt("name", |group| group.name.clone()),
-        Field::csv("processes", |group| group.totals.processes.to_string()),
-        Field::csv("resident", |group| group.totals.resident.0.to_string()),
-        Field::csv("hugetlb", |group| group.totals.hugetlb.0.to_string()),
-        Field::csv("page_tables", |group| group.totals.page_tables.0.to_string()),
-        Field::csv("large", |group| group.totals.backing.large().0.to_string()),
-        Field::csv("backing", |group| group.totals.backing.to_string()),
-        Field::csv("unread", |group| group.totals.unread.to_string()),
-        Field::csv("missed", |group| group.missed.0.to_string()),
+    let fields = columns![|group| &Group;
+        name => group.name.as_ref()?, processes => group.totals.processes, resident => group.totals.resident.0,
+        hugetlb => group.totals.hugetlb.0, page_tables => group.totals.page_tables.0,
+        large => group.totals.backing.large().0, backing => group.totals.backing, unread => group.totals.unread,
+        missed => group.missed.0,
     ];
     lines(fields, groups.groups.iter())
 }

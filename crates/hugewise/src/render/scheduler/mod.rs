@@ -8,8 +8,9 @@ use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTim
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
+use draw::table::{Lines, lines};
 use draw::words::{counted, or_empty};
 
 /// Virtual machines on a terminal.
@@ -47,27 +48,13 @@ impl Show for Schedule {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields: [Field<&VmTime>; _] = [
-            Field::csv("vm", |vm| vm.name.clone()),
-            Field::csv("vcpus", |vm| vm.vcpus.to_string()),
-            Field::csv("shares", |vm| vm.shares.to_string()),
-            Field::csv("node", |vm| or_empty(vm.node)),
-            Field::csv("cpus", |vm| vm.cpus.to_string()),
-            Field::csv("entitled_cpus", |vm| vm.entitled_cpus.to_string()),
-            Field::csv("run_s", |vm| vm.run_s.to_string()),
-            Field::csv("ready_s", |vm| vm.ready_s.to_string()),
-            Field::csv("costopped_s", |vm| vm.costopped_s.to_string()),
-            Field::csv("asleep_s", |vm| vm.asleep_s.to_string()),
-            Field::csv("warming_s", |vm| vm.warming_s.to_string()),
-            Field::csv("work_s", |vm| vm.work_s.to_string()),
-            Field::csv("sibling_moves", |vm| vm.moves[0].to_string()),
-            Field::csv("core_moves", |vm| vm.moves[1].to_string()),
-            Field::csv("socket_moves", |vm| vm.moves[2].to_string()),
-            Field::csv("node_moves", |vm| vm.moves[3].to_string()),
-            Field::csv("wait_p50_us", |vm| vm.waits.p50_us.to_string()),
-            Field::csv("wait_p99_us", |vm| vm.waits.p99_us.to_string()),
-            Field::csv("wait_p999_us", |vm| vm.waits.p999_us.to_string()),
-            Field::csv("wait_longest_us", |vm| vm.waits.longest_us.to_string()),
+        let fields = columns![|vm| &VmTime;
+            vm => vm.name, vcpus => vm.vcpus, shares => vm.shares, node => vm.node?, cpus => vm.cpus,
+            entitled_cpus => vm.entitled_cpus, run_s => vm.run_s, ready_s => vm.ready_s,
+            costopped_s => vm.costopped_s, asleep_s => vm.asleep_s, warming_s => vm.warming_s, work_s => vm.work_s,
+            sibling_moves => vm.moves[0], core_moves => vm.moves[1], socket_moves => vm.moves[2],
+            node_moves => vm.moves[3], wait_p50_us => vm.waits.p50_us, wait_p99_us => vm.waits.p99_us,
+            wait_p999_us => vm.waits.p999_us, wait_longest_us => vm.waits.longest_us,
         ];
         lines(fields, self.vms.iter())
     }

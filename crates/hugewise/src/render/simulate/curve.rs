@@ -3,9 +3,9 @@
 use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Field, Lines, lines};
-use draw::words::or_empty;
+use draw::table::{Lines, lines};
 
 /// Of curves that have the same numbers of entries.
 pub(super) fn sheet(curves: &[Curve]) -> Sheet {
@@ -34,12 +34,9 @@ pub(super) fn sheet(curves: &[Curve]) -> Sheet {
 }
 
 pub(super) fn csv(curves: &[Curve]) -> Lines<'_> {
-    let fields: [Field<(&Curve, &CurvePoint)>; _] = [
-        Field::csv("working_set_bytes", |(curve, _)| bytes(curve.working_set)),
-        Field::csv("entry_bytes", |(curve, _)| curve.entry.0.to_string()),
-        Field::csv("followed", |(curve, _)| curve.followed.to_string()),
-        Field::csv("entries", |(_, point)| point.entries.to_string()),
-        Field::csv("miss_rate", |(_, point)| or_empty(point.miss_rate)),
+    let fields = columns![|(curve, point)| (&Curve, &CurvePoint);
+        working_set_bytes => bytes(curve.working_set), entry_bytes => curve.entry.0, followed => curve.followed,
+        entries => point.entries, miss_rate => point.miss_rate?,
     ];
     let all = curves.iter();
     lines(

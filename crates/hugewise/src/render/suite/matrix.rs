@@ -7,8 +7,9 @@ use model::gc::GcLog;
 use model::suite::{Page, Suite};
 
 use crate::render::compare::gain;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{self, Field};
+use draw::table;
 use draw::words::or;
 
 /// The metrics of work done, of the program's own CPU time for it, and of collections for so much work.
@@ -45,23 +46,13 @@ type Row<'a> = (&'a Page, &'a Heap, &'a Arm);
 pub(super) fn sheet(suite: &Suite) -> Option<Sheet> {
     let pages = suite.pages.iter();
     let heaps: Vec<(&Page, Heap)> = pages.filter_map(|page| Some((page, Heap::of(page)?))).collect();
-    let fields: [Field<Row<'_>>; _] = [
-        Field::shown("heap", |(_, heap, _)| heap.size.clone()),
-        Field::shown("collector", |(_, heap, _)| heap.collector.clone()),
-        Field::shown("#warehouses", |(_, heap, _)| heap.warehouses.clone()),
-        Field::shown("pages", |(.., arm)| arm.name.clone()),
-        Field::shown("#gain in work per CPU second", |row| or(gained(row, WORK), "-")),
-        Field::shown("#gain without the collector", |row| or(gained(row, MUTATOR), "-")),
-        Field::shown("#collections per million operations", |(.., arm)| {
-            or(collections(arm), "-")
-        }),
-        Field::shown("#pause, ms", |row| {
-            or(logged(row).map(|logged| tenths(logged.pause_ms)), "?")
-        }),
-        Field::shown("#GC CPU, ms", |row| {
-            let cpu_ms = logged(row).and_then(|logged| logged.cpu_ms);
-            or(cpu_ms.map(tenths), "?")
-        }),
+    let fields = columns![|row| Row<'_>;
+        "heap" => row.1.size, "collector" => row.1.collector, "#warehouses" => row.1.warehouses, "pages" => row.2.name,
+        "#gain in work per CPU second" => or(gained(row, WORK), "-"),
+        "#gain without the collector" => or(gained(row, MUTATOR), "-"),
+        "#collections per million operations" => or(collections(row.2), "-"),
+        "#pause, ms" => or(logged(row).map(|logged| tenths(logged.pause_ms)), "?"),
+        "#GC CPU, ms" => or(logged(row).and_then(|logged| logged.cpu_ms).map(tenths), "?"),
     ];
     let rows = heaps.iter().flat_map(|(page, heap)| {
         let arms = page.compare().into_iter().flat_map(|compare| &compare.arms);
