@@ -11,6 +11,6 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let typed = cli::help::parse().map_err(anyhow::Error::from);
-    ui::finish(typed.and_then(|cli| commands::run(&cli, words)))
+    let args = cli::help::parse().map_err(anyhow::Error::from);
+    ui::finish(args.and_then(|cli| commands::run(&cli, words)))
 }

@@ -9,7 +9,7 @@ use std::io::Write;
 use model::Envelope;
 use schemars::{Schema, schema_for};
 
-use crate::cli::typed::Global;
+use crate::cli::args::Global;
 use draw::figure::Figure;
 use draw::json::{Layout, ToJson};
 use draw::layout;
@@ -34,10 +34,10 @@ const PICTURE: usize = 130;
 ///
 /// # Errors
 /// If it is not, with those that the result has.
-pub fn form(typed: &Global, usual: Format, known: &[Format]) -> Result<Format, ShowError> {
-    let asked = if typed.json { Some(Format::Json) } else { typed.format };
-    let of_file = || typed.output.as_deref().and_then(Format::of_file);
-    if let (None, Some(file)) = (asked, &typed.output)
+pub fn form(args: &Global, usual: Format, known: &[Format]) -> Result<Format, ShowError> {
+    let asked = if args.json { Some(Format::Json) } else { args.format };
+    let of_file = || args.output.as_deref().and_then(Format::of_file);
+    if let (None, Some(file)) = (asked, &args.output)
         && format::is_bitmap(file)
     {
         return Err(ShowError::Bitmap { file: file.clone() });

@@ -10,7 +10,7 @@ use programs::Evidence;
 use serde_json::Value;
 
 use super::{Shape, ShowError, show};
-use crate::cli::typed::{Format, Sort};
+use crate::cli::args::{Format, Sort};
 use crate::render::compare::tests::compare;
 use crate::results::{Checkup, Doctor, ProcessList, VmList};
 use crate::samples;

@@ -15,7 +15,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use model::Warning;
 
-use crate::cli::typed::Global;
+use crate::cli::args::Global;
 use crate::files::{Access, Existing, Target};
 use draw::layout;
 use draw::look::{Look, WIDE};

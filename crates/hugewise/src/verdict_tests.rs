@@ -5,7 +5,7 @@ use model::verdict::{Choice, Doubt, Saving, Verdict};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::{Grounds, Server};
-use crate::cli::typed::Sort;
+use crate::cli::args::Sort;
 use crate::render::verdict::sentences;
 use crate::results::ProcessList;
 use crate::samples::{grounds, headline, machine, process_rows, tlb};

@@ -10,15 +10,15 @@ use serde_json::Value;
 /// `doctor` with files of that content in a directory of their own.
 fn doctor(files: &[(&str, &str)], words: &[&str]) -> Run {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut typed = vec!["doctor".to_owned()];
+    let mut args = vec!["doctor".to_owned()];
     for (name, content) in files {
         let path = directory.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
         std::fs::write(&path, content).expect("written");
-        typed.extend(["--file".to_owned(), path.display().to_string()]);
+        args.extend(["--file".to_owned(), path.display().to_string()]);
     }
-    typed.extend(words.iter().map(|&word| word.to_owned()));
-    run(&typed.iter().map(String::as_str).collect::<Vec<_>>())
+    args.extend(words.iter().map(|&word| word.to_owned()));
+    run(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Ids of the findings, the worst first.

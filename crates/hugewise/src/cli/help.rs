@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command as CommandLine, CommandFactory, FromArgMatches};
 
-use super::typed::{Cli, Global};
+use super::args::{Cli, Global};
 use crate::show::NO_BITMAP;
 
 /// Stands for the options that every command takes.

@@ -1,7 +1,7 @@
-//! The command line: `typed` has the arguments, `meaning` the validated options, `help` what help shows beside them.
+//! The command line: `args` has the arguments, `values` what their values may be, `help` what help shows beside them.
 
+pub mod args;
 pub mod help;
-pub mod meaning;
-pub mod typed;
+pub mod values;
 
-pub use typed::Cli;
+pub use args::Cli;

@@ -5,46 +5,46 @@ use anyhow::bail;
 use model::plan::Plan;
 use model::setup::{Applied, End};
 
-use super::desk::Desk;
 use super::running;
+use super::session::Session;
 use super::settings::{self, hinted, setup};
 use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::render::plan::question;
 use crate::ui::Outcome;
 use draw::words::counted;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<Outcome> {
-    desk.must_be_live("apply")?;
-    let form = desk.form::<Applied>(Format::Text)?;
-    let plan = settings::plan(&typed.plan)?;
-    if !desk.global.yes && !is_agreed(desk, &plan)? {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Apply) -> anyhow::Result<Outcome> {
+    session.must_be_live("apply")?;
+    let form = session.form::<Applied>(Format::Text)?;
+    let plan = settings::plan(&args.plan)?;
+    if !session.global.yes && !is_agreed(session, &plan)? {
         bail!("nothing was changed");
     }
     let stop = Stop::on_signals()?;
     let how = How {
-        exact: typed.exact,
-        leave: typed.leave,
+        exact: args.exact,
+        leave: args.leave,
         stop: &|| stop.is_asked(),
     };
     let mut applied = match setup().apply(&plan, &how) {
         Err(error) if error.is_interrupted() => return Ok(Outcome::Interrupted),
         Err(error) if error.is_in_part() => {
-            desk.ui.say(&format!("{:#}", hinted(error)));
+            session.ui.say(&format!("{:#}", hinted(error)));
             return Ok(Outcome::BadNews);
         }
         applied => applied.map_err(hinted)?,
     };
-    applied.programs = running::programs(&desk.source, &applied.goals);
+    applied.programs = running::programs(&session.source, &applied.goals);
     let is_bad = applied.end != End::Applied;
-    Ok(desk.give_what_was_done(applied, form).or_bad_news(is_bad))
+    Ok(session.give_what_was_done(applied, form).or_bad_news(is_bad))
 }
 
 /// Asks the user, if there is one to ask.
-fn is_agreed(desk: &Desk<'_>, plan: &Plan) -> anyhow::Result<bool> {
+fn is_agreed(session: &Session<'_>, plan: &Plan) -> anyhow::Result<bool> {
     let list: Vec<String> = plan.applicable().flat_map(question).collect();
     let question = format!("make {}?", counted(plan.applicable().count(), "change"));
-    match desk.ui.ask(&list, &question)? {
+    match session.ui.ask(&list, &question)? {
         Some(answer) => Ok(answer),
         None => bail!("apply changes the machine and asks first, which needs a terminal: write --yes"),
     }

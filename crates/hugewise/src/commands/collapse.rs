@@ -6,34 +6,34 @@ use host::Snapshot;
 use model::collapse::Collapse;
 use model::{Bytes, Warning};
 
-use super::desk::Desk;
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Result<Outcome> {
-    desk.must_be_live("collapsing memory")?;
-    let form = desk.form::<Collapse>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
+pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::Result<Outcome> {
+    session.must_be_live("collapsing memory")?;
+    let form = session.form::<Collapse>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
     let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
     let page = snapshot.pmd_page().into_result();
     let page = page.context("this kernel has no transparent huge pages to collapse into")?;
     let spec = Spec {
-        pid: typed.pid,
-        span: typed.range.clone(),
-        used: f64::from(typed.used) / 100.0,
-        budget: typed.budget,
+        pid: args.pid,
+        span: args.range.clone(),
+        used: f64::from(args.used) / 100.0,
+        budget: args.budget,
         base_page,
         page,
     };
     let stop = Stop::on_signals()?;
-    let mut progress = desk.ui.progress();
+    let mut progress = session.ui.progress();
     let collapse = compare::flip::run(&spec, &mut progress, &|| stop.is_asked());
     drop(progress);
     let collapse = collapse?;
     let stopped = collapse.stopped;
-    let result = desk.about(&snapshot, warnings(&collapse), collapse);
-    let given = desk.give(&result, form)?;
+    let result = session.about(&snapshot, warnings(&collapse), collapse);
+    let given = session.give(&result, form)?;
     Ok(if stopped { Outcome::Interrupted } else { given })
 }
 

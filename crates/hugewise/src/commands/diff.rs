@@ -9,11 +9,11 @@ use model::latency::Latency;
 use model::{Envelope, Warning};
 use programs::Evidence;
 
-use super::desk::Desk;
 use super::diagnosis::diagnose;
 use super::ps;
 use super::report::{Named, named, parsed};
-use crate::cli::typed::{self, DiffFailIf, Format, Sort};
+use super::session::Session;
+use crate::cli::args::{self, DiffFailIf, Format, Sort};
 use crate::diff::{Material, Parts, diff, machine};
 use crate::results::diff::{Change, Side};
 use crate::results::{Checkup, Diff, Doctor, ProcessList};
@@ -23,19 +23,19 @@ use crate::ui::Outcome;
 /// What can be compared, for messages.
 const KINDS: &str = "latency, checkup, compare, doctor and ps";
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Diff) -> anyhow::Result<Outcome> {
-    if desk.global.root.is_some() {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Diff) -> anyhow::Result<Outcome> {
+    if session.global.root.is_some() {
         bail!("--root: `diff` reads the two machines or results that it is given (leave --root away)");
     }
-    let form = desk.form::<Diff>(Format::Text)?;
-    let (a, b) = (read(&typed.a)?, read(&typed.b)?);
+    let form = session.form::<Diff>(Format::Text)?;
+    let (a, b) = (read(&args.a)?, read(&args.b)?);
     must_be_alike(&a, &b)?;
-    let data = diff(&a, &b, typed.allow);
+    let data = diff(&a, &b, args.allow);
     let warnings = [&a, &b].into_iter().flat_map(warnings).collect();
-    let result = desk.envelope(machine(&a.side.machine, &b.side.machine), warnings, data);
+    let result = session.envelope(machine(&a.side.machine, &b.side.machine), warnings, data);
     let is_bad = |fail_if: &DiffFailIf| is_bad(&result.data, *fail_if);
-    let outcome = desk.give(&result, form)?;
-    Ok(outcome.or_bad_news(typed.fail_if.iter().any(is_bad)))
+    let outcome = session.give(&result, form)?;
+    Ok(outcome.or_bad_news(args.fail_if.iter().any(is_bad)))
 }
 
 fn must_be_alike(a: &Material, b: &Material) -> anyhow::Result<()> {

@@ -13,9 +13,9 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Given;
 
-use super::desk::Desk;
 use super::diagnosis::diagnose;
-use crate::cli::typed::{self, Format};
+use super::session::Session;
+use crate::cli::args::{self, Format};
 use crate::render::doctor::{explanation, rules};
 use crate::results::{Doctor, Taken};
 use crate::show::form;
@@ -27,21 +27,21 @@ pub(super) use own::evidence;
 /// Rules named where one is asked for that does not exist.
 const NEAR: usize = 5;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<Outcome> {
-    if let Some(id) = &typed.explain {
-        return explain(desk, id);
+pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Result<Outcome> {
+    if let Some(id) = &args.explain {
+        return explain(session, id);
     }
-    if typed.rules {
-        return give_text(desk, rules);
+    if args.rules {
+        return give_text(session, rules);
     }
-    let form = desk.form::<Doctor>(Format::Text)?;
-    let (given, files) = given(typed)?;
+    let form = session.form::<Doctor>(Format::Text)?;
+    let (given, files) = given(args)?;
     let garbled = given.garbled.iter();
     let warnings = garbled
         .map(|why| Warning::new("garbled-line", why.to_string()))
         .collect();
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
-    let alone = !typed.file.is_empty() && desk.global.root.is_none();
+    let alone = !args.file.is_empty() && session.global.root.is_none();
     let (evidence, judged) = match alone {
         true => {
             let evidence = Evidence::of_files(given);
@@ -51,39 +51,39 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
         false => {
             let evidence = Evidence {
                 files: given,
-                ..evidence(desk, Snapshot::take(&desk.source))
+                ..evidence(session, Snapshot::take(&session.source))
             };
-            let judged = diagnose(&desk.source, &evidence);
+            let judged = diagnose(&session.source, &evidence);
             (evidence, judged)
         }
     };
     let diagnosis = Doctor {
         files,
-        is_verbose: typed.verbose,
+        is_verbose: args.verbose,
         ..judged
     };
-    let result = desk.about(&evidence.snapshot, warnings, diagnosis);
-    desk.give(&result, form)?;
+    let result = session.about(&evidence.snapshot, warnings, diagnosis);
+    session.give(&result, form)?;
     if alone && result.data.is_blind() {
         bail!(
             "no rule could be applied to these files alone (the reasons are in the result; give more --file, or --root)"
         );
     }
-    outcome(&result.data, typed.fail_on, &desk.source)
+    outcome(&result.data, args.fail_on, &session.source)
 }
 
 /// The files together, and what each was taken for.
-fn given(typed: &typed::Doctor) -> anyhow::Result<(Given, Vec<Taken>)> {
+fn given(args: &args::Doctor) -> anyhow::Result<(Given, Vec<Taken>)> {
     let mut given = Given::default();
     let mut take = |file: &PathBuf| -> anyhow::Result<Taken> {
         let name = file.display().to_string();
         let bytes = Input::Configuration.read(file);
         let bytes = bytes.with_context(|| format!("--file {name}"))?;
-        let kind = given.add(&name, &bytes, typed.kind);
+        let kind = given.add(&name, &bytes, args.kind);
         let kind = kind.map_err(|error| anyhow!("--file {error}"))?.to_string();
         Ok(Taken { name, kind })
     };
-    let files = typed.file.iter().map(&mut take).collect::<Result<_, _>>()?;
+    let files = args.file.iter().map(&mut take).collect::<Result<_, _>>()?;
     Ok((given, files))
 }
 
@@ -98,34 +98,34 @@ fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Resul
     Ok(Outcome::Done.or_bad_news(doctor.diagnosis.reaches(fail_on)))
 }
 
-fn explain(desk: &mut Desk<'_>, id: &str) -> anyhow::Result<Outcome> {
+fn explain(session: &mut Session<'_>, id: &str) -> anyhow::Result<Outcome> {
     let Some(rule) = doctor::explain(id) else {
         bail!("--explain {id}: there is no such rule (the nearest are {})", near(id));
     };
-    give_text(desk, |look| explanation(rule, look))
+    give_text(session, |look| explanation(rule, look))
 }
 
 /// Gives what has the form of text only.
-fn give_text(desk: &mut Desk<'_>, text: impl FnOnce(Look) -> String) -> anyhow::Result<Outcome> {
-    form(desk.global, Format::Text, &[Format::Text])?;
-    let text = text(desk.ui.look());
-    desk.ui.result(text.as_bytes())?;
+fn give_text(session: &mut Session<'_>, text: impl FnOnce(Look) -> String) -> anyhow::Result<Outcome> {
+    form(session.global, Format::Text, &[Format::Text])?;
+    let text = text(session.ui.look());
+    session.ui.result(text.as_bytes())?;
     Ok(Outcome::Done)
 }
 
 /// The rules whose id or name is most like `typed`.
-fn near(typed: &str) -> String {
+fn near(args: &str) -> String {
     let mut rules: Vec<&Rule> = doctor::rules().collect();
-    rules.sort_by_key(|rule| Reverse(likeness(rule, typed)));
+    rules.sort_by_key(|rule| Reverse(likeness(rule, args)));
     let names = rules.iter().take(NEAR);
     let names = names.map(|rule| format!("{} {}", rule.id, rule.name));
     names.collect::<Vec<_>>().join(", ")
 }
 
 /// In thousandths, so that it has an order.
-fn likeness(rule: &Rule, typed: &str) -> u32 {
-    let typed = typed.to_lowercase();
-    let like = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &typed);
+fn likeness(rule: &Rule, args: &str) -> u32 {
+    let args = args.to_lowercase();
+    let like = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &args);
     (like(rule.id).max(like(rule.name)) * 1000.0) as u32
 }
 

@@ -6,38 +6,38 @@ use model::Reading;
 use programs::Evidence;
 use programs::{self, Target};
 
-use super::desk::Desk;
 use super::diagnosis::only_accepted;
 use super::running;
-use crate::cli::typed::{self, Format};
+use super::session::Session;
+use crate::cli::args::{self, Format};
 use crate::results::Explain;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Explain) -> anyhow::Result<Outcome> {
-    let form = desk.form::<Explain>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let targets = programs::targets(&desk.source, &snapshot, &typed.target)?;
+pub(super) fn run(session: &mut Session<'_>, args: &args::Explain) -> anyhow::Result<Outcome> {
+    let form = session.form::<Explain>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
+    let targets = programs::targets(&session.source, &snapshot, &args.target)?;
     let usage = |target: &Target| {
         let alone = Reading::Known(vec![target.main.clone()]);
-        let evidence = Evidence::of(&desk.source, snapshot.clone(), alone);
+        let evidence = Evidence::of(&session.source, snapshot.clone(), alone);
         let mut usage = ::doctor::usage::usage(&evidence, target);
-        only_accepted(&desk.source, &mut usage.findings);
+        only_accepted(&session.source, &mut usage.findings);
         // Root cannot ask for more, and a capture holds no more.
-        if rustix::process::geteuid().is_root() || !desk.source.is_live() {
+        if rustix::process::geteuid().is_root() || !session.source.is_live() {
             usage.next.retain(|step| *step != Step::ExplainAsRoot);
         }
         // What is suggested has to be what a plan takes.
         for step in &mut usage.next {
-            if let (Step::Plan { goal }, Some(instead)) = (step, running::instead(&desk.source, target)) {
+            if let (Step::Plan { goal }, Some(instead)) = (step, running::instead(&session.source, target)) {
                 *goal = instead;
             }
         }
         usage
     };
     let result = Explain {
-        target: typed.target.clone(),
+        target: args.target.clone(),
         programs: targets.iter().map(usage).collect(),
     };
-    let result = desk.about(&snapshot, Vec::new(), result);
-    desk.give(&result, form)
+    let result = session.about(&snapshot, Vec::new(), result);
+    session.give(&result, form)
 }

@@ -4,7 +4,7 @@ use model::Envelope;
 use serde_json::Value;
 
 use super::schema::{WithResult, by_schema};
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{Shape, show};
 use draw::look::Look;
 

@@ -10,12 +10,12 @@ use model::Bytes;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
-use super::desk::Desk;
 use super::measuring::{
     self, Measured, all_kinds, available, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
 };
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed;
+use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 use draw::look::Look;
 
@@ -26,15 +26,15 @@ const BUDGET: Duration = Duration::from_secs(20);
 const FROM: Bytes = Bytes::mib(1);
 const TO: Bytes = Bytes::gib(1);
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Guest) -> anyhow::Result<Outcome> {
     // The matrix is the picture here.
     let look = Look {
         plot: false,
-        ..desk.ui.look()
+        ..session.ui.look()
     };
-    measuring::run(look, desk, |desk, snapshot, stop| {
-        let spec = typed_spec(typed, snapshot, desk.seed)?;
-        let measured = measure(&desk.ui, stop, &spec, typed.placement.no_pool)?;
+    measuring::run(look, session, |session, snapshot, stop| {
+        let spec = typed_spec(args, snapshot, session.seed)?;
+        let measured = measure(&session.ui, stop, &spec, args.placement.no_pool)?;
         if let Some(why) = measured.as_ref().and_then(|(guest, _)| nothing(guest)) {
             bail!("not-obtained: nothing of what was asked for could be measured: {why}");
         }
@@ -42,28 +42,28 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     })
 }
 
-fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+fn typed_spec(args: &args::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     Ok(Spec {
-        guest_pages: typed.guest_pages.clone(),
-        kinds: or_usual(&typed.pages, || all_kinds(snapshot)),
-        sizes: working_sets(typed, room(snapshot)?)?,
-        pattern: typed.pattern,
-        access: typed.access,
-        budget: Some(typed.budget.unwrap_or(BUDGET)),
-        cpu: typed.placement.cpu,
-        node: typed.placement.node,
+        guest_pages: args.guest_pages.clone(),
+        kinds: or_usual(&args.pages, || all_kinds(snapshot)),
+        sizes: working_sets(args, room(snapshot)?)?,
+        pattern: args.pattern,
+        access: args.access,
+        budget: Some(args.budget.unwrap_or(BUDGET)),
+        cpu: args.placement.cpu,
+        node: args.placement.node,
         ..usual(snapshot, seed)?
     })
 }
 
 /// The working sets typed, or as many powers of two between the ends as can be measured, evenly apart, with both ends.
-fn working_sets(typed: &typed::Guest, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
-    if !typed.sizes.is_empty() {
-        return Ok(typed.sizes.clone());
+fn working_sets(args: &args::Guest, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
+    if !args.sizes.is_empty() {
+        return Ok(args.sizes.clone());
     }
-    let to = typed.to.unwrap_or(TO.min(room));
-    let from = typed.from.unwrap_or(FROM.min(to));
-    let to = if typed.to.is_some() { to } else { to.max(from) };
+    let to = args.to.unwrap_or(TO.min(room));
+    let from = args.from.unwrap_or(FROM.min(to));
+    let to = if args.to.is_some() { to } else { to.max(from) };
     measuring::must_rise(from, to)?;
     let octaves = (to.0 / from.0.max(1)).max(1).ilog2();
     let step = octaves.div_ceil(measure::guest::MOST_SIZES as u32 - 1).max(1);
@@ -135,7 +135,7 @@ mod tests {
     use model::Bytes;
 
     use super::working_sets;
-    use crate::cli::typed::{Cli, Command, Measure};
+    use crate::cli::args::{Cli, Command, Measure};
 
     fn sets(words: &str, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
         let line = format!("hugewise measure guest {words}");

@@ -9,30 +9,30 @@ use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
-use super::desk::Desk;
 use super::measuring::{self, Measured, available, on_loan, or_usual, page_sizes, usual_kinds};
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed;
+use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Kernel) -> anyhow::Result<Outcome> {
-    measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
-        let spec = spec(typed, snapshot, desk.seed)?;
-        measure(&desk.ui, stop, &spec, typed.no_pool)
+pub(super) fn run(session: &mut Session<'_>, args: &args::Kernel) -> anyhow::Result<Outcome> {
+    measuring::run(session.ui.look(), session, |session, snapshot, stop| {
+        let spec = spec(args, snapshot, session.seed)?;
+        measure(&session.ui, stop, &spec, args.no_pool)
     })
 }
 
-fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+fn spec(args: &args::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let cores = snapshot.topology.cores();
     let cores: Vec<Vec<u32>> = cores.iter().map(|core| core.iter().collect()).collect();
     let cpus = measure::kernelops::cpus(&cores).context("which CPUs may be used")?;
-    let usual = if typed.quick { 4 } else { 15 };
+    let usual = if args.quick { 4 } else { 15 };
     let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
-        ops: ops(typed, snapshot)?,
-        workers: workers(typed, cpus.len() as u32),
+        ops: ops(args, snapshot)?,
+        workers: workers(args, cpus.len() as u32),
         cpus,
-        budget: typed.budget.unwrap_or(Duration::from_secs(usual)),
+        budget: args.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
         base_page,
         pmd_page,
@@ -41,26 +41,26 @@ fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result
     })
 }
 
-fn ops(typed: &typed::Kernel, snapshot: &Snapshot) -> anyhow::Result<Vec<Op>> {
-    let kinds = or_usual(&typed.pages, || usual_kinds(snapshot));
-    let (live, resident) = match typed.quick {
+fn ops(args: &args::Kernel, snapshot: &Snapshot) -> anyhow::Result<Vec<Op>> {
+    let kinds = or_usual(&args.pages, || usual_kinds(snapshot));
+    let (live, resident) = match args.quick {
         true => (1000, Bytes::mib(64)),
         false => (4000, Bytes::mib(256)),
     };
-    let mut ops = measure::kernelops::usual(&kinds, typed.live.unwrap_or(live), typed.resident.unwrap_or(resident));
+    let mut ops = measure::kernelops::usual(&kinds, args.live.unwrap_or(live), args.resident.unwrap_or(resident));
     let mut names: Vec<&str> = ops.iter().map(|op| op.name()).collect();
     names.dedup();
-    if let Some(unknown) = typed.ops.iter().find(|name| !names.contains(&name.as_str())) {
+    if let Some(unknown) = args.ops.iter().find(|name| !names.contains(&name.as_str())) {
         let names = names.join(", ");
         bail!("--ops {unknown}: there is no such operation (write {names})");
     }
-    ops.retain(|op| typed.ops.is_empty() || typed.ops.iter().any(|name| name == op.name()));
+    ops.retain(|op| args.ops.is_empty() || args.ops.iter().any(|name| name == op.name()));
     Ok(ops)
 }
 
 /// As typed, or one, two, and as many as there are CPUs.
-fn workers(typed: &typed::Kernel, cpus: u32) -> Vec<u32> {
-    or_usual(&typed.workers, || {
+fn workers(args: &args::Kernel, cpus: u32) -> Vec<u32> {
+    or_usual(&args.workers, || {
         let workers: BTreeSet<u32> = [1, 2, cpus].into_iter().filter(|&workers| workers <= cpus).collect();
         workers.into_iter().collect()
     })

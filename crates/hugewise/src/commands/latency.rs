@@ -7,12 +7,12 @@ use model::Bytes;
 use model::headline::Headline;
 use model::latency::{Access, Latency, Pattern};
 
-use super::desk::Desk;
 use super::measuring::{
     self, Measured, available, cache, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
 };
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed;
+use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 
 /// Smallest working set of a curve: half of the smallest L1 data cache in use.
@@ -20,36 +20,36 @@ pub(super) const FROM: Bytes = Bytes::kib(16);
 /// Largest working set of a curve, beyond every cache and TLB reach of base pages.
 pub(super) const TO: Bytes = Bytes::gib(2);
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result<Outcome> {
-    let mut look = desk.ui.look();
-    look.plot = (look.plot || typed.plot) && !typed.no_plot;
-    measuring::run(look, desk, |desk, snapshot, stop| {
-        let spec = typed_spec(typed, snapshot, desk.seed)?;
-        measure(&desk.ui, stop, &spec, typed.placement.no_pool)
+pub(super) fn run(session: &mut Session<'_>, args: &args::Latency) -> anyhow::Result<Outcome> {
+    let mut look = session.ui.look();
+    look.plot = (look.plot || args.plot) && !args.no_plot;
+    measuring::run(look, session, |session, snapshot, stop| {
+        let spec = typed_spec(args, snapshot, session.seed)?;
+        measure(&session.ui, stop, &spec, args.placement.no_pool)
     })
 }
 
-fn typed_spec(typed: &typed::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+fn typed_spec(args: &args::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let usual = usual(snapshot, seed)?;
     Ok(Spec {
-        kinds: or_usual(&typed.pages, || usual.kinds),
-        sizes: working_sets(typed, room(snapshot)?)?,
-        patterns: typed.pattern.clone(),
-        accesses: typed.access.each(),
-        budget: typed.budget,
-        cpu: typed.placement.cpu,
-        node: typed.placement.node,
+        kinds: or_usual(&args.pages, || usual.kinds),
+        sizes: working_sets(args, room(snapshot)?)?,
+        patterns: args.pattern.clone(),
+        accesses: args.access.each(),
+        budget: args.budget,
+        cpu: args.placement.cpu,
+        node: args.placement.node,
         ..usual
     })
 }
 
 /// The working sets typed, or two per doubling between the ends. `room` is the memory to stay within where the largest was not
 /// typed.
-fn working_sets(typed: &typed::Latency, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
-    let from = typed.from.unwrap_or(FROM);
-    let to = typed.to.unwrap_or(TO.min(room).max(from));
+fn working_sets(args: &args::Latency, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
+    let from = args.from.unwrap_or(FROM);
+    let to = args.to.unwrap_or(TO.min(room).max(from));
     measuring::must_rise(from, to)?;
-    let sizes = or_usual(&typed.sizes, || measure::latency::sizes(from, to));
+    let sizes = or_usual(&args.sizes, || measure::latency::sizes(from, to));
     if let Some(small) = sizes.iter().find(|bytes| **bytes < Bytes::kib(4)) {
         bail!("a working set of {small} is too small (write 4K or more after --sizes or --from)");
     }
@@ -115,7 +115,7 @@ mod tests {
     use model::Bytes;
 
     use super::working_sets;
-    use crate::cli::typed::{Cli, Command, Latency, Measure};
+    use crate::cli::args::{Cli, Command, Latency, Measure};
 
     fn latency(words: &str) -> Latency {
         let line = format!("hugewise measure latency {words}");

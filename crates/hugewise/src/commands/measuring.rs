@@ -5,10 +5,10 @@ use host::{Snapshot, Source};
 use measure::Error;
 use model::{Bytes, PageKind, Progress, Warning};
 
-use super::desk::Desk;
 use super::pools::Loan;
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
 use draw::look::Look;
@@ -19,18 +19,18 @@ pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
 /// Measures this machine, and shows the result.
 pub(super) fn run<T: Shape>(
     look: Look,
-    desk: &mut Desk<'_>,
-    measure: impl FnOnce(&Desk<'_>, &Snapshot, &Stop) -> Measured<T>,
+    session: &mut Session<'_>,
+    measure: impl FnOnce(&Session<'_>, &Snapshot, &Stop) -> Measured<T>,
 ) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<T>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
+    session.must_be_live("measuring")?;
+    let form = session.form::<T>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
     let stop = Stop::on_signals()?;
-    let Some((measured, warnings)) = measure(desk, &snapshot, &stop)? else {
+    let Some((measured, warnings)) = measure(session, &snapshot, &stop)? else {
         return Ok(Outcome::Interrupted);
     };
-    let result = desk.about(&snapshot, warnings, measured);
-    desk.give_with(&result, form, look)
+    let result = session.about(&snapshot, warnings, measured);
+    session.give_with(&result, form, look)
 }
 
 /// Refuses ends of working sets that are the wrong way round.
@@ -42,8 +42,8 @@ pub(super) fn must_rise(from: Bytes, to: Bytes) -> anyhow::Result<()> {
 }
 
 /// What was typed, or else what is usual.
-pub(super) fn or_usual<T: Clone>(typed: &[T], usual: impl FnOnce() -> Vec<T>) -> Vec<T> {
-    if typed.is_empty() { usual() } else { typed.to_vec() }
+pub(super) fn or_usual<T: Clone>(args: &[T], usual: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    if args.is_empty() { usual() } else { args.to_vec() }
 }
 
 /// base, thp, and 2M pages from a pool, where the kernel has them.

@@ -9,9 +9,9 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::desk::Desk;
 use super::measuring::{self, available, cache, page_sizes, unless_stopped};
-use crate::cli::typed;
+use super::session::Session;
+use crate::cli::args;
 use crate::render::placement::guest_warning;
 use crate::ui::Outcome;
 
@@ -27,14 +27,14 @@ const LARGEST_QUICK: Bytes = Bytes::mib(4);
 /// Page tables and rings of all sizes together are half of memory at most.
 const SHARE: u64 = 4;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Result<Outcome> {
-    measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
-        let spec = spec(typed, snapshot, desk.seed)?;
+pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::Result<Outcome> {
+    measuring::run(session.ui.look(), session, |session, snapshot, stop| {
+        let spec = spec(args, snapshot, session.seed)?;
         if spec.kinds.is_empty() {
             return Err(measure::Error::OneCpu.into());
         }
-        desk.ui.note("measuring what a move to another CPU costs");
-        let measured = measure::migration::run(&spec, &mut desk.ui.progress(), &|| stop.is_asked());
+        session.ui.note("measuring what a move to another CPU costs");
+        let measured = measure::migration::run(&spec, &mut session.ui.progress(), &|| stop.is_asked());
         let mut measured = unless_stopped(measured)?;
         if let Some((migration, warnings)) = &mut measured {
             warnings.extend(topology(snapshot, migration));
@@ -43,28 +43,28 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Resu
     })
 }
 
-fn spec(typed: &typed::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let allowed = measure::kernelops::cpus(&[]).context("which CPUs may be used")?;
-    if let Some(cpu) = typed.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+    if let Some(cpu) = args.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         bail!("--cpus {cpu}: this CPU is offline, or this process may not use it");
     }
-    let cpus = if typed.cpus.is_empty() {
+    let cpus = if args.cpus.is_empty() {
         allowed
     } else {
-        let mut cpus = typed.cpus.clone();
+        let mut cpus = args.cpus.clone();
         cpus.sort_unstable();
         cpus.dedup();
         cpus
     };
-    let usual = if typed.quick { 4 } else { 20 };
+    let usual = if args.quick { 4 } else { 20 };
     let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),
-        sizes: sizes(typed, snapshot)?,
-        page: typed.pages,
+        sizes: sizes(args, snapshot)?,
+        page: args.pages,
         memory: memory(snapshot)?,
-        is_quick: typed.quick,
-        budget: typed.budget.unwrap_or(Duration::from_secs(usual)),
+        is_quick: args.quick,
+        budget: args.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
         base_page,
         pmd_page,
@@ -82,12 +82,12 @@ fn memory(snapshot: &Snapshot) -> anyhow::Result<Memory> {
 }
 
 /// As typed, or from 16K by factors of four up to the last-level cache.
-fn sizes(typed: &typed::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<Bytes>> {
+fn sizes(args: &args::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<Bytes>> {
     let most = available(snapshot)?.0 / SHARE;
-    let mut sizes = typed.sizes.clone();
+    let mut sizes = args.sizes.clone();
     if sizes.is_empty() {
         let last = (2..=4).filter_map(|level| cache(snapshot, level)).max();
-        let largest = if typed.quick { LARGEST_QUICK } else { LARGEST };
+        let largest = if args.quick { LARGEST_QUICK } else { LARGEST };
         let last = last.unwrap_or(USUAL_LAST).min(largest);
         let fits = |&bytes: &Bytes| bytes <= last;
         let all = std::iter::successors(Some(Bytes::kib(16)), |bytes| Some(Bytes(bytes.0 * 4)));

@@ -1,11 +1,10 @@
-//! The commands, one file each: they ask, measure, and hand a result to the desk.
+//! The commands, one file each: they ask, measure, and hand a result to the session.
 
 mod apply;
 mod checkup;
 mod collapse;
 mod compare;
 mod cores;
-mod desk;
 #[doc(hidden)]
 pub mod diagnosis;
 mod diff;
@@ -26,6 +25,7 @@ mod ps;
 mod report;
 mod running;
 mod schema;
+mod session;
 mod settings;
 mod simulate;
 mod size;
@@ -43,10 +43,10 @@ pub(crate) use stop::is_asked as is_stop_asked;
 pub(crate) use stop::watch as watch_signals;
 
 use crate::cli::Cli;
-use crate::cli::typed::{self, Command, Measure};
+use crate::cli::args::{self, Command, Measure};
 use crate::files::Access;
 use crate::ui::Outcome;
-use desk::Desk;
+use session::Session;
 
 /// Carries out a command line. `words` is the command line as typed, which every result quotes.
 ///
@@ -59,44 +59,44 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Plan(_) => Access::Private,
         _ => Access::Usual,
     };
-    let mut desk = Desk::open(&cli.global, words, access)?;
-    pools::recover(&desk.ui);
-    let outcome = carry_out(&mut desk, cli)?;
-    Ok(desk.ui.ended(outcome))
+    let mut session = Session::open(&cli.global, words, access)?;
+    pools::recover(&session.ui);
+    let outcome = carry_out(&mut session, cli)?;
+    Ok(session.ui.ended(outcome))
 }
 
-fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
+fn carry_out(session: &mut Session<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
     match &cli.command {
-        Command::Checkup(typed) => checkup::run(desk, typed),
-        Command::Doctor(typed) => doctor::run(desk, typed),
-        Command::Measure(Measure::Latency(typed)) => latency::run(desk, typed),
-        Command::Measure(Measure::Kernel(typed)) => kernel::run(desk, typed),
-        Command::Measure(Measure::Guest(typed)) => guest::run(desk, typed),
-        Command::Measure(Measure::Tlb(typed)) => tlb::run(desk, typed),
-        Command::Measure(Measure::Cores(typed)) => cores::run(desk, typed),
-        Command::Measure(Measure::Migration(typed)) => migration::run(desk, typed),
-        Command::Collapse(typed) => collapse::run(desk, typed),
-        Command::Compare(typed) => compare::run(desk, typed),
-        Command::Suite(typed) => suite::run(desk, typed),
-        Command::Placement(typed) => placement::run(desk, typed),
-        Command::Plan(typed) => plan::run(desk, typed),
-        Command::Size(typed) => size::run(desk, typed),
-        Command::Simulate(typed) => simulate::run(desk, typed),
-        Command::Trace(typed) => trace::run(desk, typed),
-        Command::Predict(typed) => predict::run(desk, typed),
-        Command::Apply(typed) => apply::run(desk, typed),
-        Command::Verify(typed) => verify::run(desk, typed),
-        Command::Undo(typed) => undo::run(desk, typed),
-        Command::Status => status::run(desk),
-        Command::Explain(typed) => explain::run(desk, typed),
-        Command::Diff(typed) => diff::run(desk, typed),
-        Command::Ps(typed) => ps::run(desk, typed),
-        Command::Vm(typed::Vm {
-            what: None | Some(typed::VmWhat::List),
-        }) => vm::run(desk),
-        Command::Snapshot(typed) => snapshot::run(desk, typed),
-        Command::Report(typed) => report::run(desk, typed),
-        Command::Schema(typed) => schema::run(desk, typed),
-        Command::Completions(typed) => schema::completions(desk, typed),
+        Command::Checkup(args) => checkup::run(session, args),
+        Command::Doctor(args) => doctor::run(session, args),
+        Command::Measure(Measure::Latency(args)) => latency::run(session, args),
+        Command::Measure(Measure::Kernel(args)) => kernel::run(session, args),
+        Command::Measure(Measure::Guest(args)) => guest::run(session, args),
+        Command::Measure(Measure::Tlb(args)) => tlb::run(session, args),
+        Command::Measure(Measure::Cores(args)) => cores::run(session, args),
+        Command::Measure(Measure::Migration(args)) => migration::run(session, args),
+        Command::Collapse(args) => collapse::run(session, args),
+        Command::Compare(args) => compare::run(session, args),
+        Command::Suite(args) => suite::run(session, args),
+        Command::Placement(args) => placement::run(session, args),
+        Command::Plan(args) => plan::run(session, args),
+        Command::Size(args) => size::run(session, args),
+        Command::Simulate(args) => simulate::run(session, args),
+        Command::Trace(args) => trace::run(session, args),
+        Command::Predict(args) => predict::run(session, args),
+        Command::Apply(args) => apply::run(session, args),
+        Command::Verify(args) => verify::run(session, args),
+        Command::Undo(args) => undo::run(session, args),
+        Command::Status => status::run(session),
+        Command::Explain(args) => explain::run(session, args),
+        Command::Diff(args) => diff::run(session, args),
+        Command::Ps(args) => ps::run(session, args),
+        Command::Vm(args::Vm {
+            what: None | Some(args::VmWhat::List),
+        }) => vm::run(session),
+        Command::Snapshot(args) => snapshot::run(session, args),
+        Command::Report(args) => report::run(session, args),
+        Command::Schema(args) => schema::run(session, args),
+        Command::Completions(args) => schema::completions(session, args),
     }
 }

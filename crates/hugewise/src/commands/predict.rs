@@ -8,40 +8,40 @@ use predict::{Prediction, settings};
 use predict::{Replay, history};
 use translation::machine::Machine;
 
-use super::desk::Desk;
+use super::session::Session;
 use super::simulate::machine;
 use super::simulate::no_tlb;
 use super::simulate::trace::Opened;
 use super::trace::record;
-use crate::cli::typed::{Format, Predict};
+use crate::cli::args::{Format, Predict};
 use crate::render::predict::captured_in;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcome> {
-    let form = desk.form::<Prediction>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let Some(machine) = machine::asked(desk, typed.machine.as_deref(), &typed.measured, &snapshot)? else {
+pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<Outcome> {
+    let form = session.form::<Prediction>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
+    let Some(machine) = machine::asked(session, args.machine.as_deref(), &args.measured, &snapshot)? else {
         return Ok(Outcome::Interrupted);
     };
-    let mut asked = asked(machine, typed.warm_up);
+    let mut asked = asked(machine, args.warm_up);
     let mut warnings = Vec::new();
-    let prediction = match &typed.trace {
+    let prediction = match &args.trace {
         Some(path) => {
-            match Opened::history(path, typed.trace_format, &asked.machine)? {
+            match Opened::history(path, args.trace_format, &asked.machine)? {
                 Some(history) => asked.history = history,
                 None => warnings.push(read_once()),
             }
-            let mut opened = Opened::open(path, typed.trace_format, false)?;
-            let replayed = opened.run(desk, &asked)?;
+            let mut opened = Opened::open(path, args.trace_format, false)?;
+            let replayed = opened.run(session, &asked)?;
             let name = format!("{} ({})", path.display(), opened.trace.format().name());
             asked.prediction(name, opened.trace.head().cloned(), &replayed)
         }
         None => {
-            desk.must_be_live("tracing a program")?;
-            let Some(recorded) = record(&typed.command, typed.budget, typed.window)? else {
+            session.must_be_live("tracing a program")?;
+            let Some(recorded) = record(&args.command, args.budget, args.window)? else {
                 return Ok(Outcome::Interrupted);
             };
-            desk.ui.note(&captured_in(&recorded.windows, recorded.cpu));
+            session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
             let mut bytes = Vec::new();
             write(&recorded.head, &recorded.windows, &mut bytes)?;
             let open = || Trace::open(&bytes[..], None, false);
@@ -53,13 +53,13 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
         }
     };
     let is_here =
-        typed.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
+        args.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
     warnings.extend(is_here.then(in_a_guest));
     let entries = asked.settings.iter().map(|setting| setting.backing().entry());
     let reach = |entry| (entry, asked.machine.reach(entry));
     warnings.extend(no_tlb::warning(&asked.machine.id, entries.map(reach)));
-    let result = desk.about(&snapshot, warnings, prediction);
-    desk.give(&result, form)
+    let result = session.about(&snapshot, warnings, prediction);
+    session.give(&result, form)
 }
 
 fn in_a_guest() -> Warning {

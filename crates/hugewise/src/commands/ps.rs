@@ -12,9 +12,9 @@ use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
-use super::desk::{Desk, now};
+use super::session::{Session, now};
 use super::stop::Stop;
-use crate::cli::typed::{self, Format, Sort};
+use crate::cli::args::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Shape, TABLES, form, sample};
@@ -26,24 +26,24 @@ const WORTH_A_LOOK: Bytes = Bytes::mib(16);
 /// How soon Ctrl-C ends a watch.
 const NAP: Duration = Duration::from_millis(50);
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Ps) -> anyhow::Result<Outcome> {
-    match typed.watch {
-        None => once(desk, typed, None),
-        Some(seconds) => watch(desk, typed, Duration::from_secs_f64(seconds)),
+pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<Outcome> {
+    match args.watch {
+        None => once(session, args, None),
+        Some(seconds) => watch(session, args, Duration::from_secs_f64(seconds)),
     }
 }
 
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
-fn watch(desk: &mut Desk<'_>, typed: &typed::Ps, every: Duration) -> anyhow::Result<Outcome> {
-    let is_series = matches!(form(desk.global, Format::Text, &TABLES)?, Format::Csv | Format::Json);
+fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
+    let is_series = matches!(form(session.global, Format::Text, &TABLES)?, Format::Csv | Format::Json);
     let stop = Stop::on_signals()?;
     if !is_series {
-        desk.ui.watch();
+        session.ui.watch();
     }
     let mut turn = 0;
-    while !stop.is_asked() && !desk.ui.is_gone() {
+    while !stop.is_asked() && !session.ui.is_gone() {
         let began = Instant::now();
-        stop.while_reading(|| once(desk, typed, is_series.then_some(turn)))?;
+        stop.while_reading(|| once(session, args, is_series.then_some(turn)))?;
         turn += 1;
         while began.elapsed() < every && !stop.is_asked() {
             std::thread::sleep(NAP.min(every));
@@ -53,29 +53,29 @@ fn watch(desk: &mut Desk<'_>, typed: &typed::Ps, every: Duration) -> anyhow::Res
 }
 
 /// Looks once; `turn` is its number in a series.
-fn once(desk: &mut Desk<'_>, typed: &typed::Ps, turn: Option<u64>) -> anyhow::Result<Outcome> {
+fn once(session: &mut Session<'_>, args: &args::Ps, turn: Option<u64>) -> anyhow::Result<Outcome> {
     if turn.is_some() {
-        desk.started = now();
+        session.started = now();
     }
-    match typed.pid {
-        Some(pid) => give(desk, turn, |source, snapshot| one(source, snapshot, pid, typed.vmas)),
-        None => give(desk, turn, |source, snapshot| selected(source, snapshot, typed)),
+    match args.pid {
+        Some(pid) => give(session, turn, |source, snapshot| one(source, snapshot, pid, args.vmas)),
+        None => give(session, turn, |source, snapshot| selected(source, snapshot, args)),
     }
 }
 
 fn give<T: Shape>(
-    desk: &mut Desk<'_>,
+    session: &mut Session<'_>,
     turn: Option<u64>,
     look: impl FnOnce(&Source, &Snapshot) -> anyhow::Result<T>,
 ) -> anyhow::Result<Outcome> {
-    let snapshot = Snapshot::take(&desk.source);
-    let form = desk.form::<T>(Format::Text)?;
-    let data = look(&desk.source, &snapshot)?;
-    let result = desk.about(&snapshot, Vec::new(), data);
+    let snapshot = Snapshot::take(&session.source);
+    let form = session.form::<T>(Format::Text)?;
+    let data = look(&session.source, &snapshot)?;
+    let result = session.about(&snapshot, Vec::new(), data);
     let Some(turn) = turn else {
-        return desk.give(&result, form);
+        return session.give(&result, form);
     };
-    desk.ui.result(&sample(&result, form, turn == 0)?)?;
+    session.ui.result(&sample(&result, form, turn == 0)?)?;
     Ok(Outcome::Done)
 }
 
@@ -100,14 +100,14 @@ fn rows(source: &Source, snapshot: &Snapshot) -> anyhow::Result<Vec<ProcessPages
 }
 
 /// The processes asked for, or sums over them.
-fn selected(source: &Source, snapshot: &Snapshot, typed: &typed::Ps) -> anyhow::Result<ProcessList> {
-    let select = Select::new(source, typed)?;
+fn selected(source: &Source, snapshot: &Snapshot, args: &args::Ps) -> anyhow::Result<ProcessList> {
+    let select = Select::new(source, args)?;
     let all = rows(source, snapshot)?;
     let held = processes::held_by_nobody(source, snapshot, &all);
     let fitting = all.into_iter().filter(|process| select.fits(source, process));
-    let rows: Vec<ProcessRow> = fitting.map(|pages| closer(source, snapshot, pages, typed)).collect();
-    let groups = typed.by.map(|by| groups::sums(source, &rows, by));
-    let mut list = ProcessList::new(rows, typed.sort, typed.top);
+    let rows: Vec<ProcessRow> = fitting.map(|pages| closer(source, snapshot, pages, args)).collect();
+    let groups = args.by.map(|by| groups::sums(source, &rows, by));
+    let mut list = ProcessList::new(rows, args.sort, args.top);
     if groups.is_some() {
         list.processes.clear();
     }
@@ -120,15 +120,15 @@ fn selected(source: &Source, snapshot: &Snapshot, typed: &typed::Ps) -> anyhow::
 }
 
 /// With what needs its mappings, as far as that was asked for.
-fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, typed: &typed::Ps) -> ProcessRow {
+fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, args: &args::Ps) -> ProcessRow {
     let mut row = ProcessRow::new(pages);
     let base = row.pages.backing.known().map(|backing| backing.of(PageKind::Base));
-    let is_worth = (typed.why || typed.sort == Sort::Missed) && base.is_some_and(|base| base >= WORTH_A_LOOK);
-    if !is_worth && !typed.numa {
+    let is_worth = (args.why || args.sort == Sort::Missed) && base.is_some_and(|base| base >= WORTH_A_LOOK);
+    if !is_worth && !args.numa {
         return row;
     }
     let found = Walked::over(source, &row.pages, snapshot, Limits::default(), |_| {});
-    row.nodes = typed
+    row.nodes = args
         .numa
         .then(|| processes::nodes(source, row.pages.pid, &found.thp, Limits::default()));
     row.missed = is_worth.then_some(found.missed);

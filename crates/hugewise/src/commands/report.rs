@@ -8,25 +8,25 @@ use model::Envelope;
 use model::compare::Compare;
 use serde::Deserialize;
 
-use super::desk::Desk;
+use super::session::Session;
 use super::schema::{WithResult, by_schema};
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::show::{Shape, form, reads, schema_name, write_chart};
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<Outcome> {
-    let path = &typed.result;
+pub(super) fn run(session: &mut Session<'_>, args: &args::Report) -> anyhow::Result<Outcome> {
+    let path = &args.result;
     let text = Input::Result.read(path);
     let text = text.with_context(|| format!("report {}", path.display()))?;
     let Named { schema } = named(path, &text)?;
-    if typed.recheck {
-        return recheck(desk, typed, (path, &text), &schema);
+    if args.recheck {
+        return recheck(session, args, (path, &text), &schema);
     }
     let again = Again {
-        desk,
+        session,
         path,
         text: &text,
-        chart: typed.chart.as_deref(),
+        chart: args.chart.as_deref(),
     };
     match by_schema(&schema, again) {
         Some(outcome) => outcome,
@@ -39,8 +39,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
 
 /// Shows a comparison as judged anew.
 fn recheck(
-    desk: &mut Desk<'_>,
-    typed: &typed::Report,
+    session: &mut Session<'_>,
+    args: &args::Report,
     (path, text): (&Path, &[u8]),
     schema: &str,
 ) -> anyhow::Result<Outcome> {
@@ -50,18 +50,18 @@ fn recheck(
             path.display()
         );
     }
-    let form = desk.form::<Compare>(Format::Text)?;
+    let form = session.form::<Compare>(Format::Text)?;
     let mut result = parsed::<Compare>(path, text)?;
-    let judged = compare::recheck(&result.data, &typed.metric, typed.smallest_effect);
+    let judged = compare::recheck(&result.data, &args.metric, args.smallest_effect);
     let (compared, warnings) = judged.map_err(|why| anyhow::anyhow!("--recheck {}: {why}", path.display()))?;
     result.schema = schema_name::<Compare>();
     result.data = compared;
     result.warnings = warnings;
-    desk.give(&result, form)
+    session.give(&result, form)
 }
 
 struct Again<'a, 'd> {
-    desk: &'a mut Desk<'d>,
+    session: &'a mut Session<'d>,
     path: &'a Path,
     text: &'a [u8],
     chart: Option<&'a str>,
@@ -72,17 +72,17 @@ impl WithResult for Again<'_, '_> {
 
     fn with<T: Shape>(self) -> Self::Outcome {
         let Self {
-            desk,
+            session,
             path,
             text,
             chart,
         } = self;
         let Some(name) = chart else {
-            return again::<T>(desk, path, text);
+            return again::<T>(session, path, text);
         };
-        form(desk.global, Format::Svg, &[Format::Svg])?;
+        form(session.global, Format::Svg, &[Format::Svg])?;
         let result: Envelope<T> = parsed(path, text)?;
-        desk.ui.result_by(&mut |out| Ok(write_chart(&result, name, out)?))?;
+        session.ui.result_by(&mut |out| Ok(write_chart(&result, name, out)?))?;
         Ok(Outcome::Done)
     }
 }
@@ -101,11 +101,11 @@ pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
     }
 }
 
-fn again<T: Shape>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
-    let form = desk.form::<T>(Format::Text)?;
+fn again<T: Shape>(session: &mut Session<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
+    let form = session.form::<T>(Format::Text)?;
     let mut result = parsed::<T>(path, text)?;
     result.schema = schema_name::<T>();
-    desk.give(&result, form)
+    session.give(&result, form)
 }
 
 pub(super) fn parsed<T: Shape>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {

@@ -32,11 +32,11 @@ enum Kind {
 }
 
 /// The goal with all that is read from a running program; any other as it was typed.
-pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
-    let (word, rest) = typed.split_once(':').unwrap_or((typed, ""));
+pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
+    let (word, rest) = args.split_once(':').unwrap_or((args, ""));
     let kind = KINDS.iter().find(|(_, words, _)| words.contains(&word));
     let Some((kind, ..)) = kind else {
-        return Ok(typed.to_owned());
+        return Ok(args.to_owned());
     };
     let (first, more) = rest.split_once(',').unwrap_or((rest, ""));
     let goal = match (kind, first, first.strip_prefix("pid=")) {
@@ -46,8 +46,8 @@ pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
         (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => {
             of_target(source, *kind, &only(source, *kind, name)?)?
         }
-        (Kind::Postgres | Kind::Mysql, ..) => return Ok(with_real_file(source, typed)),
-        _ => return Ok(typed.to_owned()),
+        (Kind::Postgres | Kind::Mysql, ..) => return Ok(with_real_file(source, args)),
+        _ => return Ok(args.to_owned()),
     };
     let goal = with_own(&goal, more);
     Ok(match kind {
@@ -62,8 +62,8 @@ pub(super) fn own(source: &Source, want: &Want, pid: Option<u32>) -> Own {
 }
 
 /// The process that a goal is read from, if it names one: `jvm:pid=7`.
-pub(super) fn named_process(typed: &str) -> Option<u32> {
-    let (_, rest) = typed.split_once(':')?;
+pub(super) fn named_process(args: &str) -> Option<u32> {
+    let (_, rest) = args.split_once(':')?;
     rest.split(',').next()?.strip_prefix("pid=")?.parse().ok()
 }
 
@@ -83,8 +83,8 @@ fn with_own(goal: &str, more: &str) -> String {
     let read = read
         .split(',')
         .filter(|part| key(part).is_none_or(|key| !own.contains(&key)));
-    let typed = more.split(',').filter(|part| !part.is_empty());
-    format!("{kind}:{}", read.chain(typed).collect::<Vec<_>>().join(","))
+    let args = more.split(',').filter(|part| !part.is_empty());
+    format!("{kind}:{}", read.chain(args).collect::<Vec<_>>().join(","))
 }
 
 /// The one program that the word means.

@@ -20,8 +20,8 @@ use studies::scheduler::Schedule;
 use studies::size::Sizing;
 use translation::study::Simulation;
 
-use super::desk::Desk;
-use crate::cli::{Cli, typed};
+use super::session::Session;
+use crate::cli::{Cli, args};
 use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Shape, reads, schema};
 use crate::ui::Outcome;
@@ -87,24 +87,24 @@ kinds! {
 }
 
 /// Runs `hugewise schema`.
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Schema) -> anyhow::Result<Outcome> {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Schema) -> anyhow::Result<Outcome> {
     let all = all();
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-    let text = match &typed.name {
+    let text = match &args.name {
         None => names.join("\n"),
         Some(name) => match all.iter().find(|(known, _)| known == name) {
             Some((_, schema)) => serde_json::to_string_pretty(schema)?,
             None => bail!("`{name}` is not a result (write {})", names.join(", ")),
         },
     };
-    desk.ui.result(format!("{text}\n").as_bytes())?;
+    session.ui.result(format!("{text}\n").as_bytes())?;
     Ok(Outcome::Done)
 }
 
 /// Runs `hugewise completions`.
-pub(super) fn completions(desk: &mut Desk<'_>, typed: &typed::Completions) -> anyhow::Result<Outcome> {
+pub(super) fn completions(session: &mut Session<'_>, args: &args::Completions) -> anyhow::Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(typed.shell, &mut Cli::command(), "hugewise", &mut script);
-    desk.ui.result(&script)?;
+    clap_complete::generate(args.shell, &mut Cli::command(), "hugewise", &mut script);
+    session.ui.result(&script)?;
     Ok(Outcome::Done)
 }

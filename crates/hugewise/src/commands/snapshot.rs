@@ -5,36 +5,36 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use programs::record::{Capture, CaptureOptions, LEFT_OUT, capture};
 
-use super::desk::Desk;
-use crate::cli::typed;
+use super::session::Session;
+use crate::cli::args;
 use crate::files::{Access, Existing, Target, exists};
 use crate::ui::Outcome;
 
 /// Secrets and cuts that are listed one by one.
 const MOST_LINES: usize = 20;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Result<Outcome> {
-    let (file, path) = (&typed.file, typed.file.display());
-    if exists(file) && !desk.global.yes {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Snapshot) -> anyhow::Result<Outcome> {
+    let (file, path) = (&args.file, args.file.display());
+    if exists(file) && !session.global.yes {
         bail!("{path} exists already (write --yes to replace it, or choose another name)");
     }
     // Opened before the machine is read, so that a wrong name costs nothing. It holds what only its owner should see.
     let mut out = Target::open(file, Access::Private).with_context(|| format!("{path}: the file cannot be written"))?;
-    let existing = match desk.global.yes {
+    let existing = match session.global.yes {
         true => Existing::Replace,
         false => Existing::Refuse,
     };
     let options = CaptureOptions {
-        processes: !typed.no_processes,
+        processes: !args.no_processes,
     };
-    let Capture { tree, left_out } = capture(&desk.source, options);
+    let Capture { tree, left_out } = capture(&session.source, options);
     out.put_by(existing, |out| tree.write_to(out))
         .with_context(|| path.to_string())?;
-    summary(&left_out).iter().for_each(|line| desk.ui.note(line));
-    desk.ui.note(&format!(
+    summary(&left_out).iter().for_each(|line| session.ui.note(line));
+    session.ui.note(&format!(
         "{path}: {} files of {}; look through it before you share it",
         tree.len(),
-        desk.source.name()
+        session.source.name()
     ));
     Ok(Outcome::Done)
 }

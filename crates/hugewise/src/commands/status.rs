@@ -2,14 +2,14 @@
 
 use model::setup::Status;
 
-use super::desk::Desk;
+use super::session::Session;
 use super::settings::{hinted, setup};
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>) -> anyhow::Result<Outcome> {
-    desk.must_be_live("status")?;
-    let form = desk.form::<Status>(Format::Text)?;
+pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Outcome> {
+    session.must_be_live("status")?;
+    let form = session.form::<Status>(Format::Text)?;
     let status = setup().status().map_err(hinted)?;
-    desk.give_here(status, form)
+    session.give_here(status, form)
 }

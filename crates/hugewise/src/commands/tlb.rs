@@ -5,23 +5,23 @@ use measure::tlb::Spec;
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 
-use super::desk::Desk;
 use super::measuring::{self, Measured, on_loan, or_usual, page_sizes, room, usual_kinds};
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed;
+use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 
 /// Pool pages that a kind needs at the most: levels and walks alias one page; only what is shared needs some of its own.
 const POOL: Bytes = Bytes::mib(64);
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Outcome> {
-    measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
-        let kinds = or_usual(&typed.pages, || usual(snapshot));
+pub(super) fn run(session: &mut Session<'_>, args: &args::Tlb) -> anyhow::Result<Outcome> {
+    measuring::run(session.ui.look(), session, |session, snapshot, stop| {
+        let kinds = or_usual(&args.pages, || usual(snapshot));
         let spec = Spec {
-            cpu: typed.cpu,
-            ..spec(kinds, typed.quick, snapshot)?
+            cpu: args.cpu,
+            ..spec(kinds, args.quick, snapshot)?
         };
-        measure(&desk.ui, stop, &spec, typed.no_pool)
+        measure(&session.ui, stop, &spec, args.no_pool)
     })
 }
 

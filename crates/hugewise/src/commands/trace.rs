@@ -9,23 +9,23 @@ use predict::pipeline::{Code, Instruction};
 use predict::trace::own::{BlindSpot, Head, Method, Window, write};
 use translation::{Access, Side};
 
-use super::desk::Desk;
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed;
+use crate::cli::args;
 use crate::render::predict::captured_in;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Trace) -> anyhow::Result<Outcome> {
-    desk.must_be_live("tracing a program")?;
-    if desk.ui.shows_on_terminal() {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Result<Outcome> {
+    session.must_be_live("tracing a program")?;
+    if session.ui.shows_on_terminal() {
         bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
     }
-    let Some(recorded) = record(&typed.command, typed.budget, typed.window)? else {
+    let Some(recorded) = record(&args.command, args.budget, args.window)? else {
         return Ok(Outcome::Interrupted);
     };
     let mut written = |out: &mut dyn std::io::Write| Ok(write(&recorded.head, &recorded.windows, out)?);
-    desk.ui.result_by(&mut written)?;
-    desk.ui.note(&captured_in(&recorded.windows, recorded.cpu));
+    session.ui.result_by(&mut written)?;
+    session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
     Ok(Outcome::Done)
 }
 

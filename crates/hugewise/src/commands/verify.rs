@@ -3,19 +3,19 @@
 use host::processes::list;
 use model::setup::Verified;
 
-use super::desk::Desk;
 use super::running;
+use super::session::Session;
 use super::settings::{hinted, plan, setup};
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<Outcome> {
-    desk.must_be_live("verify")?;
-    let form = desk.form::<Verified>(Format::Text)?;
-    let wanted = typed.plan.as_deref().map(plan).transpose()?;
-    let processes = list(&desk.source);
-    let programs = |goals: &[String]| running::programs(&desk.source, goals);
+pub(super) fn run(session: &mut Session<'_>, args: &args::Verify) -> anyhow::Result<Outcome> {
+    session.must_be_live("verify")?;
+    let form = session.form::<Verified>(Format::Text)?;
+    let wanted = args.plan.as_deref().map(plan).transpose()?;
+    let processes = list(&session.source);
+    let programs = |goals: &[String]| running::programs(&session.source, goals);
     let verified = setup().verify(wanted.as_ref(), &processes, &programs).map_err(hinted)?;
-    let is_good = verified.is_obtained() && (!typed.in_use || verified.is_in_use());
-    Ok(desk.give_here(verified, form)?.or_bad_news(!is_good))
+    let is_good = verified.is_obtained() && (!args.in_use || verified.is_in_use());
+    Ok(session.give_here(verified, form)?.or_bad_news(!is_good))
 }

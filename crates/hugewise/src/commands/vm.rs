@@ -2,15 +2,15 @@
 
 use host::Snapshot;
 
-use super::desk::Desk;
-use crate::cli::typed::Format;
+use super::session::Session;
+use crate::cli::args::Format;
 use crate::results::VmList;
 use crate::ui::Outcome;
 
 /// Runs the command. Listing is all there is so far, with or without the word.
-pub(super) fn run(desk: &mut Desk<'_>) -> anyhow::Result<Outcome> {
-    let form = desk.form::<VmList>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let result = desk.about(&snapshot, Vec::new(), VmList::of(&desk.source));
-    desk.give(&result, form)
+pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Outcome> {
+    let form = session.form::<VmList>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
+    let result = session.about(&snapshot, Vec::new(), VmList::of(&session.source));
+    session.give(&result, form)
 }

@@ -155,7 +155,7 @@ fn programs_differ_by_their_share_on_huge_pages_and_not_by_their_size() {
         let mut rows = process_rows();
         edit(&mut rows);
         Parts {
-            processes: Some(ProcessList::new(rows, crate::cli::typed::Sort::Pid, None)),
+            processes: Some(ProcessList::new(rows, crate::cli::args::Sort::Pid, None)),
             ..Parts::default()
         }
     };

@@ -15,7 +15,7 @@ use translation::toml_file::{FileError, TomlFile};
 
 use super::recipe::filled;
 use super::{Chosen, choose, own};
-use crate::cli::meaning;
+use crate::cli::values;
 
 const TEXT: &str = include_str!("../../../../workloads/experiments.toml");
 
@@ -199,7 +199,7 @@ impl Reader<'_> {
         let published = entry.published.as_ref().map(|published| self.published(published));
         let published = published.transpose()?;
         Ok(Planned {
-            time: self.parsed(&entry.time, meaning::duration)?,
+            time: self.parsed(&entry.time, values::duration)?,
             memory: self.parsed(&entry.memory, |text| {
                 text.parse::<Bytes>().map_err(|error| error.to_string())
             })?,

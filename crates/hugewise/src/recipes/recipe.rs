@@ -19,7 +19,7 @@ use toml::Spanned;
 use translation::toml_file::{FileError, TomlFile};
 
 use super::search::Need;
-use crate::cli::meaning;
+use crate::cli::values;
 
 /// Words that its texts may name beside parameters and programs. `{arm}` stays: it is of each arm.
 const DIR: &str = "dir";
@@ -234,7 +234,7 @@ impl Recipe {
         let Some(time) = &self.build_time else {
             return Ok(BUILD_TIME);
         };
-        meaning::duration(time.get_ref()).or_else(|why| self.fail(time, why))
+        values::duration(time.get_ref()).or_else(|why| self.fail(time, why))
     }
 
     /// What is run and judged.

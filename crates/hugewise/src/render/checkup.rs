@@ -3,7 +3,7 @@
 use model::guest::Guest;
 
 use super::{doctor, inventory, latency, tlb, verdict};
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
@@ -208,7 +208,7 @@ impl Checkup {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::typed::{Format, Sort};
+    use crate::cli::args::{Format, Sort};
     use crate::results::{Checkup, ProcessList};
     use crate::samples;
     use crate::show::{Show, show};

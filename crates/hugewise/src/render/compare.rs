@@ -16,7 +16,7 @@ use compare::bloat;
 use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
 use model::{Backing, Estimate, Reading};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{self, CHARTS, Shape, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};

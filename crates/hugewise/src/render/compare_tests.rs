@@ -9,7 +9,7 @@ use model::compare::{
 };
 use model::{Backing, Bytes, Estimate, PageKind, Reading};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::samples::envelope;
 use crate::show::{Show, show};
 use draw::look::Look;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::latency::{Access, Pattern};
 use model::{Backing, Estimate, PageKind, Reading};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::{CHARTS, Shape, Show};

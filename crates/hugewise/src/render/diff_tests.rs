@@ -1,6 +1,6 @@
 //! What a reader sees of a difference, in every form.
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::diff::{Material, Parts, diff};
 use crate::results::Diff;
 use crate::results::diff::Side;

@@ -7,7 +7,7 @@ use model::{Bytes, PageKind};
 
 use super::latency::{dot, spread};
 use super::{guest_costs, guest_costs::counters};
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::{Scale, number};
 use draw::columns;

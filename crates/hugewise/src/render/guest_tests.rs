@@ -3,7 +3,7 @@
 use model::Bytes;
 use model::guest::{Guest, GuestPage};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::samples::{envelope, guest};
 use crate::show::{Show, show};
 use draw::look::Look;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::latency::{Access, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::gain::{Gain, gains};
 use crate::show::{CHARTS, Shape, Show};
 pub use csv::csv;

@@ -7,7 +7,7 @@ use model::migration::{Migration, Point};
 use model::placement::Kind;
 
 use super::placement::kind_name;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::{Scale, number};
 use draw::columns;

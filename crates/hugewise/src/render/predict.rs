@@ -10,7 +10,7 @@ use translation::study::{Range, Sensitivity};
 
 use super::simulate::{bytes, machine, name, number, percent, unknown};
 use super::values::values;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::columns;
 use draw::sheet::Sheet;

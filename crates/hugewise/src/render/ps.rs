@@ -244,7 +244,7 @@ fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::typed::Sort;
+    use crate::cli::args::Sort;
     use crate::results::ProcessList;
     use crate::samples::process_rows;
     use crate::show::Show;

@@ -7,7 +7,7 @@ use translation::machine::RowReading;
 use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
 
 use super::values::values;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 pub(super) use cells::{bytes, name, number, percent};
 use draw::columns;

@@ -11,7 +11,7 @@ use model::{Bytes, compare::Metric};
 
 use super::compare::{gain, gains};
 use super::tlb;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{self, CHARTS, Shape, Show, TABLES};
 use draw::columns;
 use draw::figure::Figure;

@@ -7,7 +7,7 @@ use model::gc::GcLog;
 use model::suite::{Experiment, Lack, Listed, Outcome, Page, Published, Suite, SuiteList};
 use model::tlb::{HostBacking, Verdict as Host};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::render::compare::tests::compare;
 use crate::samples::envelope;
 use crate::show::{Show, show};

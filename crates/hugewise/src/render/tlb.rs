@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::Scale;
 use draw::columns;

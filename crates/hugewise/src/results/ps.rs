@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::mappings::MappingRows;
-use crate::cli::typed::Sort;
+use crate::cli::args::Sort;
 
 /// The processes of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,7 +227,7 @@ mod tests {
     use model::{Bytes, PageKind, Reading};
 
     use super::{ProcessList, ProcessRow};
-    use crate::cli::typed::Sort;
+    use crate::cli::args::Sort;
     use crate::samples::process_rows;
 
     #[test]

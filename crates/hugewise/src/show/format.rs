@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
-use crate::cli::meaning::word;
+use crate::cli::values::word;
 
 /// Formats of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -11,13 +11,13 @@ use model::latency::Latency;
 use model::tlb::Tlb;
 use model::{Bytes, PageKind};
 
-use super::super::desk::Desk;
+use super::super::session::Session;
 use super::super::latency::{self, FROM};
 use super::super::measuring::{Measured, room};
 use super::super::stop::Stop;
 use super::super::{guest, tlb};
 use super::parts::Parts;
-use crate::cli::typed::{self, Part};
+use crate::cli::args::{self, Part};
 
 /// Time for everything, if none is typed.
 const USUAL: Duration = Duration::from_secs(60);
@@ -48,8 +48,8 @@ const QUICK_CURVE: Bytes = QUICK_LARGEST;
 
 /// What each measurement of a checkup needs.
 pub(super) struct Bench<'a> {
-    desk: &'a Desk<'a>,
-    typed: &'a typed::Checkup,
+    session: &'a Session<'a>,
+    args: &'a args::Checkup,
     snapshot: &'a Snapshot,
     stop: &'a Stop,
     budget: Duration,
@@ -66,16 +66,16 @@ pub(super) struct Measurements {
 
 impl<'a> Bench<'a> {
     pub(super) fn new(
-        desk: &'a Desk<'a>,
-        typed: &'a typed::Checkup,
+        session: &'a Session<'a>,
+        args: &'a args::Checkup,
         snapshot: &'a Snapshot,
         stop: &'a Stop,
         begun: Instant,
     ) -> Self {
-        let budget = typed.budget.unwrap_or(if typed.quick { QUICK } else { USUAL });
+        let budget = args.budget.unwrap_or(if args.quick { QUICK } else { USUAL });
         Self {
-            desk,
-            typed,
+            session,
+            args,
             snapshot,
             stop,
             budget,
@@ -110,20 +110,20 @@ impl<'a> Bench<'a> {
 
     /// Page kinds by turns at a few working sets.
     fn headline(&self) -> Measured<Headline> {
-        let share = if self.typed.quick { QUICK_HEADLINE } else { HEADLINE };
+        let share = if self.args.quick { QUICK_HEADLINE } else { HEADLINE };
         let spec = Spec {
             sizes: self.headline_sizes()?,
             budget: Some(self.budget.mul_f64(share)),
-            ..latency::usual(self.snapshot, self.desk.seed)?
+            ..latency::usual(self.snapshot, self.session.seed)?
         };
-        latency::pair(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
+        latency::pair(&self.session.ui, self.stop, &spec, self.args.no_pool)
     }
 
     fn headline_sizes(&self) -> anyhow::Result<Vec<Bytes>> {
-        let largest = if self.typed.quick { QUICK_LARGEST } else { LARGEST };
+        let largest = if self.args.quick { QUICK_LARGEST } else { LARGEST };
         let largest = Bytes(largest.min(room(self.snapshot)?).0 / PAGE.0 * PAGE.0);
         let quarter = Bytes(largest.0 / 4);
-        let beyond = if self.typed.quick {
+        let beyond = if self.args.quick {
             vec![largest]
         } else {
             vec![quarter, largest]
@@ -133,30 +133,30 @@ impl<'a> Bench<'a> {
 
     /// The curve by page kind, in whole octaves.
     fn latency(&self) -> Measured<Latency> {
-        let is_short = self.typed.quick || self.has_less_than(LEAST_LEFT[1]);
+        let is_short = self.args.quick || self.has_less_than(LEAST_LEFT[1]);
         let largest = if is_short { QUICK_CURVE } else { CURVE };
         let mut sizes = measure::latency::sizes(FROM, largest.min(room(self.snapshot)?).max(FROM));
         sizes.retain(|size: &Bytes| size.0.is_power_of_two());
         let spec = Spec {
             sizes,
             budget: Some(self.left()),
-            ..latency::usual(self.snapshot, self.desk.seed)?
+            ..latency::usual(self.snapshot, self.session.seed)?
         };
-        latency::measure(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
+        latency::measure(&self.session.ui, self.stop, &spec, self.args.no_pool)
     }
 
     /// Levels, walks and what the host backs; base pages alone if quick, since each kind takes seconds.
     fn tlb(&self) -> Measured<Tlb> {
-        let kinds = match self.typed.quick {
+        let kinds = match self.args.quick {
             true => vec![PageKind::Base],
             false => tlb::usual(self.snapshot),
         };
-        tlb::measure(&self.desk.ui, self.stop, &tlb::spec(kinds, true, self.snapshot)?, true)
+        tlb::measure(&self.session.ui, self.stop, &tlb::spec(kinds, true, self.snapshot)?, true)
     }
 
     /// One working set on the pages that most have: enough to see what a hypervisor keeps of the gain.
     fn guest(&self) -> Measured<Guest> {
-        if self.typed.quick {
+        if self.args.quick {
             bail!("skipped by --quick; `hugewise measure guest` measures it");
         }
         if self.has_less_than(LEAST_LEFT[0]) {
@@ -165,8 +165,8 @@ impl<'a> Bench<'a> {
         let spec = measure::guest::Spec {
             sizes: vec![GUEST_SIZE.min(room(self.snapshot)?)],
             budget: Some(GUEST_BUDGET),
-            ..guest::usual(self.snapshot, self.desk.seed)?
+            ..guest::usual(self.snapshot, self.session.seed)?
         };
-        guest::measure(&self.desk.ui, self.stop, &spec, self.typed.no_pool)
+        guest::measure(&self.session.ui, self.stop, &spec, self.args.no_pool)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use model::Envelope;
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::files::{self, Existing, Target};
 use crate::results::Checkup;
 use crate::show::show;

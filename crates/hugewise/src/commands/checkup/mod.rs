@@ -13,11 +13,11 @@ use programs::{Evidence, Kind, Program};
 use self::bench::{Bench, Measurements};
 use self::kept::Files;
 use self::parts::Parts;
-use super::desk::Desk;
 use super::diagnosis::diagnose;
 use super::ps;
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed::{self, Format, Part, Sort};
+use crate::cli::args::{self, Format, Part, Sort};
 use crate::render::verdict::sentences;
 use crate::results::{Checkup, VmList};
 use crate::ui::Outcome;
@@ -26,28 +26,28 @@ use draw::look::Look;
 
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Outcome> {
+pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
-    let form = desk.form::<Checkup>(Format::Text)?;
-    let mut files = Files::open(&typed.report, desk.global.yes)?;
+    let form = session.form::<Checkup>(Format::Text)?;
+    let mut files = Files::open(&args.report, session.global.yes)?;
     let stop = Stop::on_signals()?;
-    desk.ui.note("reading the machine");
-    let mut parts = Parts::of(&typed.skip, desk.source.is_live());
+    session.ui.note("reading the machine");
+    let mut parts = Parts::of(&args.skip, session.source.is_live());
     let read = stop.while_reading(|| {
-        let snapshot = Snapshot::take(&desk.source);
-        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(desk, snapshot.clone())));
+        let snapshot = Snapshot::take(&session.source);
+        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(session, snapshot.clone())));
         let servers = evidence.as_ref().map(servers).unwrap_or_default();
-        let doctor = evidence.as_ref().map(|evidence| diagnose(&desk.source, evidence));
-        let processes = || ps::list(&desk.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
+        let doctor = evidence.as_ref().map(|evidence| diagnose(&session.source, evidence));
+        let processes = || ps::list(&session.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
         let processes = parts.read(Part::Ps, processes);
-        let vms = processes.is_some().then(|| VmList::of(&desk.source));
+        let vms = processes.is_some().then(|| VmList::of(&session.source));
         (snapshot, doctor, servers, processes, vms)
     });
     if stop.is_asked() {
         return Ok(Outcome::Interrupted);
     }
     let (snapshot, doctor, servers, processes, vms) = read;
-    let bench = Bench::new(desk, typed, &snapshot, &stop, begun);
+    let bench = Bench::new(session, args, &snapshot, &stop, begun);
     let Some(Measurements {
         headline,
         latency,
@@ -57,7 +57,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     else {
         return Ok(Outcome::Interrupted);
     };
-    let root = desk.global.root.as_ref().map(|root| root.display().to_string());
+    let root = session.global.root.as_ref().map(|root| root.display().to_string());
     let mut verdict = verdict(&Grounds {
         headline: headline.as_ref().ok_or(parts.why(Part::Latency)),
         tlb: tlb.as_ref(),
@@ -81,20 +81,20 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
         guest,
         skipped: parts.skipped,
     };
-    let result = desk.envelope(machine, parts.warnings, data);
+    let result = session.envelope(machine, parts.warnings, data);
     files.write(&result)?;
-    give(desk, &result, form, &files)
+    give(session, &result, form, &files)
 }
 
-fn give(desk: &mut Desk<'_>, result: &Envelope<Checkup>, form: Format, files: &Files) -> anyhow::Result<Outcome> {
+fn give(session: &mut Session<'_>, result: &Envelope<Checkup>, form: Format, files: &Files) -> anyhow::Result<Outcome> {
     // The curves are in the report; here they would push the verdict off the screen.
     let look = Look {
         plot: false,
-        ..desk.ui.look()
+        ..session.ui.look()
     };
-    let outcome = desk.give_with(result, form, look)?;
+    let outcome = session.give_with(result, form, look)?;
     let (report, json) = (files.report.path.display(), files.json.path.display());
-    desk.ui.note(&format!("{report} and {json} hold the whole result"));
+    session.ui.note(&format!("{report} and {json} hold the whole result"));
     Ok(outcome)
 }
 

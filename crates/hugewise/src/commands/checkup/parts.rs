@@ -3,8 +3,8 @@
 use anyhow::anyhow;
 use model::Warning;
 
-use crate::cli::meaning::word;
-use crate::cli::typed::Part;
+use crate::cli::args::Part;
+use crate::cli::values::word;
 use crate::commands::measuring::Measured;
 use crate::results::Skipped;
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use compare::Custom;
 
-use crate::cli::typed::{self, Between};
+use crate::cli::args::{self, Between};
 
 /// A long name would be most of each table.
 const LONGEST: usize = 40;
@@ -19,9 +19,9 @@ pub(super) struct Typed {
 }
 
 /// The program or the one command typed, twice: what it differs from itself by is noise.
-pub(super) fn with_itself(typed: &typed::Compare) -> anyhow::Result<Vec<(String, Custom)>> {
-    let (name, words) = match (&typed.commands[..], &typed.command[..]) {
-        ([line], []) => (shortened(line), words(&typed.between, line)?),
+pub(super) fn with_itself(args: &args::Compare) -> anyhow::Result<Vec<(String, Custom)>> {
+    let (name, words) = match (&args.commands[..], &args.command[..]) {
+        ([line], []) => (shortened(line), words(&args.between, line)?),
         ([], program) if !program.is_empty() => {
             let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             (shortened(&words.join(" ")), words)
@@ -36,9 +36,9 @@ pub(super) fn with_itself(typed: &typed::Compare) -> anyhow::Result<Vec<(String,
 }
 
 /// The commands typed, each with every value of every parameter.
-pub(super) fn commands(typed: &typed::Compare) -> anyhow::Result<Vec<Typed>> {
-    let between = &typed.between;
-    let lines = &typed.commands;
+pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
+    let between = &args.between;
+    let lines = &args.commands;
     let [prepare, conclude, cleanup] = [
         ("--prepare", &between.prepare),
         ("--conclude", &between.conclude),
@@ -219,18 +219,18 @@ mod tests {
     use clap::Parser;
 
     use super::{commands, numbers, split};
-    use crate::cli::typed;
+    use crate::cli::args;
 
     /// `compare` alone.
     #[derive(Parser)]
     struct Words {
         #[command(flatten)]
-        compare: typed::Compare,
+        compare: args::Compare,
     }
 
     fn names(words: &[&str]) -> anyhow::Result<Vec<String>> {
-        let typed = Words::try_parse_from(["compare"].iter().chain(words))?.compare;
-        Ok(commands(&typed)?.into_iter().map(|typed| typed.name).collect())
+        let args = Words::try_parse_from(["compare"].iter().chain(words))?.compare;
+        Ok(commands(&args)?.into_iter().map(|args| args.name).collect())
     }
 
     #[test]

@@ -9,22 +9,22 @@ use model::Reading;
 use model::compare::{Because, Ended, Method};
 
 use super::{asked, request};
-use crate::cli::typed;
+use crate::cli::args;
 
 /// `compare` alone.
 #[derive(Parser)]
 struct Words {
     #[command(flatten)]
-    compare: typed::Compare,
+    compare: args::Compare,
 }
 
 fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
     let words = ["compare"]
         .into_iter()
         .chain(options.split(' ').filter(|word| !word.is_empty()));
-    let typed = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
-    let ui = crate::ui::Ui::open(&crate::cli::typed::Global::default(), crate::files::Access::Usual)?;
-    let (request, _) = request(&typed, 1, &ui)?;
+    let args = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
+    let ui = crate::ui::Ui::open(&crate::cli::args::Global::default(), crate::files::Access::Usual)?;
+    let (request, _) = request(&args, 1, &ui)?;
     let snapshot = Snapshot::take(&host::Source::live());
     let in_place = Pair::new(&request, Whose::Own, &snapshot);
     Ok(Choice::of(&request, &in_place, kept)?)
@@ -103,8 +103,8 @@ fn what_is_known_at_the_end_takes_whole_runs() {
 fn what_was_typed_or_begun_stands_unless_it_makes_no_sense() {
     let counter = "--metric ops=([0-9]+)";
     for (design, method) in [("runs", Method::Runs), ("slices", Method::Slices)] {
-        let typed = chosen(&format!("--design {design} {counter}"), None).expect("a design");
-        assert_eq!((typed.method, typed.is_asked), (method, true));
+        let args = chosen(&format!("--design {design} {counter}"), None).expect("a design");
+        assert_eq!((args.method, args.is_asked), (method, true));
         let begun = chosen(counter, Some(method)).expect("a design");
         assert_eq!((begun.method, begun.is_asked), (method, true));
         assert_eq!(begun.reason, Because::Resumed);

@@ -18,9 +18,9 @@ use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
 
 use self::around::Around;
 use self::store::Store;
-use super::desk::Desk;
+use super::session::Session;
 use super::stop::Stop;
-use crate::cli::typed::{self, FailIf, Format};
+use crate::cli::args::{self, FailIf, Format};
 use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
 use crate::render::compare::{events, exported};
@@ -31,19 +31,19 @@ const NOT_FOUND: &str = " 127";
 /// Blocks of a program compared with itself.
 const PILOT: u32 = 12;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result<Outcome> {
-    desk.must_be_live("comparing")?;
-    let form = desk.form::<Compare>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
+pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Result<Outcome> {
+    session.must_be_live("comparing")?;
+    let form = session.form::<Compare>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
     // What the workload writes is gone with this.
-    let (request, _workload) = request(typed, desk.seed, &desk.ui)?;
-    let mut store = Store::of(typed)?;
+    let (request, _workload) = request(args, session.seed, &session.ui)?;
+    let mut store = Store::of(args)?;
     let mut log = RunLog::new(&mut store);
-    let around = Around::new(&desk.ui);
-    let compared = match typed.live {
+    let around = Around::new(&session.ui);
+    let compared = match args.live {
         Some(pid) => {
             let stop = Stop::on_signals()?;
-            let machine = (&desk.source, &snapshot);
+            let machine = (&session.source, &snapshot);
             inplace::compare_found(&request, pid, machine, &around, &|| stop.is_asked(), &mut log)
         }
         None => {
@@ -52,38 +52,38 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
             comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
         }
     };
-    clean_up(typed, &desk.ui);
+    clean_up(args, &session.ui);
     let (seed, written) = (log.seed(), log.written());
     let (mut compared, warnings) = match compared {
         Ok(compared) => compared,
         // Finished runs stay where there is no result.
         Err(error) => {
-            store.leave(written, &desk.ui);
+            store.leave(written, &session.ui);
             return match error {
                 Error::Interrupted => Ok(Outcome::Interrupted),
                 Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
-                Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !typed.commands.is_empty() => {
+                Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => {
                     Err(anyhow!(
                         "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
-                        typed.commands.join(" ")
+                        args.commands.join(" ")
                     ))
                 }
                 error => Err(error.into()),
             };
         }
     };
-    desk.seed = seed;
-    if let Some(time) = typed.what_can_be_seen {
+    session.seed = seed;
+    if let Some(time) = args.what_can_be_seen {
         compared.forecast = forecast(&compared, &request, time);
     }
-    if let Some(file) = &typed.between.export_json {
+    if let Some(file) = &args.between.export_json {
         Target::open(file, Access::Usual)?.put(exported::json(&compared).as_bytes(), Existing::Replace)?;
     }
-    let outcome = outcome(typed, &compared);
-    let result = desk.about(&snapshot, warnings, compared);
-    desk.give(&result, form)?;
+    let outcome = outcome(args, &compared);
+    let result = session.about(&snapshot, warnings, compared);
+    session.give(&result, form)?;
     match outcome {
-        Outcome::Interrupted => store.leave(written, &desk.ui),
+        Outcome::Interrupted => store.leave(written, &session.ui),
         _ => store.close(),
     }
     Ok(outcome)
@@ -98,8 +98,8 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
 }
 
 /// What is to be run once after all runs, whatever came of them.
-fn clean_up(typed: &typed::Compare, ui: &Ui) {
-    let lines = between::commands(typed)
+fn clean_up(args: &args::Compare, ui: &Ui) {
+    let lines = between::commands(args)
         .unwrap_or_default()
         .into_iter()
         .filter_map(|command| command.cleanup);
@@ -108,9 +108,9 @@ fn clean_up(typed: &typed::Compare, ui: &Ui) {
     }
 }
 
-fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
+fn outcome(args: &args::Compare, compared: &Compare) -> Outcome {
     let is_bad = |verdict: Verdict| {
-        typed.fail_if.iter().any(|fail_if| match fail_if {
+        args.fail_if.iter().any(|fail_if| match fail_if {
             FailIf::Worse => verdict == Verdict::Worse,
             FailIf::Inconclusive => verdict == Verdict::Inconclusive,
             FailIf::NotInEffect => verdict == Verdict::NotInEffect,
@@ -124,15 +124,15 @@ fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
 }
 
 /// Arguments as a request, and the recipe that it is for.
-fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
-    let workload = typed.workload.as_ref().map(|name| workload(name, &typed.metric, ui));
+fn request(args: &args::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
+    let workload = args.workload.as_ref().map(|name| workload(name, &args.metric, ui));
     let workload = workload.transpose()?;
-    let commands: Vec<(String, Custom)> = match typed.what_can_be_seen {
-        Some(_) => between::with_itself(typed)?,
-        None => between::commands(typed)?.iter().map(between::Typed::arm).collect(),
+    let commands: Vec<(String, Custom)> = match args.what_can_be_seen {
+        Some(_) => between::with_itself(args)?,
+        None => between::commands(args)?.iter().map(between::Typed::arm).collect(),
     };
-    let mut task = task(typed, workload.as_ref())?;
-    let mut arms = typed.arms.clone();
+    let mut task = task(args, workload.as_ref())?;
+    let mut arms = args.arms.clone();
     if let Some((_, reference)) = commands.first() {
         task.command = reference.words().iter().map(Into::into).collect();
         arms = commands.iter().map(|(name, _)| name.clone()).collect();
@@ -140,31 +140,31 @@ fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Reques
     let request = Request {
         task,
         arms,
-        arms_file: typed.arms_file.clone(),
+        arms_file: args.arms_file.clone(),
         commands,
-        places: typed.place.clone(),
-        technique: typed.technique,
-        design: match typed.design {
-            typed::Design::Auto => None,
-            typed::Design::Runs => Some(Method::Runs),
-            typed::Design::Slices => Some(Method::Slices),
-            typed::Design::Flip => Some(Method::Flip),
+        places: args.place.clone(),
+        technique: args.technique,
+        design: match args.design {
+            args::Design::Auto => None,
+            args::Design::Runs => Some(Method::Runs),
+            args::Design::Slices => Some(Method::Slices),
+            args::Design::Flip => Some(Method::Flip),
         },
-        order: match typed.order {
-            typed::Order::Mirrored => Order::Mirrored,
-            typed::Order::Random => Order::Random,
+        order: match args.order {
+            args::Order::Mirrored => Order::Mirrored,
+            args::Order::Random => Order::Random,
         },
-        runs: typed.runs.or(typed.what_can_be_seen.map(|_| PILOT)),
-        budget: typed.budget.or(typed.what_can_be_seen),
-        warm_up: typed.warm_up,
-        smallest_effect: typed.smallest_effect,
-        least_coverage: typed.least_coverage,
-        ignore_failure: typed.ignore_failure,
-        pool: typed.pool,
-        no_pool: typed.no_pool,
-        slice: typed.slice,
-        threads: typed.threads.clone(),
-        range: typed.range.clone(),
+        runs: args.runs.or(args.what_can_be_seen.map(|_| PILOT)),
+        budget: args.budget.or(args.what_can_be_seen),
+        warm_up: args.warm_up,
+        smallest_effect: args.smallest_effect,
+        least_coverage: args.least_coverage,
+        ignore_failure: args.ignore_failure,
+        pool: args.pool,
+        no_pool: args.no_pool,
+        slice: args.slice,
+        threads: args.threads.clone(),
+        range: args.range.clone(),
         seed,
     };
     Ok((request, workload))
@@ -183,21 +183,21 @@ fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload>
     Ok(workload)
 }
 
-fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<Task> {
+fn task(args: &args::Compare, workload: Option<&Workload>) -> anyhow::Result<Task> {
     let mut task = match workload {
         Some(workload) => workload.task.clone(),
-        None => typed_task(typed)?,
+        None => typed_task(args)?,
     };
     if let Some(server) = &mut task.server {
         // No server is waited for beyond the time of the whole comparison.
-        server.patience = START_TIMEOUT.min(typed.budget.unwrap_or(START_TIMEOUT));
-        (server.warm_up, server.loads) = (typed.load_warm_up, typed.loads);
+        server.patience = START_TIMEOUT.min(args.budget.unwrap_or(START_TIMEOUT));
+        (server.warm_up, server.loads) = (args.load_warm_up, args.loads);
     }
-    if !typed.metric.is_empty() {
-        task.asked = asked(&typed.metric, &task.asked)?;
+    if !args.metric.is_empty() {
+        task.asked = asked(&args.metric, &task.asked)?;
     }
     // A process that runs already has no wall time but that of a load.
-    let has_wall = typed.live.is_none() || typed.load.is_some();
+    let has_wall = args.live.is_none() || args.load.is_some();
     if task.asked.is_empty() && has_wall {
         task.asked = vec![Metric::Wall.name().parse().map_err(anyhow::Error::msg)?];
     }
@@ -205,7 +205,7 @@ fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<T
 }
 
 /// The metrics typed: one of the recipe's by its name, or any other.
-fn asked(typed: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
+fn asked(args: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
     let find = |word: &String| match of_recipe.iter().find(|asked| asked.wanted.name == *word) {
         Some(asked) => Ok(asked.clone()),
         None => word.parse().map_err(|why: String| match of_recipe {
@@ -216,32 +216,32 @@ fn asked(typed: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
             }
         }),
     };
-    typed.iter().map(find).collect()
+    args.iter().map(find).collect()
 }
 
 /// Without a program after `--` the command of `--ready` starts the server.
-fn typed_task(typed: &typed::Compare) -> anyhow::Result<Task> {
-    let has_program = !typed.command.is_empty() || typed.live.is_some();
-    let starts = typed.ready.as_ref().filter(|_| !has_program);
-    if starts.is_some() && typed.stop.is_none() {
+fn typed_task(args: &args::Compare) -> anyhow::Result<Task> {
+    let has_program = !args.command.is_empty() || args.live.is_some();
+    let starts = args.ready.as_ref().filter(|_| !has_program);
+    if starts.is_some() && args.stop.is_none() {
         bail!(
             "--ready starts the server where no program follows `--`, and then --stop has to stop it (write --stop COMMAND)"
         );
     }
     let command = starts.map(|line| vec!["/bin/sh".into(), "-c".into(), line.into()]);
     Ok(Task {
-        command: command.unwrap_or_else(|| typed.command.clone()),
+        command: command.unwrap_or_else(|| args.command.clone()),
         asked: Vec::new(),
         shut_in: None,
-        server: typed.load.as_ref().map(|load| Server {
-            ready: typed.ready.clone().filter(|_| starts.is_none()),
+        server: args.load.as_ref().map(|load| Server {
+            ready: args.ready.clone().filter(|_| starts.is_none()),
             is_daemon: starts.is_some(),
             patience: START_TIMEOUT,
             load: load.clone(),
-            warm_up: typed.load_warm_up,
-            loads: typed.loads,
+            warm_up: args.load_warm_up,
+            loads: args.loads,
             check: None,
-            stop: typed.stop.clone(),
+            stop: args.stop.clone(),
         }),
     })
 }

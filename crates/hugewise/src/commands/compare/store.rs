@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use host::Input;
 
-use crate::cli::typed;
+use crate::cli::args;
 use crate::files::{self, Access, Existing, Target};
 use crate::trusted::{Use, own_directory};
 use crate::ui::Ui;
@@ -28,10 +28,10 @@ pub(in crate::commands) struct Store {
 
 impl Store {
     /// Reads the log of `--resume`.
-    pub(super) fn of(typed: &typed::Compare) -> anyhow::Result<Self> {
-        let path = typed.resume.as_ref().or(typed.log.as_ref()).cloned();
+    pub(super) fn of(args: &args::Compare) -> anyhow::Result<Self> {
+        let path = args.resume.as_ref().or(args.log.as_ref()).cloned();
         let open = |path: &PathBuf| opened(path).with_context(|| format!("--resume {}", path.display()));
-        let (resumed, file) = typed.resume.as_ref().map(open).transpose()?.unzip();
+        let (resumed, file) = args.resume.as_ref().map(open).transpose()?.unzip();
         Ok(Self {
             resumed,
             stays: path.is_some(),

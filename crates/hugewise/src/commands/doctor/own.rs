@@ -6,18 +6,18 @@ use model::setup::{Run, Status};
 use model::{Cause, Reading, Unread};
 use programs::{Applied, Evidence};
 
-use crate::commands::desk::Desk;
+use crate::commands::session::Session;
 use crate::commands::settings;
 use crate::commands::settings::setup;
 
 /// Everything about the machine. Of a captured one nothing is known of what hugewise did to it.
-pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {
-    let programs = programs::programs(&desk.source, &snapshot);
-    let mut evidence = Evidence::of(&desk.source, snapshot, programs);
-    if desk.source.is_live() {
+pub(in crate::commands) fn evidence(session: &Session<'_>, snapshot: Snapshot) -> Evidence {
+    let programs = programs::programs(&session.source, &snapshot);
+    let mut evidence = Evidence::of(&session.source, snapshot, programs);
+    if session.source.is_live() {
         match settings::writer().loans() {
             Ok(loans) => loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages)),
-            Err(error) => desk.ui.say(&format!(
+            Err(error) => session.ui.say(&format!(
                 "the huge pages that runs of hugewise hold as leases could not be read, so they count as the pool's own: {error}"
             )),
         }

@@ -8,40 +8,40 @@ use model::Envelope;
 use model::placement::{Diff, Published, Recording};
 use placement::Runs;
 
-use super::super::desk::Desk;
-use crate::cli::typed::{self, Format};
+use super::super::session::Session;
+use crate::cli::args::{self, Format};
 use crate::render::placement::caveats;
 use crate::show::schema_name;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementDiff) -> anyhow::Result<Outcome> {
-    let snapshot = Snapshot::take(&desk.source);
-    if typed.published.is_some() {
-        let form = desk.form::<Published>(Format::Text)?;
-        let result = desk.about(&snapshot, Vec::new(), placement::ibm_2006()?);
-        return desk.give(&result, form);
+pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementDiff) -> anyhow::Result<Outcome> {
+    let snapshot = Snapshot::take(&session.source);
+    if args.published.is_some() {
+        let form = session.form::<Published>(Format::Text)?;
+        let result = session.about(&snapshot, Vec::new(), placement::ibm_2006()?);
+        return session.give(&result, form);
     }
-    let form = desk.form::<Diff>(Format::Text)?;
+    let form = session.form::<Diff>(Format::Text)?;
     let files = |side: &Option<String>| {
         let files = side.iter().flat_map(|side| side.split(','));
         files.map(str::to_owned).collect()
     };
-    let (before, after): (Vec<String>, Vec<String>) = (files(&typed.before), files(&typed.after));
+    let (before, after): (Vec<String>, Vec<String>) = (files(&args.before), files(&args.after));
     let all = before.len() + after.len();
-    if !typed.work.is_empty() && typed.work.len() != all {
+    if !args.work.is_empty() && args.work.len() != all {
         bail!(
             "--work has {} numbers for {all} recordings: write one for each, in order",
-            typed.work.len()
+            args.work.len()
         );
     }
-    if let Some(work) = typed.work.iter().find(|work| !(work.is_finite() && **work > 0.0)) {
+    if let Some(work) = args.work.iter().find(|work| !(work.is_finite() && **work > 0.0)) {
         bail!("--work {work}: write the work that was done, above zero");
     }
-    let (first, second) = typed.work.split_at(before.len().min(typed.work.len()));
+    let (first, second) = args.work.split_at(before.len().min(args.work.len()));
     let diff = placement::diff(&[runs(&before, first)?, runs(&after, second)?]);
     let warnings = caveats(&diff);
-    let result = desk.about(&snapshot, warnings, diff);
-    desk.give(&result, form)
+    let result = session.about(&snapshot, warnings, diff);
+    session.give(&result, form)
 }
 
 fn runs(files: &[String], work: &[f64]) -> anyhow::Result<Runs> {

@@ -4,14 +4,14 @@ mod check;
 mod diff;
 mod record;
 
-use super::desk::Desk;
-use crate::cli::typed::Placement;
+use super::session::Session;
+use crate::cli::args::Placement;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &Placement) -> anyhow::Result<Outcome> {
-    match typed {
-        Placement::Record(typed) => record::run(desk, typed),
-        Placement::Diff(typed) => diff::run(desk, typed),
-        Placement::Check(typed) => check::run(desk, typed),
+pub(super) fn run(session: &mut Session<'_>, args: &Placement) -> anyhow::Result<Outcome> {
+    match args {
+        Placement::Record(args) => record::run(session, args),
+        Placement::Diff(args) => diff::run(session, args),
+        Placement::Check(args) => check::run(session, args),
     }
 }

@@ -7,41 +7,41 @@ use host::Snapshot;
 use model::placement::{End, Recording};
 use placement::{Ordered, Spec};
 
-use super::super::desk::Desk;
+use super::super::session::Session;
 use super::super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::render::placement::warnings;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<Outcome> {
-    desk.must_be_live("recording")?;
-    let form = desk.form::<Recording>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
+pub(super) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Result<Outcome> {
+    session.must_be_live("recording")?;
+    let form = session.form::<Recording>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
     if snapshot.topology.cpus.is_empty() {
         bail!("which CPUs are online could not be read from /sys/devices/system/cpu: a recording needs /sys mounted");
     }
     let spec = Spec {
-        ordered: match typed.pid {
+        ordered: match args.pid {
             Some(pid) => Ordered::Attach(pid),
-            None => Ordered::Start(&typed.command),
+            None => Ordered::Start(&args.command),
         },
-        time: typed.time,
-        is_light: typed.light,
+        time: args.time,
+        is_light: args.light,
     };
     let stop = Stop::on_signals()?;
-    desk.ui.note(match typed.pid {
+    session.ui.note(match args.pid {
         Some(_) => "recording until the process ends or Ctrl-C",
         None => "recording until the program ends",
     });
     let mut kept = Kept {
-        is_wanted: desk.ui.has_file() && form == Format::Json,
+        is_wanted: session.ui.has_file() && form == Format::Json,
         ..Kept::default()
     };
-    let mut so_far = |recording: Recording| kept.keep(desk, &snapshot, recording);
+    let mut so_far = |recording: Recording| kept.keep(session, &snapshot, recording);
     let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
-    let is_interrupted = recording.end == End::Interrupted && typed.pid.is_none();
-    let result = desk.about(&snapshot, warnings(&recording, &snapshot), recording);
-    let given = desk.give(&result, form);
+    let is_interrupted = recording.end == End::Interrupted && args.pid.is_none();
+    let result = session.about(&snapshot, warnings(&recording, &snapshot), recording);
+    let given = session.give(&result, form);
     let given = given.map_err(|error| match kept.seconds {
         Some(seconds) => error.context(format!("the file holds the recording of the first {seconds:.1} s")),
         None => error,
@@ -60,20 +60,20 @@ struct Kept {
 
 impl Kept {
     /// A file that could not be written may be the next time, when there is room again.
-    fn keep(&mut self, desk: &mut Desk<'_>, snapshot: &Snapshot, recording: Recording) {
+    fn keep(&mut self, session: &mut Session<'_>, snapshot: &Snapshot, recording: Recording) {
         if !self.is_wanted {
             return;
         }
         let seconds = recording.seconds;
-        let result = desk.about(snapshot, warnings(&recording, snapshot), recording);
-        let look = desk.ui.look();
+        let result = session.about(snapshot, warnings(&recording, snapshot), recording);
+        let look = session.ui.look();
         let mut write = |out: &mut dyn Write| Ok(crate::show::write(&result, Format::Json, look, out)?);
-        match desk.ui.result_by(&mut write) {
+        match session.ui.result_by(&mut write) {
             Ok(()) => self.seconds = Some(seconds),
             Err(error) if !self.is_said => {
                 self.is_said = true;
                 let text = format!("the recording so far could not be kept, and goes on: {error:#}");
-                desk.ui.say(&text);
+                session.ui.say(&text);
             }
             Err(_) => {}
         }

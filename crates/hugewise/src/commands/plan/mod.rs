@@ -11,20 +11,20 @@ use model::plan::{Plan, PoolNeed};
 use plan::goal::Goal;
 use plan::{Host, Recorded, Wanted, plan};
 
-use super::desk::Desk;
 use super::running;
+use super::session::Session;
 use super::settings::setup;
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Outcome> {
-    let form = desk.form::<Plan>(Format::Text)?;
-    let goals = goals(&desk.source, &typed.goals)?;
+pub(super) fn run(session: &mut Session<'_>, args: &args::Plan) -> anyhow::Result<Outcome> {
+    let form = session.form::<Plan>(Format::Text)?;
+    let goals = goals(&session.source, &args.goals)?;
     let mut warnings = Vec::new();
-    let host = Host::look(&desk.source).with_recorded(recorded(&desk.source, &mut warnings));
-    let plan = planned(&host, &desk.source, goals, &mut warnings)?.with_edits();
-    let result = desk.about(&host.snapshot, warnings, plan);
-    desk.give(&result, form)
+    let host = Host::look(&session.source).with_recorded(recorded(&session.source, &mut warnings));
+    let plan = planned(&host, &session.source, goals, &mut warnings)?.with_edits();
+    let result = session.about(&host.snapshot, warnings, plan);
+    session.give(&result, form)
 }
 
 fn planned(
@@ -90,9 +90,9 @@ fn recorded(source: &Source, warnings: &mut Vec<Warning>) -> Vec<Recorded> {
 }
 
 /// Goals as typed, and those of files; of one that a process stands for also that.
-fn goals(source: &Source, typed: &[String]) -> anyhow::Result<Vec<(Goal, Option<u32>)>> {
+fn goals(source: &Source, args: &[String]) -> anyhow::Result<Vec<(Goal, Option<u32>)>> {
     let mut goals = Vec::new();
-    for text in typed {
+    for text in args {
         if text.ends_with(".toml") && !text.contains(':') {
             let file = Input::Goals.text(text.as_ref());
             let file = file.with_context(|| format!("--for {text}"))?;

@@ -7,8 +7,8 @@ use host::{Membership, Source};
 use model::{Bytes, Reading};
 use programs::config::Accounts;
 
-use crate::cli::meaning::word;
-use crate::cli::typed::By;
+use crate::cli::args::By;
+use crate::cli::values::word;
 use crate::results::ps::{Group, Groups, ProcessRow, Totals};
 
 /// Sums over groups of `rows`.

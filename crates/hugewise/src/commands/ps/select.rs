@@ -5,24 +5,24 @@ use host::{Membership, Source, glob};
 use model::process::ProcessPages;
 use programs::config::Accounts;
 
-use crate::cli::typed;
+use crate::cli::args;
 
 /// A choice of processes; what was not typed fits all.
 pub(super) struct Select<'a> {
-    typed: &'a typed::Ps,
+    args: &'a args::Ps,
     user: Option<u32>,
 }
 
 impl<'a> Select<'a> {
     /// Names of users are looked up once.
-    pub(super) fn new(source: &Source, typed: &'a typed::Ps) -> anyhow::Result<Self> {
-        let user = typed.user.as_deref().map(|user| id_of(source, user)).transpose()?;
-        Ok(Self { typed, user })
+    pub(super) fn new(source: &Source, args: &'a args::Ps) -> anyhow::Result<Self> {
+        let user = args.user.as_deref().map(|user| id_of(source, user)).transpose()?;
+        Ok(Self { args, user })
     }
 
     pub(super) fn fits(&self, source: &Source, process: &ProcessPages) -> bool {
         let of_user = self.user.is_none_or(|user| process.uid.known() == Some(&user));
-        let (name, cgroup) = (self.typed.name.as_deref(), self.typed.cgroup.as_deref());
+        let (name, cgroup) = (self.args.name.as_deref(), self.args.cgroup.as_deref());
         let is_named = name.is_none_or(|pattern| glob::fits(pattern, &process.name));
         of_user && is_named && cgroup.is_none_or(|path| in_group(source, process.pid, path))
     }
@@ -30,9 +30,9 @@ impl<'a> Select<'a> {
     /// The choice in words; `None` if all processes fit.
     pub(super) fn words(&self) -> Option<String> {
         let words = [
-            ("user", &self.typed.user),
-            ("name", &self.typed.name),
-            ("control group", &self.typed.cgroup),
+            ("user", &self.args.user),
+            ("name", &self.args.name),
+            ("control group", &self.args.cgroup),
         ];
         let words = words.into_iter();
         let words = words.filter_map(|(what, value)| Some(format!("{what} {}", value.as_ref()?)));

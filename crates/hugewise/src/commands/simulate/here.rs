@@ -12,8 +12,8 @@ use translation::machine::Core;
 use translation::machine::Machine;
 use translation::measured::{Measured, here};
 
-use super::super::desk::Desk;
 use super::super::report::{Named, named};
+use super::super::session::Session;
 use super::super::stop::Stop;
 use super::super::{latency, measuring, tlb};
 use super::table;
@@ -34,7 +34,7 @@ struct Results {
 
 /// This machine; `None` if the user stopped measuring it.
 pub(in crate::commands) fn measured(
-    desk: &Desk<'_>,
+    session: &Session<'_>,
     files: &[PathBuf],
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<Machine>> {
@@ -44,10 +44,10 @@ pub(in crate::commands) fn measured(
             .read(file, snapshot)
             .with_context(|| format!("--measured {}", file.display()))?;
     }
-    if files.is_empty() && desk.source.is_live() {
-        results.last_checkup(desk, snapshot);
+    if files.is_empty() && session.source.is_live() {
+        results.last_checkup(session, snapshot);
     }
-    if files.is_empty() && desk.source.is_live() && !results.measure(desk, snapshot)? {
+    if files.is_empty() && session.source.is_live() && !results.measure(session, snapshot)? {
         return Ok(None);
     }
     let name = snapshot.cpu.model_name.known().map_or("this machine", String::as_str);
@@ -59,7 +59,7 @@ pub(in crate::commands) fn measured(
             .as_ref()
             .map(|(latency, source)| (latency, source.as_str())),
         caches: caches(snapshot),
-        core: core(desk),
+        core: core(session),
         base_page: snapshot.base_page().into_result().context("the size of base pages")?,
         // Without THP no kind needs it; the value only has to be a size.
         pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
@@ -81,8 +81,8 @@ fn host_page(verdict: Verdict) -> Option<Bytes> {
 }
 
 /// A core with AMX is a Golden Cove or a later one, which are wide; a hypervisor that hides the model shows that still.
-fn core(desk: &Desk<'_>) -> Option<Core> {
-    let info = desk.source.text("/proc/cpuinfo");
+fn core(session: &Session<'_>) -> Option<Core> {
+    let info = session.source.text("/proc/cpuinfo");
     let flags = info.known()?.lines().find(|line| line.starts_with("flags"))?;
     flags
         .split_whitespace()
@@ -121,39 +121,39 @@ impl Results {
     }
 
     /// The result that a checkup left in this directory, if it is of this machine.
-    fn last_checkup(&mut self, desk: &Desk<'_>, snapshot: &Snapshot) {
+    fn last_checkup(&mut self, session: &Session<'_>, snapshot: &Snapshot) {
         let path = Path::new(LAST_CHECKUP);
         if !files::exists(path) {
             return;
         }
         match self.read(path, snapshot) {
-            Ok(()) => desk.ui.note(&format!(
+            Ok(()) => session.ui.note(&format!(
                 "taking what {LAST_CHECKUP} of a checkup measured (--measured names other results)"
             )),
-            Err(why) => desk.ui.note(&format!("{LAST_CHECKUP} is not used: {why:#}")),
+            Err(why) => session.ui.note(&format!("{LAST_CHECKUP} is not used: {why:#}")),
         }
     }
 
     /// Measures what no result has; not done if the user stops it.
-    fn measure(&mut self, desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<bool> {
+    fn measure(&mut self, session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<bool> {
         if self.tlb.is_some() && self.latency.is_some() {
             return Ok(true);
         }
         let stop = Stop::on_signals()?;
         if self.tlb.is_none() {
             let spec = tlb::spec(tlb::usual(snapshot), true, snapshot)?;
-            let Some((tlb, warnings)) = tlb::measure(&desk.ui, &stop, &spec, true)? else {
+            let Some((tlb, warnings)) = tlb::measure(&session.ui, &stop, &spec, true)? else {
                 return Ok(false);
             };
-            warnings.iter().for_each(|warning| desk.ui.warning(warning));
+            warnings.iter().for_each(|warning| session.ui.warning(warning));
             self.tlb = Some((tlb, "now (measure tlb --quick)".to_owned()));
         }
         if self.latency.is_none() {
-            let spec = spec(desk, snapshot)?;
-            let Some((latency, warnings)) = latency::measure(&desk.ui, &stop, &spec, true)? else {
+            let spec = spec(session, snapshot)?;
+            let Some((latency, warnings)) = latency::measure(&session.ui, &stop, &spec, true)? else {
                 return Ok(false);
             };
-            warnings.iter().for_each(|warning| desk.ui.warning(warning));
+            warnings.iter().for_each(|warning| session.ui.warning(warning));
             self.latency = Some((latency, "now (measure latency)".to_owned()));
         }
         Ok(true)
@@ -162,7 +162,7 @@ impl Results {
 
 /// One working set in the middle of each place: half of a cache, or its middle in octaves, and two well beyond the last, on base pages and
 /// huge ones: the walk costs of both distinguish page-table reads from loads.
-fn spec(desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency::Spec> {
+fn spec(session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency::Spec> {
     let sizes: Vec<u64> = caches(snapshot).iter().map(|(size, _)| size.0).collect();
     let mut wanted: Vec<u64> = sizes.first().map(|first| first / 2).into_iter().collect();
     wanted.extend(
@@ -173,7 +173,7 @@ fn spec(desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency
     let largest = sizes.last().map_or(1 << 30, |last| (last * 16).max(1 << 29));
     let room = measuring::room(snapshot)?;
     wanted.extend([largest.min(room.0) / 4, largest.min(room.0)]);
-    let usual = latency::usual(snapshot, desk.seed)?;
+    let usual = latency::usual(snapshot, session.seed)?;
     Ok(measure::latency::Spec {
         kinds: usual
             .kinds

@@ -8,25 +8,25 @@ use studies::host_memory::preset::preset;
 use studies::host_memory::{HostMemory, file, simulate};
 
 use super::captured;
-use crate::cli::typed::{self, Format};
-use crate::commands::desk::Desk;
+use crate::cli::args::{self, Format};
+use crate::commands::session::Session;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::HostMemory) -> anyhow::Result<Outcome> {
-    let form = desk.form::<HostMemory>(Format::Text)?;
+pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
+    let form = session.form::<HostMemory>(Format::Text)?;
     let mut warnings = Vec::new();
-    let (snapshot, result) = match (&typed.capture, typed.preset) {
+    let (snapshot, result) = match (&args.capture, args.preset) {
         (Some(path), _) => {
             let source = Source::open(path).with_context(|| format!("--capture {}", path.display()))?;
             let snapshot = Snapshot::take(&source);
             let captured = captured::host(&source, &snapshot, &mut warnings);
             let captured = captured.with_context(|| format!("--capture {}", path.display()))?;
             let asked = Asked {
-                small: typed.small_pages.clone(),
-                giant: typed.giant_pages.clone(),
-                more: typed.more,
-                draws: typed.draws,
-                seed: desk.seed,
+                small: args.small_pages.clone(),
+                giant: args.giant_pages.clone(),
+                more: args.more,
+                draws: args.draws,
+                seed: session.seed,
             };
             let result = advise(&captured, &asked);
             (
@@ -35,23 +35,23 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::HostMemory) -> anyhow::Res
             )
         }
         (None, Some(which)) => {
-            let result = preset(which, desk.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;
-            (Snapshot::take(&desk.source), result)
+            let result = preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;
+            (Snapshot::take(&session.source), result)
         }
-        (None, None) => (Snapshot::take(&desk.source), of_file(desk, typed)?),
+        (None, None) => (Snapshot::take(&session.source), of_file(session, args)?),
     };
     warnings.extend(overcommitted(&result));
-    let result = desk.about(&snapshot, warnings, result);
-    desk.give(&result, form)
+    let result = session.about(&snapshot, warnings, result);
+    session.give(&result, form)
 }
 
-fn of_file(desk: &Desk<'_>, typed: &typed::HostMemory) -> anyhow::Result<HostMemory> {
-    let Some(path) = &typed.file else {
+fn of_file(session: &Session<'_>, args: &args::HostMemory) -> anyhow::Result<HostMemory> {
+    let Some(path) = &args.file else {
         bail!("name a file, a publication with --preset, or a captured host with --capture");
     };
     let name = path.display().to_string();
     let text = Input::Configuration.text(path).with_context(|| name.clone())?;
-    let scenario = file::parse(&name, &text, &typed.policy, desk.seed)?;
+    let scenario = file::parse(&name, &text, &args.policy, session.seed)?;
     let result = simulate(&scenario).map_err(|error| anyhow!("{name}: {error}"))?;
     Ok(HostMemory { input: name, ..result })
 }

@@ -6,31 +6,29 @@ use anyhow::{Context, bail};
 use host::{Input, Snapshot};
 use translation::machine::{Machine, known};
 
-use super::super::desk::Desk;
+use super::super::session::Session;
 use super::{here, table};
 
 /// The machine as typed, or else the CPU of the machine at hand if the table has it; `here` is that machine as measured. `None` if the
 /// user stopped measuring it.
 pub(in crate::commands) fn asked(
-    desk: &Desk<'_>,
-    typed: Option<&str>,
+    session: &Session<'_>,
+    args: Option<&str>,
     measured: &[PathBuf],
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<Machine>> {
-    match typed {
-        Some("here") => return here::measured(desk, measured, snapshot),
+    match args {
+        Some("here") => return here::measured(session, measured, snapshot),
         _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
-        Some(typed) if is_file(typed) => of_file(typed).with_context(|| format!("--machine {typed}")),
-        Some(typed) => Machine::by_id(typed).context("--machine"),
+        Some(args) if is_file(args) => of_file(args).with_context(|| format!("--machine {args}")),
+        Some(args) => Machine::by_id(args).context("--machine"),
         None => at_hand(snapshot),
     }
     .map(Some)
 }
 
-fn is_file(typed: &str) -> bool {
-    Path::new(typed)
-        .extension()
-        .is_some_and(|extension| extension == "toml")
+fn is_file(args: &str) -> bool {
+    Path::new(args).extension().is_some_and(|extension| extension == "toml")
 }
 
 fn of_file(name: &str) -> anyhow::Result<Machine> {

@@ -11,14 +11,14 @@ mod table;
 pub(super) mod trace;
 mod translation;
 
-use super::desk::Desk;
-use crate::cli::typed::Simulate;
+use super::session::Session;
+use crate::cli::args::Simulate;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &Simulate) -> anyhow::Result<Outcome> {
-    match typed {
-        Simulate::Translation(typed) => translation::run(desk, typed),
-        Simulate::Scheduler(typed) => scheduler::run(desk, typed),
-        Simulate::Host(typed) => host_memory::run(desk, typed),
+pub(super) fn run(session: &mut Session<'_>, args: &Simulate) -> anyhow::Result<Outcome> {
+    match args {
+        Simulate::Translation(args) => translation::run(session, args),
+        Simulate::Scheduler(args) => scheduler::run(session, args),
+        Simulate::Host(args) => host_memory::run(session, args),
     }
 }

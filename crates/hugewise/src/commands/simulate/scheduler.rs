@@ -6,28 +6,28 @@ use model::Warning;
 use studies::scheduler::explain::preset;
 use studies::scheduler::{Schedule, file, simulate};
 
-use crate::cli::typed::{Format, Scheduler};
-use crate::commands::desk::Desk;
+use crate::cli::args::{Format, Scheduler};
+use crate::commands::session::Session;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &Scheduler) -> anyhow::Result<Outcome> {
-    let form = desk.form::<Schedule>(Format::Text)?;
-    let schedule = match typed.preset {
-        Some(which) => preset(which, desk.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?,
-        None => of_file(desk, typed)?,
+pub(super) fn run(session: &mut Session<'_>, args: &Scheduler) -> anyhow::Result<Outcome> {
+    let form = session.form::<Schedule>(Format::Text)?;
+    let schedule = match args.preset {
+        Some(which) => preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?,
+        None => of_file(session, args)?,
     };
     let warnings = warnings(&schedule);
-    let result = desk.about(&Snapshot::take(&desk.source), warnings, schedule);
-    desk.give(&result, form)
+    let result = session.about(&Snapshot::take(&session.source), warnings, schedule);
+    session.give(&result, form)
 }
 
-fn of_file(desk: &Desk<'_>, typed: &Scheduler) -> anyhow::Result<Schedule> {
-    let Some(path) = &typed.file else {
+fn of_file(session: &Session<'_>, args: &Scheduler) -> anyhow::Result<Schedule> {
+    let Some(path) = &args.file else {
         bail!("name a file, or a publication with --preset");
     };
     let name = path.display().to_string();
     let text = Input::Configuration.text(path).with_context(|| name.clone())?;
-    let scenario = file::parse(&name, &text, typed.policy, desk.seed)?;
+    let scenario = file::parse(&name, &text, args.policy, session.seed)?;
     simulate(&scenario).map_err(|error| anyhow!("{name}: {error}"))
 }
 

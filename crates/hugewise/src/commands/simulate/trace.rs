@@ -12,9 +12,9 @@ use translation::Access;
 use translation::machine::Machine;
 use translation::study::Simulation;
 
-use super::super::desk::Desk;
+use super::super::session::Session;
 use super::settings::settings_and_baseline;
-use crate::cli::typed::Translation;
+use crate::cli::args::Translation;
 
 /// A trace in a file, with the file's length if it has one.
 pub(in crate::commands) struct Opened<'a> {
@@ -50,8 +50,8 @@ impl<'a> Opened<'a> {
     }
 
     /// Runs it through all settings.
-    pub(in crate::commands) fn run(&mut self, desk: &Desk<'_>, asked: &Replay) -> anyhow::Result<Replayed> {
-        let (progress, begun) = (desk.ui.progress(), Instant::now());
+    pub(in crate::commands) fn run(&mut self, session: &Session<'_>, asked: &Replay) -> anyhow::Result<Replayed> {
+        let (progress, begun) = (session.ui.progress(), Instant::now());
         let replayed = replay(asked, &mut self.trace, &|offset| {
             if let Some(length) = self.length.filter(|&length| length > 0) {
                 let done = (offset as f64 / length as f64).clamp(0.001, 1.0);
@@ -64,24 +64,24 @@ impl<'a> Opened<'a> {
 
 /// A simulation of a whole trace.
 pub(super) fn simulated(
-    desk: &Desk<'_>,
-    typed: &Translation,
+    session: &Session<'_>,
+    args: &Translation,
     machine: Machine,
     path: &Path,
 ) -> anyhow::Result<Simulation> {
-    let (settings, baseline) = settings_and_baseline(typed, &machine)?;
+    let (settings, baseline) = settings_and_baseline(args, &machine)?;
     let asked = Replay {
         machine,
         settings,
         baseline,
-        warm_up: typed.warm_up.unwrap_or(0),
-        accesses: typed.accesses.unwrap_or(u64::MAX),
+        warm_up: args.warm_up.unwrap_or(0),
+        accesses: args.accesses.unwrap_or(u64::MAX),
         forgets: false,
         history: Vec::new(),
-        curve: typed.curve,
+        curve: args.curve,
     };
-    let mut opened = Opened::open(path, typed.trace_format, typed.fetches)?;
-    let replayed = opened.run(desk, &asked)?;
+    let mut opened = Opened::open(path, args.trace_format, args.fetches)?;
+    let replayed = opened.run(session, &asked)?;
     let name = format!("{} ({})", path.display(), opened.trace.format().name());
     Ok(asked.simulation(name, &replayed)?)
 }

@@ -11,10 +11,10 @@ use translation::machine::Machine;
 use translation::patterns::Pattern;
 use translation::study::{self, Simulation, Study, StudyError};
 
-use super::super::desk::Desk;
+use super::super::session::Session;
 use super::settings::settings_and_baseline;
 use super::{machine, no_tlb, table, trace};
-use crate::cli::typed::{Format, Translation};
+use crate::cli::args::{Format, Translation};
 use crate::show::{sample, show};
 use crate::ui::Outcome;
 
@@ -35,19 +35,19 @@ enum Input<'a> {
     Pattern(Pattern),
 }
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &Translation) -> anyhow::Result<Outcome> {
-    if typed.machine == ["list"] {
-        desk.ui.result(table::list().as_bytes())?;
+pub(super) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Result<Outcome> {
+    if args.machine == ["list"] {
+        session.ui.result(table::list().as_bytes())?;
         return Ok(Outcome::Done);
     }
-    let form = desk.form::<Simulation>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let runs = runs(typed);
+    let form = session.form::<Simulation>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
+    let runs = runs(args);
     if let [run] = runs.as_slice() {
-        let Some(result) = simulated(desk, typed, run, &snapshot)? else {
+        let Some(result) = simulated(session, args, run, &snapshot)? else {
             return Ok(Outcome::Interrupted);
         };
-        return desk.give(&result, form);
+        return session.give(&result, form);
     }
     if !matches!(form, Format::Text | Format::Markdown | Format::Json) {
         bail!(
@@ -56,20 +56,20 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Translation) -> anyhow::Result<Ou
             runs.len()
         );
     }
-    each(desk, typed, &runs, &snapshot, form)
+    each(session, args, &runs, &snapshot, form)
 }
 
 /// Every combination, in the order typed.
-fn runs(typed: &Translation) -> Vec<Run<'_>> {
-    let inputs: Vec<Input<'_>> = match (typed.preset, &typed.trace) {
+fn runs(args: &Translation) -> Vec<Run<'_>> {
+    let inputs: Vec<Input<'_>> = match (args.preset, &args.trace) {
         (Some(preset), _) => vec![Input::Preset(preset)],
         (None, Some(trace)) => vec![Input::Trace(trace)],
-        (None, None) => typed.pattern.iter().copied().map(Input::Pattern).collect(),
+        (None, None) => args.pattern.iter().copied().map(Input::Pattern).collect(),
     };
     let mut runs = Vec::new();
-    for machine in or_none(typed.machine.iter().map(String::as_str)) {
+    for machine in or_none(args.machine.iter().map(String::as_str)) {
         for &input in &inputs {
-            let vcpus = or_none(typed.vcpus.iter().copied());
+            let vcpus = or_none(args.vcpus.iter().copied());
             runs.extend(vcpus.into_iter().map(|vcpus| Run { machine, input, vcpus }));
         }
     }
@@ -84,35 +84,35 @@ fn or_none<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
 
 /// Simulates one after the other, and shows each as soon as it is done.
 fn each(
-    desk: &mut Desk<'_>,
-    typed: &Translation,
+    session: &mut Session<'_>,
+    args: &Translation,
     runs: &[Run<'_>],
     snapshot: &Snapshot,
     form: Format,
 ) -> anyhow::Result<Outcome> {
     let (mut shown, mut warned) = (Vec::new(), Vec::new());
     for (number, run) in runs.iter().enumerate() {
-        let Some(result) = simulated(desk, typed, run, snapshot)? else {
+        let Some(result) = simulated(session, args, run, snapshot)? else {
             return Ok(Outcome::Interrupted);
         };
         for warning in &result.warnings {
             if !warned.contains(warning) {
-                desk.ui.warning(warning);
+                session.ui.warning(warning);
                 warned.push(warning.clone());
             }
         }
         let mut piece = match form {
             Format::Json => sample(&result, form, number == 0)?,
-            _ => show(&result, form, desk.ui.look())?,
+            _ => show(&result, form, session.ui.look())?,
         };
         if number > 0 && form != Format::Json {
             piece.insert(0, b'\n');
         }
         // A file is replaced whole each time, so that it holds all results so far.
         shown.extend_from_slice(&piece);
-        let is_file = desk.ui.has_file();
-        desk.ui.result(if is_file { &shown } else { &piece })?;
-        if desk.ui.is_gone() {
+        let is_file = session.ui.has_file();
+        session.ui.result(if is_file { &shown } else { &piece })?;
+        if session.ui.is_gone() {
             break;
         }
     }
@@ -121,51 +121,51 @@ fn each(
 
 /// One result; `None` if the user stopped measuring this machine.
 fn simulated(
-    desk: &Desk<'_>,
-    typed: &Translation,
+    session: &Session<'_>,
+    args: &Translation,
     run: &Run<'_>,
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<Envelope<Simulation>>> {
-    let machine = || machine::asked(desk, run.machine, &typed.measured, snapshot);
+    let machine = || machine::asked(session, run.machine, &args.measured, snapshot);
     let simulation = match run.input {
-        Input::Preset(which) => with_progress(desk, |progress| {
-            preset(which, typed.accesses.unwrap_or(ACCESSES), desk.seed, progress)
+        Input::Preset(which) => with_progress(session, |progress| {
+            preset(which, args.accesses.unwrap_or(ACCESSES), session.seed, progress)
         })?,
         Input::Trace(file) => match machine()? {
-            Some(machine) => trace::simulated(desk, typed, machine, file)?,
+            Some(machine) => trace::simulated(session, args, machine, file)?,
             None => return Ok(None),
         },
         Input::Pattern(pattern) => match machine()? {
-            Some(machine) => of_pattern(desk, typed, machine, pattern, run.vcpus)?,
+            Some(machine) => of_pattern(session, args, machine, pattern, run.vcpus)?,
             None => return Ok(None),
         },
     };
     let warnings = warnings(&simulation, matches!(run.input, Input::Trace(_)));
-    Ok(Some(desk.about(snapshot, warnings, simulation)))
+    Ok(Some(session.about(snapshot, warnings, simulation)))
 }
 
 fn of_pattern(
-    desk: &Desk<'_>,
-    typed: &Translation,
+    session: &Session<'_>,
+    args: &Translation,
     mut machine: Machine,
     pattern: Pattern,
     vcpus: Option<u16>,
 ) -> anyhow::Result<Simulation> {
     machine.surroundings.vcpus = vcpus.or(machine.surroundings.vcpus);
-    let (settings, baseline) = settings_and_baseline(typed, &machine)?;
-    let accesses = typed.accesses.unwrap_or(ACCESSES);
+    let (settings, baseline) = settings_and_baseline(args, &machine)?;
+    let accesses = args.accesses.unwrap_or(ACCESSES);
     let study = Study {
         pattern,
-        working_sets: typed.working_sets.clone(),
+        working_sets: args.working_sets.clone(),
         baseline,
         settings,
         accesses,
-        warm_up: typed.warm_up.unwrap_or(accesses),
-        seed: desk.seed,
+        warm_up: args.warm_up.unwrap_or(accesses),
+        seed: session.seed,
         machine,
     };
-    let mut simulation = with_progress(desk, |progress| study::run(&study, progress))?;
-    if typed.curve {
+    let mut simulation = with_progress(session, |progress| study::run(&study, progress))?;
+    if args.curve {
         simulation.curves = study::curves(&study)?;
     }
     Ok(simulation)
@@ -173,10 +173,10 @@ fn of_pattern(
 
 /// Shows how many of how many cases are done.
 fn with_progress(
-    desk: &Desk<'_>,
+    session: &Session<'_>,
     simulate: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> Result<Simulation, StudyError>,
 ) -> anyhow::Result<Simulation> {
-    let (shown, begun) = (std::sync::Mutex::new(desk.ui.progress()), Instant::now());
+    let (shown, begun) = (std::sync::Mutex::new(session.ui.progress()), Instant::now());
     let simulated = simulate(&|done, of| {
         let done = done as f64 / of as f64;
         if let Ok(progress) = shown.lock() {

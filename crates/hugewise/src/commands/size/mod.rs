@@ -14,70 +14,70 @@ use programs::size::machine;
 use programs::size::postgres::{self, Postgres};
 use studies::size::{Sizing, esx, gain, ksm, pages};
 
-use super::desk::Desk;
-use crate::cli::typed::{self, Format, Size};
+use super::session::Session;
+use crate::cli::args::{self, Format, Size};
 use crate::results::ReachTable;
 use crate::ui::Outcome;
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &Size) -> anyhow::Result<Outcome> {
-    if let Size::Reach(typed) = typed {
-        return reach(desk, typed);
+pub(super) fn run(session: &mut Session<'_>, args: &Size) -> anyhow::Result<Outcome> {
+    if let Size::Reach(args) = args {
+        return reach(session, args);
     }
-    let form = desk.form::<Sizing>(Format::Text)?;
-    let (sizing, warnings) = match typed {
-        Size::Postgres(typed) => postgres(&desk.source, typed)?,
+    let form = session.form::<Sizing>(Format::Text)?;
+    let (sizing, warnings) = match args {
+        Size::Postgres(args) => postgres(&session.source, args)?,
         other => (calculated(other)?, Vec::new()),
     };
-    let result = desk.about(&Snapshot::take(&desk.source), warnings, sizing);
-    desk.give(&result, form)
+    let result = session.about(&Snapshot::take(&session.source), warnings, sizing);
+    session.give(&result, form)
 }
 
-fn reach(desk: &mut Desk<'_>, typed: &typed::Reach) -> anyhow::Result<Outcome> {
-    let form = desk.form::<ReachTable>(Format::Text)?;
+fn reach(session: &mut Session<'_>, args: &args::Reach) -> anyhow::Result<Outcome> {
+    let form = session.form::<ReachTable>(Format::Text)?;
     let table = ReachTable {
-        rows: translation::reach::table(&typed.pages, &typed.entries, &typed.working_set),
+        rows: translation::reach::table(&args.pages, &args.entries, &args.working_set),
     };
-    desk.give_here(table, form)
+    session.give_here(table, form)
 }
 
 /// Everything that needs no look at any file.
-fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
-    Ok(match typed {
-        Size::Pages(typed) => pages::pages(typed.bytes, typed.pages)?,
-        Size::Memlock(typed) => pages::memlock(typed.bytes, typed.pages)?,
-        Size::Shmmax(typed) => pages::shmmax(typed.segment, typed.base)?,
-        Size::Jvm(typed) => jvm::jvm(&jvm_of(typed))?,
-        Size::Oracle(typed) => database::oracle(one_of(typed.size, typed.sga), typed.instances, typed.pages)?,
-        Size::Innodb(typed) => database::innodb(&innodb_of(typed), typed.pages)?,
-        Size::Redis(typed) => database::redis(
-            one_of(typed.size, typed.maxmemory),
-            typed.written,
+fn calculated(args: &Size) -> anyhow::Result<Sizing> {
+    Ok(match args {
+        Size::Pages(args) => pages::pages(args.bytes, args.pages)?,
+        Size::Memlock(args) => pages::memlock(args.bytes, args.pages)?,
+        Size::Shmmax(args) => pages::shmmax(args.segment, args.base)?,
+        Size::Jvm(args) => jvm::jvm(&jvm_of(args))?,
+        Size::Oracle(args) => database::oracle(one_of(args.size, args.sga), args.instances, args.pages)?,
+        Size::Innodb(args) => database::innodb(&innodb_of(args), args.pages)?,
+        Size::Redis(args) => database::redis(
+            one_of(args.size, args.maxmemory),
+            args.written,
             Bytes::kib(4),
-            typed.pages,
+            args.pages,
         )?,
-        Size::Vm(typed) => machine::vm(one_of(typed.size, typed.memory), typed.count, typed.nodes, typed.pages)?,
-        Size::Dpdk(typed) => machine::dpdk(&typed.socket_mem, typed.mbufs, typed.pages)?,
-        Size::EsxCpu(typed) => match typed.vcpus {
-            Some(vcpus) => esx::latency_sensitive(vcpus, typed.smt, typed.ghz),
+        Size::Vm(args) => machine::vm(one_of(args.size, args.memory), args.count, args.nodes, args.pages)?,
+        Size::Dpdk(args) => machine::dpdk(&args.socket_mem, args.mbufs, args.pages)?,
+        Size::EsxCpu(args) => match args.vcpus {
+            Some(vcpus) => esx::latency_sensitive(vcpus, args.smt, args.ghz),
             // Both are required then.
             None => esx::cpu(
-                typed.cores.unwrap_or_default(),
-                typed.ghz,
-                typed.reserved_mhz.unwrap_or_default(),
+                args.cores.unwrap_or_default(),
+                args.ghz,
+                args.reserved_mhz.unwrap_or_default(),
             )?,
         },
-        Size::EsxMemory(typed) => esx::memory(typed.total, typed.reserved, typed.step)?,
-        Size::EsxBacking(typed) => esx::backing(typed.memory, typed.pages_1g, typed.pages_2m),
-        Size::EsxMinfree(typed) => esx::min_free_sizing(typed.memory),
-        Size::IdleTax(typed) => esx::idle_tax(typed.shares, typed.pages, typed.active, typed.tax)?,
-        Size::Ksm(typed) => ksm::sizing(
-            typed.pages_to_scan,
-            typed.sleep_ms,
-            typed.pages_sharing,
-            typed.rmap_items,
-            typed.memory,
+        Size::EsxMemory(args) => esx::memory(args.total, args.reserved, args.step)?,
+        Size::EsxBacking(args) => esx::backing(args.memory, args.pages_1g, args.pages_2m),
+        Size::EsxMinfree(args) => esx::min_free_sizing(args.memory),
+        Size::IdleTax(args) => esx::idle_tax(args.shares, args.pages, args.active, args.tax)?,
+        Size::Ksm(args) => ksm::sizing(
+            args.pages_to_scan,
+            args.sleep_ms,
+            args.pages_sharing,
+            args.rmap_items,
+            args.memory,
         )?,
-        Size::Gain(typed) => gain::sizing(&typed.old, &typed.new)?,
+        Size::Gain(args) => gain::sizing(&args.old, &args.new)?,
         Size::Reach(_) | Size::Postgres(_) => Sizing::default(),
     })
 }
@@ -87,32 +87,32 @@ fn one_of(word: Option<Bytes>, flag: Option<Bytes>) -> Bytes {
     word.or(flag).unwrap_or(Bytes(0))
 }
 
-fn jvm_of(typed: &typed::Jvm) -> Jvm {
+fn jvm_of(args: &args::Jvm) -> Jvm {
     Jvm {
-        heap: one_of(typed.size, typed.heap),
-        code_cache: typed.code_cache,
-        metaspace: typed.metaspace,
-        threads: typed.threads,
-        collector: typed.collector,
-        jdk: typed.jdk,
-        page: typed.pages,
+        heap: one_of(args.size, args.heap),
+        code_cache: args.code_cache,
+        metaspace: args.metaspace,
+        threads: args.threads,
+        collector: args.collector,
+        jdk: args.jdk,
+        page: args.pages,
     }
 }
 
-fn innodb_of(typed: &typed::Innodb) -> Innodb {
+fn innodb_of(args: &args::Innodb) -> Innodb {
     Innodb {
-        chunk: typed.chunk,
-        instances: typed.instances,
-        is_mariadb: typed.mariadb,
-        ..Innodb::new(one_of(typed.size, typed.buffer_pool))
+        chunk: args.chunk,
+        instances: args.instances,
+        is_mariadb: args.mariadb,
+        ..Innodb::new(one_of(args.size, args.buffer_pool))
     }
 }
 
 /// What the server says, or an estimate from its file, with the warning that it is one.
-fn postgres(source: &Source, typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
+fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
     let mut settings = Postgres::default();
     let mut warnings = Vec::new();
-    if let Some(file) = &typed.file {
+    if let Some(file) = &args.file {
         let name = file.display().to_string();
         let text = Input::Configuration.text(file);
         let text = text.with_context(|| format!("size postgres {name}"))?;
@@ -122,16 +122,16 @@ fn postgres(source: &Source, typed: &typed::Postgres) -> anyhow::Result<(Sizing,
             let name = over.display().to_string();
             settings = settings.and(&name, &Input::Configuration.text(&over).with_context(|| name.clone())?)?;
         }
-        if !typed.estimate && typed.shared_buffers.is_none() {
-            let page = settings.page.unwrap_or(typed.pages);
+        if !args.estimate && args.shared_buffers.is_none() {
+            let page = settings.page.unwrap_or(args.pages);
             match server::pages(source, file, page) {
                 Ok((pages, origin)) => return Ok((postgres::told(pages, page, origin)?, warnings)),
                 Err(why) => warnings.push(estimated(&why)),
             }
         }
     }
-    settings.shared_buffers = typed.shared_buffers.unwrap_or(settings.shared_buffers);
-    Ok((postgres::postgres(&settings, typed.pages)?, warnings))
+    settings.shared_buffers = args.shared_buffers.unwrap_or(settings.shared_buffers);
+    Ok((postgres::postgres(&settings, args.pages)?, warnings))
 }
 
 /// Notes on page counts that the server did not report itself.

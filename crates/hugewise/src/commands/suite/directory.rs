@@ -7,7 +7,7 @@ use host::Input;
 use model::Envelope;
 use model::suite::{Experiment, Page, Suite};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::files::{Access, Existing, Target};
 use crate::show::{Shape, show};
 use crate::trusted::{Use, own_directory};

@@ -14,7 +14,7 @@ use programs::gc_log;
 
 use super::super::compare::around::Around;
 use super::super::compare::store::Store;
-use super::super::desk::Desk;
+use super::super::session::Session;
 use super::super::stop::Stop;
 use super::directory::Directory;
 use super::list;
@@ -30,7 +30,7 @@ const LOADS: u32 = 2;
 
 /// What an experiment is made on.
 pub(super) struct Bench<'a> {
-    pub(super) desk: &'a Desk<'a>,
+    pub(super) session: &'a Session<'a>,
     pub(super) snapshot: &'a Snapshot,
     pub(super) directory: &'a Directory,
     pub(super) stop: Stop,
@@ -48,7 +48,7 @@ impl Bench<'_> {
                 Err(_) if self.stop.is_asked() => return None,
                 Err(error) => {
                     let why = format!("{error:#}");
-                    self.desk.ui.say(&format!("{}: {why}", planned.experiment.name));
+                    self.session.ui.say(&format!("{}: {why}", planned.experiment.name));
                     Outcome::Failed(why)
                 }
             },
@@ -65,7 +65,7 @@ impl Bench<'_> {
     pub(super) fn alone(&self, page: Page) -> Envelope<Suite> {
         let pages = vec![page];
         let warnings = pages.iter().flat_map(warnings).collect();
-        self.desk.about(self.snapshot, warnings, Suite { host: None, pages })
+        self.session.about(self.snapshot, warnings, Suite { host: None, pages })
     }
 
     fn outcome(
@@ -80,9 +80,9 @@ impl Bench<'_> {
             return Ok(Some(Outcome::Lacking(lacking)));
         }
         let workload = planned.choose()?.build()?.set_up()?;
-        workload.notice.iter().for_each(|notice| self.desk.ui.say(notice));
+        workload.notice.iter().for_each(|notice| self.session.ui.say(notice));
         let (mut arms, mut left_out) = (arms.clone(), Vec::new());
-        let around = Around::new(&self.desk.ui);
+        let around = Around::new(&self.session.ui);
         let began = Instant::now();
         let (compare, mut warnings) = loop {
             let left = time.saturating_sub(began.elapsed());
@@ -98,7 +98,7 @@ impl Bench<'_> {
                     let short = around.shortage(arm).map(|short| format!("{short}; "));
                     let short = short.unwrap_or_default();
                     let text = format!("the arm {arm} was left out: {short}{error}");
-                    self.desk.ui.say(&format!("{name}: {text}"));
+                    self.session.ui.say(&format!("{name}: {text}"));
                     arms.retain(|other| *other != arm.to_string());
                     // Its finished runs are those of all arms. A file that cannot be removed is refused above.
                     let _ = std::fs::remove_file(self.directory.runs(name));
@@ -149,7 +149,7 @@ impl Bench<'_> {
             slice: None,
             threads: compare::threads::Threads::All,
             range: compare::flip::Span::Anon,
-            seed: self.desk.seed,
+            seed: self.session.seed,
         }
     }
 }

@@ -3,16 +3,16 @@
 use host::Snapshot;
 use model::suite::{Lack, Listed, SuiteList};
 
-use super::super::desk::Desk;
 use super::super::measuring::available;
-use crate::cli::typed::Format;
+use super::super::session::Session;
+use crate::cli::args::Format;
 use crate::recipes::experiments::Planned;
 use crate::ui::Outcome;
 
 /// Runs it; nothing is started.
-pub(super) fn run(desk: &mut Desk<'_>, planned: &[Planned]) -> anyhow::Result<Outcome> {
-    let form = desk.form::<SuiteList>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
+pub(super) fn run(session: &mut Session<'_>, planned: &[Planned]) -> anyhow::Result<Outcome> {
+    let form = session.form::<SuiteList>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
     let listed = planned.iter().map(|planned| {
         Ok(Listed {
             experiment: planned.experiment.clone(),
@@ -23,8 +23,8 @@ pub(super) fn run(desk: &mut Desk<'_>, planned: &[Planned]) -> anyhow::Result<Ou
     let list = SuiteList {
         experiments: listed.collect::<anyhow::Result<_>>()?,
     };
-    let result = desk.about(&snapshot, Vec::new(), list);
-    desk.give(&result, form)
+    let result = session.about(&snapshot, Vec::new(), list);
+    session.give(&result, form)
 }
 
 /// What an experiment needs and is not here.

@@ -14,10 +14,10 @@ use model::tlb::{HostBacking, Tlb};
 use self::directory::Directory;
 use self::experiment::{Bench, warnings};
 use self::time::Time;
-use super::desk::Desk;
+use super::session::Session;
 use super::stop::Stop;
 use super::tlb;
-use crate::cli::typed::{self, Format};
+use crate::cli::args::{self, Format};
 use crate::recipes::experiments::{self, Place, Planned};
 use crate::ui::Outcome;
 
@@ -25,37 +25,37 @@ use crate::ui::Outcome;
 const HOST: &str = "host-page";
 const REPORT: &str = "report";
 
-pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Suite) -> anyhow::Result<Outcome> {
-    desk.must_be_live("running experiments")?;
-    let place = Place::of(typed.experiments.as_deref())?;
-    let planned = experiments::planned(&typed.only, &place)?;
-    if typed.list {
-        return list::run(desk, &planned);
+pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Result<Outcome> {
+    session.must_be_live("running experiments")?;
+    let place = Place::of(args.experiments.as_deref())?;
+    let planned = experiments::planned(&args.only, &place)?;
+    if args.list {
+        return list::run(session, &planned);
     }
-    let form = desk.form::<Suite>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let directory = Directory::open(typed.resume.as_deref())?;
+    let form = session.form::<Suite>(Format::Text)?;
+    let snapshot = Snapshot::take(&session.source);
+    let directory = Directory::open(args.resume.as_deref())?;
     let stop = Stop::on_signals()?;
-    desk.ui.note(&format!(
+    session.ui.note(&format!(
         "results are kept in {}: --resume continues with them",
         directory.path().display()
     ));
     let bench = Bench {
-        desk,
+        session,
         snapshot: &snapshot,
         directory: &directory,
         stop,
     };
-    let host = if typed.no_host_page { None } else { host_page(&bench) };
-    let pages = all(&bench, &planned, typed.budget)?;
+    let host = if args.no_host_page { None } else { host_page(&bench) };
+    let pages = all(&bench, &planned, args.budget)?;
     let is_stopped = stop.is_asked();
     let has_failed = pages.iter().any(|page| matches!(page.outcome, Came::Failed(_)));
     let warnings = pages.iter().flat_map(warnings).collect();
-    let result = desk.about(&snapshot, warnings, Suite { host, pages });
+    let result = session.about(&snapshot, warnings, Suite { host, pages });
     directory.keep(REPORT, &result)?;
-    desk.give(&result, form)?;
+    session.give(&result, form)?;
     let report = directory.path().join(format!("{REPORT}.html"));
-    desk.ui.note(&format!("{} is the whole report", report.display()));
+    session.ui.note(&format!("{} is the whole report", report.display()));
     Ok(match (is_stopped, has_failed) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::BadNews,
@@ -65,7 +65,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Suite) -> anyhow::Result<O
 
 /// Those that are done, in their order; fewer than all if the user stopped it.
 fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyhow::Result<Vec<Page>> {
-    let (ui, directory) = (&bench.desk.ui, bench.directory);
+    let (ui, directory) = (&bench.session.ui, bench.directory);
     let kept = planned.iter().map(|planned| directory.page(&planned.experiment));
     let kept: Vec<Option<Page>> = kept.collect::<anyhow::Result<_>>()?;
     let both = || planned.iter().zip(&kept);
@@ -99,19 +99,23 @@ fn host_page(bench: &Bench<'_>) -> Option<HostBacking> {
         return Some(kept.data.host_backing);
     }
     let Bench {
-        desk, snapshot, stop, ..
+        session,
+        snapshot,
+        stop,
+        ..
     } = bench;
     let spec = tlb::spec(tlb::usual(snapshot), true, snapshot);
-    match spec.and_then(|spec| tlb::measure(&desk.ui, stop, &spec, true)) {
+    match spec.and_then(|spec| tlb::measure(&session.ui, stop, &spec, true)) {
         Ok(measured) => {
             let (tlb, warnings) = measured?;
-            let result = desk.about(snapshot, warnings, tlb);
+            let result = session.about(snapshot, warnings, tlb);
             // It is timed again if it cannot be kept.
             let _ = bench.directory.keep(HOST, &result);
             Some(result.data.host_backing)
         }
         Err(error) => {
-            desk.ui
+            session
+                .ui
                 .say(&format!("the page size of the host is not known: {error:#}"));
             None
         }

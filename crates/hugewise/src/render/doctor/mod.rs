@@ -12,7 +12,7 @@ use model::Envelope;
 use model::findings::{Finding, NotJudged, Severity};
 
 use self::phrases::{headline, reasons, rule_name};
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::results::Doctor;
 use crate::show::{Shape, Show};
 use draw::columns;

@@ -8,7 +8,7 @@ use studies::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sam
 
 use self::range::percent;
 use super::simulate::published;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
 use draw::columns;

@@ -3,7 +3,7 @@
 use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::axis::number;
 use draw::columns;

@@ -3,7 +3,7 @@
 use model::placement::{Caveat, Diff, Part, Quantity, Side};
 use model::{Estimate, Warning};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::axis::number;
 use draw::columns;

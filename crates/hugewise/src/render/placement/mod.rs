@@ -10,7 +10,7 @@ use host::Snapshot;
 use model::Warning;
 use model::placement::{End, Method, NoRecords, Recording};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
 use draw::figure::Figure;

@@ -2,7 +2,7 @@
 
 use model::placement::{Published, PublishedRun};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::axis::number;
 use draw::columns;

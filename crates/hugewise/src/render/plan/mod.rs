@@ -16,7 +16,7 @@ pub(crate) use shell::quoted;
 pub(crate) use difference::{difference, question};
 
 use self::risks::risks;
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{Shape, Show};
 use draw::columns;
 use draw::look::Look;

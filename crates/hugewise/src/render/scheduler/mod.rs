@@ -5,7 +5,7 @@ mod explained;
 
 use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
 
-use crate::cli::typed::Format;
+use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
 use draw::columns;

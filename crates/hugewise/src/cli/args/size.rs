@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use model::{Bytes, Collector};
 
-use crate::cli::meaning::page_size;
+use crate::cli::values::page_size;
 
 /// Calculations.
 #[derive(Debug, Subcommand)]

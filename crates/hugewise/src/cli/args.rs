@@ -217,7 +217,7 @@ pub struct Checkup {
     #[arg(long)]
     pub quick: bool,
     /// Stop within this time: `90s`, `3m` [default: 60s, with --quick 20s]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
     /// Write the report to this file, and result.json beside it
     #[arg(long, value_name = "FILE", default_value = "report.html")]
@@ -314,7 +314,7 @@ pub struct Report {
     #[arg(long, value_name = "NAME", requires = "recheck")]
     pub metric: Vec<String>,
     /// Ignore differences below this [default: that of the result]
-    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, requires = "recheck")]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, requires = "recheck")]
     pub smallest_effect: Option<f64>,
 }
 

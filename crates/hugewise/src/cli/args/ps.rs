@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 #[derive(Args, Clone, Debug)]
 pub struct Ps {
     /// Report one process only
-    #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top"], value_parser = crate::cli::meaning::pid)]
+    #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top"], value_parser = crate::cli::values::pid)]
     pub pid: Option<u32>,
     /// List every mapping of that process, and why it is on base pages
     #[arg(long, requires = "pid")]

@@ -88,5 +88,5 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 #[cfg(test)]
-#[path = "meaning_tests.rs"]
+#[path = "values_tests.rs"]
 mod tests;

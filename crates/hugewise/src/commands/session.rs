@@ -1,17 +1,17 @@
-//! What every command works at: the machine, the way out, and the marks of its run.
+//! What every command works with: the machine, the way out, and the marks of its run.
 
 use anyhow::bail;
 use host::{Snapshot, Source};
 use model::{Envelope, Machine, Tool, Warning};
 
-use crate::cli::typed::{Format, Global};
+use crate::cli::args::{Format, Global};
 use crate::files::Access;
 use crate::show::{Shape, form, schema_name, write};
 use crate::ui::{Outcome, Ui};
 use draw::look::Look;
 
-/// What every command works at: the machine it is about, the way out, and what a result says about its run.
-pub(super) struct Desk<'a> {
+/// What every command works with: the machine it is about, the way out, and what a result says about its run.
+pub(super) struct Session<'a> {
     pub(super) global: &'a Global,
     pub(super) source: Source,
     pub(super) ui: Ui,
@@ -20,7 +20,7 @@ pub(super) struct Desk<'a> {
     pub(super) started: String,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Session<'a> {
     pub(super) fn open(global: &'a Global, words: Vec<String>, access: Access) -> anyhow::Result<Self> {
         let source = match &global.root {
             Some(root) => Source::open(root)?,

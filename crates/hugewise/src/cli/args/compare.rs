@@ -51,7 +51,7 @@ pub struct Compare {
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub design: Design,
     /// Ignore differences below this
-    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "1%")]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, default_value = "1%")]
     pub smallest_effect: f64,
     /// Make this many runs of each arm [default: as needed, up to 30]
     ///
@@ -62,7 +62,7 @@ pub struct Compare {
     ///
     /// At most half of it is for warm-up runs. A server must be ready within this time. If it is too short for a verdict, the
     /// first runs show that, and the time needed is reported.
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<Duration>,
     /// Make this many runs of each arm before the first that counts; in slices, after each start
     #[arg(
@@ -80,7 +80,7 @@ pub struct Compare {
     /// Call an arm in effect from this coverage on
     ///
     /// Coverage is the share of the program's own memory that is backed by the arm's kind.
-    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "50%")]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, default_value = "50%")]
     pub least_coverage: f64,
     /// Count runs that end with an error, too
     #[arg(long, short = 'i', hide_short_help = true)]
@@ -97,7 +97,7 @@ pub struct Compare {
     /// Set the length of a slice [default: 500ms, in one process 2s]
     ///
     /// In one process with --load a slice lasts as long as the load.
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, conflicts_with = "load")]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration, conflicts_with = "load")]
     pub slice: Option<Duration>,
     /// Count CPU time of these threads only
     ///
@@ -160,7 +160,7 @@ pub struct Compare {
     /// Show what a comparison of this time could show here
     ///
     /// The program is compared with itself: 12 blocks of three runs, within this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration,
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration,
           conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "workload", "design", "resume"])]
     pub what_can_be_seen: Option<Duration>,
     /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, ejb, oltp, hash-join, graph, mc

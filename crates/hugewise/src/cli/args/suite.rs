@@ -26,7 +26,7 @@ pub struct Suite {
     ///
     /// Each experiment gets a share of it by its usual time. One that ends earlier leaves the rest to those that follow. One that cannot
     /// reach a verdict in its share shows an estimate.
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, conflicts_with = "list")]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration, conflicts_with = "list")]
     pub budget: Option<Duration>,
     /// Continue with the results in this directory
     ///

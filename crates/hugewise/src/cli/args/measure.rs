@@ -5,7 +5,7 @@ use model::guest::GuestPage;
 use model::latency::{self, Pattern};
 use model::{Bytes, PageKind};
 
-use crate::cli::meaning::page_kind;
+use crate::cli::values::page_kind;
 
 /// Measurements.
 #[derive(Debug, Subcommand)]
@@ -57,10 +57,10 @@ pub struct Migration {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
     pub sizes: Vec<Bytes>,
     /// Back the memory with base or thp pages
-    #[arg(long, value_name = "KIND", default_value = "base", value_parser = crate::cli::meaning::movable_page)]
+    #[arg(long, value_name = "KIND", default_value = "base", value_parser = crate::cli::values::movable_page)]
     pub pages: PageKind,
     /// Limit the time of all points together [default: 20s; 4s with --quick]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
     /// Measure less of everything: under 6 seconds
     #[arg(long)]
@@ -97,7 +97,7 @@ pub struct Latency {
     #[arg(long, value_enum, default_value = "read", hide_possible_values = true)]
     pub access: Access,
     /// Limit the time of all points together [default: 10s for a curve of one page kind]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
     /// Where it runs, and whose pages it takes
     #[command(flatten)]
@@ -160,7 +160,7 @@ pub struct Kernel {
     #[arg(long)]
     pub quick: bool,
     /// Limit the time of all points together [default: 15s; 4s with --quick]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
     /// Never grow a hugetlb pool: use only its free pages
     #[arg(long)]
@@ -189,10 +189,10 @@ pub struct Guest {
     #[arg(long, value_name = "PATTERN", default_value = "random-line")]
     pub pattern: Pattern,
     /// Read the line, or write to it
-    #[arg(long, value_name = "ACCESS", value_parser = crate::cli::meaning::access, default_value = "read")]
+    #[arg(long, value_name = "ACCESS", value_parser = crate::cli::values::access, default_value = "read")]
     pub access: latency::Access,
     /// Limit the time of the timed walks, without set-up and warm-up [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
     /// Where it runs, and whose pages it takes
     #[command(flatten)]

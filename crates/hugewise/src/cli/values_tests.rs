@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Parser;
 
 use super::duration;
-use crate::cli::typed::{Cli, Format};
+use crate::cli::args::{Cli, Format};
 use crate::show;
 
 fn refused(words: &str) -> String {
@@ -66,8 +66,8 @@ fn the_form_is_typed_or_told_by_the_file() {
     let all = [Format::Text, Format::Json, Format::Html];
     let form = |words: &str| {
         let line = format!("hugewise ps {words}");
-        let typed = Cli::try_parse_from(line.split_whitespace()).expect(words);
-        show::form(&typed.global, Format::Text, &all)
+        let args = Cli::try_parse_from(line.split_whitespace()).expect(words);
+        show::form(&args.global, Format::Text, &all)
     };
     assert_eq!(form("").ok(), Some(Format::Text));
     assert_eq!(form("--json").ok(), Some(Format::Json));

@@ -66,7 +66,7 @@ pub struct Record {
     )]
     pub pid: Option<u32>,
     /// Record for at most this long, such as 10s [default: until the program ends]
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub time: Option<Duration>,
     /// Read clocks of each CPU now and then instead of recording every context switch
     ///
