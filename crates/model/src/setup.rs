@@ -1,4 +1,4 @@
-//! What came of a plan: the shapes of what `apply`, `verify`, `undo` and `status` answer.
+//! What came of a plan: the shapes of the results of `apply`, `verify`, `undo` and `status`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ pub struct Step {
     /// The value now, as read back.
     pub obtained: String,
     /// What came of it.
-    pub came: Came,
+    pub outcome: StepOutcome,
     /// What to do, or to know.
     pub note: String,
 }
@@ -81,7 +81,7 @@ pub struct Step {
 /// What came of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Came {
+pub enum StepOutcome {
     /// It was made, and read back.
     Done,
     /// It was so already; nothing was written.
@@ -185,11 +185,11 @@ pub struct User {
     pub bytes: Bytes,
 }
 
-/// What walking back came to.
+/// What reverting came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Undone {
     /// Everything that was to be undone, the last change first.
-    pub steps: Vec<Back>,
+    pub steps: Vec<RevertStep>,
     /// Processes with pool pages, if some are in use and so could not be taken back.
     #[serde(default)]
     pub holders: Vec<User>,
@@ -197,9 +197,9 @@ pub struct Undone {
     pub notes: Vec<String>,
 }
 
-/// One place, and what walking back came to there.
+/// One place, and what reverting came to there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Back {
+pub struct RevertStep {
     /// The place.
     pub place: String,
     /// What was found there.
@@ -207,15 +207,15 @@ pub struct Back {
     /// The value before hugewise changed it.
     pub before: String,
     /// What came of it.
-    pub came: BackCame,
+    pub outcome: RevertOutcome,
     /// Why, and what to do.
     pub note: String,
 }
 
-/// What came of walking back at one place.
+/// What came of reverting one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum BackCame {
+pub enum RevertOutcome {
     /// The value from before is restored.
     Restored,
     /// It did already.
@@ -287,7 +287,7 @@ impl Verified {
     }
 }
 
-impl BackCame {
+impl RevertOutcome {
     /// Is the place free of what hugewise put there, or let go on purpose?
     pub fn is_settled(self) -> bool {
         !matches!(self, Self::Changed | Self::InUse | Self::Failed)
@@ -297,6 +297,6 @@ impl BackCame {
 impl Undone {
     /// Is nothing left to undo?
     pub fn is_settled(&self) -> bool {
-        self.steps.iter().all(|step| step.came.is_settled())
+        self.steps.iter().all(|step| step.outcome.is_settled())
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn made() -> Vec<Vec<u8>> {
     let plain = serde_json::to_value(plans::result(model::plan::Plan::default())).expect("JSON");
     for (schema, data) in [
         (
-            "hugewise/applied/2",
+            "hugewise/applied/3",
             json!({"goals": ["redis"], "end": "applied", "steps": [], "notes": ["a"]}),
         ),
         ("hugewise/undo/2", json!({"steps": [], "notes": ["a"]})),

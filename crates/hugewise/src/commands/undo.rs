@@ -1,7 +1,7 @@
 //! `hugewise undo`: reverts applied changes.
 
 use host::processes::list;
-use model::setup::{BackCame, Undone};
+use model::setup::{RevertOutcome, Undone};
 use settings::setup::{Which, users};
 
 use super::session::Session;
@@ -17,7 +17,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Undo) -> anyhow::Resul
     // A signal does not end it in the midst: it is done in a moment, and half of it is worth less than all.
     let _stop = Stop::on_signals()?;
     let mut undone = setup().undo(which.as_ref(), args.forget).map_err(hinted)?;
-    if undone.steps.iter().any(|step| step.came == BackCame::InUse) {
+    if undone.steps.iter().any(|step| step.outcome == RevertOutcome::InUse) {
         // Pool pages come back when the processes end that hold them.
         let rows = list(&session.source).into_result().unwrap_or_default();
         undone.holders = users(&rows, |kind| kind.pool().is_some());

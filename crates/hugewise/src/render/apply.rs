@@ -1,6 +1,6 @@
 //! What applying a plan came to: each change with what was asked and obtained, and what is left for others to do.
 
-use model::setup::{Applied, Came, End, Program, Step};
+use model::setup::{Applied, End, Program, Step, StepOutcome};
 
 use crate::show::{self, Shape, Show};
 use draw::columns;
@@ -11,6 +11,7 @@ use draw::words::counted;
 
 impl Shape for Applied {
     const NAME: &'static str = "applied";
+    const VERSION: u32 = 3;
 }
 
 impl Show for Applied {
@@ -19,13 +20,17 @@ impl Show for Applied {
     }
 
     fn headlines(&self) -> Vec<String> {
-        let count = |came| self.steps.iter().filter(|step| step.came == came).count();
-        let (done, already, to_do) = (count(Came::Done), count(Came::Already), count(Came::ToDo));
+        let count = |came| self.steps.iter().filter(|step| step.outcome == came).count();
+        let (done, already, to_do) = (
+            count(StepOutcome::Done),
+            count(StepOutcome::Already),
+            count(StepOutcome::ToDo),
+        );
         let made = counted(done, "change");
         let end = match self.end {
             End::Applied => format!("applied: {made} made"),
             End::Short => {
-                let pools = counted(count(Came::Short), "pool");
+                let pools = counted(count(StepOutcome::Short), "pool");
                 format!("shortfall: {pools} got fewer pages than requested; {made} made")
             }
             End::RolledBack => {
@@ -35,7 +40,7 @@ impl Show for Applied {
         let more = [(already, "so already"), (to_do, "for others to make")];
         let more = more.into_iter().filter(|(count, _)| *count > 0);
         let more: String = more.map(|(count, what)| format!(", {count} {what}")).collect();
-        let undo = if done + count(Came::Short) > 0 {
+        let undo = if done + count(StepOutcome::Short) > 0 {
             "; `hugewise undo` reverts"
         } else {
             ""
@@ -56,7 +61,7 @@ impl Show for Applied {
         let headlines = self.headlines().into_iter();
         let headlines = headlines.map(|line| show::wrapped(&line, look.width));
         let sheets = self.brief_sheets().into_iter().map(|sheet| sheet.text(look));
-        let steps = self.steps.iter().filter(|step| step.came == Came::ToDo);
+        let steps = self.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo);
         let parts = headlines.chain(sheets).chain(steps.map(instruction));
         parts.chain([next(self)]).collect::<Vec<_>>().join("\n")
     }
@@ -69,14 +74,14 @@ impl Show for Applied {
 fn fields<'a>() -> [Field<&'a Step>; 8] {
     columns![|step| &Step;
         id => step.id, layer => step.layer, "what" place => step.place, "before" before => step.before,
-        "asked" asked => step.asked, "obtained" obtained => step.obtained, "" came => word(step.came),
+        "asked" asked => step.asked, "obtained" obtained => step.obtained, "" outcome => word(step.outcome),
         note => step.note,
     ]
 }
 
 /// Nothing where there is nothing to list.
 fn changes(applied: &Applied) -> Option<Sheet> {
-    let tried = || applied.steps.iter().filter(|step| step.came != Came::ToDo);
+    let tried = || applied.steps.iter().filter(|step| step.outcome != StepOutcome::ToDo);
     let mut sheet = table::sheet("Changes", &fields(), tried());
     for step in tried().filter(|step| !step.note.is_empty()) {
         sheet.note(format!("{}: {}", step.place, step.note));
@@ -87,7 +92,7 @@ fn changes(applied: &Applied) -> Option<Sheet> {
 
 fn to_do(applied: &Applied) -> Option<Sheet> {
     let mut sheet = Sheet::new("Not applied here: do this", ["where", "what"]);
-    for step in applied.steps.iter().filter(|step| step.came == Came::ToDo) {
+    for step in applied.steps.iter().filter(|step| step.outcome == StepOutcome::ToDo) {
         sheet.row([&step.place, &step.note]);
     }
     (!sheet.rows.is_empty()).then_some(sheet)
@@ -118,13 +123,13 @@ fn instruction(step: &Step) -> String {
     format!("not applied here, do this on {place}:\n{lines}")
 }
 
-fn word(came: Came) -> &'static str {
+fn word(came: StepOutcome) -> &'static str {
     match came {
-        Came::Done => "done",
-        Came::Already => "was so already",
-        Came::Short => "short",
-        Came::ToDo => "to do",
-        Came::Undone => "undone",
+        StepOutcome::Done => "done",
+        StepOutcome::Already => "was so already",
+        StepOutcome::Short => "short",
+        StepOutcome::ToDo => "to do",
+        StepOutcome::Undone => "undone",
     }
 }
 

@@ -1,6 +1,6 @@
-//! What walking back came to, place by place.
+//! What reverting came to, place by place.
 
-use model::setup::{Back, BackCame, Undone, User};
+use model::setup::{RevertOutcome, RevertStep, Undone, User};
 
 use crate::show::{Shape, Show};
 use draw::columns;
@@ -10,6 +10,7 @@ use draw::words::counted;
 
 impl Shape for Undone {
     const NAME: &'static str = "undone";
+    const VERSION: u32 = 3;
 }
 
 impl Show for Undone {
@@ -18,7 +19,7 @@ impl Show for Undone {
     }
 
     fn headlines(&self) -> Vec<String> {
-        let left = self.steps.iter().filter(|step| !step.came.is_settled()).count();
+        let left = self.steps.iter().filter(|step| !step.outcome.is_settled()).count();
         vec![match (self.steps.len(), left) {
             (0, _) => "there was nothing to undo".to_owned(),
             (all, 0) => format!("undone: {} as before", counted(all, "place")),
@@ -57,21 +58,21 @@ pub(super) fn users(title: &str, users: &[User]) -> Sheet {
     sheet
 }
 
-fn fields<'a>() -> [Field<&'a Back>; 5] {
-    columns![|step| &Back;
+fn fields<'a>() -> [Field<&'a RevertStep>; 5] {
+    columns![|step| &RevertStep;
         "what" place => step.place, "found" found => step.found, "before" before => step.before,
-        "" came => word(step.came), note => step.note,
+        "" outcome => word(step.outcome), note => step.note,
     ]
 }
 
-fn word(came: BackCame) -> &'static str {
+fn word(came: RevertOutcome) -> &'static str {
     match came {
-        BackCame::Restored => "restored",
-        BackCame::AlreadyBack => "was so already",
-        BackCame::Restarted => "gone with a restart",
-        BackCame::Changed => "changed by others, left",
-        BackCame::InUse => "in use",
-        BackCame::Forgotten => "changed by others, let go",
-        BackCame::Failed => "failed",
+        RevertOutcome::Restored => "restored",
+        RevertOutcome::AlreadyBack => "was so already",
+        RevertOutcome::Restarted => "gone with a restart",
+        RevertOutcome::Changed => "changed by others, left",
+        RevertOutcome::InUse => "in use",
+        RevertOutcome::Forgotten => "changed by others, let go",
+        RevertOutcome::Failed => "failed",
     }
 }

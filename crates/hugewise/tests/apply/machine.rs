@@ -94,7 +94,7 @@ impl Bench {
         let steps = valid(&run.out)["data"]["steps"].take();
         let word = |step: &Value, key: &str| step[key].as_str().expect("a word").to_owned();
         let steps = steps.as_array().expect("steps").iter();
-        let steps: Vec<_> = steps.map(|step| (word(step, "place"), word(step, "came"))).collect();
+        let steps: Vec<_> = steps.map(|step| (word(step, "place"), word(step, "outcome"))).collect();
         if run.code == Some(1) && steps.contains(&(POOL.to_owned(), "changed".to_owned())) {
             skipped("other programs changed the pool during the test");
             assert_eq!(self.run(&["undo", "--forget"]).code, Some(0));

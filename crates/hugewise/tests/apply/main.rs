@@ -24,7 +24,7 @@ fn came(applied: &Value) -> Vec<(String, String)> {
     let word = |step: &Value, key: &str| step[key].as_str().expect("a word").to_owned();
     steps
         .iter()
-        .map(|step| (word(step, "id"), word(step, "came")))
+        .map(|step| (word(step, "id"), word(step, "outcome")))
         .collect()
 }
 
@@ -109,7 +109,7 @@ fn a_shortfall_is_reported_with_what_was_obtained() {
     assert_eq!(code(&run), 1, "{}", run.err);
     let data = valid(&run.out)["data"].take();
     assert_eq!(
-        (&data["end"], &data["steps"][0]["came"]),
+        (&data["end"], &data["steps"][0]["outcome"]),
         (&json!("short"), &json!("short"))
     );
     let pages = more["before"].to_string();

@@ -1,7 +1,7 @@
 //! Applying a plan: its changes one after the other, and all of them undone if one fails.
 
 use model::plan::{Change, Plan};
-use model::setup::{Applied, Came, End, Step};
+use model::setup::{Applied, End, Step, StepOutcome};
 
 use super::access::Access;
 use super::change_log::{ChangeLog, Head, Record};
@@ -83,7 +83,7 @@ fn make(
 fn made(access: &Access<'_>, log: &mut ChangeLog, planned: &Change, task: &Task) -> Result<Step, SetupError> {
     let Task { place, from, to } = task;
     if from.is(to) {
-        return Ok(step(planned, task, from, Came::Already));
+        return Ok(step(planned, task, from, StepOutcome::Already));
     }
     if matches!((from, to), (State::Mounted(_), State::Mounted(_))) {
         return Err(SetupError::MountedOtherwise(place.clone()));
@@ -100,7 +100,7 @@ fn made(access: &Access<'_>, log: &mut ChangeLog, planned: &Change, task: &Task)
             found: now.to_string(),
         });
     }
-    let came = if short { Came::Short } else { Came::Done };
+    let came = if short { StepOutcome::Short } else { StepOutcome::Done };
     Ok(step(planned, task, &now, came))
 }
 
@@ -114,7 +114,7 @@ fn make_directories(access: &Access<'_>, log: &mut ChangeLog, place: &Place) -> 
 }
 
 fn end(steps: &[Step], exact: bool) -> End {
-    let short = steps.iter().any(|step| step.came == Came::Short);
+    let short = steps.iter().any(|step| step.outcome == StepOutcome::Short);
     match (short, exact) {
         (false, _) => End::Applied,
         (true, false) => End::Short,
@@ -133,7 +133,7 @@ fn conclude(
         Ok(applied) if applied.end != End::RolledBack => Ok(applied),
         Ok(applied) => {
             let told = undo::revert(access, &mut log, &mut [], false, false);
-            match told.iter().all(|back| back.came.is_settled()) {
+            match told.iter().all(|back| back.outcome.is_settled()) {
                 true => Ok(rolled_back(applied)),
                 false => Err(SetupError::RolledBack {
                     cause: Box::new(SetupError::Short),
@@ -157,16 +157,18 @@ fn conclude(
 /// The same answer when nothing of it stands any more; what was obtained is still worth knowing.
 fn rolled_back(mut applied: Applied) -> Applied {
     for step in &mut applied.steps {
-        if step.came == Came::Done {
-            step.came = Came::Undone;
+        if step.outcome == StepOutcome::Done {
+            step.outcome = StepOutcome::Undone;
         }
     }
     applied
 }
 
-fn step(planned: &Change, task: &Task, now: &State, came: Came) -> Step {
+fn step(planned: &Change, task: &Task, now: &State, came: StepOutcome) -> Step {
     let note = match came {
-        Came::Short => "memory has no more to give: free some, ask for less, or have the pages from boot on".to_owned(),
+        StepOutcome::Short => {
+            "memory has no more to give: free some, ask for less, or have the pages from boot on".to_owned()
+        }
         _ => still_to_do(planned),
     };
     Step {
@@ -176,7 +178,7 @@ fn step(planned: &Change, task: &Task, now: &State, came: Came) -> Step {
         before: task.from.to_string(),
         asked: task.to.to_string(),
         obtained: now.to_string(),
-        came,
+        outcome: came,
         note,
     }
 }
@@ -205,7 +207,7 @@ fn to_do(planned: &Change) -> Step {
         before: String::new(),
         asked: String::new(),
         obtained: String::new(),
-        came: Came::ToDo,
+        outcome: StepOutcome::ToDo,
         note: planned.after.to_string(),
     }
 }

@@ -77,7 +77,7 @@ fn an_apply_that_fails_at_any_write_undoes_itself() {
             continue;
         };
         struck += 1;
-        assert!(told.iter().all(|back| back.came.is_settled()), "{n}: {told:?}");
+        assert!(told.iter().all(|back| back.outcome.is_settled()), "{n}: {told:?}");
         assert_eq!(scene.machine.world().set_up(), before, "{n}");
         assert_eq!(scene.journals().len(), 0, "{n}");
     }

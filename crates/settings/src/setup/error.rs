@@ -3,7 +3,7 @@
 use std::io;
 
 use model::plan::PlanError;
-use model::setup::Back;
+use model::setup::RevertStep;
 use model::{Bytes, Unread};
 
 use crate::error::WriterError;
@@ -84,7 +84,7 @@ pub enum SetupError {
         /// What went wrong.
         cause: Box<SetupError>,
         /// What became of what had been done.
-        told: Vec<Back>,
+        told: Vec<RevertStep>,
     },
 }
 
@@ -125,7 +125,7 @@ impl SetupError {
 
     /// Is some of the plan in place, because it could not be undone?
     pub fn is_in_part(&self) -> bool {
-        matches!(self, Self::RolledBack { told, .. } if !told.iter().all(|back| back.came.is_settled()))
+        matches!(self, Self::RolledBack { told, .. } if !told.iter().all(|back| back.outcome.is_settled()))
     }
 
     /// Did the user want it to end?
@@ -133,7 +133,7 @@ impl SetupError {
         match self {
             Self::Interrupted => true,
             Self::RolledBack { cause, told } => {
-                cause.is_interrupted() && told.iter().all(|back| back.came.is_settled())
+                cause.is_interrupted() && told.iter().all(|back| back.outcome.is_settled())
             }
             _ => false,
         }
@@ -158,8 +158,8 @@ fn advice(source: &io::Error) -> &'static str {
     }
 }
 
-fn undone(told: &[Back]) -> String {
-    let left: Vec<&Back> = told.iter().filter(|back| !back.came.is_settled()).collect();
+fn undone(told: &[RevertStep]) -> String {
+    let left: Vec<&RevertStep> = told.iter().filter(|back| !back.outcome.is_settled()).collect();
     if left.is_empty() {
         return "all changes were undone".to_owned();
     }

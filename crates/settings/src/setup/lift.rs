@@ -3,7 +3,7 @@
 //! One line announces the whole in the journal of the plan that goes: the value that will stand there, and what the journals above will
 //! say. Whoever comes after a kill finishes what that line announces.
 
-use model::setup::{Back, BackCame};
+use model::setup::{RevertOutcome, RevertStep};
 
 use super::access::Access;
 use super::change_log::{ChangeLog, Entry, Rebased, Record};
@@ -12,7 +12,7 @@ use super::without::without;
 use crate::place::{Place, State};
 
 /// Takes the entry of `log` for a place out from below those of the plans above it.
-pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [ChangeLog], entry: &Entry) -> Back {
+pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [ChangeLog], entry: &Entry) -> RevertStep {
     let place = &entry.place;
     let lifted = access.look(place).map_err(SetupError::from).and_then(|now| {
         let outcome = lifted(access, log, above, entry, &now)?;
@@ -20,18 +20,18 @@ pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [Change
     });
     let (found, (came, note)) = match lifted {
         Ok((now, outcome)) => (now.to_string(), outcome),
-        Err(error) => ("(unread)".to_owned(), (BackCame::Failed, error.to_string())),
+        Err(error) => ("(unread)".to_owned(), (RevertOutcome::Failed, error.to_string())),
     };
-    Back {
+    RevertStep {
         place: place.to_string(),
         found,
         before: entry.before.to_string(),
-        came,
+        outcome: came,
         note,
     }
 }
 
-type Outcome = (BackCame, String);
+type Outcome = (RevertOutcome, String);
 
 fn lifted(
     access: &Access<'_>,
@@ -43,12 +43,12 @@ fn lifted(
     let place = &entry.place;
     let Some((to, rebased)) = planned(place, entry, above, now) else {
         let note = "it is not as the plans on record left it: undo those above first, or all".to_owned();
-        return Ok((BackCame::Changed, note));
+        return Ok((RevertOutcome::Changed, note));
     };
     let reachable = access.reachable(place, &to)?;
     if reachable != to {
         let note = format!("{reachable} pages are in use: run it again when they are not");
-        return Ok((BackCame::InUse, note));
+        return Ok((RevertOutcome::InUse, note));
     }
     log.append(Record::Lift {
         place: place.clone(),
@@ -61,7 +61,7 @@ fn lifted(
     }
     finish(access, log, above, place)?;
     let note = format!("`{to}` is what the other plans need");
-    Ok((BackCame::Restored, note))
+    Ok((RevertOutcome::Restored, note))
 }
 
 /// What shall stand there, and what the journals above say then; `None` if the machine is not as they say now.

@@ -1,7 +1,7 @@
 //! Two plans on one machine: applied, verified, and undone one by one in both orders, killed at any write.
 
 use model::plan::{Change, Plan, Target, Value};
-use model::setup::BackCame;
+use model::setup::RevertOutcome;
 
 use super::scene::{LIMITS_D, SYSCTL_D, Scene, THP, change, file, nobody, pool, setting, text};
 use super::{SetupError, Which};
@@ -112,7 +112,7 @@ fn two_plans_are_undone_one_by_one_in_both_orders() {
         assert!(obtained(&scene), "what is left is as it is to be");
         let undone = scene.undo_plan(&order[1]);
         assert!(
-            undone.steps.iter().all(|step| step.came == BackCame::Restored),
+            undone.steps.iter().all(|step| step.outcome == RevertOutcome::Restored),
             "{undone:?}"
         );
         assert_eq!(scene.machine.world().set_up(), before);
@@ -164,7 +164,7 @@ fn a_clock_that_goes_back_between_two_plans_changes_nothing_of_their_order() {
     scene.apply(&second()).expect("applied");
     let undone = scene.undo();
     assert!(
-        undone.steps.iter().all(|step| step.came == BackCame::Restored),
+        undone.steps.iter().all(|step| step.outcome == RevertOutcome::Restored),
         "{undone:?}"
     );
     assert_eq!(scene.machine.world().set_up(), before);

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 use model::plan::{Plan, Value};
-use model::setup::{BackCame, Came, End, Verdict};
+use model::setup::{End, RevertOutcome, StepOutcome, Verdict};
 
 use super::error::Drift;
 use super::scene::{
@@ -30,11 +30,11 @@ fn a_plan_is_applied_verified_and_undone() {
     let before = scene.machine.world().set_up();
     let applied = scene.apply(&plan()).expect("applied");
     assert_eq!(applied.end, End::Applied);
-    let came: Vec<Came> = applied.steps.iter().map(|step| step.came).collect();
-    assert_eq!(came[..12], [Came::Done; 12], "{applied:?}");
+    let came: Vec<StepOutcome> = applied.steps.iter().map(|step| step.outcome).collect();
+    assert_eq!(came[..12], [StepOutcome::Done; 12], "{applied:?}");
     assert_eq!(
         (came[12], applied.steps[12].note.as_str()),
-        (Came::ToDo, "java -XX:+UseLargePages")
+        (StepOutcome::ToDo, "java -XX:+UseLargePages")
     );
     let owned = FileState {
         text: "[Service]\nLimitMEMLOCK=48M\n".to_owned(),
@@ -72,7 +72,7 @@ fn a_plan_is_applied_verified_and_undone() {
 
     let undone = scene.undo();
     assert!(
-        undone.steps.iter().all(|step| step.came == BackCame::Restored),
+        undone.steps.iter().all(|step| step.outcome == RevertOutcome::Restored),
         "{undone:?}"
     );
     assert_eq!(scene.machine.world().set_up(), before);
@@ -154,8 +154,8 @@ fn a_pool_that_cannot_be_had_whole_is_a_shortfall_with_what_was_obtained() {
     assert_eq!(applied.end, End::Short);
     let step = &applied.steps[0];
     assert_eq!(
-        (step.came, step.asked.as_str(), step.obtained.as_str()),
-        (Came::Short, "64", "25")
+        (step.outcome, step.asked.as_str(), step.obtained.as_str()),
+        (StepOutcome::Short, "64", "25")
     );
     let verified = scene
         .run()
@@ -164,7 +164,7 @@ fn a_pool_that_cannot_be_had_whole_is_a_shortfall_with_what_was_obtained() {
         .expect("verified");
     assert_eq!(verified.plans[0].checks[0].verdict, Verdict::Short);
     assert!(!verified.is_obtained());
-    assert_eq!(scene.undo().steps[0].came, BackCame::Restored);
+    assert_eq!(scene.undo().steps[0].outcome, RevertOutcome::Restored);
     assert_eq!(
         scene
             .machine
@@ -184,7 +184,7 @@ fn exact_undoes_everything_on_a_shortfall_and_still_tells_what_could_be_had() {
     let short = applied
         .steps
         .iter()
-        .find(|step| step.came == Came::Short)
+        .find(|step| step.outcome == StepOutcome::Short)
         .expect("short");
     assert_eq!(short.obtained, "8");
     assert_eq!(scene.machine.world().set_up(), before);
@@ -286,6 +286,6 @@ fn a_wish_to_end_undoes_what_was_done() {
 fn what_is_as_wanted_already_is_not_written() {
     let scene = Scene::new();
     let applied = scene.apply(&grow_pool(5, 5)).expect("applied");
-    assert_eq!(applied.steps[0].came, Came::Already);
+    assert_eq!(applied.steps[0].outcome, StepOutcome::Already);
     assert_eq!((scene.machine.world().written.len(), scene.journals().len()), (0, 0));
 }

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use model::plan::{Plan, Target};
-use model::setup::{Back, BackCame, Undone};
+use model::setup::{RevertOutcome, RevertStep, Undone};
 
 use super::access::Access;
 use super::change_log::{ChangeLog, Entry, Record};
@@ -111,7 +111,7 @@ pub(super) fn revert(
     above: &mut [ChangeLog],
     restarted: bool,
     forget: bool,
-) -> Vec<Back> {
+) -> Vec<RevertStep> {
     let entries = log.story.entries.clone();
     let back = |entry: Entry| {
         let has_it = |upper: &ChangeLog| upper.story.entries.iter().any(|upper| upper.place == entry.place);
@@ -125,11 +125,11 @@ pub(super) fn revert(
         };
         let outcome = walk.back(log, &entry);
         let (came, found, note) = outcome.unwrap_or_else(|error| failed(access, &entry, &error));
-        Back {
+        RevertStep {
             place: entry.place.to_string(),
             found,
             before: entry.before.to_string(),
-            came,
+            outcome: came,
             note,
         }
     };
@@ -137,7 +137,7 @@ pub(super) fn revert(
 }
 
 /// What came of one place, what was found there, and what to know.
-type Outcome = (BackCame, String, String);
+type Outcome = (RevertOutcome, String, String);
 
 struct Walk<'a> {
     access: &'a Access<'a>,
@@ -156,7 +156,7 @@ impl Walk<'_> {
         if gone {
             forget(log, entry)?;
             let note = "the machine has been restarted since, and this is not what hugewise put there";
-            return Ok((BackCame::Restarted, now.to_string(), note.to_owned()));
+            return Ok((RevertOutcome::Restarted, now.to_string(), note.to_owned()));
         }
         match entry.owns(&now) {
             true => self.restore(log, entry, &now),
@@ -172,8 +172,8 @@ impl Walk<'_> {
         }
         forget(log, entry)?;
         let came = match self.restarted && !entry.place.is_on_disk() {
-            true => BackCame::Restarted,
-            false => BackCame::AlreadyBack,
+            true => RevertOutcome::Restarted,
+            false => RevertOutcome::AlreadyBack,
         };
         Ok((came, now.to_string(), String::new()))
     }
@@ -191,13 +191,13 @@ impl Walk<'_> {
             },
         };
         if got.is(&entry.before) {
-            return Ok((BackCame::Restored, found, String::new()));
+            return Ok((RevertOutcome::Restored, found, String::new()));
         }
         let (came, note) = match to.is(&entry.before) {
-            true => (BackCame::Failed, format!("reads `{got}` after the write")),
+            true => (RevertOutcome::Failed, format!("reads `{got}` after the write")),
             false => {
                 let note = format!("{to} pages are in use: run `hugewise undo` again when they are not");
-                (BackCame::InUse, note)
+                (RevertOutcome::InUse, note)
             }
         };
         Ok((came, found, note))
@@ -205,10 +205,10 @@ impl Walk<'_> {
 
     fn leave(&self, log: &mut ChangeLog, entry: &Entry, now: &State, why: String) -> Result<Outcome, SetupError> {
         if !self.forget {
-            return Ok((BackCame::Changed, now.to_string(), why));
+            return Ok((RevertOutcome::Changed, now.to_string(), why));
         }
         forget(log, entry)?;
-        Ok((BackCame::Forgotten, now.to_string(), why))
+        Ok((RevertOutcome::Forgotten, now.to_string(), why))
     }
 }
 
@@ -225,9 +225,9 @@ fn failed(access: &Access<'_>, entry: &Entry, error: &SetupError) -> Outcome {
         .look(&entry.place)
         .map_or_else(|_| "(unread)".to_owned(), |now| now.to_string());
     let came = match error {
-        SetupError::Put { source, .. } if source.kind() == io::ErrorKind::ResourceBusy => BackCame::InUse,
-        SetupError::OnLoan { .. } => BackCame::InUse,
-        _ => BackCame::Failed,
+        SetupError::Put { source, .. } if source.kind() == io::ErrorKind::ResourceBusy => RevertOutcome::InUse,
+        SetupError::OnLoan { .. } => RevertOutcome::InUse,
+        _ => RevertOutcome::Failed,
     };
     (came, found, error.to_string())
 }

@@ -1,7 +1,7 @@
 //! Walking back, one story each.
 
 use model::plan::{Plan, Value};
-use model::setup::{BackCame, Verdict};
+use model::setup::{RevertOutcome, Verdict};
 
 use super::scene::{M2, MOUNT, SYSCTL_D, Scene, nobody, only, plan, pool, setting};
 use crate::fake::Fault;
@@ -28,7 +28,10 @@ fn a_value_that_others_changed_is_left_and_told_and_the_rest_undone() {
         .disk
         .insert(SYSCTL_D.to_owned(), State::File(theirs.clone()));
     let undone = scene.undo();
-    let changed = undone.steps.iter().filter(|step| step.came == BackCame::Changed);
+    let changed = undone
+        .steps
+        .iter()
+        .filter(|step| step.outcome == RevertOutcome::Changed);
     let changed: Vec<&str> = changed.map(|step| step.place.as_str()).collect();
     assert_eq!(changed, [SYSCTL_D, "/proc/sys/kernel/shmmax"]);
     assert!(!undone.is_settled());
@@ -43,7 +46,10 @@ fn a_value_that_others_changed_is_left_and_told_and_the_rest_undone() {
 
     let forgotten = scene.run().1.undo(None, true).expect("let go");
     assert!(
-        forgotten.steps.iter().all(|step| step.came == BackCame::Forgotten),
+        forgotten
+            .steps
+            .iter()
+            .all(|step| step.outcome == RevertOutcome::Forgotten),
         "{forgotten:?}"
     );
     assert_eq!(
@@ -59,7 +65,7 @@ fn undo_never_takes_pages_in_use_and_goes_on_when_they_are_free() {
     scene.apply(&grow_pool(5, 30)).expect("applied");
     scene.machine.pool(M2, |pool| (0..12).for_each(|_| pool.map()));
     let undone = scene.undo();
-    assert_eq!(undone.steps[0].came, BackCame::InUse, "{undone:?}");
+    assert_eq!(undone.steps[0].outcome, RevertOutcome::InUse, "{undone:?}");
     let node = |scene: &Scene| {
         scene
             .machine
@@ -67,7 +73,7 @@ fn undo_never_takes_pages_in_use_and_goes_on_when_they_are_free() {
     };
     assert_eq!(node(&scene), (12, 0), "no page in use became a surplus page");
     scene.machine.pool(M2, |pool| (0..12).for_each(|_| pool.unmap()));
-    assert_eq!(scene.undo().steps[0].came, BackCame::Restored);
+    assert_eq!(scene.undo().steps[0].outcome, RevertOutcome::Restored);
     assert_eq!((node(&scene), scene.journals().len()), ((5, 0), 0));
 }
 
@@ -81,7 +87,7 @@ fn a_directory_that_others_use_stays() {
     let left: Vec<&str> = undone
         .steps
         .iter()
-        .filter(|step| !step.came.is_settled())
+        .filter(|step| !step.outcome.is_settled())
         .map(|step| step.place.as_str())
         .collect();
     assert_eq!(left, ["/etc/systemd/system/jboss.service.d/"]);
@@ -125,10 +131,21 @@ fn after_a_restart_settings_are_gone_and_files_are_undone() {
 
     let undone = scene.undo();
     assert!(undone.is_settled(), "{undone:?}");
-    let came = |place: &str| undone.steps.iter().find(|step| step.place == place).expect(place).came;
-    assert_eq!(came(&pool(0)), BackCame::Restored, "the plan's own file set it again");
-    assert_eq!(came("/proc/sys/kernel/shmmax"), BackCame::Restarted);
-    assert_eq!(came(SYSCTL_D), BackCame::Restored);
+    let came = |place: &str| {
+        undone
+            .steps
+            .iter()
+            .find(|step| step.place == place)
+            .expect(place)
+            .outcome
+    };
+    assert_eq!(
+        came(&pool(0)),
+        RevertOutcome::Restored,
+        "the plan's own file set it again"
+    );
+    assert_eq!(came("/proc/sys/kernel/shmmax"), RevertOutcome::Restarted);
+    assert_eq!(came(SYSCTL_D), RevertOutcome::Restored);
     let world = scene.machine.world();
     assert_eq!(world.disk, before.disk);
     assert_eq!(world.pools, before.pools);

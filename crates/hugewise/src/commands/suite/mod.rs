@@ -8,7 +8,7 @@ mod time;
 use std::time::Duration;
 
 use host::Snapshot;
-use model::suite::{Outcome as Came, Page, Suite};
+use model::suite::{Outcome as Ended, Page, Suite};
 use model::tlb::{HostBacking, Tlb};
 
 use self::directory::Directory;
@@ -49,7 +49,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Resu
     let host = if args.no_host_page { None } else { host_page(&bench) };
     let pages = all(&bench, &planned, args.budget)?;
     let is_stopped = stop.is_asked();
-    let has_failed = pages.iter().any(|page| matches!(page.outcome, Came::Failed(_)));
+    let has_failed = pages.iter().any(|page| matches!(page.outcome, Ended::Failed(_)));
     let warnings = pages.iter().flat_map(warnings).collect();
     let result = session.about(&snapshot, warnings, Suite { host, pages });
     directory.keep(REPORT, &result)?;
