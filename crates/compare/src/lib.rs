@@ -1,5 +1,12 @@
 //! Did it help? One program under several page policies, in interleaved runs, each with proof of the pages that it got.
 //!
+//! ```text
+//! Comparison: from a Request to Arms and a design
+//!  -> experiment::run: which Slot (arm, block) is next, and when to stop
+//!      -> Executor makes it: live | slices | inplace (flips)   -> RunLog keeps it
+//!      -> verdict: which runs count, intervals, what is better, warnings
+//! ```
+//!
 //! [`run`] decides which runs are made in which order and how many, an [`Executor`] makes them, [`judge`] says what they
 //! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
 //! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
@@ -8,48 +15,25 @@
 
 mod arms;
 mod around;
-mod code;
 mod comparison;
-mod custom;
 pub mod design;
-mod elf;
-mod elsewhere;
 mod excerpt;
 pub mod experiment;
 pub mod flip;
-pub mod forecast;
 #[doc(hidden)]
 pub mod foreign;
-mod glibc;
 pub mod inplace;
-pub mod judge;
 pub mod live;
-pub mod looks;
-mod memory;
 pub mod metric;
-pub mod paired;
-mod parts;
-pub mod place;
-pub mod policy;
-pub mod preload;
 pub mod program;
-pub mod proof;
-mod recheck;
 mod request;
-mod rising;
-mod room;
 mod runlog;
 pub mod schedule;
-pub mod score;
 #[cfg(test)]
 mod simulated;
 pub mod slices;
-mod switches;
-pub mod technique;
 pub(crate) mod text;
-pub mod threads;
-mod warming;
-mod warnings;
+mod verdict;
 mod worker;
 
 use std::io;
@@ -58,18 +42,24 @@ use std::time::Duration;
 use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
+pub use arms::custom::Custom;
+pub(crate) use arms::{glibc, room, switches};
+pub use arms::{place, policy, preload, technique};
 pub use around::{Around, Event, Shortage, Store};
 pub use comparison::{Choice, Comparison, START_TIMEOUT};
-pub use custom::Custom;
 pub use experiment::{Executor, Outcome, run};
 pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.
 pub use process::{at_end, guarded};
-pub use recheck::recheck;
+pub use program::threads;
+pub(crate) use program::{code, elf, memory};
 pub use request::{Named, Request, Spec, Task};
 pub use runlog::{Keep, RunLog};
 pub use schedule::Slot;
-pub use warnings::{Bloat, bloat};
+pub use verdict::recheck::recheck;
+pub use verdict::warnings::{Bloat, bloat};
+pub(crate) use verdict::{elsewhere, parts, rising, warming, warnings};
+pub use verdict::{forecast, judge, looks, paired, proof, score};
 
 /// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use model::compare::{Because, InPlace, Loads, Method, Order, Spent};
 use model::{Bytes, PageKind};
 use process::rights::ShutIn;
 
-use crate::custom::Custom;
+use crate::Custom;
 use crate::flip::Span;
 use crate::live::Server;
 use crate::metric::{Asked, Wanted};

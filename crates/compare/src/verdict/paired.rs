@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 pub use self::block::Block;
 use self::ranks::Ranks;
-use super::looks::LEAST;
+use crate::looks::LEAST;
 
 /// What a 95 % interval leaves out, if it is asked for once.
 pub(crate) const REJECTED: f64 = 0.05;

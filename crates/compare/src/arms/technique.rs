@@ -7,10 +7,10 @@ use std::str::FromStr;
 use model::Bytes;
 pub use process::ThpSwitch;
 
-use super::Error;
-use super::policy::Policy;
-use super::program::{Allocator, Glibc, Memory, Program};
+use crate::Error;
+use crate::policy::Policy;
 use crate::preload::Layout;
+use crate::program::{Allocator, Glibc, Memory, Program};
 pub use crate::switches::Own;
 
 /// A way to other pages.

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use model::compare::{LeftOut, Metric, Run};
 use model::{Bytes, Cause, Estimate, PageKind, Reading, Unread};
 
-use super::policy::LEAST_BASE;
-use super::{Error, Named};
+use crate::policy::LEAST_BASE;
+use crate::{Error, Named};
 
 /// Of an arm with more than one run in so many that do not count, nothing is judged: those that do may be the odd ones.
 const LEFT_OUT: usize = 4;

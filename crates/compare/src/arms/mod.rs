@@ -1,12 +1,21 @@
 //! The arms of a comparison from what was typed: policies and arms of one's own, at every place.
 
+pub(crate) mod custom;
+pub(crate) mod glibc;
+pub mod place;
+pub mod policy;
+pub mod preload;
+pub(crate) mod room;
+pub(crate) mod switches;
+pub mod technique;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use host::{CpuList, Input, Snapshot};
 use model::PageKind;
 
-use crate::custom::Custom;
+use self::custom::Custom;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;

@@ -1,5 +1,10 @@
 //! What kind of program it is, from its file: which techniques reach its memory depends on that.
 
+pub(crate) mod code;
+pub(crate) mod elf;
+pub(crate) mod memory;
+pub mod threads;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use process::rights::ShutIn;
 use regex_lite::Regex;
 
-use super::Error;
-use super::metric::{self, Asked, From, Wanted};
-use super::threads::{Times, Used};
+use crate::Error;
+use crate::metric::{self, Asked, From, Wanted};
+use crate::threads::{Times, Used};
 
 /// A number that goes up while a program works.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use model::Reading;
 use model::compare::{Arm, Control, Judged, Run, Verdict, Why};
 
-use super::looks::LEAST;
-use super::metric::Wanted;
-use super::paired::{self, Block, Interval};
+use crate::looks::LEAST;
+use crate::metric::Wanted;
+use crate::paired::{self, Block, Interval};
 
 /// What verdicts are held against.
 #[derive(Clone, Copy, Debug, PartialEq)]

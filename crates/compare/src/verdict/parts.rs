@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use model::Reading;
 use model::compare::{Arm, Difference, Even, Metric, Parts, Run};
 
-use super::paired::{self, Block};
+use crate::paired::{self, Block};
 
 /// A part that is smaller than this share of the other explains nothing.
 const COUNTS: f64 = 0.1;
