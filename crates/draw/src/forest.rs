@@ -1,40 +1,34 @@
 //! Gains with their intervals against no gain: a row for each arm and metric.
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
 use super::figure::{Along, Figure, Series};
-use super::ink::{GRID, Hit, INK, PictureError, mark, rgb, text};
+use super::ink::{Area, GRID, Hit, INK, PictureError, mark, rgb, text};
 
-/// Heights in pixels at zoom 1: of a row, and of the axis below all rows.
+/// Heights in pixels: of a row, and of the axis below all rows.
 const ROW: f64 = 52.0;
 const AXIS: f64 = 56.0;
 const TITLE: f64 = 40.0;
 const EDGE: f64 = 24.0;
 
-/// The height of such a chart in pixels at zoom 1.
+/// The height of such a chart in pixels.
 pub(super) fn height(figure: &Figure) -> Option<f64> {
     (figure.along == Along::Gain).then_some(TITLE + ROW * figure.series.len() as f64 + AXIS)
 }
 
 /// Draws it, and gives back where the gains are.
-pub(super) fn draw<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    figure: &Figure,
-    title: bool,
-    zoom: f64,
-) -> Result<Vec<Hit>, PictureError> {
-    let px = |pixels: f64| (pixels * zoom).round() as i32;
-    let style = |size: f64, at: HPos| text(size * zoom).pos(Pos::new(at, VPos::Center));
+pub(super) fn draw(area: &Area<'_>, figure: &Figure, title: bool) -> Result<Vec<Hit>, PictureError> {
+    let px = |pixels: f64| pixels.round() as i32;
+    let style = |size: f64, at: HPos| text(size).pos(Pos::new(at, VPos::Center));
     let (width, height) = area.dim_in_pixel();
     let top = if title { TITLE } else { 8.0 };
     if title {
         let place = (px(EDGE), px(TITLE / 2.0));
         area.draw_text(&figure.title, &style(20.0, HPos::Left), place)?;
     }
-    let axis = figure.y_axis((f64::from(width) / zoom / 90.0) as usize);
+    let axis = figure.y_axis((f64::from(width) / 90.0) as usize);
     let ends = [px(EDGE), width as i32 - px(EDGE)];
     let bottom = height as i32 - px(AXIS - 8.0);
     for (value, label) in &axis.ticks {
@@ -50,25 +44,24 @@ pub(super) fn draw<B: DrawingBackend>(
         let y = top + ROW * row as f64;
         let name = style(16.0, HPos::Left);
         area.draw_text(&series.name, &name, (px(EDGE), px(y + 14.0)))?;
-        hits.extend(interval(area, &axis, ends, (series, px(y + 36.0)), zoom)?);
+        hits.extend(interval(area, &axis, ends, (series, px(y + 36.0)))?);
     }
     Ok(hits)
 }
 
 /// The interval as a line, the gain as a mark on it.
-fn interval<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
+fn interval(
+    area: &Area<'_>,
     axis: &Axis,
     ends: [i32; 2],
     (series, y): (&Series, i32),
-    zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
-    let stroke = rgb(series.tone.light).stroke_width((2.0 * zoom).round() as u32);
+    let stroke = rgb(series.tone.light).stroke_width(2);
     let mut hits = Vec::new();
     for dot in &series.dots {
         let [low, x, high] = [dot.low, dot.value, dot.high].map(|value| across(axis, ends, value));
         area.draw(&PathElement::new(vec![(low, y), (high, y)], stroke))?;
-        area.draw(&(mark((x, y), series.look(), zoom * 1.4)))?;
+        area.draw(&mark((x, y), series.look(), 1.4))?;
         let tip = dot.tip.clone();
         hits.push(Hit { x, y, tip });
     }

@@ -1,34 +1,29 @@
 //! Heat maps as pictures: a shaded sheet drawn as a grid, its numbers in the cells.
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::ink::{PictureError, rgb, text};
+use super::ink::{Area, PictureError, rgb, text};
 use super::sheet::Sheet;
 
-/// Heights in pixels at zoom 1: the title, each row, and each note.
+/// Heights in pixels: the title, each row, and each note.
 const TITLE: f64 = 56.0;
 const ROW: f64 = 46.0;
 const NOTE: f64 = 28.0;
 
-/// How high it is, in pixels at zoom 1.
+/// How high it is, in pixels.
 pub fn height(sheet: &Sheet) -> f64 {
     TITLE + ROW * (sheet.rows.len() + 1) as f64 + NOTE + 12.0
 }
 
 /// Draws it: heads above, the first column at the left, shades behind the numbers, and the first note (the legend) below.
-pub fn draw<'a, B: DrawingBackend + 'a>(
-    area: &DrawingArea<B, Shift>,
-    sheet: &Sheet,
-    zoom: f64,
-) -> Result<(), PictureError> {
-    let px = |pixels: f64| (pixels * zoom).round() as i32;
-    let width = f64::from(area.dim_in_pixel().0) / zoom;
+pub fn draw(area: &Area<'_>, sheet: &Sheet) -> Result<(), PictureError> {
+    let px = |pixels: f64| pixels.round() as i32;
+    let width = f64::from(area.dim_in_pixel().0);
     let column = (width - 48.0) / sheet.columns.len().max(1) as f64;
     let cell = |row: usize, at: usize| [24.0 + column * at as f64, TITLE + ROW * row as f64];
     let write = |words: &str, size: f64, [x, y]: [f64; 2], pos: Pos| {
-        let style = text(size * zoom).pos(pos);
+        let style = text(size).pos(pos);
         area.draw_text(words, &style, (px(x), px(y)))
     };
     let (middle, left) = (Pos::new(HPos::Center, VPos::Center), Pos::new(HPos::Left, VPos::Center));

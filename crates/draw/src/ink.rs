@@ -1,5 +1,6 @@
 //! What every picture is drawn with: colors, the font, marks, and the error if it cannot be.
 
+use plotters::coord::Shift;
 use plotters::drawing::DrawingAreaErrorKind;
 use plotters::element::ComposedElement;
 use plotters::prelude::*;
@@ -31,12 +32,15 @@ pub struct Hit {
     pub tip: String,
 }
 
+/// Where pictures are drawn.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
 /// A mark at a place: what is inside of it, and its outline.
 pub(super) type Mark<C, B> = ComposedElement<C, B, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
 /// The mark of a series: looks differ in shape, too, and limits are hollow.
-pub(super) fn mark<C, B: DrawingBackend>(at: C, (tone, is_limit): (Tone, bool), zoom: f64) -> Mark<C, B> {
-    let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
+pub(super) fn mark<C, B: DrawingBackend>(at: C, (tone, is_limit): (Tone, bool), scale: f64) -> Mark<C, B> {
+    let scaled = |&(x, y): &(f64, f64)| ((x * scale).round() as i32, (y * scale).round() as i32);
     let corners: Vec<(i32, i32)> = tone.corners().iter().map(scaled).collect();
     let color = rgb(tone.light);
     let (inside, outline) = match is_limit {
@@ -44,7 +48,7 @@ pub(super) fn mark<C, B: DrawingBackend>(at: C, (tone, is_limit): (Tone, bool), 
         false => (color, TRANSPARENT),
     };
     let closed: Vec<(i32, i32)> = corners.iter().copied().chain(corners.first().copied()).collect();
-    let outline = PathElement::new(closed, outline.stroke_width((1.5 * zoom).round() as u32));
+    let outline = PathElement::new(closed, outline.stroke_width((1.5 * scale).round() as u32));
     EmptyElement::at(at) + Polygon::new(corners, inside.filled()) + outline
 }
 

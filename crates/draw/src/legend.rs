@@ -1,13 +1,12 @@
 //! Title and names above a chart whose points may lie anywhere, so that no legend covers them.
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::figure::Figure;
-use super::ink::{PictureError, mark, text};
+use super::ink::{Area, PictureError, mark, text};
 
-/// Heights in pixels at zoom 1: the title, and each row of names.
+/// Heights in pixels: the title, and each row of names.
 const TITLE: f64 = 40.0;
 const ROW: f64 = 26.0;
 /// Pixels left of the first name, and what a mark and the gap behind a name take.
@@ -16,25 +15,21 @@ const MARK: f64 = 16.0;
 const GAP: f64 = 26.0;
 
 /// Draws them, and gives back what is left below.
-pub(super) fn above<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    figure: &Figure,
-    zoom: f64,
-) -> Result<DrawingArea<B, Shift>, PictureError> {
-    let px = |pixels: f64| (pixels * zoom).round() as i32;
-    let style = |size: f64| text(size * zoom).pos(Pos::new(HPos::Left, VPos::Center));
+pub(super) fn above<'a>(area: &Area<'a>, figure: &Figure) -> Result<Area<'a>, PictureError> {
+    let px = |pixels: f64| pixels.round() as i32;
+    let style = |size: f64| text(size).pos(Pos::new(HPos::Left, VPos::Center));
     let widths = figure.series.iter().map(|series| {
         let width = area.estimate_text_size(&series.name, &style(16.0))?.0;
-        Ok(MARK + f64::from(width) / zoom + GAP)
+        Ok(MARK + f64::from(width) + GAP)
     });
     let widths: Vec<f64> = widths.collect::<Result<_, PictureError>>()?;
-    let places = places(&widths, f64::from(area.dim_in_pixel().0) / zoom - 2.0 * LEFT);
+    let places = places(&widths, f64::from(area.dim_in_pixel().0) - 2.0 * LEFT);
     let rows = places.last().map_or(0, |&(_, row)| row + 1);
     let (top, below) = area.split_vertically(px(TITLE + ROW * rows as f64));
     top.draw_text(&figure.title, &style(20.0), (px(LEFT), px(TITLE / 2.0)))?;
     for (series, (x, row)) in figure.series.iter().zip(places) {
         let (x, y) = (LEFT + x, TITLE + ROW * (row as f64 + 0.5));
-        let sign = mark((px(x + 5.0), px(y)), series.look(), zoom * 1.2);
+        let sign = mark((px(x + 5.0), px(y)), series.look(), 1.2);
         top.draw(&sign)?;
         top.draw_text(&series.name, &style(16.0), (px(x + MARK), px(y)))?;
     }

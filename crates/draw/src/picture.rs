@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, ValueFormatter};
 use plotters::prelude::*;
 
@@ -10,13 +9,13 @@ use super::axis::{Axis, Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
 use super::forest;
 use super::heatmap;
-use super::ink::{GRID, Hit, INK, PAPER, PictureError, mark, rgb, text};
+use super::ink::{Area, GRID, Hit, INK, PAPER, PictureError, mark, rgb, text};
 use super::legend;
 use super::sheet::Sheet;
 use super::tone::Tone;
 use model::Estimate;
 
-/// Width of a document, and height of a chart in it, in pixels at zoom 1.
+/// Width of a document, and height of a chart in it, in pixels.
 const WIDTH: f64 = 960.0;
 const CHART: f64 = 540.0;
 /// Height of a line above all charts.
@@ -42,7 +41,7 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
     let mut svg = String::new();
     let hits = {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        let hits = draw(&root, figure, Dress::Bare, 1.0)?;
+        let hits = draw(&root, figure, Dress::Bare)?;
         root.present()?;
         hits
     };
@@ -53,17 +52,17 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
 pub fn svg(head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
     let mut text = String::new();
     {
-        let size = (WIDTH as u32, height(head, maps, figures, 1.0));
+        let size = (WIDTH as u32, height(head, maps, figures));
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        stack(&root, head, maps, figures, 1.0)?;
+        stack(&root, head, maps, figures)?;
     }
     Ok(text.into_bytes())
 }
 
-fn height(head: &[String], maps: &[Sheet], figures: &[Figure], zoom: f64) -> u32 {
+fn height(head: &[String], maps: &[Sheet], figures: &[Figure]) -> u32 {
     let maps: f64 = maps.iter().map(heatmap::height).sum();
     let charts: f64 = figures.iter().map(chart_height).sum();
-    ((head_height(head) + maps + charts) * zoom).ceil() as u32
+    (head_height(head) + maps + charts).ceil() as u32
 }
 
 fn head_height(head: &[String]) -> f64 {
@@ -75,30 +74,23 @@ fn chart_height(figure: &Figure) -> f64 {
     forest::height(figure).unwrap_or(CHART)
 }
 
-fn stack<'a, B: DrawingBackend + 'a>(
-    root: &DrawingArea<B, Shift>,
-    head: &[String],
-    maps: &[Sheet],
-    figures: &[Figure],
-    zoom: f64,
-) -> Result<(), PictureError> {
+fn stack(root: &Area<'_>, head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<(), PictureError> {
     root.fill(&rgb(PAPER))?;
     let mut rest = root.clone();
     let mut cut = |height: f64| {
-        let (top, below) = rest.split_vertically((height * zoom) as u32);
+        let (top, below) = rest.split_vertically(height as u32);
         rest = below;
         top
     };
     let top = cut(head_height(head));
     for (number, line) in head.iter().enumerate() {
-        let place = (24.0 * zoom, (12.0 + HEAD * number as f64) * zoom);
-        top.draw_text(line, &text(15.0 * zoom), (place.0 as i32, place.1 as i32))?;
+        top.draw_text(line, &text(15.0), (24, (12.0 + HEAD * number as f64) as i32))?;
     }
     for map in maps {
-        heatmap::draw(&cut(heatmap::height(map)), map, zoom)?;
+        heatmap::draw(&cut(heatmap::height(map)), map)?;
     }
     for figure in figures {
-        draw(&cut(chart_height(figure)), figure, Dress::Whole, zoom)?;
+        draw(&cut(chart_height(figure)), figure, Dress::Whole)?;
     }
     Ok(root.present()?)
 }
@@ -110,36 +102,30 @@ enum Dress {
     Bare,
 }
 
-fn draw<'a, B: DrawingBackend + 'a>(
-    area: &DrawingArea<B, Shift>,
-    figure: &Figure,
-    dress: Dress,
-    zoom: f64,
-) -> Result<Vec<Hit>, PictureError> {
+fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, PictureError> {
     if figure.along == Along::Gain {
-        return forest::draw(area, figure, dress == Dress::Whole, zoom);
+        return forest::draw(area, figure, dress == Dress::Whole);
     }
-    let px = |pixels: f64| (pixels * zoom).round() as u32;
     let is_inside = figure.along == Along::WorkingSet;
     let area = match dress {
-        Dress::Whole if !is_inside => &legend::above(area, figure, zoom)?,
+        Dress::Whole if !is_inside => &legend::above(area, figure)?,
         _ => area,
     };
     let (width, height) = area.dim_in_pixel();
     let (x, y) = (
-        figure.x_axis((width / px(80.0)) as usize),
-        figure.y_axis((height / px(50.0)) as usize),
+        figure.x_axis((width / 80) as usize),
+        figure.y_axis((height / 50) as usize),
     );
     let rows = y.ends;
-    let left = px(left_of_axis(&y));
+    let left = left_of_axis(&y).round() as u32;
     let mut builder = ChartBuilder::on(area);
     if dress == Dress::Whole && is_inside {
-        builder.caption(&figure.title, text(20.0 * zoom));
+        builder.caption(&figure.title, text(20.0));
     }
     let mut chart = builder
-        .margin(px(10.0))
-        .margin_right(px(24.0))
-        .x_label_area_size(px(46.0))
+        .margin(10)
+        .margin_right(24)
+        .x_label_area_size(46)
         .y_label_area_size(left)
         .build_cartesian_2d(x, y)?;
     chart
@@ -147,23 +133,25 @@ fn draw<'a, B: DrawingBackend + 'a>(
         .axis_style(rgb(INK))
         .bold_line_style(rgb(GRID))
         .light_line_style(TRANSPARENT)
-        .label_style(text(17.0 * zoom))
+        .label_style(text(17.0))
         .x_desc(figure.along.label())
         .y_desc(&figure.y_label)
         .draw()?;
-    draw_marks(&mut chart, figure, rows, zoom)?;
-    let mut hits = Vec::new();
+    draw_marks(&mut chart, figure, rows)?;
     let ends = chart.x_range();
-    for series in &figure.series {
-        if let Some(level) = series.level {
-            draw_level(&mut chart, [ends.start, ends.end], level, series.tone, zoom)?;
-        }
+    for (level, tone) in figure
+        .series
+        .iter()
+        .filter_map(|series| Some((series.level?, series.tone)))
+    {
+        draw_level(&mut chart, [ends.start, ends.end], level, tone)?;
     }
+    let mut hits = Vec::new();
     for series in &figure.series {
-        hits.extend(draw_series(&mut chart, figure, series, zoom)?);
+        hits.extend(draw_series(&mut chart, figure, series)?);
     }
     if dress == Dress::Whole && is_inside {
-        names(&mut chart, figure.scale, zoom)?;
+        names(&mut chart, figure.scale)?;
     }
     Ok(hits)
 }
@@ -174,7 +162,7 @@ fn left_of_axis(axis: &Axis) -> f64 {
     (30.0 + 8.8 * longest.unwrap_or(0) as f64).max(62.0)
 }
 
-type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<Axis, Axis>>;
+type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 
 impl Ranged for Axis {
     type FormatOption = NoDefaultFormatting;
@@ -208,72 +196,51 @@ impl ValueFormatter<f64> for Axis {
 
 /// A thin line from top to bottom at each marked working set, what it marks beside it; one below the other, so that near
 /// ones stay readable.
-fn draw_marks<'a, B: DrawingBackend + 'a>(
-    chart: &mut Chart<'a, B>,
-    figure: &Figure,
-    [bottom, top]: [f64; 2],
-    zoom: f64,
-) -> Result<(), PictureError> {
-    let px = |pixels: i32| (f64::from(pixels) * zoom) as i32;
+fn draw_marks(chart: &mut Chart<'_>, figure: &Figure, [bottom, top]: [f64; 2]) -> Result<(), PictureError> {
     for (row, mark) in (0..).zip(&figure.marks) {
         let color = rgb(mark.tone.light);
         let (x, _) = figure.place(mark.at, 1.0);
-        let line = PathElement::new(vec![(x, bottom), (x, top)], color.mix(0.6).stroke_width(px(1) as u32));
+        let line = PathElement::new(vec![(x, bottom), (x, top)], color.mix(0.6).stroke_width(1));
         chart.draw_series([line])?;
-        let label = Text::new(
-            mark.text.clone(),
-            (px(4), px(4 + 18 * row)),
-            text(14.0 * zoom).color(&color),
-        );
+        let label = Text::new(mark.text.clone(), (4, 4 + 18 * row), text(14.0).color(&color));
         chart.draw_series([EmptyElement::at((x, top)) + label])?;
     }
     Ok(())
 }
 
 /// The interval of a median as a band across the chart, the median as a line in it.
-fn draw_level<'a, B: DrawingBackend + 'a>(
-    chart: &mut Chart<'a, B>,
-    [left, right]: [f64; 2],
-    level: Estimate,
-    tone: Tone,
-    zoom: f64,
-) -> Result<(), PictureError> {
+fn draw_level(chart: &mut Chart<'_>, [left, right]: [f64; 2], level: Estimate, tone: Tone) -> Result<(), PictureError> {
     let color = rgb(tone.light);
     let band = Rectangle::new([(left, level.low), (right, level.high)], color.mix(0.13).filled());
     chart.draw_series([band])?;
     let median = vec![(left, level.median), (right, level.median)];
-    let line = PathElement::new(median, color.stroke_width((1.5 * zoom).round() as u32));
+    let line = PathElement::new(median, color.stroke_width(2));
     chart.draw_series([line])?;
     Ok(())
 }
 
 /// Line, intervals and marks of one series; gives back where the points are.
-fn draw_series<'a, B: DrawingBackend + 'a>(
-    chart: &mut Chart<'a, B>,
-    figure: &Figure,
-    series: &Series,
-    zoom: f64,
-) -> Result<Vec<Hit>, PictureError> {
+fn draw_series(chart: &mut Chart<'_>, figure: &Figure, series: &Series) -> Result<Vec<Hit>, PictureError> {
     let look = series.look();
     let color = rgb(series.tone.light);
-    let stroke = |width: f64| color.stroke_width((width * zoom) as u32);
+    let stroke = |width| color.stroke_width(width);
     let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
     let (bottom, top) = (chart.y_range().start, chart.y_range().end);
     let intervals = series.dots.iter().map(|dot| {
         let ends = [dot.low, dot.high].map(|value| figure.place(dot.at, value));
         let ends = ends.map(|(x, y)| (x, y.clamp(bottom, top)));
-        PathElement::new(ends.to_vec(), stroke(1.0))
+        PathElement::new(ends.to_vec(), stroke(1))
     });
     chart.draw_series(intervals)?;
     for dots in figure.joined(series) {
         let line = dots.iter().map(|dot| figure.place(dot.at, dot.value));
-        let width = if series.is_limit { 1.0 } else { 2.0 };
+        let width = if series.is_limit { 1 } else { 2 };
         chart.draw_series(LineSeries::new(line, stroke(width)))?;
     }
     chart
-        .draw_series(places.iter().map(|&place| mark(place, look, zoom)))?
+        .draw_series(places.iter().map(|&place| mark(place, look, 1.0)))?
         .label(&series.name)
-        .legend(move |(x, y)| mark((x + (8.0 * zoom) as i32, y), look, zoom * 1.3));
+        .legend(move |(x, y)| mark((x + 8, y), look, 1.3));
     let hit = |(place, dot): (&(f64, f64), &Dot)| {
         let (x, y) = chart.backend_coord(place);
         Hit {
@@ -286,7 +253,7 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
 }
 
 /// Where curves rise to the right, the upper left is free; where they may lie around zero, the lower right is.
-fn names<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoom: f64) -> Result<(), PictureError> {
+fn names(chart: &mut Chart<'_>, scale: Scale) -> Result<(), PictureError> {
     let position = match scale {
         Scale::Log => SeriesLabelPosition::UpperLeft,
         Scale::Linear | Scale::Close => SeriesLabelPosition::LowerRight,
@@ -294,10 +261,10 @@ fn names<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoo
     let mut labels = chart.configure_series_labels();
     labels
         .position(position)
-        .margin((12.0 * zoom) as i32)
-        .legend_area_size((24.0 * zoom) as i32)
+        .margin(12)
+        .legend_area_size(24)
         .background_style(rgb(PAPER).mix(0.8))
-        .label_font(text(18.0 * zoom));
+        .label_font(text(18.0));
     Ok(labels.draw()?)
 }
 
