@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Short loads on small data: what is tested is what is left.
 const OLTP: &str = "oltp:order-entry,scale=1,shared_buffers=64MB,transactions=200,clients=2";
 /// A machine that is busy may take long to bring a cluster up.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Is all here that an experiment needs? Of memory a test needs less if its data are small.
 fn can(experiment: &str, has_small_data: bool) -> bool {
@@ -146,7 +146,7 @@ fn begun(mut command: Command, program: &str, moment: Duration) -> Child {
             child.try_wait().expect("a child").is_none(),
             "it ended before {program} ran"
         );
-        assert!(began.elapsed() < PATIENCE, "no {program} within {PATIENCE:?}");
+        assert!(began.elapsed() < TIMEOUT, "no {program} within {TIMEOUT:?}");
         thread::sleep(Duration::from_millis(20));
     }
     thread::sleep(moment);

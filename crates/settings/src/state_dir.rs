@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use crate::error::WriterError;
 
 /// Longer than any change takes: the slowest is growing a pool of 1 GiB pages, which may move a lot of memory about.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The state directory's path; nothing is touched before it is needed.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl StateDir {
     }
 
     pub(crate) fn lock(&self) -> Result<Lock, WriterError> {
-        self.lock_within(PATIENCE)
+        self.lock_within(TIMEOUT)
     }
 
     /// The lock at once, or not at all.

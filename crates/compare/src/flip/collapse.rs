@@ -102,7 +102,7 @@ pub enum Error {
 /// Times a piece is tried again where the kernel says that it was only busy.
 pub(super) const RETRIES: u32 = 3;
 /// Pause before it is tried again: pages under I/O or on their way between lists are free soon.
-pub(super) const BREATH: Duration = Duration::from_millis(2);
+pub(super) const RETRY_PERIOD: Duration = Duration::from_millis(2);
 
 /// Collapses the memory of the process, and proves by its smaps what that changed.
 ///
@@ -210,7 +210,9 @@ pub(super) fn work(
 fn patiently(target: &mut dyn Target, at: u64, page: Bytes) -> io::Result<()> {
     for _ in 0..RETRIES {
         match target.collapse(at, page) {
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) => target.pause(BREATH),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) => {
+                target.pause(RETRY_PERIOD)
+            }
             ended => return ended,
         }
     }

@@ -9,7 +9,7 @@ use model::compare::{Flip, Restored};
 use model::process::MappingPages;
 use model::{Backing, Bytes, Unread};
 
-use super::collapse::{BREATH, Done, Error, RETRIES, Spec, refuse, work};
+use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, refuse, work};
 use super::live::{Live, PATIENT};
 use super::pieces::Shared;
 use super::target::Target;
@@ -250,7 +250,7 @@ fn split(
     let mut done = Done::default();
     for attempt in 0..=RETRIES {
         if attempt > 0 {
-            target.pause(BREATH * attempt);
+            target.pause(RETRY_PERIOD * attempt);
         }
         left = ask(spec, left, target, &mut done, stop)?;
         let large = target.large(&left, spec.page)?;

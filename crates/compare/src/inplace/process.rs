@@ -24,7 +24,7 @@ use crate::threads::{Threads, Times};
 const STEP: Duration = Duration::from_millis(100);
 /// Times that a counter's file is read again where it has no number, and the pause before.
 const REREADS: u32 = 5;
-const BREATH: Duration = Duration::from_millis(3);
+const RETRY_PERIOD: Duration = Duration::from_millis(3);
 
 /// The share of its memory that has to be flipped.
 const MOSTLY_FLIPPED: f64 = 0.5;
@@ -149,7 +149,7 @@ fn patiently(counter: &Counter, arm: &str, output: &dyn Fn() -> String, stop: &d
     let read = || counter.read(arm, output, stop);
     for _ in 0..REREADS {
         match read() {
-            Err(_) if matches!(counter.from, Some(From::File(_))) => thread::sleep(BREATH),
+            Err(_) if matches!(counter.from, Some(From::File(_))) => thread::sleep(RETRY_PERIOD),
             told => return told,
         }
     }

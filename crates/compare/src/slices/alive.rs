@@ -21,7 +21,7 @@ const VARIABLE: &str = "HUGEWISE_ARM";
 /// Tries to stop a program when its counters can be read, and the first moment between two: each is twice as long as the one
 /// before, since on a busy machine the program may have to wait for a CPU.
 const TRIES: u32 = 10;
-const MOMENT: Duration = Duration::from_millis(1);
+const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// A program of an arm.
 pub(super) struct Alive(Worker);
@@ -101,7 +101,7 @@ impl Alive {
                 other => return other,
             }
             halt::go_on(&self.0.source, self.0.id());
-            thread::sleep(MOMENT * (1 << tried));
+            thread::sleep(POLL_PERIOD * (1 << tried));
         }
         self.halt()?;
         self.mark(threads, stop)

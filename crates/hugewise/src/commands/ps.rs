@@ -24,7 +24,7 @@ use select::Select;
 /// A process with less on base pages has nothing to gain that is worth a look at its mappings.
 const WORTH_A_LOOK: Bytes = Bytes::mib(16);
 /// How soon Ctrl-C ends a watch.
-const NAP: Duration = Duration::from_millis(50);
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<Outcome> {
     match args.watch {
@@ -46,7 +46,7 @@ fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow:
         stop.while_reading(|| once(session, args, is_series.then_some(turn)))?;
         turn += 1;
         while began.elapsed() < every && !stop.is_asked() {
-            std::thread::sleep(NAP.min(every));
+            std::thread::sleep(POLL_PERIOD.min(every));
         }
     }
     Ok(Outcome::Done)

@@ -14,7 +14,7 @@ use crate::initramfs::Initramfs;
 use crate::machine::{Bench, POOL, SHM_GROUP};
 
 /// Far more than a boot takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(400);
+const TIMEOUT: Duration = Duration::from_secs(400);
 
 /// Programs of the guest beside ours.
 const PROGRAMS: [&str; 6] = ["dash", "mount", "sysctl", "tar", "base64", "cat"];
@@ -130,7 +130,7 @@ fn boot(kernel: &Path, root: &[u8], folder: &Path) -> Option<String> {
     });
     let start = Instant::now();
     while child.try_wait().expect("a child").is_none() {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             child.kill().expect("killed");
         }
         thread::sleep(Duration::from_millis(100));

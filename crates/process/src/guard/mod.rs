@@ -36,7 +36,7 @@ pub(crate) use slot::Slot;
 /// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
 /// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
-const DISMISSAL: Duration = Duration::from_secs(6);
+const DISMISS_TIMEOUT: Duration = Duration::from_secs(6);
 /// No process is registered in it.
 const FREE: i32 = 0;
 /// It is about to be filled.
@@ -177,7 +177,7 @@ impl Guard {
         let Some(alive) = alive else { return };
         drop(alive);
         let handle = pidfd_open(self.pid, PidfdFlags::empty());
-        let has_ended = handle.and_then(|handle| handles::has_ended_within(&handle, DISMISSAL));
+        let has_ended = handle.and_then(|handle| handles::has_ended_within(&handle, DISMISS_TIMEOUT));
         if has_ended.unwrap_or(false) {
             // Fails only if it was waited for already.
             let _ = wait(self.pid);

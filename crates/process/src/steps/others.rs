@@ -11,7 +11,7 @@ use super::taken::Taken;
 use crate::tree;
 
 /// A thread that has not stopped by then is in the kernel for longer, and does nothing else.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 const POLL_PERIOD: Duration = Duration::from_micros(200);
 
 /// They go on when this is dropped.
@@ -30,7 +30,7 @@ impl Others {
             .into_iter()
             .filter_map(|other| Taken::ask(process, other).ok())
             .collect();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         for one in &mut taken {
             while !one.is_still().unwrap_or(true) && Instant::now() < until {
                 thread::sleep(POLL_PERIOD);

@@ -11,7 +11,7 @@ use crate::owner::{Life, Owner};
 use crate::pool_setting::PoolSetting;
 
 /// How long a killed run may take to let go of its memory before it counts as alive.
-const DYING: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A run that is gone, and its journal.
 struct Ended {
@@ -123,7 +123,7 @@ impl Inner {
         loop {
             match owner.life(&*self.sink) {
                 Life::Gone => return true,
-                Life::Dying if start.elapsed() < DYING => thread::sleep(Duration::from_millis(2)),
+                Life::Dying if start.elapsed() < END_TIMEOUT => thread::sleep(Duration::from_millis(2)),
                 Life::Dying | Life::Alive => return false,
             }
         }
