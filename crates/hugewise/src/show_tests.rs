@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Shape, ShowError, show};
 use crate::cli::args::{Format, Sort};
-use crate::render::compare::tests::compare;
+use crate::render::prove::compare::tests::compare;
 use crate::results::{Checkup, Doctor, ProcessList, VmList};
 use crate::samples;
 use draw::look::Look;

@@ -6,7 +6,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::{Grounds, Server};
 use crate::cli::args::Sort;
-use crate::render::verdict::sentences;
+use crate::render::find::verdict::sentences;
 use crate::results::ProcessList;
 use crate::samples::{grounds, headline, machine, process_rows, tlb};
 

@@ -10,7 +10,7 @@ use super::session::Session;
 use super::settings::{self, hinted, setup};
 use super::stop::Stop;
 use crate::cli::args::{self, Format};
-use crate::render::plan::question;
+use crate::render::fix::plan::question;
 use crate::ui::Outcome;
 use draw::words::counted;
 

@@ -16,7 +16,7 @@ use programs::config::Given;
 use super::diagnosis::diagnose;
 use super::session::Session;
 use crate::cli::args::{self, Format};
-use crate::render::doctor::{explanation, rules};
+use crate::render::find::doctor::{explanation, rules};
 use crate::results::{Doctor, Taken};
 use crate::show::form;
 use crate::ui::Outcome;

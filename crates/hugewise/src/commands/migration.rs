@@ -12,7 +12,7 @@ use model::{Bytes, Warning};
 use super::measuring::{self, available, cache, page_sizes, unless_stopped};
 use super::session::Session;
 use crate::cli::args;
-use crate::render::placement::guest_warning;
+use crate::render::prove::placement::guest_warning;
 use crate::ui::Outcome;
 
 /// Where the size of the last-level cache is not known.

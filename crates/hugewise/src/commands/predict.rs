@@ -14,7 +14,7 @@ use super::simulate::no_tlb;
 use super::simulate::trace::Opened;
 use super::trace::record;
 use crate::cli::args::{Format, Predict};
-use crate::render::predict::captured_in;
+use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<Outcome> {

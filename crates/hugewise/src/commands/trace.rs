@@ -12,7 +12,7 @@ use translation::{Access, Side};
 use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
-use crate::render::predict::captured_in;
+use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Result<Outcome> {

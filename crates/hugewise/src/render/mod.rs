@@ -1,33 +1,7 @@
 //! Results in the forms a reader can want; nothing here prints or looks at the machine.
 
-pub mod apply;
-pub mod checkup;
-mod collapse;
-pub mod compare;
-pub mod cores;
-mod diff;
-pub mod doctor;
-mod explain;
-pub mod guest;
-pub mod guest_costs;
-mod host_memory;
-pub mod inventory;
-pub mod kernelops;
-pub mod latency;
-mod migration;
-pub mod placement;
-pub mod plan;
-pub(crate) mod predict;
-pub mod ps;
-pub mod reach;
-mod scheduler;
-mod simulate;
-pub mod size;
-pub mod status;
-mod suite;
-pub mod tlb;
-pub mod undo;
-mod values;
-pub mod verdict;
-pub mod verify;
-pub mod vms;
+pub mod find;
+pub mod fix;
+pub mod measure;
+pub mod predict;
+pub mod prove;

@@ -4,7 +4,7 @@ use model::findings::Severity;
 use model::verdict::{Limits, Next, Saving, WhyNext};
 
 use super::grounds::Grounds;
-use crate::render::plan::quoted;
+use crate::render::fix::plan::quoted;
 
 /// More would be no lead.
 const MOST: usize = 3;

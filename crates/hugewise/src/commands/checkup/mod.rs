@@ -18,7 +18,7 @@ use super::ps;
 use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args::{self, Format, Part, Sort};
-use crate::render::verdict::sentences;
+use crate::render::find::verdict::sentences;
 use crate::results::{Checkup, VmList};
 use crate::ui::Outcome;
 use crate::verdict::{Grounds, Server, verdict};

@@ -7,7 +7,7 @@ use compare::{Event, Shortage};
 use model::{Bytes, PageKind, Progress};
 
 use super::super::pools::Loan;
-use crate::render::compare::events::sentence;
+use crate::render::prove::compare::events::sentence;
 use crate::ui::Ui;
 
 /// Messages go to the user, and loans are taken of the machine.

@@ -129,7 +129,7 @@ fn what_was_typed_or_begun_stands_unless_it_makes_no_sense() {
 
 /// A comparison of slices that a program's end cut short.
 fn cut(blocks: u32) -> Outcome {
-    let mut compare = crate::render::compare::tests::compare(model::compare::Verdict::Unknown);
+    let mut compare = crate::render::prove::compare::tests::compare(model::compare::Verdict::Unknown);
     (compare.design.ended, compare.design.blocks) = (Ended::ProgramEnded, blocks);
     (compare, Vec::new())
 }

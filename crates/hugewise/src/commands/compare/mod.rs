@@ -23,7 +23,7 @@ use super::stop::Stop;
 use crate::cli::args::{self, FailIf, Format};
 use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
-use crate::render::compare::{events, exported};
+use crate::render::prove::compare::{events, exported};
 use crate::ui::{Outcome, Ui};
 
 /// How a shell ends that does not find the command.

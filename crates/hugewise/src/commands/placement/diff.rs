@@ -10,7 +10,7 @@ use placement::Runs;
 
 use super::super::session::Session;
 use crate::cli::args::{self, Format};
-use crate::render::placement::caveats;
+use crate::render::prove::placement::caveats;
 use crate::show::schema_name;
 use crate::ui::Outcome;
 

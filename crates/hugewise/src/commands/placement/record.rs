@@ -10,7 +10,7 @@ use placement::{Ordered, Spec};
 use super::super::session::Session;
 use super::super::stop::Stop;
 use crate::cli::args::{self, Format};
-use crate::render::placement::warnings;
+use crate::render::prove::placement::warnings;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Result<Outcome> {

@@ -20,7 +20,7 @@ use super::directory::Directory;
 use super::list;
 use crate::recipes::Workload;
 use crate::recipes::experiments::Planned;
-use crate::render::compare::events;
+use crate::render::prove::compare::events;
 
 /// As `compare` has it where nothing is asked for.
 const SMALLEST_EFFECT: f64 = 0.01;

@@ -4,7 +4,7 @@ use model::compare::{Arm, Compare, Control, Flip, InPlace, Restored, Slice};
 use model::{Bytes, Reading};
 
 use super::amounts::{gain, reference};
-use crate::render::kernelops::time;
+use crate::render::measure::kernelops::time;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table;

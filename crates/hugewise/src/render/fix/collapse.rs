@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::collapse::Collapse;
 use model::{Backing, Bytes, PageKind};
 
-use super::latency::spread;
+use crate::render::measure::latency::spread;
 use crate::show::{Shape, Show};
 use draw::axis::number;
 use draw::columns;

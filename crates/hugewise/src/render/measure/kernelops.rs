@@ -90,7 +90,7 @@ fn spread(ns: Estimate) -> String {
 }
 
 /// A time in the unit that fits it.
-pub(super) fn time(ns: f64) -> String {
+pub(crate) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => (ns, "ns"),
         ns if ns < 1e6 => (ns / 1e3, "µs"),

@@ -8,7 +8,7 @@ use model::suite::{Experiment, Lack, Listed, Outcome, Page, Published, Suite, Su
 use model::tlb::{HostBacking, Verdict as Host};
 
 use crate::cli::args::Format;
-use crate::render::compare::tests::compare;
+use crate::render::prove::compare::tests::compare;
 use crate::samples::envelope;
 use crate::show::{Show, show};
 use draw::look::Look;

@@ -5,7 +5,7 @@ use doctor::usage::{
 };
 use model::{Backing, Bytes, Cause, PageKind, Reading};
 
-use super::plan::quoted;
+use crate::render::fix::plan::quoted;
 use crate::results::Explain;
 use crate::show::{Shape, Show, wrapped};
 use draw::axis::number;

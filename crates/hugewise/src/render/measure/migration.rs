@@ -6,8 +6,8 @@ use model::Estimate;
 use model::migration::{Migration, Point};
 use model::placement::Kind;
 
-use super::placement::kind_name;
 use crate::cli::args::Format;
+use crate::render::prove::placement::kind_name;
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::{Scale, number};
 use draw::columns;

@@ -3,7 +3,7 @@
 use model::Estimate;
 use model::migration::{Contention, Migration, Mix};
 
-use super::super::placement::kind_name;
+use crate::render::prove::placement::kind_name;
 use draw::axis::number;
 use draw::sheet::Sheet;
 use draw::words::or;

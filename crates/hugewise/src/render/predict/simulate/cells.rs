@@ -5,7 +5,7 @@ use translation::study::Unknown;
 
 use draw::words::or_empty;
 
-pub(in crate::render) fn name(unknown: Unknown) -> &'static str {
+pub(crate) fn name(unknown: Unknown) -> &'static str {
     match unknown {
         Unknown::WalkCaches => "page-walk caches, entries for page tables",
         Unknown::L2TlbHit => "second-level TLB hit, cycles",
@@ -26,16 +26,16 @@ pub(in crate::render) fn name(unknown: Unknown) -> &'static str {
 }
 
 /// A size as CSV has it; nothing of what has none.
-pub(in crate::render) fn bytes(size: Option<Bytes>) -> String {
+pub(crate) fn bytes(size: Option<Bytes>) -> String {
     or_empty(size.map(|size| size.0))
 }
 
-pub(in crate::render) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     number(share * 100.0)
 }
 
 /// Three significant digits, and at most three after the point.
-pub(in crate::render) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
         small if small < 1.0 => 3,

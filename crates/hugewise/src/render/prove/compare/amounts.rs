@@ -3,7 +3,7 @@
 use model::Bytes;
 use model::compare::{Compare, Metric};
 
-use crate::render::kernelops::time;
+use crate::render::measure::kernelops::time;
 use draw::axis::without_zeros;
 
 /// A value of a metric with its unit.
@@ -37,7 +37,7 @@ fn percent(ratio: f64) -> String {
 }
 
 /// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`; a few pairs have none.
-pub(in crate::render) fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+pub(crate) fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
     match (ratio, low, high) {
         (Some(ratio), Some(low), Some(high)) => format!("{} ({} to {})", percent(ratio), percent(low), percent(high)),
         (Some(ratio), ..) => format!("{} (too few pairs)", percent(ratio)),

@@ -6,7 +6,7 @@ use model::compare::{Arm, Judged};
 use model::gc::GcLog;
 use model::suite::{Page, Suite};
 
-use crate::render::compare::gain;
+use crate::render::prove::compare::gain;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table;

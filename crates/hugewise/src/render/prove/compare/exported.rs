@@ -39,7 +39,7 @@ fn deviation(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::render::compare::tests::compare;
+    use crate::render::prove::compare::tests::compare;
     use draw::json;
 
     #[test]

@@ -3,7 +3,7 @@
 use model::compare::{Arm, Compare, Judged, Start, Verdict};
 use model::{Bytes, PageKind};
 
-use crate::render::plan::quoted;
+use crate::render::fix::plan::quoted;
 use draw::sheet::Sheet;
 
 /// A twentieth more pages than were in use: memory is not the same in each run.
@@ -99,7 +99,7 @@ mod tests {
     use model::compare::{Start, Verdict};
 
     use super::sheets;
-    use crate::render::compare::tests::compare;
+    use crate::render::prove::compare::tests::compare;
 
     fn rows(kind: PageKind, technique: &str, env: &[(&str, &str)]) -> Vec<String> {
         let mut made = compare(Verdict::Better);

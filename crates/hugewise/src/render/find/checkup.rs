@@ -2,8 +2,9 @@
 
 use model::guest::Guest;
 
-use super::{doctor, inventory, latency, tlb, verdict};
+use super::{doctor, inventory, verdict};
 use crate::cli::args::Format;
+use crate::render::measure::{latency, tlb};
 use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;

@@ -6,13 +6,13 @@ use draw::axis::number;
 use draw::words::or_empty;
 
 /// The share backed by huge pages in percent; empty if no resident memory is known.
-pub(in crate::render) fn share(backing: Option<&Backing>) -> String {
+pub(crate) fn share(backing: Option<&Backing>) -> String {
     let share = backing.and_then(Backing::coverage);
     or_empty(share.map(|share| number(share * 100.0)))
 }
 
 /// Nothing is blank: a table of zeros hides the few numbers that matter.
-pub(in crate::render) fn amount(bytes: Bytes) -> String {
+pub(crate) fn amount(bytes: Bytes) -> String {
     if bytes.0 == 0 { String::new() } else { bytes.to_string() }
 }
 

@@ -12,7 +12,7 @@ use draw::tone::{TONES, Tone};
 const MOST: f64 = 300.0;
 
 /// A row for each verdict; below those of a metric the reference against itself, which shows the noise.
-pub(in crate::render) fn chart(compare: &Compare) -> Option<Figure> {
+pub(crate) fn chart(compare: &Compare) -> Option<Figure> {
     let tones: Vec<Tone> = Tone::distinct(compare.arms.iter().map(|arm| arm.kind));
     let rows = compare.controls.iter().flat_map(|control| {
         let judged = compare.verdicts.iter().filter(|judged| judged.metric == control.metric);

@@ -1,0 +1,10 @@
+//! What backs memory, what is wrong, and why.
+
+pub mod checkup;
+pub(crate) mod diff;
+pub mod doctor;
+pub(crate) mod explain;
+pub mod inventory;
+pub mod ps;
+pub mod verdict;
+pub mod vms;

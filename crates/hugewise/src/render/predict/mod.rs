@@ -1,0 +1,8 @@
+//! Simulations and predictions.
+
+pub(crate) mod host_memory;
+pub(crate) mod prediction;
+pub mod reach;
+pub(crate) mod scheduler;
+pub(crate) mod simulate;
+pub(crate) mod values;
