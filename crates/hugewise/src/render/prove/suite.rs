@@ -10,8 +10,8 @@ use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
 use model::{Bytes, compare::Metric};
 
 use super::compare::{gain, gains};
-use super::tlb;
 use crate::cli::args::Format;
+use crate::render::measure::tlb;
 use crate::show::{self, CHARTS, Shape, Show, TABLES};
 use draw::columns;
 use draw::figure::Figure;
