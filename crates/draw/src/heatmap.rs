@@ -12,12 +12,12 @@ const ROW: f64 = 46.0;
 const NOTE: f64 = 28.0;
 
 /// How high it is, in pixels.
-pub fn height(sheet: &Sheet) -> f64 {
+pub(super) fn height(sheet: &Sheet) -> f64 {
     TITLE + ROW * (sheet.rows.len() + 1) as f64 + NOTE + 12.0
 }
 
 /// Draws it: heads above, the first column at the left, shades behind the numbers, and the first note (the legend) below.
-pub fn draw(area: &Area<'_>, sheet: &Sheet) -> Result<(), PictureError> {
+pub(super) fn draw(area: &Area<'_>, sheet: &Sheet) -> Result<(), PictureError> {
     let px = |pixels: f64| pixels.round() as i32;
     let width = f64::from(area.dim_in_pixel().0);
     let column = (width - 48.0) / sheet.columns.len().max(1) as f64;

@@ -1,6 +1,5 @@
 //! Title and names above a chart whose points may lie anywhere, so that no legend covers them.
 
-use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::figure::Figure;

@@ -23,7 +23,7 @@ use crate::preload::Layout;
 use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{RunLog, Way};
-use crate::technique::{self, Setup, Technique};
+use crate::technique::{Setup, Technique};
 use crate::{Error, Named};
 
 /// Arms as results name them, and as runs need them, in the same order.

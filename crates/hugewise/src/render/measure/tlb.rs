@@ -52,12 +52,12 @@ impl Show for Tlb {
 }
 
 /// The verdict on the host's pages in one sentence.
-pub(super) fn backing(tlb: &Tlb) -> String {
+pub(crate) fn backing(tlb: &Tlb) -> String {
     host(&tlb.host_backing)
 }
 
 /// The same of the verdict alone.
-pub(super) fn host(backing: &HostBacking) -> String {
+pub(crate) fn host(backing: &HostBacking) -> String {
     let sure = format!("{:.0} % sure", backing.confidence * 100.0);
     match backing.verdict {
         Verdict::Small => format!(
@@ -74,7 +74,7 @@ pub(super) fn host(backing: &HostBacking) -> String {
     }
 }
 
-pub(super) fn levels(tlb: &Tlb) -> Sheet {
+pub(crate) fn levels(tlb: &Tlb) -> Sheet {
     let fields = columns![|(tlb, level)| (&Tlb, &Level);
         "pages" => level.kind, "#level" => level.level, "#entries" => or(level.entries, "unknown"),
         "ways" => level.ways?, "index" => level.index.map(|index| format!("{index:?}").to_lowercase())?,

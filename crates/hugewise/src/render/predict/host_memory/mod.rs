@@ -127,19 +127,17 @@ fn headline(outcome: &Outcome) -> String {
 
 fn policies(result: &HostMemory) -> Sheet {
     let title = format!("What happened in {} s", number(result.seconds));
-    let lost: fn(&&Outcome) -> String = match result.translation.is_empty() {
-        true => |_| String::new(),
-        false => |outcome| percent(outcome.totals.lost),
-    };
-    let fields = columns![|outcome| &Outcome;
+    let fields = columns![|(has_losses, outcome)| (bool, &Outcome);
         "policy" => outcome.policy.name(), "states" => outcome.states.name(),
         "#broken to share" => outcome.totals.broken, "#to swap" => outcome.totals.broken_to_swap,
         "~#collapsed" => outcome.totals.collapsed, "~#emulated" => outcome.totals.emulated,
         "#saved at most" => outcome.totals.most_saved, "#ballooned" => outcome.totals.ballooned,
         "#compressed" => outcome.totals.compressed, "#swapped out" => outcome.totals.swapped_out,
-        "#in" => outcome.totals.swapped_in, "#lost, %" => lost(outcome),
+        "#in" => outcome.totals.swapped_in, "#lost, %" => has_losses.then(|| percent(outcome.totals.lost))?,
     ];
-    let mut sheet = table::sheet(&title, &fields, result.outcomes.iter());
+    let has_losses = !result.translation.is_empty();
+    let outcomes = result.outcomes.iter().map(|outcome| (has_losses, outcome));
+    let mut sheet = table::sheet(&title, &fields, outcomes);
     sheet.note(
         "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
          CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
