@@ -39,8 +39,8 @@ fn deviation(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::json;
     use crate::render::prove::compare::tests::compare;
-    use draw::json;
 
     #[test]
     fn times_are_those_of_each_command_in_seconds() {
