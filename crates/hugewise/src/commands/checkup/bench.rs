@@ -11,9 +11,9 @@ use model::latency::Latency;
 use model::tlb::Tlb;
 use model::{Bytes, PageKind};
 
-use super::super::session::Session;
 use super::super::latency::{self, FROM};
 use super::super::measuring::{Measured, room};
+use super::super::session::Session;
 use super::super::stop::Stop;
 use super::super::{guest, tlb};
 use super::parts::Parts;
@@ -151,7 +151,12 @@ impl<'a> Bench<'a> {
             true => vec![PageKind::Base],
             false => tlb::usual(self.snapshot),
         };
-        tlb::measure(&self.session.ui, self.stop, &tlb::spec(kinds, true, self.snapshot)?, true)
+        tlb::measure(
+            &self.session.ui,
+            self.stop,
+            &tlb::spec(kinds, true, self.snapshot)?,
+            true,
+        )
     }
 
     /// One working set on the pages that most have: enough to see what a hypervisor keeps of the gain.
