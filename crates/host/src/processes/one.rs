@@ -204,6 +204,7 @@ pub(super) fn row(
     let pages = match &walked {
         // A capture may have the status and not all mappings.
         Ok(hugetlb) if hugetlb.by_size.total().0 > 0 => Reading::Known(hugetlb.by_size.total()),
+        Err(why) if status.hugetlb.is_absent() => Reading::Unread(why.clone()),
         _ => status.hugetlb.clone(),
     };
     let hugetlb = pages.or_if_absent(Bytes(0));

@@ -107,6 +107,7 @@ fn parse_each<'a>(
                 counted: Counted::default(),
                 line,
                 rss_seen: false,
+                hugetlb_seen: false,
             });
         }
     }
@@ -136,7 +137,11 @@ struct Draft<'a> {
     counted: Counted<&'a [u8]>,
     line: Line<'a>,
     rss_seen: bool,
+    hugetlb_seen: bool,
 }
+
+/// No machine has larger base pages, and no hugetlb pages are as small on kernels that show neither flags nor counts of them.
+const LARGEST_BASE_PAGE: Bytes = Bytes::kib(64);
 
 impl<'a> Draft<'a> {
     fn take(&mut self, line: &Line<'a>, key: &[u8], value: &'a [u8]) -> Result<(), Unread> {
@@ -147,10 +152,31 @@ impl<'a> Draft<'a> {
             b"VmFlags" => self.counted.flags = value.trim_ascii(),
             _ => {
                 self.rss_seen |= key == b"Rss";
+                self.hugetlb_seen |= key.ends_with(b"_Hugetlb");
                 self.counted.counts.take(line, key, value)?;
             }
         }
         Ok(())
+    }
+
+    /// Kernels before 4.4 count no hugetlb pages here: such a mapping then has at most its length of them. The flags are there since 3.8.
+    fn counted(self) -> Mapping<&'a [u8]> {
+        let mut mapping = Mapping {
+            counted: Some(self.counted),
+            ..self.mapping
+        };
+        let size = mapping.size();
+        let is_of_pool = mapping.has("ht") == Some(true);
+        if let Some(counted) = mapping.counted.as_mut().filter(|_| !self.hugetlb_seen) {
+            let is_large = counted.kernel_page.is_some_and(|page| page > LARGEST_BASE_PAGE);
+            if is_of_pool || counted.flags.is_empty() && is_large {
+                match mapping.perms.last() {
+                    Some(b's') => counted.counts.shared_hugetlb = size,
+                    _ => counted.counts.private_hugetlb = size,
+                }
+            }
+        }
+        mapping
     }
 }
 
@@ -165,10 +191,7 @@ fn close<'a>(
             .line
             .garbled("the mapping", draft.line.text, "an Rss line after it"));
     }
-    visit(Mapping {
-        counted: Some(draft.counted),
-        ..draft.mapping
-    })
+    visit(draft.counted())
 }
 
 /// Reads `start-end perms offset device inode    name`.

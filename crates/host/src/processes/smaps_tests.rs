@@ -181,3 +181,27 @@ proptest! {
         prop_assert!(at == 0 || text[at - 1] == b'\n');
     }
 }
+
+#[test]
+fn a_kernel_that_counts_no_hugetlb_pages_shows_them_by_flag_or_page_size() {
+    let mapping = |perms: &str, page: u32, more: &str| {
+        format!(
+            "60000000-a0000000 {perms} 00000000 00:04 98304 /SYSV00000000 (deleted)\nSize: 1048576 kB\nRss: 0 kB\nKernelPageSize: {page} kB\n{more}"
+        )
+    };
+    let hugetlb = |text: &str| {
+        let mappings = parse("smaps", text.as_bytes()).expect("good text");
+        mappings[0].backing().of(PageKind::HUGETLB_2M)
+    };
+    assert_eq!(
+        hugetlb(&mapping("rw-s", 2048, "VmFlags: rd wr sh ht \n")),
+        Bytes::gib(1)
+    );
+    assert_eq!(hugetlb(&mapping("rw-p", 2048, "")), Bytes::gib(1));
+    // A counted one has what is counted, and large base pages are none of a pool.
+    assert_eq!(
+        hugetlb(&mapping("rw-s", 2048, "Shared_Hugetlb: 4096 kB\nVmFlags: sh ht \n")),
+        Bytes::mib(4)
+    );
+    assert_eq!(hugetlb(&mapping("rw-s", 64, "")), Bytes(0));
+}
