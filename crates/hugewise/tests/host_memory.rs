@@ -207,3 +207,20 @@ fn what_does_not_add_up_is_refused_with_what_is_expected() {
     let error = refused(&["simulate", "host"]);
     assert!(error.contains("FILE.toml"), "{error}");
 }
+
+#[test]
+fn what_would_take_much_memory_or_minutes_is_refused_before_it_starts() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let host = |seconds: u32, count: u32, memory: &str| {
+        format!(
+            "seconds = {seconds}\nstep_ms = 1000\n[host]\nmemory = \"64T\"\n[[vm]]\nname = \"vm\"\ncount = {count}\nmemory = \"{memory}\"\n"
+        )
+    };
+    for (text, part) in [
+        (host(60, 64, "1T"), "of memory: expected at most 512M"),
+        (host(604_800, 5000, "1G"), "s: expected at most 60"),
+    ] {
+        let error = refused(&["simulate", "host", &file(&folder, &text)]);
+        assert!(error.contains("host.toml") && error.contains(part), "{error}");
+    }
+}

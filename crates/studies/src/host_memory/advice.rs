@@ -194,6 +194,8 @@ pub fn advise(captured: &Captured, asked: &Asked) -> Result<HostMemory, String> 
         .collect();
     let bases: Vec<Scenario> = draws.iter().map(|draw| captured.scenario(draw)).collect();
     bases.iter().try_for_each(Scenario::check)?;
+    let runs = Change::ALL.len() as u64 * u64::from(asked.draws);
+    bases.iter().take(1).try_for_each(|base| base.check_cost(runs))?;
     let all: Vec<Vm> = bases.iter().flat_map(|scenario| scenario.vms.clone()).collect();
     let translation = costs(&captured.translation, &all, asked.seed)?;
     let rows = Change::ALL.map(|change| what_if(change, captured, asked, &bases, &translation));

@@ -7,6 +7,7 @@
 pub mod advice;
 mod captured;
 mod content;
+mod cost;
 mod demand;
 mod engine;
 pub mod file;

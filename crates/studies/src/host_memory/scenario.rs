@@ -303,7 +303,8 @@ impl Scenario {
             return Err(format!("expected 1 to {MOST_STEPS} steps within the time simulated"));
         }
         self.vms.iter().try_for_each(check_vm)?;
-        check_reserved(&self.host, &self.vms)
+        check_reserved(&self.host, &self.vms)?;
+        self.check_cost(1)
     }
 
     /// Memory of all machines, in pages.
