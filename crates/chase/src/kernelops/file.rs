@@ -14,6 +14,11 @@ use super::timed::Timed;
 const PAGES: usize = 4096;
 const BATCH: usize = 32;
 
+/// How large the file is.
+pub(super) fn bytes(base_page: Bytes) -> Bytes {
+    Bytes(PAGES as u64 * base_page.0)
+}
+
 /// A file in memory, mapped for reading.
 pub(super) struct FileRead {
     start: NonNull<u8>,
@@ -26,8 +31,8 @@ pub(super) struct FileRead {
 
 impl FileRead {
     pub(super) fn open(base_page: Bytes) -> io::Result<Self> {
+        let len = bytes(base_page).as_usize();
         let base_page = base_page.as_usize();
-        let len = PAGES * base_page;
         let mut this = Self {
             start: mapped(&filled(len, base_page)?, len)?,
             len,

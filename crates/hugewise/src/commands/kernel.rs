@@ -9,8 +9,8 @@ use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
-use super::measuring::{self, Measured, available, on_loan, or_usual, page_sizes, usual_kinds};
 use super::session::Session;
+use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, page_sizes, usual_kinds};
 use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
@@ -28,9 +28,10 @@ fn spec(args: &args::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<S
     let cpus = measure::kernelops::cpus(&cores).context("which CPUs may be used")?;
     let usual = if args.quick { 4 } else { 15 };
     let (base_page, pmd_page) = page_sizes(snapshot)?;
+    let workers = workers(args, cpus.len() as u32);
     Ok(Spec {
-        ops: ops(args, snapshot)?,
-        workers: workers(args, cpus.len() as u32),
+        ops: ops(args, snapshot, &workers)?,
+        workers,
         cpus,
         budget: args.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
@@ -41,12 +42,14 @@ fn spec(args: &args::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<S
     })
 }
 
-fn ops(args: &args::Kernel, snapshot: &Snapshot) -> anyhow::Result<Vec<Op>> {
+fn ops(args: &args::Kernel, snapshot: &Snapshot, workers: &[u32]) -> anyhow::Result<Vec<Op>> {
     let kinds = or_usual(&args.pages, || usual_kinds(snapshot));
     let (live, resident) = match args.quick {
         true => (1000, Bytes::mib(64)),
         false => (4000, Bytes::mib(256)),
     };
+    let most = workers.iter().copied().max().unwrap_or(1);
+    let (live, resident) = measure::kernelops::within(available(snapshot)?, most, live, resident);
     let mut ops = measure::kernelops::usual(&kinds, args.live.unwrap_or(live), args.resident.unwrap_or(resident));
     let mut names: Vec<&str> = ops.iter().map(|op| op.name()).collect();
     names.dedup();
@@ -82,6 +85,7 @@ fn pool_bytes(spec: &Spec) -> Bytes {
 
 /// Measures; `None` if the user stopped it. Whatever happens, borrowed pages are given back.
 fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
+    note_limit(ui);
     let kinds: BTreeSet<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     ui.note(&format!(
         "measuring {} operations by {:?} workers",

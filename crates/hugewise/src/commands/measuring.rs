@@ -16,6 +16,9 @@ use draw::look::Look;
 /// A measurement with its warnings; none if the user stopped it.
 pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
 
+/// What any of them takes, this program included.
+const LEAST: Bytes = Bytes::mib(16);
+
 /// Measures this machine, and shows the result.
 pub(super) fn run<T: Shape>(
     look: Look,
@@ -68,7 +71,17 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     let machine = snapshot.memory.get("MemAvailable").into_result();
     let machine = machine.context("how much memory can be had")?;
     let room = host::room::own(&Source::live()).into_result();
-    Ok(room.context("how much memory a limit leaves")?.within(machine))
+    let room = room.context("how much memory a limit leaves")?;
+    let available = room.within(machine);
+    if available < LEAST {
+        let set_by = room
+            .least
+            .filter(|least| least.left <= available)
+            .map(|least| least.set_by);
+        let set_by = set_by.unwrap_or_else(|| "MemAvailable".to_owned());
+        bail!("{set_by} leaves {available} of memory, and the least that a measurement takes is {LEAST}");
+    }
+    Ok(available)
 }
 
 /// Says which limit decides how much memory is taken, if it is not the machine.

@@ -5,8 +5,8 @@ use measure::tlb::Spec;
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 
-use super::measuring::{self, Measured, on_loan, or_usual, page_sizes, room, usual_kinds};
 use super::session::Session;
+use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, page_sizes, usual_kinds};
 use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
@@ -28,6 +28,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Tlb) -> anyhow::Result
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
 pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
+    note_limit(ui);
     ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
     on_loan(ui, stop, no_pool, wanted, |progress, stop| {
@@ -52,7 +53,7 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
         kinds,
         quick,
         cpu: None,
-        memory: room(snapshot)?,
+        memory: Bytes(available(snapshot)?.0 / 5 * 4),
         base_page,
         pmd_page,
         is_emulated: snapshot

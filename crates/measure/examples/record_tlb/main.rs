@@ -18,6 +18,6 @@ fn main() -> io::Result<()> {
     let clock = CoreClock::new();
     let _pinned = Pinned::to(None)?;
     let small = pages(PageKind::Base, base);
-    let live = Live::new(small, base, pmd, pages(PageKind::Thp, pmd), &clock)?;
+    let live = Live::new(small, base, pmd, pages(PageKind::Thp, pmd), &clock, Bytes::gib(2))?;
     io::stdout().write_all(recorder::record(live).as_bytes())
 }

@@ -21,7 +21,7 @@ use std::time::Instant;
 use model::Warning;
 use model::kernelops::KernelOps;
 
-pub use plan::usual;
+pub use plan::{usual, within};
 pub use spec::{Program, Spec};
 pub use worker::serve_if_asked;
 

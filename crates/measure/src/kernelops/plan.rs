@@ -1,5 +1,6 @@
 //! Which points there are, on which CPUs, and in which order. Pure.
 
+use chase::kernelops::{PROCESS, WORKER};
 use model::kernelops::{Cores, Op};
 use model::{Bytes, NotMeasured, PageKind};
 
@@ -107,12 +108,33 @@ pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<NotMeasured> {
         let allowed = spec.cpus.len();
         return Some(NotMeasured::TooFewCpus { needed, allowed });
     }
-    let needed = match op {
-        Op::FwResident { kind, bytes } if kind.pool().is_none() => Bytes(bytes.0 * u64::from(workers)),
-        _ => Bytes(0),
-    };
-    let limit = Bytes(spec.available.0 / 2);
+    let needed = memory(op, workers, [spec.base_page, spec.pmd_page]);
+    let limit = limit(spec.available);
     (needed > limit).then_some(NotMeasured::TooMuchMemory { needed, limit })
+}
+
+/// What all workers of an operation may take.
+fn limit(available: Bytes) -> Bytes {
+    Bytes(available.0 / 2)
+}
+
+fn memory(op: Op, workers: u32, [base_page, pmd_page]: [Bytes; 2]) -> Bytes {
+    let place = chase::kernelops::Place {
+        other_cpu: 0,
+        base_page,
+        pmd_page,
+    };
+    let each = |worker| chase::kernelops::memory(share(op, worker, workers), &place).0;
+    Bytes((0..workers).map(each).sum())
+}
+
+/// So many idle processes and so much memory in a forking one, or as much of it as so many workers may take.
+pub fn within(available: Bytes, workers: u32, live: u32, resident: Bytes) -> (u32, Bytes) {
+    let workers = u64::from(workers.max(1));
+    let left = limit(available).0.saturating_sub(workers * WORKER.0);
+    let live = u64::from(live).min(left / PROCESS.0) as u32;
+    let most = left / workers / TOUCHED.0 * TOUCHED.0;
+    (live, Bytes(resident.0.min(most.max(TOUCHED.0))))
 }
 
 #[cfg(test)]
@@ -191,7 +213,35 @@ mod tests {
                 .expect("too large")
                 .contains("600M")
         );
-        assert_eq!(why(fork(PageKind::Base, Bytes::mib(256)), 2), None);
+        assert_eq!(why(fork(PageKind::Base, Bytes::mib(240)), 2), None);
+    }
+
+    #[test]
+    fn in_a_small_control_group_everything_usual_fits_or_is_named() {
+        for (available, workers) in [(28, 1), (28, 2), (80, 1), (300, 4), (4096, 2)] {
+            let available = Bytes::mib(available);
+            let (live, resident) = super::within(available, workers, 4000, Bytes::mib(256));
+            let spec = Spec {
+                available,
+                ..spec(vec![workers], (0..8).collect())
+            };
+            for op in usual(&[PageKind::Base, PageKind::Thp], live, resident) {
+                let needed = super::memory(op, workers, [spec.base_page, spec.pmd_page]);
+                let why = impossible(&Target { op, workers }, &spec);
+                assert_eq!(why.is_some(), needed.0 > available.0 / 2, "{op}: {needed}");
+            }
+            let crowd = Target {
+                op: Op::Pcd { live },
+                workers,
+            };
+            assert_eq!(
+                impossible(&crowd, &spec).is_some(),
+                u64::from(workers) * 8 > available.0 >> 20,
+                "{live}"
+            );
+        }
+        let all = super::within(Bytes::gib(4), 2, 4000, Bytes::mib(256));
+        assert_eq!(all, (4000, Bytes::mib(256)), "as it was where there is room");
     }
 
     #[test]

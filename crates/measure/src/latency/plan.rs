@@ -75,7 +75,11 @@ pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
     let page = kind.page_size(spec.base_page, spec.pmd_page);
     match kind.pool() {
         Some(_) => largest.round_up_to(page),
-        None => reaches.max().unwrap_or_default().round_up_to(page).max(LEAST_ARENA),
+        None => {
+            // In a small control group they have less room to move.
+            let reach = reaches.max().unwrap_or_default().min(Bytes(spec.available.0 / 8));
+            reach.max(largest).round_up_to(page).max(LEAST_ARENA)
+        }
     }
 }
 
@@ -162,6 +166,12 @@ mod tests {
         assert_eq!(reach(small.private_cache, Bytes::mib(4)), Bytes::mib(4));
         small.sizes = vec![Bytes::mib(1)];
         assert_eq!(arena(&small, PageKind::Base), Bytes::mib(16));
+        small.available = Bytes::mib(24);
+        assert_eq!(
+            arena(&small, PageKind::Base),
+            Bytes::mib(3),
+            "an eighth of what there is"
+        );
     }
 
     #[test]

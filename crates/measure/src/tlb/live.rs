@@ -7,8 +7,8 @@ use chase::tlbwalk::{Behind, Flush, Proof, Span, Tour};
 use model::tlb::{Memory, MemoryLayout};
 use model::{Bytes, PageKind};
 
-use super::backing::{Area, Regions};
 use super::occupancy::shuffled;
+use super::plan;
 use super::probe::{Limits, Oracle, Probe, Sweep};
 
 /// A page kind and the size of its pages.
@@ -28,15 +28,33 @@ impl Pages {
         if self.kind.is_large() { FAR_LARGE } else { FAR }
     }
 
+    /// Page tables of a span of which so many pages are visited. For each transparent huge page the kernel keeps one more, for when it
+    /// splits the page.
+    pub(super) fn tables(self, span: u64, visited: u64) -> Bytes {
+        let kept = if self.kind == PageKind::Thp { visited } else { 0 };
+        Bytes(span * ENTRY + kept * TABLE)
+    }
+
+    /// Bytes that a sweep takes of memory that is of no pool.
+    fn own(self, sweep: Sweep, limits: Limits, behind: Behind) -> u64 {
+        match behind {
+            Behind::Private if self.kind.pool().is_none() => plan::visited(sweep, limits) * self.size.0,
+            _ => 0,
+        }
+    }
+
     /// Proves that a span is made of such pages, by some regions of it; in words.
     pub(super) fn proved(self, span: &mut Span, region: Bytes, most: u64) -> io::Result<String> {
         proved(self.kind, span.prove(region, most)?)
     }
 }
 
-const LINE: u64 = 64;
+pub(super) const LINE: u64 = 64;
+/// Bytes of a page table, and of an entry in it.
+const TABLE: u64 = 4096;
+const ENTRY: u64 = 8;
 /// Lines within the smallest page: pages take them in turn, so that data spreads over all sets of the first-level cache.
-const LINES: u64 = 64;
+pub(super) const LINES: u64 = 64;
 /// Orders in which many pages are visited before they are timed in the last of them.
 const ORDERS: u64 = 6;
 /// More pages than any known first level holds.
@@ -69,6 +87,7 @@ const CONSTANT: f64 = 0.3;
 /// The pages of one kind on this machine.
 pub struct Live<'a> {
     clock: &'a CoreClock,
+    takes: Bytes,
     page: u64,
     near: Span,
     near_limits: Limits,
@@ -81,39 +100,46 @@ pub struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// Makes spans for a kind and tests whether aliases can be trusted.
+    /// Makes spans for a kind, of `room` at the most, and tests whether aliases can be trusted.
     ///
     /// # Errors
     /// If memory or address space is refused, a pool has no free page, or the pages cannot be proved to be of that kind.
-    pub fn new(pages: Pages, base: Bytes, pmd: Bytes, other: Pages, clock: &'a CoreClock) -> io::Result<Self> {
+    pub fn new(
+        pages: Pages,
+        base: Bytes,
+        pmd: Bytes,
+        other: Pages,
+        clock: &'a CoreClock,
+        room: Bytes,
+    ) -> io::Result<Self> {
         let large = pages.kind.is_large();
         let region = pmd.max(pages.size);
         let small = Pages {
             kind: PageKind::Base,
             size: base,
         };
-        let mut aliased = pages.span(pages.far_limits().span, Behind::OnePage)?;
         // On pages of the other size, or it would take entries from the pages that are counted.
         let bytes = Bytes(LIST * 8).round_up_to(other.size);
+        let far_limits = pages.far_limits();
+        let tables = pages.tables(far_limits.span, plan::visited(Sweep::Far, far_limits));
+        let mut takes = Bytes(bytes.0 + tables.0);
+        must_fit(takes, room)?;
+        let mut aliased = pages.span(far_limits.span, Behind::OnePage)?;
         let mut list = other.span(bytes.0 / other.size.0, Behind::Private)?;
         let proof = pages.proved(&mut aliased, region, SAMPLED)?;
         let (layout, evidence) = self_test(&mut aliased, &mut list, clock);
         let near_limits = if large { NEAR_LARGE } else { NEAR };
-        let pool = pages.kind.pool().is_some();
-        let own = layout != MemoryLayout::Aliased && !pool;
-        let behind = if own { Behind::Private } else { Behind::OnePage };
-        let far_behind = if layout == MemoryLayout::Private {
-            Behind::Private
-        } else {
-            Behind::OnePage
-        };
-        let mut near = pages.span(near_limits.span, behind)?;
-        pages.proved(&mut near, region, SAMPLED)?;
+        let [behind, far_behind] = behind(pages, layout);
         let far_limits = match (far_behind, large) {
             (Behind::Private, true) => NEAR_LARGE,
             _ => pages.far_limits(),
         };
+        takes.0 += pages.own(Sweep::Near, near_limits, behind) + pages.own(Sweep::Far, far_limits, far_behind);
+        must_fit(takes, room)?;
+        let mut near = pages.span(near_limits.span, behind)?;
+        pages.proved(&mut near, region, SAMPLED)?;
         Ok(Self {
+            takes,
             clock,
             page: pages.size.0,
             near,
@@ -133,6 +159,11 @@ impl<'a> Live<'a> {
                 evidence: format!("{evidence}; {proof}"),
             },
         })
+    }
+
+    /// The memory that it takes at the most.
+    pub fn takes(&self) -> Bytes {
+        self.takes
     }
 
     /// Were all visited pages of that kind to the end? Why not, else: the kernel may run out of huge pages, or split them.
@@ -171,6 +202,27 @@ impl<'a> Live<'a> {
         by_page.sort_by_key(|offset| offset / (LINES * LINE));
         self.dense.ring(&by_page).cycles(self.clock)
     }
+}
+
+/// Refuses more memory than may be taken.
+///
+/// # Errors
+/// With both amounts.
+pub(super) fn must_fit(takes: Bytes, room: Bytes) -> io::Result<()> {
+    if takes <= room {
+        return Ok(());
+    }
+    let why = format!("that takes {takes} of memory, and {room} may be taken");
+    Err(io::Error::new(io::ErrorKind::OutOfMemory, why))
+}
+
+/// What lies behind the pages of the near sweep and of the far one.
+fn behind(pages: Pages, layout: MemoryLayout) -> [Behind; 2] {
+    let is_own = [
+        layout != MemoryLayout::Aliased && pages.kind.pool().is_none(),
+        layout == MemoryLayout::Private,
+    ];
+    is_own.map(|is_own| if is_own { Behind::Private } else { Behind::OnePage })
 }
 
 /// Regions of a span that are looked at before it is used.
@@ -286,85 +338,6 @@ impl Oracle for Live<'_> {
         match probe.sweep {
             Sweep::Near => self.near(probe, pass),
             Sweep::Far => self.far(probe, pass),
-        }
-    }
-}
-
-/// Huge pages of this process as regions to judge, with small pages as references.
-pub struct Sampled<'a> {
-    clock: &'a CoreClock,
-    large: Span,
-    region: u64,
-    step: u64,
-    small: Span,
-    dense: Span,
-}
-
-impl<'a> Sampled<'a> {
-    /// Samples `count` huge pages at steps of `small` pages.
-    ///
-    /// # Errors
-    /// If memory is refused, or this kernel does not map all of it by large entries.
-    pub fn new(large: Pages, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let mut span = large.span(count, Behind::Private)?;
-        large.proved(&mut span, large.size, count)?;
-        Self::on(span, large.size, small, lines, clock)
-    }
-
-    /// The same with regions that only pretend to be pages of that size: they are made of `small` pages, as a host that
-    /// splinters huge pages makes them.
-    ///
-    /// # Errors
-    /// If memory is refused.
-    #[cfg(test)]
-    fn imitated(region: Bytes, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let span = small.span(count * (region.0 / small.size.0), Behind::Private)?;
-        Self::on(span, region, small, lines, clock)
-    }
-
-    fn on(large: Span, region: Bytes, small: Pages, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let mut reference = small.span(lines, Behind::Private)?;
-        if small.kind.is_large() {
-            small.proved(&mut reference, small.size, lines)?;
-        }
-        Ok(Self {
-            clock,
-            large,
-            region: region.0,
-            step: small.size.0,
-            small: reference,
-            dense: Span::reserve(PageKind::Base, Bytes::kib(4), lines.div_ceil(LINES), Behind::Private)?,
-        })
-    }
-}
-
-impl Regions for Sampled<'_> {
-    fn count(&self) -> usize {
-        (self.large.page().0 * self.large.pages() / self.region) as usize
-    }
-
-    fn cost(&mut self, area: Area, lines: u32, pass: u32) -> Option<f64> {
-        let order = shuffled(lines as usize, pass.into());
-        let spread = |start: u64, step: u64, room: u64| -> Vec<u64> {
-            // Evenly over the whole page, so that no luck in one corner decides.
-            let apart = (room / u64::from(lines) / step).max(1) * step;
-            order
-                .iter()
-                .map(|&line| start + line as u64 * apart + line as u64 % LINES * LINE)
-                .collect()
-        };
-        let packed: Vec<u64> = order.iter().map(|&line| line as u64 * LINE).collect();
-        let large = self.region;
-        match area {
-            Area::Small => self
-                .small
-                .ring(&spread(0, self.step, self.step * u64::from(lines)))
-                .cycles(self.clock),
-            Area::Dense => self.dense.ring(&packed).cycles(self.clock),
-            Area::Region(region) => self
-                .large
-                .ring(&spread(region as u64 * large, self.step, large))
-                .cycles(self.clock),
         }
     }
 }

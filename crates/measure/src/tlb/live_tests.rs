@@ -4,9 +4,10 @@ use chase::clock::CoreClock;
 use model::tlb::{HostBacking, Verdict};
 use model::{Bytes, PageKind};
 
-use super::{Live, Pages, Sampled};
+use super::{Live, Pages};
 use crate::tlb::backing::{Area, Regions, sample, verdict};
 use crate::tlb::probe::{Layout, Oracle, Probe, Sweep};
+use crate::tlb::sampled::Sampled;
 
 const BASE: Pages = Pages {
     kind: PageKind::Base,
@@ -76,7 +77,7 @@ fn few_pages_cost_less_than_very_many() {
         kind: PageKind::Thp,
         size: LARGE,
     };
-    let mut live = Live::new(BASE, BASE.size, LARGE, other, &clock).expect("address space");
+    let mut live = Live::new(BASE, BASE.size, LARGE, other, &clock, Bytes::gib(2)).expect("address space");
     let mut floor = |sweep, pages| {
         let probe = Probe {
             sweep,
@@ -100,5 +101,5 @@ fn a_pool_that_is_empty_or_absent_is_an_error_and_not_a_zero() {
         kind: PageKind::Hugetlb(Bytes::gib(1 << 10)),
         size: Bytes::gib(1 << 10),
     };
-    assert!(Live::new(absent, BASE.size, LARGE, BASE, &clock).is_err());
+    assert!(Live::new(absent, BASE.size, LARGE, BASE, &clock, Bytes::gib(2)).is_err());
 }

@@ -13,6 +13,7 @@ pub mod probe;
 #[cfg(test)]
 mod recording;
 mod result;
+pub mod sampled;
 mod sharing;
 #[cfg(test)]
 mod simulated;
@@ -32,8 +33,9 @@ pub use spec::Spec;
 use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
-use live::{Live, Pages, Sampled};
+use live::{Live, Pages};
 use result::{contention, curves, empty, level_of, splintered, unknown};
+use sampled::Sampled;
 
 /// All of it, at the most, but for what is under way then.
 const FULL: Duration = Duration::from_millis(26_500);
@@ -142,6 +144,7 @@ impl<'a> Job<'a> {
             self.spec.pmd_page,
             self.other(kind),
             self.clock,
+            self.room(),
         ) {
             Ok(live) => live,
             Err(error) => return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
@@ -152,6 +155,12 @@ impl<'a> Job<'a> {
         search.look();
         self.keep(kind, &search);
         self.searches.push((kind, search));
+    }
+
+    /// Memory that may be taken beside that of the searches so far, which is kept until the end.
+    fn room(&self) -> Bytes {
+        let taken: u64 = self.searches.iter().map(|(_, search)| search.oracle.takes().0).sum();
+        Bytes(self.spec.memory.0.saturating_sub(taken))
     }
 
     fn time(&self) -> Duration {
@@ -234,9 +243,23 @@ impl<'a> Job<'a> {
     fn walks(&mut self) {
         let thorough = !self.spec.quick;
         for &kind in &self.spec.kinds {
-            let footprints = walks::footprints(kind, thorough);
+            let mut footprints = walks::footprints(kind, thorough);
             let rounds = if thorough { 12 } else { 6 };
             let (pages, other) = (self.pages(kind), self.other(kind));
+            // The largest are those of the costliest walks: a small control group has the others.
+            let needed = |bytes: &Bytes| walks::takes(pages, other, *bytes);
+            if let Some(large) = footprints.iter().copied().find(|bytes| needed(bytes) > self.room()) {
+                let why = format!(
+                    "walks over {large} of page tables and more take {} of memory, and {} may be taken",
+                    needed(&large),
+                    self.room()
+                );
+                self.warning("tlb-walks", format!("{kind} pages: {why}"));
+                footprints.retain(|bytes| *bytes < large);
+            }
+            if footprints.is_empty() {
+                continue;
+            }
             match walks::walks(pages, other, self.spec.pmd_page, &footprints, rounds, self.clock) {
                 Ok(measured) => self.keep_walks(kind, &measured),
                 Err(error) => self.warning("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
@@ -281,7 +304,7 @@ impl<'a> Job<'a> {
     }
 
     fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
-        let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock) {
+        let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock, self.room()) {
             Ok(sampled) => sampled,
             Err(error) => {
                 self.warning(

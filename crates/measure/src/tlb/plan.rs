@@ -57,6 +57,12 @@ pub(super) fn far_strided(limits: Limits, start: u32, most: u32) -> Vec<Probe> {
         .collect()
 }
 
+/// Pages that a sweep visits at the most, whatever it asks.
+pub(super) fn visited(sweep: Sweep, limits: Limits) -> u64 {
+    let each = u64::from(limits.pages);
+    limits.span.min(layouts(sweep, limits).count() as u64 * each)
+}
+
 fn layouts(sweep: Sweep, limits: Limits) -> impl Iterator<Item = Layout> {
     let (strides, blocks) = match sweep {
         Sweep::Near => (NEAR_STRIDES, &[][..]),

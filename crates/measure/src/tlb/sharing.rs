@@ -3,6 +3,7 @@
 use model::PageKind;
 use model::tlb::Sharing;
 
+use super::live::must_fit;
 use super::{Job, walks};
 
 impl Job<'_> {
@@ -30,12 +31,8 @@ impl Job<'_> {
         };
         let kinds_and_entries = [(self.pages(kinds[0]), ones.low), (self.pages(kinds[1]), twos.low)];
         let needed = walks::memory(kinds_and_entries);
-        if needed > self.spec.memory {
-            let why = format!(
-                "that takes {needed} of memory, of which {} may be taken",
-                self.spec.memory
-            );
-            return self.cannot_tell(kinds, level, &why);
+        if let Err(why) = must_fit(needed, self.room()) {
+            return self.cannot_tell(kinds, level, &why.to_string());
         }
         let passes = if self.spec.quick { 20 } else { 60 };
         match walks::together(kinds_and_entries, passes, self.clock) {

@@ -14,7 +14,7 @@ pub struct Spec {
     pub base_page: Bytes,
     /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,
-    /// Most memory that may be taken.
+    /// Most memory that may be taken, page tables included.
     pub memory: Bytes,
     /// Does this machine say that it is virtual? Decides between "1G" and "none".
     pub in_vm: bool,

@@ -124,6 +124,12 @@ fn converged(mut lap: impl FnMut() -> Option<f64>, group: usize, budget: Duratio
     }
 }
 
+/// Memory that walks over so much of page tables take: those tables, and the list of what is visited.
+pub fn takes(pages: Pages, other: Pages, entry_bytes: Bytes) -> Bytes {
+    let count = entry_bytes.0 / LINE;
+    Bytes(pages.tables(count * APART, count).0 + Bytes(count * 8).round_up_to(other.size).0)
+}
+
 /// What two kinds cost together and alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Together {

@@ -121,7 +121,11 @@ impl<'a> Bench<'a> {
 
     fn headline_sizes(&self) -> anyhow::Result<Vec<Bytes>> {
         let largest = if self.args.quick { QUICK_LARGEST } else { LARGEST };
-        let largest = Bytes(largest.min(room(self.snapshot)?).0 / PAGE.0 * PAGE.0);
+        let room = room(self.snapshot)?;
+        let largest = Bytes(largest.min(room).0 / PAGE.0 * PAGE.0);
+        if largest.0 == 0 {
+            bail!("a working set of {PAGE} is the least to compare page kinds at, and {room} may be taken");
+        }
         let quarter = Bytes(largest.0 / 4);
         let beyond = if self.args.quick {
             vec![largest]

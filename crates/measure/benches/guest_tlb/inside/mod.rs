@@ -12,7 +12,8 @@ use chase::clock::CoreClock;
 use host::snapshot::Mmu;
 use host::{Snapshot, processes};
 use measure::tlb::backing;
-use measure::tlb::live::{Pages, Sampled};
+use measure::tlb::live::Pages;
+use measure::tlb::sampled::Sampled;
 use model::tlb::{HostBacking, Verdict};
 use model::{Backing, Bytes, PageKind, Reading};
 use vm::visits::Visits;
@@ -102,7 +103,7 @@ fn native(base_page: Bytes, pmd_page: Bytes) -> HostBacking {
     };
     let clock = CoreClock::new();
     let (large, small) = (pages(PageKind::Thp), pages(PageKind::Base));
-    match Sampled::new(large, small, SAMPLED, entries::LINES_EACH.into(), &clock) {
+    match Sampled::new(large, small, SAMPLED, entries::LINES_EACH.into(), &clock, Bytes::gib(4)) {
         Ok(mut sampled) => verdict::by_entries(backing::sample(
             &mut sampled,
             entries::LINES_EACH,
