@@ -244,6 +244,94 @@ fn host_opens_files_in_these_places_only() {
     assert_eq!(opens, expected(known), "{TABLE}");
 }
 
+/// Each of these is handed to the program once: opened, looked at, and then read or written by what was opened.
+#[test]
+fn files_are_opened_and_removed_by_name_in_these_places_only() {
+    let mut names = holders(&[
+        "fs::read(",
+        "fs::read_to_string(",
+        "OpenOptions::new",
+        "File::options(",
+        "openat(",
+        "openat2(",
+        " File::open(",
+        "(File::open(",
+        "fs::write(",
+        "remove_file",
+        "remove_dir",
+    ]);
+    names.retain(|path| {
+        !["host/", "programs/", "preload/"]
+            .iter()
+            .any(|read| path.starts_with(read))
+    });
+    let known = [
+        // Files of the kernel.
+        "chase/src/tlbwalk/prove.rs",
+        "compare/src/flip/live.rs",
+        "measure/src/kernelops/company.rs",
+        "process/src/cgroup.rs",
+        "process/src/spawn/mod.rs",
+        "process/src/used.rs",
+        // Files that the user names.
+        "hugewise/src/files/draft.rs",
+        "hugewise/src/files/place.rs",
+        // Directories that this user alone can change.
+        "hugewise/src/commands/compare/store.rs",
+        "hugewise/src/commands/suite/directory.rs",
+        "hugewise/src/commands/suite/experiment.rs",
+        "hugewise/src/recipes/build.rs",
+        "hugewise/src/scratch.rs",
+        "settings/src/line_file.rs",
+        "settings/src/state_dir.rs",
+        // A server's own version, without links.
+        "hugewise/src/commands/size/server.rs",
+        // The machine's settings.
+        "settings/src/sink.rs",
+        "settings/src/sink/rooted.rs",
+        // Of tests.
+        "settings/src/scene.rs",
+    ];
+    assert_eq!(names, expected(known), "{TABLE}");
+}
+
+#[test]
+fn owners_are_given_and_asked_in_these_places_only() {
+    let known = [
+        // A result keeps the owner of the file that it replaces.
+        "hugewise/src/files/draft.rs",
+        // The one folder that another user owns, in which root writes nothing.
+        "hugewise/src/scratch.rs",
+        // A file of a plan.
+        "settings/src/sink/rooted.rs",
+    ];
+    assert_eq!(holders(&["chown("]), expected(known), "{TABLE}");
+    let known = [
+        // Who else can write it?
+        "host/src/writers.rs",
+        // The kernel's rule for links and files in directories that others may write.
+        "hugewise/src/files/place.rs",
+    ];
+    assert_eq!(holders(&["0o022", "0o002"]), expected(known), "ask host::writers");
+}
+
+/// A command that changed the machine ends with the code of what it did, whatever became of its output.
+#[test]
+fn what_was_done_decides_the_exit_code() {
+    let by_deed = holders(&[".give_what_was_done("]);
+    let known = ["apply.rs", "collapse.rs", "undo.rs"].map(|file| format!("hugewise/src/commands/{file}"));
+    assert_eq!(by_deed, known.into());
+    for file in by_deed {
+        let text = std::fs::read_to_string(root().join("crates").join(&file)).expect("a source file");
+        assert!(
+            ![".give(", ".give_here(", ".give_with("]
+                .iter()
+                .any(|by| text.contains(by)),
+            "{file}"
+        );
+    }
+}
+
 /// Where a count that could not be read may stand for none, and why.
 const AS_ZERO: [(&str, &str); 4] = [
     ("programs/src/look.rs", "an order in which processes are looked at"),

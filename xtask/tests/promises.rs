@@ -1,4 +1,4 @@
-//! PROMISES.md is short, and each of its proofs exists.
+//! PROMISES.md is short, and each of its proofs exists, as do those of SECURITY.md.
 
 use std::path::Path;
 
@@ -16,18 +16,26 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
-#[test]
-fn each_promise_has_a_proof_that_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = std::fs::read_to_string(root.join("PROMISES.md")).expect("PROMISES.md");
+/// Each guarantee of a page with its proofs.
+fn rows(page: &str) -> Vec<(&str, &str)> {
     let rows = page
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
-    let rows: Vec<(&str, &str)> = rows.filter(|(guarantee, _)| *guarantee != "guarantee").collect();
-    assert!((1..=MOST).contains(&rows.len()), "{} promises", rows.len());
+    rows.filter(|(guarantee, _)| *guarantee != "guarantee").collect()
+}
+
+#[test]
+fn each_promise_has_a_proof_that_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let [promises, security] =
+        ["PROMISES.md", "SECURITY.md"].map(|page| std::fs::read_to_string(root.join(page)).expect(page));
+    let (promises, security) = (rows(&promises), rows(&security));
+    assert!((1..=MOST).contains(&promises.len()), "{} promises", promises.len());
+    assert!(!security.is_empty());
     let mut text = String::new();
     sources(&root.join("crates"), &mut text);
-    for (guarantee, proofs) in rows {
+    sources(&root.join("xtask/tests"), &mut text);
+    for (guarantee, proofs) in promises.into_iter().chain(security) {
         assert!(guarantee.ends_with('.'), "no sentence: {guarantee}");
         for proof in proofs.split(", ") {
             let name = proof.trim_matches('`');

@@ -14,8 +14,8 @@ type Pair = (f64, f64);
 fn main() {
     let program = compiled();
     let layout = "thp".parse().expect("a layout");
-    let armed = Preload::ready()
-        .and_then(|preload| preload.arm(&layout, None))
+    let armed = Preload::ready(None)
+        .and_then(|preload| preload.arm(&layout, &|_| None))
         .expect("armed");
     println!(
         "| loop | ns a round without | with | ratio, median of pairs | 95 % interval | pairs |\n|---|---|---|---|---|---|"

@@ -1,7 +1,7 @@
 //! What a comparison needs of the program around it: a way to report what happens, huge pages on loan, and a file of finished runs.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use model::compare::{Because, Forecast, Method, Restored};
@@ -18,6 +18,8 @@ pub trait Around {
     /// Borrows huge pages for so many bytes of each kind, and gives what is missing.
     fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage>;
     fn give_back(&self);
+    /// A file of these bytes that programs of every user can load, for as long as this lives; none where there is no place for it.
+    fn library(&self, bytes: &'static [u8]) -> Option<PathBuf>;
 }
 
 /// Where the log of finished runs is.
@@ -56,6 +58,10 @@ impl Around for () {
     }
 
     fn give_back(&self) {}
+
+    fn library(&self, _: &'static [u8]) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Why there are fewer pages of a kind than are needed.

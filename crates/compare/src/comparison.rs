@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use host::Snapshot;
@@ -15,6 +16,7 @@ use crate::inplace::{self, Own, Pair, Whose};
 use crate::live::{self, Arm, Counting, Live};
 use crate::looks::LEAST;
 use crate::metric::{Asked, From};
+use crate::preload;
 use crate::request::{Request, Task};
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
@@ -89,11 +91,24 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// If a run cannot be made or kept, or [`Error::Interrupted`].
     pub fn carry_out(
-        self,
+        mut self,
         around: &dyn Around,
         stop: &dyn Fn() -> bool,
         log: &mut RunLog<'_>,
     ) -> Result<Outcome, Error> {
+        let is_preloaded = |arm: &Arm| {
+            let mut setups = arm.others.iter().chain([&arm.setup]);
+            setups.any(|setup| setup.preload.is_some())
+        };
+        if self.arms.live.iter().any(is_preloaded) {
+            let library = preload::library()
+                .and_then(|bytes| around.library(bytes))
+                .map(Arc::from);
+            self.arms
+                .live
+                .iter_mut()
+                .for_each(|arm| arm.library.clone_from(&library));
+        }
         experiment::within(self.request.budget, stop, |stop| self.made(around, stop, log))
     }
 

@@ -53,7 +53,7 @@ pub use metric::Wanted;
 pub use process::{at_end, guarded};
 pub use program::threads;
 pub(crate) use program::{code, elf, memory};
-pub use request::{Named, Request, Spec, Task};
+pub use request::{ArmsFile, Named, Request, Spec, Task};
 pub use runlog::{Keep, RunLog};
 pub use schedule::Slot;
 pub use verdict::recheck::recheck;

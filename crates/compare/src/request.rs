@@ -1,7 +1,6 @@
 //! What is asked of a comparison, whether it was typed or comes from a recipe, and the experiment that it comes to.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,13 +23,22 @@ const BUDGET: Duration = Duration::from_secs(600);
 /// The accepted share of false verdicts, over all arms, metrics, looks and sessions together.
 pub(crate) const ALPHA: f64 = 0.05;
 
+/// A file of arms, read once.
+#[derive(Clone, Debug)]
+pub struct ArmsFile {
+    /// Its name.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
 #[derive(Clone, Debug)]
 pub struct Request {
     pub task: Task,
     /// The arms, the reference first.
     pub arms: Vec<String>,
     /// A file that defines further arms.
-    pub arms_file: Option<PathBuf>,
+    pub arms_file: Option<ArmsFile>,
     /// Commands that are compared with each other, by the names of their arms; empty where one program is.
     pub commands: Vec<(String, Custom)>,
     /// Places; every arm runs at each.

@@ -82,8 +82,8 @@ fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String>
         add("--load-warm-up", Some(server.warm_up.to_string()));
         add("--loads", Some(server.loads.to_string()));
     }
-    let text = request.arms_file.as_ref().and_then(|file| std::fs::read(file).ok());
-    add("--arms-file", text.map(|text| hash(&text)));
+    let file_of_arms = request.arms_file.as_ref();
+    add("--arms-file", file_of_arms.map(|file| hash(file.text.as_bytes())));
     for (name, command) in &request.commands {
         add(&format!("the command {name}"), Some(command.identity()));
     }

@@ -6,8 +6,9 @@
 mod armed;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use compare::preload::Report;
 use model::{Bytes, PageKind};
@@ -127,12 +128,35 @@ fn a_forked_child_is_counted_beside_its_parent() {
 fn a_program_that_closes_everything_and_starts_another_stays_covered() {
     let Some(built) = program("execs", &[]) else { return };
     let (output, report) = run(&mut Command::new(&built), "thp");
-    assert!(output.status.success(), "{}", output.status);
+    assert_success(&output, "what the loader says is in the output, too");
     assert_eq!(
         (report.processes, report.bytes(PageKind::Thp)),
         (2, Bytes::mib(8)),
         "{report:?}"
     );
+}
+
+#[test]
+fn a_program_with_address_sanitizer_runs_as_ever() {
+    let probe = Command::new("cc")
+        .args(["-fsanitize=address", "-xc", "-", "-o", "/dev/null"])
+        .stdin(Stdio::piped())
+        .spawn();
+    let Ok(mut probe) = probe else {
+        return missing("a C compiler");
+    };
+    let source = probe.stdin.take().expect("a pipe");
+    (&source).write_all(b"int main(void) { return 0; }").expect("written");
+    drop(source);
+    if !probe.wait().expect("it ends").success() {
+        return missing("AddressSanitizer of the C compiler");
+    }
+    let Some(built) = program("unmap", &["-fsanitize=address"]) else {
+        return;
+    };
+    let (output, report) = run(&mut Command::new(&built), "thp");
+    assert_success(&output, "AddressSanitizer");
+    assert!(report.processes > 0, "{report:?}");
 }
 
 #[test]

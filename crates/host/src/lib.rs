@@ -18,6 +18,7 @@ pub mod spread;
 mod syscall;
 pub mod threads;
 pub mod tree;
+pub mod writers;
 
 /// A copy of this process, without its threads and files.
 pub mod copy {

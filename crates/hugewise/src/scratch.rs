@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::Source;
+use host::writers::changed_only_by;
 use process::rights::{User, unused};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, open, statvfs};
 
-use crate::trusted::{Use, changed_only_by, own_directory};
+use crate::trusted::{Use, own_directory};
 
 /// So many commands may run the same workload at once.
 const MOST: u32 = 64;
@@ -64,6 +65,31 @@ impl Scratch {
             }
         }
         bail!("{}: {MOST} directories for `{name}` are in use", parent.display());
+    }
+
+    /// One with the LD_PRELOAD library, which programs of every user may load and none can change.
+    ///
+    /// # Errors
+    /// If it cannot be made, or nothing can be loaded from there.
+    pub(crate) fn with_library(bytes: &[u8]) -> anyhow::Result<Self> {
+        let scratch = Self::take("preload", false)?;
+        let library = scratch.library();
+        fs::write(&library, bytes)?;
+        fs::set_permissions(&library, Permissions::from_mode(0o755))?;
+        fs::set_permissions(&scratch.outer, Permissions::from_mode(0o711))?;
+        if statvfs(&library)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+            bail!("{} is mounted noexec", library.display());
+        }
+        // The loader takes these for ends of names and for variables.
+        if library.to_string_lossy().contains([':', ' ', '$']) {
+            bail!("{}: LD_PRELOAD cannot name it", library.display());
+        }
+        Ok(scratch)
+    }
+
+    /// The file of the library in it.
+    pub(crate) fn library(&self) -> PathBuf {
+        self.outer.join("libhugewise_preload.so")
     }
 
     fn within(outer: PathBuf, lock: OwnedFd, is_shut_in: bool) -> anyhow::Result<Self> {

@@ -1,10 +1,11 @@
 //! Files and directories that only the right users can change, and this user's own directories.
 
-use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use host::writers::changed_only_by;
 
 /// What a directory of this user's is for (XDG base directories).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,35 +65,25 @@ fn private(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// The path without links, if only root and these users can change it: neither the file, nor a directory
-/// above it.
+/// The path without links, if only root and this user can change what is there: it is run with this user's rights. Where root is asked by
+/// `sudo`, the user who typed it counts as this user. A descriptor, such as `/dev/fd/63`, is as the shell made it.
 ///
 /// # Errors
-/// In words: who could.
-pub(crate) fn changed_only_by(path: &Path, users: &[u32]) -> Result<PathBuf, String> {
-    let real = path.canonicalize();
-    let real = real.map_err(|error| format!("{}: {error}", path.display()))?;
-    for (above, part) in real.ancestors().enumerate() {
-        let metadata = fs::symlink_metadata(part).map_err(|error| format!("{}: {error}", part.display()))?;
-        if let Some(who) = others(&metadata, users, above > 0) {
-            return Err(format!("{} {who}", part.display()));
-        }
+/// Says who else could change it, and what to do.
+pub(crate) fn to_be_run(path: &Path) -> anyhow::Result<PathBuf> {
+    let own = rustix::process::geteuid();
+    let asked = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    let users = [Some(own.as_raw()), asked.filter(|_| own.is_root())];
+    let users: Vec<u32> = users.into_iter().flatten().collect();
+    let is_descriptor = |own: &&str| path.parent() == Some(Path::new(own));
+    if path == Path::new("/dev/stdin") || ["/dev/fd", "/proc/self/fd"].iter().any(is_descriptor) {
+        return Ok(path.to_owned());
     }
-    Ok(real)
-}
-
-/// Who else can change it.
-fn others(metadata: &Metadata, users: &[u32], is_above: bool) -> Option<String> {
-    let (owner, mode) = (metadata.uid(), metadata.mode());
-    if owner != 0 && !users.contains(&owner) {
-        return Some(format!("belongs to user {owner}"));
-    }
-    // In a sticky directory, such as /tmp, others cannot rename what belongs to another.
-    let is_sticky = is_above && mode & 0o1000 != 0;
-    // A user's private group has the user's number and no other member.
-    let is_private_group = owner != 0 && metadata.gid() == owner;
-    let by_group = mode & 0o020 != 0 && !is_private_group;
-    ((by_group || mode & 0o002 != 0) && !is_sticky).then(|| "may be changed by other users".to_owned())
+    changed_only_by(path, &users).map_err(|why| {
+        anyhow::anyhow!(
+            "{why}: it is used with your rights, so only you and root may be able to change it (copy it to a directory of your own)"
+        )
+    })
 }
 
 #[cfg(test)]

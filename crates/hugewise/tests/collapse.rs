@@ -68,6 +68,31 @@ fn a_running_shell_gets_large_pages_and_its_smaps_prove_it() {
 }
 
 #[test]
+fn the_code_tells_what_was_done_where_it_cannot_be_printed() {
+    let holder = Holder::start();
+    let pid = holder.0.id().to_string();
+    if !hugewise(&["collapse", &pid])
+        .output()
+        .expect("hugewise")
+        .status
+        .success()
+    {
+        return skipped("this kernel collapses nothing of another process");
+    }
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let out = hugewise(&["collapse", &pid]).stdout(full).output().expect("hugewise");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("it was done, but the account of it could not be written"),
+        "{said}"
+    );
+}
+
+#[test]
 fn nobody_and_nonsense_are_named() {
     assert!(refused(&["collapse", "4000000"]).contains("4000000"));
     assert!(refused(&["collapse", "1", "--range", "stack"]).contains("--range"));

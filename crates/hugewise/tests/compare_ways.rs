@@ -327,3 +327,72 @@ fn a_comparison_that_is_gone_on_with_keeps_the_ways_of_its_arms_without_another_
     assert!(technique.starts_with("collapsed from outside"), "{thp}");
     assert!(thp["runs"].as_array().is_some_and(|runs| runs.len() == 2), "{thp}");
 }
+
+/// Closes what it inherited, and runs a program.
+const CLOSES: &str = r#"
+#include <unistd.h>
+int main(void) {
+    for (int fd = 3; fd < 1024; fd++) close(fd);
+    execl("/bin/true", "true", (char *)NULL);
+    return 1;
+}
+"#;
+
+/// Compares by the LD_PRELOAD library what ends with an error if another program in it writes anything.
+fn silent(line: &str) -> common::Run {
+    let line = format!("said=$({line} 2>&1); test -z \"$said\"");
+    let options = "compare --arms base,thp --technique preload --runs 1 --warm-up 0 --no-pool -- sh -c";
+    run(&common::words(options, &[line.as_str()]))
+}
+
+#[test]
+fn programs_that_leave_the_library_behind_write_what_they_write_without_it() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(closes) = compiled(folder.path(), "cc", ("closes.c", CLOSES), &["-O1"]) else {
+        return;
+    };
+    let ended = silent(closes.to_str().expect("a name"));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    if !rustix::process::geteuid().is_root() {
+        return skipped("another user's program needs root");
+    }
+    for line in [
+        "setpriv --reuid=61001 --regid=61001 --clear-groups true",
+        "unshare --pid --fork --mount-proc true",
+        "chroot / true",
+    ] {
+        if !Command::new("sh")
+            .args(["-c", line])
+            .output()
+            .is_ok_and(|made| made.status.success())
+        {
+            skipped(&format!("this machine does not permit {line}"));
+            continue;
+        }
+        let ended = silent(line);
+        assert_eq!(ended.code, Some(0), "{line}: {}", ended.err);
+    }
+}
+
+#[test]
+fn an_arm_is_refused_where_the_loader_would_write_into_its_output() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("another mount in the place of a directory needs root");
+    }
+    let line = "mount -t tmpfs none /var/cache && ls /";
+    let options = "compare --arms base,thp --technique preload --runs 1 --warm-up 0 --no-pool -- unshare -m sh -c";
+    if !Command::new("unshare")
+        .args(["-m", "true"])
+        .output()
+        .is_ok_and(|made| made.status.success())
+    {
+        return skipped("mount namespaces are not permitted");
+    }
+    let ended = run(&common::words(options, &[line]));
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    assert!(
+        ended.err.contains("thp") && ended.err.contains("cannot load the LD_PRELOAD library"),
+        "{}",
+        ended.err
+    );
+}

@@ -67,6 +67,23 @@ fn without_a_home_nothing_is_kept_in_a_shared_directory() {
 }
 
 #[test]
+fn where_logs_of_killed_comparisons_are_is_said() {
+    let home = tempfile::tempdir().expect("a directory");
+    let state = home.path().join(".local/state/hugewise");
+    fs::create_dir_all(&state).expect("a directory");
+    // No process has this number.
+    fs::write(state.join("compare-0-1.jsonl"), "").expect("a log");
+    let run = compare(home.path(), Some(home.path()), &["--", "true"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let said = format!("1 log of comparisons that were killed in {}", state.display());
+    assert!(
+        run.err.contains(&said) && run.err.contains("--resume FILE"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
 fn root_keeps_and_runs_nothing_in_another_user_s_home() {
     if !rustix::process::geteuid().is_root() {
         skipped("another user's home needs root");

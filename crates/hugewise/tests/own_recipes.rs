@@ -146,6 +146,95 @@ fn what_others_may_change_is_refused_before_anything_of_it_runs() {
     );
 }
 
+/// An access list by which the owner and user 61001 read and write, and the group reads.
+fn access_list() -> Vec<u8> {
+    let none = u32::MAX;
+    let entries = [
+        (1_u16, 6_u16, none),
+        (2, 6, 61_001),
+        (4, 4, none),
+        (16, 6, none),
+        (32, 4, none),
+    ];
+    let entry = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat()
+}
+
+/// A user whose own group, of the same number, is another user's first group, too.
+fn shared_group() -> Option<u32> {
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let numbers = accounts.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+    });
+    let numbers: Vec<(u32, u32)> = numbers.collect();
+    let is_shared = |(user, group): &&(u32, u32)| {
+        user == group && *user != 0 && numbers.iter().any(|(other, theirs)| other != user && theirs == group)
+    };
+    numbers.iter().find(is_shared).map(|(user, _)| *user)
+}
+
+#[test]
+fn a_recipe_that_another_user_may_write_by_an_access_list_does_not_run() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("giving files to another user needs root");
+    }
+    let own = Own::new();
+    let recipe = own.path("mine/recipe.toml");
+    chown(&recipe, Some(1234), Some(1234)).expect("chown");
+    let set = rustix::fs::setxattr(
+        &recipe,
+        "system.posix_acl_access",
+        &access_list(),
+        rustix::fs::XattrFlags::empty(),
+    );
+    if set.is_err() {
+        return skipped("this kernel has no access lists on this file system");
+    }
+    own.assert_refused(Some("1234"), "may be changed by other users");
+}
+
+#[test]
+fn a_recipe_of_a_private_group_with_another_member_does_not_run() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("giving files to another user needs root");
+    }
+    let Some(user) = shared_group() else {
+        return skipped("this machine has no user whose group is another's, too");
+    };
+    let own = Own::new();
+    let recipe = own.path("mine/recipe.toml");
+    chown(&recipe, Some(user), Some(user)).expect("chown");
+    fs::set_permissions(&recipe, Permissions::from_mode(0o664)).expect("chmod");
+    own.assert_refused(Some(&user.to_string()), "may have other members");
+}
+
+#[test]
+fn a_file_of_arms_that_others_may_change_is_not_read() {
+    let own = Own::new();
+    let marked = own.path("marked");
+    own.put(
+        "arms.toml",
+        &format!("[marked]\nlike = 'base'\nbefore = 'touch {}'\n", marked.display()),
+    );
+    let words = "compare --arms-file arms.toml --arms base,marked --runs 1 --warm-up 0 --no-pool --log log -- true";
+    let words: Vec<&str> = words.split(' ').collect();
+    fs::set_permissions(own.path("arms.toml"), Permissions::from_mode(0o666)).expect("chmod");
+    let run = own.run(&words, None);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(
+        run.err.contains("--arms-file arms.toml") && run.err.contains("only you and root"),
+        "{}",
+        run.err
+    );
+    assert!(!marked.exists(), "a command of it ran");
+    fs::set_permissions(own.path("arms.toml"), Permissions::from_mode(0o644)).expect("chmod");
+    let run = own.run(&words, None);
+    assert!(run.code == Some(0) && marked.exists(), "{}", run.err);
+}
+
 #[test]
 fn as_root_what_belongs_to_another_user_is_refused_unless_that_user_called_sudo() {
     if !rustix::process::geteuid().is_root() {

@@ -139,6 +139,49 @@ fn a_signal_ends_the_wait_for_a_named_pipe() {
 }
 
 #[test]
+fn a_mistake_in_toml_is_one_line_that_names_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file.toml");
+    std::fs::write(&path, "# a comment\n[host\nmemory = 1\n").expect("written");
+    for way in [
+        "simulate host {}",
+        "simulate scheduler {}",
+        "simulate translation --machine {}",
+        "compare --workload {} --arms base,thp",
+        "suite --experiments {} --list",
+        "compare --arms-file {} --arms a,b -- true",
+        "plan --for {}",
+    ] {
+        let words = words(way, &path);
+        let why = refused(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(
+            !why.contains("\\n") && why.trim_end().lines().count() == 1,
+            "{way}: {why}"
+        );
+        assert!(why.contains("line 2"), "{way}: {why}");
+    }
+}
+
+#[test]
+fn a_warning_of_another_s_result_steers_no_terminal_by_its_code() {
+    let made = hugewise(&["size", "pages", "1G", "--json"]).output().expect("runs");
+    let mut result: serde_json::Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    result["warnings"] = serde_json::json!([{"code": "a\u{2028}b\u{202e}c\u{1b}[2J", "text": "d\u{202e}"}]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("result.json");
+    std::fs::write(&path, result.to_string()).expect("written");
+    for format in ["text", "csv", "markdown", "html", "json"] {
+        let mut command = hugewise(&["report", path.to_str().expect("plain"), "--format", format]);
+        let run = command.output().expect("runs");
+        assert!(run.status.success(), "{format}");
+        for shown in [run.stdout, run.stderr] {
+            let text = String::from_utf8(shown).expect("text");
+            assert!(!text.contains(['\u{2028}', '\u{202e}', '\u{1b}']), "{format}: {text:?}");
+        }
+    }
+}
+
+#[test]
 fn a_result_comes_through_a_pipe() {
     let made = hugewise(&["size", "pages", "1G", "--json"]).output().expect("runs");
     let mut command = hugewise(&["report", "/dev/stdin", "--format", "text"]);

@@ -26,6 +26,11 @@ pub enum Error {
         /// Bytes that may be taken.
         available: Bytes,
     },
+    /// There is no room for what clears the caches.
+    #[error(
+        "working sets, and what clears the last-level cache between them, take {needed} of memory, and {available} may be taken without harm"
+    )]
+    Clearing { needed: Bytes, available: Bytes },
     /// There is no memory of the kind.
     #[error("{bytes} of {page} memory: {why}")]
     NoMemory { page: PageKind, bytes: Bytes, why: String },

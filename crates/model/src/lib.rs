@@ -48,4 +48,4 @@ pub use page::{PageKind, ParsePageKindError};
 pub use progress::{Progress, time_left};
 pub use reading::{Cause, Reading, Unread};
 pub use warning::Warning;
-pub use words::counted;
+pub use words::{counted, line_of};

@@ -1,7 +1,12 @@
-//! Words that depend on a number.
+//! Words that depend on a number, and lines of a text.
 
 /// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`.
 pub fn counted(count: usize, noun: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{s}")
+}
+
+/// The line that a place in a text is on, from 1.
+pub fn line_of(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or_default().matches('\n').count() + 1
 }

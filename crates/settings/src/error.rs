@@ -14,7 +14,7 @@ pub enum WriterError {
         /// The directory, or the journal in it.
         path: PathBuf,
         /// What makes it unsafe.
-        why: &'static str,
+        why: String,
     },
     /// The state directory or a journal in it could not be used.
     #[error("cannot {doing} {path}: {source}")]

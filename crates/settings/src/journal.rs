@@ -202,6 +202,13 @@ impl Journal {
         Ok((Self { file, ledger }, run))
     }
 
+    /// What a run holds by its journal, read as it is; nothing if that is gone, or cannot be read, which `recover` reports. Needs no lock.
+    pub(crate) fn ledger(path: &Path) -> Ledger {
+        let bytes = LineFile::read(path, LARGEST).ok().flatten().unwrap_or_default();
+        let story = parse(&bytes, &path.display().to_string());
+        story.map(|story| story.ledger).unwrap_or_default()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

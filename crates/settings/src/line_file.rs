@@ -87,7 +87,10 @@ fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, W
     let meta = file.metadata().map_err(state("look at", path))?;
     check_owner(path, &meta)?;
     if !meta.is_file() || meta.len() > largest {
-        let (path, why) = (path.to_owned(), "it is too large for a journal, or not a file");
+        let (path, why) = (
+            path.to_owned(),
+            "it is too large for a journal, or not a file".to_owned(),
+        );
         return Err(WriterError::Unsafe { path, why });
     }
     let mut bytes = Vec::new();

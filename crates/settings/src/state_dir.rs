@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::writers::{self, changed_only_by};
 use rustix::fs::OFlags;
 
 use crate::error::WriterError;
@@ -101,10 +102,17 @@ impl StateDir {
     pub(crate) fn check(&self) -> Result<(), WriterError> {
         let meta = fs::symlink_metadata(&self.0).map_err(state("look at", &self.0))?;
         if !meta.is_dir() {
-            let (path, why) = (self.0.clone(), "it is not a directory");
+            let (path, why) = (self.0.clone(), "it is not a directory".to_owned());
             return Err(WriterError::Unsafe { path, why });
         }
-        check_owner(&self.0, &meta)
+        check_owner(&self.0, &meta)?;
+        // Who may rename a directory above could put another in its place, or hide what is to be undone.
+        let own = rustix::process::geteuid().as_raw();
+        let above = self.0.parent().map(|above| changed_only_by(above, &[own]));
+        above.transpose().map(drop).map_err(|why| WriterError::Unsafe {
+            path: self.0.clone(),
+            why,
+        })
     }
 
     fn owner(&self) -> Option<u32> {
@@ -114,12 +122,12 @@ impl StateDir {
 
 /// Refuses what another user owns or may write.
 pub(crate) fn check_owner(path: &Path, meta: &Metadata) -> Result<(), WriterError> {
-    let why = if meta.uid() != rustix::process::geteuid().as_raw() {
-        "it belongs to another user"
-    } else if meta.mode() & 0o022 != 0 {
-        "other users may write to it"
-    } else {
-        return Ok(());
+    let own = rustix::process::geteuid().as_raw();
+    let why = match writers::other(path, meta, &[own]) {
+        Some(other) => format!("it {other}"),
+        // Root can write everything, but what is root's is not this user's.
+        None if meta.uid() != own => writers::Other::Owner(meta.uid()).to_string(),
+        None => return Ok(()),
     };
     let path = path.to_owned();
     Err(WriterError::Unsafe { path, why })
@@ -166,11 +174,24 @@ mod tests {
     #[test]
     fn a_directory_that_others_may_write_is_refused() {
         let temp = tempfile::tempdir().expect("tempdir");
-        for mode in [0o777, 0o770, 0o1777] {
+        for mode in [0o777, 0o707, 0o1777] {
             fs::set_permissions(temp.path(), Permissions::from_mode(mode)).expect("chmod");
             let error = StateDir(temp.path().to_owned()).is_there().expect_err("refused");
             assert!(matches!(error, WriterError::Unsafe { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn a_directory_below_one_that_others_may_write_is_refused() {
+        let temp = tempfile::tempdir().expect("tempdir");
+        let dir = StateDir(temp.path().join("above/state"));
+        dir.create().expect("created");
+        fs::set_permissions(temp.path().join("above"), Permissions::from_mode(0o777)).expect("chmod");
+        let error = dir.is_there().expect_err("refused");
+        assert!(
+            error.to_string().contains("above may be changed by other users"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -196,7 +217,7 @@ mod tests {
         let temp = tempfile::tempdir().expect("tempdir");
         chown(temp.path(), Some(65534), None).expect("chown");
         let error = StateDir(temp.path().to_owned()).create().expect_err("refused");
-        assert!(error.to_string().contains("another user"), "{error}");
+        assert!(error.to_string().contains("belongs to user 65534"), "{error}");
     }
 
     #[test]

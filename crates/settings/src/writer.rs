@@ -13,7 +13,7 @@ use model::Unread;
 use crate::error::WriterError;
 use crate::gave_back::GaveBack;
 use crate::held::Held;
-use crate::journal::{Journal, Run};
+use crate::journal::{Journal, Ledger, Run};
 use crate::owner::Owner;
 use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
@@ -88,6 +88,7 @@ impl Writer {
 }
 
 /// What live runs have borrowed of one setting.
+#[derive(Default)]
 pub(crate) struct OnLoan {
     /// How much of its value is theirs.
     pub(crate) pages: u64,
@@ -125,28 +126,46 @@ impl Writer {
         work: impl FnOnce(OnLoan) -> Result<T, E>,
     ) -> Result<T, E> {
         let state = &self.inner.state;
-        let (mut pages, mut bases) = (0u64, Vec::new());
         if !state.is_there()? {
-            return work(OnLoan { pages, bases });
+            return work(OnLoan::default());
         }
         let _lock = state.lock()?;
-        let shares = self.inner.journals()?.map(|journal| journal.ledger.share(setting));
-        for share in shares.filter(|share| share.pages > 0) {
-            pages = pages.saturating_add(share.pages);
-            bases.push(share.base);
+        work(self.on_loan(setting)?)
+    }
+
+    /// What is borrowed of a setting, as the journals say now: for those who only read, without the lock.
+    pub(crate) fn on_loan(&self, setting: PoolSetting) -> Result<OnLoan, WriterError> {
+        let mut on_loan = OnLoan::default();
+        let ledgers = self.inner.ledgers()?;
+        for share in ledgers
+            .iter()
+            .map(|ledger| ledger.share(setting))
+            .filter(|share| share.pages > 0)
+        {
+            on_loan.pages = on_loan.pages.saturating_add(share.pages);
+            on_loan.bases.push(share.base);
         }
-        work(OnLoan { pages, bases })
+        Ok(on_loan)
+    }
+}
+
+impl Inner {
+    /// What all runs hold; nothing where there is no state directory, or it is root's and this user is not.
+    fn ledgers(&self) -> Result<Vec<Ledger>, WriterError> {
+        if !self.state.is_there()? {
+            return Ok(Vec::new());
+        }
+        Ok(self
+            .state
+            .journals()?
+            .iter()
+            .map(|path| Journal::ledger(path))
+            .collect())
     }
 }
 
 // Everything below is called with the lock held.
 impl Inner {
-    /// The journals of all runs; `recover` has reported one that cannot be read.
-    fn journals(&self) -> Result<impl Iterator<Item = Journal>, WriterError> {
-        let paths = self.state.journals()?.into_iter();
-        Ok(paths.filter_map(|path| Some(Journal::open(&path).ok()?.0)))
-    }
-
     /// Works with this run's journal, which is there only while it holds something.
     fn with_own<T, E: From<WriterError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
         let mut slot = self.own.lock().unwrap_or_else(PoisonError::into_inner);

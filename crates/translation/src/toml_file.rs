@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use model::line_of;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
@@ -52,7 +53,7 @@ impl TomlFile<'_> {
     pub fn read<T: DeserializeOwned>(self) -> Result<T, FileError> {
         toml::from_str(self.text).map_err(|error: toml::de::Error| FileError::Toml {
             file: self.name.to_owned(),
-            line: error.span().map(|span| self.line(span.start)),
+            line: error.span().map(|span| line_of(self.text, span.start)),
             what: error.message().replace('\n', ", "),
         })
     }
@@ -64,15 +65,9 @@ impl TomlFile<'_> {
     pub fn fail<T, V>(self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
         Err(FileError::Value {
             file: self.name.to_owned(),
-            line: self.line(at.span().start),
+            line: line_of(self.text, at.span().start),
             what,
         })
-    }
-
-    /// The line of a place in the text.
-    pub fn line(self, at: usize) -> usize {
-        let before = self.text.get(..at).unwrap_or_default();
-        before.matches('\n').count() + 1
     }
 
     pub fn whole(self, name: &str, typed: &Spanned<i64>, least: u32, most: u32) -> Result<u32, FileError> {

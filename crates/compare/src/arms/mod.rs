@@ -12,8 +12,8 @@ pub mod technique;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use host::{CpuList, Input, Snapshot};
-use model::PageKind;
+use host::{CpuList, Snapshot};
+use model::{PageKind, line_of};
 
 use self::custom::Custom;
 use crate::live::Arm;
@@ -145,19 +145,14 @@ fn own_arms(request: &Request) -> Result<BTreeMap<String, Custom>, Error> {
     let Some(file) = &request.arms_file else {
         return Ok(BTreeMap::new());
     };
-    let named = || format!("--arms-file {}", file.display());
-    let text = Input::Arms
-        .text(file)
-        .map_err(|error| Error::asked(named(), error.to_string()))?;
-    toml::from_str(&text).map_err(|error| Error::asked(named(), on_one_line(&text, &error)))
+    let named = || format!("--arms-file {}", file.name);
+    toml::from_str(&file.text).map_err(|error| Error::asked(named(), on_one_line(&file.text, &error)))
 }
 
 /// A mistake in TOML with its line, without the picture of several lines that a terminal message has no room for.
 fn on_one_line(text: &str, error: &toml::de::Error) -> String {
-    let line = error
-        .span()
-        .map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
-    let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+    let line = error.span().map(|span| format!("line {}: ", line_of(text, span.start)));
+    let line = line.unwrap_or_default();
     format!("{line}{}", error.message().replace('\n', ", "))
 }
 

@@ -1,6 +1,7 @@
 //! An arm as a run needs it.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use model::compare::Start;
@@ -31,6 +32,8 @@ pub struct Arm {
     pub others: Vec<Setup>,
     /// Variables that are not to be there.
     pub unset: Vec<String>,
+    /// A file of the LD_PRELOAD library that every user can load.
+    pub library: Option<Arc<Path>>,
     pub bound: Bound,
     /// What the program, and the commands that wait for it, load and stop it, have in place of what this process has.
     pub shut_in: Option<Arc<ShutIn>>,

@@ -15,11 +15,15 @@ use super::counted::Counting;
 use super::family::MARK;
 use super::squeeze::Squeeze;
 use crate::excerpt::said;
-use crate::preload::{self, Armed, Layout, Preload, Report};
+use crate::preload::{Armed, Layout, Preload, Report};
 use crate::{Error, switches};
 
 /// Of a program whose memory is not known.
 pub(crate) const UNKNOWN: Attention = Attention::Measured(Bytes(0));
+
+/// Why an arm is none of the LD_PRELOAD library's.
+const UNREACHED: &str = "the program starts another one that cannot load the LD_PRELOAD library, and the loader says so in its output: it has another \
+                         root directory, other mounts or another word size (choose another --technique)";
 
 /// A child in a process group of its own.
 pub(crate) struct Process {
@@ -59,7 +63,7 @@ impl Process {
             events: &counting.events,
             places: &counting.cpus,
             shut_in: arm.shut_in.as_deref(),
-            inherited: armed.as_ref().map_or(&[], |armed| &armed.inherited),
+            inherited: armed.as_ref().map_or(&[], |armed| &armed.inherited[..]),
             ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, attention, false);
@@ -152,7 +156,8 @@ impl Process {
         }
     }
 
-    /// Its accounts. What it started and left behind ends with it, and has ended when this returns.
+    /// Its accounts. What it started and left behind ends with it, and has ended when this returns. A program that the loader wrote to about
+    /// the library has not the output that it has without us.
     pub(super) fn end(self) -> Result<Done, Error> {
         let Self {
             arm,
@@ -164,6 +169,15 @@ impl Process {
         collector.iter_mut().for_each(|collector| collector.look_last(&process));
         let process = process.end();
         let mut process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
+        if armed
+            .as_ref()
+            .is_some_and(|armed| armed.is_complained_of(&process.outputs.errors()))
+        {
+            return Err(Error::Arm {
+                arm,
+                why: UNREACHED.to_owned(),
+            });
+        }
         let (ran, moves) = collector.as_mut().map(Collector::take_all).unzip();
         process.counts.extend(moves.flatten().map(counted));
         Ok(Done {
@@ -221,9 +235,11 @@ fn own(arm: &Arm, word: &OsStr) -> OsString {
 
 /// The library with a page of counts of its own, behind those that the arm preloads anyway.
 fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
-    let own = arm.setup.env.iter().rev().find(|(name, _)| name == "LD_PRELOAD");
-    let others = own.map(|(_, list)| list.clone());
-    let armed = Preload::ready().and_then(|preload| preload.arm(layout, others.or_else(preload::given)));
+    let given = |name: &str| {
+        let own = arm.setup.env.iter().rev().find(|(own, _)| own == name);
+        own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
+    };
+    let armed = Preload::ready(arm.library.as_deref()).and_then(|preload| preload.arm(layout, &given));
     armed.map_err(|why| Error::Arm {
         arm: arm.name.clone(),
         why: why.to_string(),

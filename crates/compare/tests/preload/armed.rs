@@ -1,16 +1,32 @@
 //! What tests of the preload library share: a program under it, and what was counted.
 #![allow(dead_code)]
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Once;
 
-use compare::preload::{Armed, Layout, Preload, Report};
+use compare::preload::{Armed, Layout, Preload, Report, library};
 
 /// The LD_PRELOAD library and the variables that load it.
 pub(crate) fn armed(layout: &str) -> Armed {
-    let preload = Preload::ready().expect("a library");
+    let preload = Preload::ready(Some(&file())).expect("a library");
     preload
-        .arm(&layout.parse::<Layout>().expect(layout), None)
+        .arm(&layout.parse::<Layout>().expect(layout), &|_| None)
         .expect("armed")
+}
+
+/// The library in a file.
+fn file() -> PathBuf {
+    static WRITTEN: Once = Once::new();
+    let file =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libhugewise_preload-{}.so", env!("CARGO_CRATE_NAME")));
+    WRITTEN.call_once(|| {
+        // Beside a program of a run before that still has it.
+        let draft = file.with_extension(std::process::id().to_string());
+        std::fs::write(&draft, library().expect("a library")).expect("written");
+        std::fs::rename(&draft, &file).expect("renamed");
+    });
+    file
 }
 
 pub(crate) fn run(command: &mut Command, layout: &str) -> (Output, Report) {

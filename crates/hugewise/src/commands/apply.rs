@@ -37,7 +37,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Apply) -> anyhow::Resu
     };
     applied.programs = running::programs(&session.source, &applied.goals);
     let is_bad = applied.end != End::Applied;
-    Ok(session.give_what_was_done(applied, form).or_bad_news(is_bad))
+    let result = session.here(applied);
+    Ok(session.give_what_was_done(&result, form).or_bad_news(is_bad))
 }
 
 /// Asks the user, if there is one to ask.

@@ -9,8 +9,8 @@ use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
-use super::session::Session;
 use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, page_sizes, usual_kinds};
+use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};

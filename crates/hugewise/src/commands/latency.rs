@@ -31,9 +31,11 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Latency) -> anyhow::Re
 
 fn typed_spec(args: &args::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let usual = usual(snapshot, seed)?;
+    let clearing = measure::latency::clearing(&usual);
+    let beside = Bytes((usual.available.0 / 5 * 4).saturating_sub(clearing.0));
     Ok(Spec {
         kinds: or_usual(&args.pages, || usual.kinds),
-        sizes: working_sets(args, room(snapshot)?)?,
+        sizes: working_sets(args, room(snapshot)?.min(beside))?,
         patterns: args.pattern.clone(),
         accesses: args.access.each(),
         budget: args.budget,

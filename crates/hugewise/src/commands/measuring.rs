@@ -17,7 +17,7 @@ use draw::look::Look;
 pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
 
 /// What any of them takes, this program included.
-const LEAST: Bytes = Bytes::mib(16);
+const LEAST: Bytes = Bytes::mib(32);
 
 /// Measures this machine, and shows the result.
 pub(super) fn run<T: Shape>(

@@ -60,7 +60,10 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         _ => Access::Usual,
     };
     let mut session = Session::open(&cli.global, words, access)?;
-    pools::recover(&session.ui);
+    // What is applied can be read while another run is at work.
+    if !matches!(cli.command, Command::Status) {
+        pools::recover(&session.ui);
+    }
     let outcome = carry_out(&mut session, cli)?;
     Ok(session.ui.ended(outcome))
 }

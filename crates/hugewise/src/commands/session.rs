@@ -71,17 +71,22 @@ impl<'a> Session<'a> {
         Ok(form(self.global, usual, T::FORMS)?)
     }
 
-    /// Gives a result about the machine as it is now, which has no warnings.
+    /// A result about the machine as it is now, which has no warnings.
+    pub(super) fn here<T: Shape>(&self, data: T) -> Envelope<T> {
+        self.about(&Snapshot::take(&self.source), Vec::new(), data)
+    }
+
+    /// Gives one.
     pub(super) fn give_here<T: Shape>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
-        let result = self.about(&Snapshot::take(&self.source), Vec::new(), data);
+        let result = self.here(data);
         self.give(&result, form)
     }
 
     /// Gives the account of what was done to the machine. That it could not be printed is said, and changes nothing of what was done, so that
     /// the exit code tells that.
-    pub(super) fn give_what_was_done<T: Shape>(&mut self, data: T, form: Format) -> Outcome {
-        self.give_here(data, form).unwrap_or_else(|error| {
-            let what = "the account of what was done could not be written (`hugewise status` shows what is applied)";
+    pub(super) fn give_what_was_done<T: Shape>(&mut self, result: &Envelope<T>, form: Format) -> Outcome {
+        self.give(result, form).unwrap_or_else(|error| {
+            let what = "it was done, but the account of it could not be written (of plans, `hugewise status` shows what is applied)";
             self.ui.say(&format!("{what}: {error:#}"));
             Outcome::Done
         })

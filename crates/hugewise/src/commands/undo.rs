@@ -23,7 +23,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Undo) -> anyhow::Resul
         undone.holders = users(&rows, |kind| kind.pool().is_some());
     }
     let is_settled = undone.is_settled();
-    Ok(session.give_what_was_done(undone, form).or_bad_news(!is_settled))
+    let result = session.here(undone);
+    Ok(session.give_what_was_done(&result, form).or_bad_news(!is_settled))
 }
 
 /// A plan's file, or a goal.

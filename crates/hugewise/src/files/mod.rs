@@ -10,7 +10,7 @@ mod draft;
 mod place;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -54,6 +54,20 @@ impl Target {
         // Dropped at once: it shows that a file can be made there.
         Draft::begin(&place, access).map_err(|error| beside(&error))?;
         Ok(Self(To::Whole(place, access)))
+    }
+
+    /// How the file begins that is there; nothing of what is no regular one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn beginning(&self, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if let To::Whole(place, _) = &self.0
+            && place.entry()?.is_some()
+        {
+            place.open_to_read()?.take(most).read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// Writes all of it. Of a regular file the handle is given back, at its end.

@@ -93,6 +93,12 @@ impl Place {
         Ok(rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?)
     }
 
+    /// The file that is there, for reading.
+    pub(super) fn open_to_read(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?.into())
+    }
+
     /// The file that is there, for reading and writing; nothing of it is changed.
     pub(super) fn open_to_add(&self) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

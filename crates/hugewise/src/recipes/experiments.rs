@@ -14,8 +14,9 @@ use toml::Spanned;
 use translation::toml_file::{FileError, TomlFile};
 
 use super::recipe::filled;
-use super::{Chosen, choose, own};
+use super::{Chosen, choose};
 use crate::cli::values;
+use crate::trusted::to_be_run;
 
 const TEXT: &str = include_str!("../../../../workloads/experiments.toml");
 
@@ -91,7 +92,7 @@ impl Place {
     /// If there is no such file, or others could change it.
     pub(crate) fn of(file: Option<&Path>) -> anyhow::Result<Self> {
         let Some(file) = file else { return Ok(Self::default()) };
-        let file = own::trusted(file).with_context(|| format!("--experiments {}", file.display()))?;
+        let file = to_be_run(file).with_context(|| format!("--experiments {}", file.display()))?;
         Ok(Self {
             folder: file.parent().map(Path::to_owned).unwrap_or_default(),
             file: Some(file),

@@ -10,7 +10,7 @@ use host::Input;
 use model::Bytes;
 
 use super::build::CarriedFile;
-use crate::trusted::changed_only_by;
+use crate::trusted::to_be_run;
 
 /// The name of a recipe's file in its directory.
 const RECIPE: &str = "recipe.toml";
@@ -53,7 +53,9 @@ impl Own {
             "{}: there is no such file (expected a directory with {RECIPE}, or a file such as mine.toml)",
             file.display()
         );
-        Ok(Self { file: trusted(&file)? })
+        Ok(Self {
+            file: to_be_run(&file)?,
+        })
     }
 
     /// What errors call it.
@@ -110,9 +112,9 @@ impl Found {
             }
             let kind = entry.file_type()?;
             if kind.is_dir() {
-                self.collect(&trusted(&path)?, &name)?;
+                self.collect(&to_be_run(&path)?, &name)?;
             } else if kind.is_file() {
-                self.add(&trusted(&path)?, name)?;
+                self.add(&to_be_run(&path)?, name)?;
             } else {
                 bail!(
                     "{}: expected a file or a directory (links are not followed)",
@@ -141,23 +143,6 @@ impl Found {
         });
         Ok(())
     }
-}
-
-/// The path without links, if only root and this user can change what is there: it is run with this user's rights. Where root is asked by
-/// `sudo`, the user who typed it counts as this user.
-///
-/// # Errors
-/// Says who else could change it, and what to do.
-pub(super) fn trusted(path: &Path) -> anyhow::Result<PathBuf> {
-    let own = rustix::process::geteuid();
-    let asked = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    let users = [Some(own.as_raw()), asked.filter(|_| own.is_root())];
-    let users: Vec<u32> = users.into_iter().flatten().collect();
-    changed_only_by(path, &users).map_err(|why| {
-        anyhow::anyhow!(
-            "{why}: it is run with your rights, so only you and root may be able to change it (copy it to a directory of your own)"
-        )
-    })
 }
 
 #[cfg(test)]

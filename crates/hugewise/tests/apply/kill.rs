@@ -1,5 +1,6 @@
 //! The program is killed or interrupted at any moment of an apply: the next `undo` restores, an interrupted one restores itself.
 
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::process::{Child, Stdio};
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::machine::Bench;
+use crate::machine::{Bench, MOUNTS};
 
 /// Kills at random moments; every write of an apply and of an undo has its own test with a made machine in `settings`.
 const KILLS: u32 = 100;
@@ -53,6 +54,44 @@ fn an_apply_killed_at_any_moment_is_undone() {
         assert!(bench.journals().is_empty(), "round {round}");
     }
     assert!(cut > 0, "no kill came while there was something to undo");
+}
+
+#[test]
+fn an_undo_that_is_told_to_end_is_done_first() {
+    let Some(bench) = Bench::set_up() else { return };
+    let before = bench.picture();
+    if bench.apply(&bench.plan(bench.quiet_layers()), &[]).is_none() {
+        return;
+    }
+    // It waits for a run that changes pools, once the mount is gone and the rest is not.
+    let lock = File::open(bench.directory().join("state/lock")).expect("a lock");
+    lock.lock().expect("locked");
+    let mut command = bench.command(&["undo"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let is_mounted = || {
+        fs::read_to_string(MOUNTS)
+            .expect("mounts")
+            .contains(&bench.mount_point())
+    };
+    while is_mounted() && child.try_wait().expect("a child").is_none() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("struck");
+    thread::sleep(Duration::from_millis(100));
+    drop(lock);
+    let code = child.wait().expect("ended").code();
+    if code == Some(1) {
+        // Others changed the pool, which says so.
+        bench.undo();
+    } else {
+        assert_eq!(code, Some(0));
+    }
+    assert_eq!(bench.changed_since(&before), [""; 0]);
+    assert!(bench.journals().is_empty());
 }
 
 #[test]

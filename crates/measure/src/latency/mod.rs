@@ -33,6 +33,12 @@ use plan::Target;
 use sweep::Sweep;
 use visit::{Caches, Live};
 
+/// Memory that is taken beside working sets: what clears the last-level cache before a cold approach.
+pub fn clearing(spec: &Spec) -> Bytes {
+    let (private, last) = (spec.private_cache, spec.last_cache);
+    Caches { private, last }.clearing()
+}
+
 /// Time to sample each unit of weight of the points if no budget is given: a curve of 35 points of one kind aims at 10 s;
 /// warm-ups can exceed that. A point has the same time alone and among others, however long set-up takes.
 const TIME_PER_WEIGHT: Duration = Duration::from_millis(37);
@@ -58,6 +64,19 @@ pub fn run(
     let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = chase::clock::Calibration::start();
     let shifts = plan::shifts(spec)?;
+    let needed = Bytes(
+        clearing(spec).0
+            + spec
+                .kinds
+                .iter()
+                .map(|kind| plan::own(spec, *kind).0)
+                .max()
+                .unwrap_or(0),
+    );
+    let available = plan::limit(spec);
+    if needed > available {
+        return Err(Error::Clearing { needed, available });
+    }
     let job = Job {
         spec,
         points,

@@ -83,28 +83,32 @@ pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
     }
 }
 
+/// What may be taken. A fifth is left for everyone else, or the machine would begin to reclaim and swap while it is timed.
+pub(super) fn limit(spec: &Spec) -> Bytes {
+    Bytes(spec.available.0 / 5 * 4)
+}
+
+/// The same of memory that is of no pool: pool pages are taken already, or were counted when the pool was filled.
+pub(super) fn own(spec: &Spec, kind: PageKind) -> Bytes {
+    match kind.pool() {
+        Some(_) => Bytes(0),
+        None => arena(spec, kind),
+    }
+}
+
 /// Which kinds have their arenas at the same time: all of them, so that they are compared under the same conditions,
 /// unless together they would take more than half of the memory that can be had; then one after the other.
 pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
     let kinds = distinct(spec.kinds.iter().copied());
-    // Pool pages are memory that is taken already, or that was counted when the pool was filled.
-    let taken = |kinds: &[PageKind]| {
-        kinds
-            .iter()
-            .filter(|kind| kind.pool().is_none())
-            .map(|&kind| arena(spec, kind).0)
-            .sum::<u64>()
-    };
-    for &kind in &kinds {
-        // A fifth is left for everyone else, or the machine would begin to reclaim and swap while it is timed.
-        let limit = Bytes(spec.available.0 / 5 * 4);
-        if kind.pool().is_none() && arena(spec, kind) > limit {
-            return Err(Error::TooLarge {
-                kind,
-                needed: arena(spec, kind),
-                available: limit,
-            });
-        }
+    let taken = |kinds: &[PageKind]| kinds.iter().map(|&kind| own(spec, kind).0).sum::<u64>();
+    let available = limit(spec);
+    if let Some(&kind) = kinds.iter().find(|kind| own(spec, **kind) > available) {
+        let needed = own(spec, kind);
+        return Err(Error::TooLarge {
+            kind,
+            needed,
+            available,
+        });
     }
     if taken(&kinds) <= spec.available.0 / 2 {
         return Ok(vec![kinds]);

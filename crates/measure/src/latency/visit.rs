@@ -54,7 +54,7 @@ impl Caches {
     }
 
     /// Memory whose lines replace most of what is in the last level, and never so much that it hurts.
-    fn clearing(&self) -> Bytes {
+    pub(super) fn clearing(&self) -> Bytes {
         Bytes(self.last().0 / 2 * 3).min(Bytes::mib(768))
     }
 

@@ -11,8 +11,8 @@ mod tests;
 
 use std::str::FromStr;
 
-use model::Bytes;
 use model::plan::PoolNeed;
+use model::{Bytes, line_of};
 use words::Words;
 
 pub use error::GoalError;
@@ -43,9 +43,11 @@ impl Goal {
     /// Names the file, the goal's number in it, its key, and what is wanted.
     pub fn from_toml(file: &str, text: &str) -> Result<Vec<Self>, GoalError> {
         let fail = |wanted: String| GoalError::new(file, "", "", &wanted);
-        let table: toml::Table = text
-            .parse()
-            .map_err(|why: toml::de::Error| fail(format!("TOML: {}", why.message().replace('\n', ", "))))?;
+        let table: toml::Table = text.parse().map_err(|why: toml::de::Error| {
+            let line = why.span().map(|span| format!(", line {}", line_of(text, span.start)));
+            let wrong = why.message().replace('\n', ", ");
+            fail(format!("TOML{}: {wrong}", line.unwrap_or_default()))
+        })?;
         let mut goals = Vec::new();
         for (key, value) in &table {
             let list = value.as_array().filter(|_| matches!(key.as_str(), "goals" | "goal"));

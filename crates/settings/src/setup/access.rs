@@ -34,17 +34,26 @@ impl<'a> Access<'a> {
     pub(super) fn look(&self, place: &Place) -> Result<State, WriterError> {
         match self.setting(place) {
             None => Ok(sink::look(self.sink(), place)?),
-            Some(setting) => self.writer.beside_loans(setting, |on_loan| {
-                let pages = setting.read(self.sink())?.saturating_sub(on_loan.pages);
-                Ok(State::Text(pages.to_string()))
-            }),
+            Some(setting) => self
+                .writer
+                .beside_loans(setting, |on_loan| self.less_loans(setting, &on_loan)),
         }
     }
 
-    /// The same for a reader: the present value, or why it is not known.
+    fn less_loans(&self, setting: PoolSetting, on_loan: &OnLoan) -> Result<State, WriterError> {
+        let pages = setting.read(self.sink())?.saturating_sub(on_loan.pages);
+        Ok(State::Text(pages.to_string()))
+    }
+
+    /// The same for a reader, without the lock: the present value, or why it is not known.
     pub(super) fn reading(&self, place: &Place) -> Reading<State> {
         let failed = |error: WriterError| Unread::new(Cause::Failed, place.path(), error.to_string());
-        self.look(place).map_err(failed).into()
+        let Some(setting) = self.setting(place) else {
+            return sink::look(self.sink(), place).into();
+        };
+        let on_loan = self.writer.on_loan(setting);
+        let pages = on_loan.and_then(|on_loan| self.less_loans(setting, &on_loan));
+        pages.map_err(failed).into()
     }
 
     /// Makes a place that is as `from` says be `to`. A pool may come out smaller: the caller reads it back.

@@ -81,6 +81,17 @@ fn a_plan_is_applied_verified_and_undone() {
 }
 
 #[test]
+fn status_is_given_while_another_run_holds_every_lock() {
+    let scene = Scene::new();
+    scene.apply(&plan()).expect("applied");
+    let locks = [scene.leases(), scene.home()].map(|dir| StateDir(dir).lock().expect("a lock"));
+    let status = scene.run().1.status().expect("status");
+    let mut changes = status.runs[0].changes.iter();
+    assert!(changes.all(|change| change.now.known().is_some()), "{status:?}");
+    drop(locks);
+}
+
+#[test]
 fn drift_is_refused_with_every_place_named_and_nothing_written() {
     let scene = Scene::new();
     scene

@@ -156,7 +156,7 @@ fn further_changed(access: &Access<'_>, change: &Change, check: &mut Check, stor
         return;
     };
     let is_ours = nth > 0 || entry.is_rebased;
-    if is_ours && access.look(&place).is_ok_and(|now| now.is(&entry.ours)) {
+    if is_ours && access.reading(&place).known().is_some_and(|now| now.is(&entry.ours)) {
         check.verdict = Verdict::Obtained;
         check.note = match nth {
             0 => "without what another plan had added, which was undone".to_owned(),

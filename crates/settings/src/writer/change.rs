@@ -16,9 +16,7 @@ impl Inner {
     /// What all runs together hold of a setting.
     pub(super) fn held(&self, own: &Journal, setting: PoolSetting) -> Result<u64, WriterError> {
         let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
-        // `recover` has reported a journal that cannot be read.
-        let others = others.filter_map(|path| Journal::open(&path).ok());
-        let pages = others.map(|(journal, _)| journal.ledger.share(setting).pages);
+        let pages = others.map(|path| Journal::ledger(&path).share(setting).pages);
         Ok(pages.fold(own.ledger.share(setting).pages, u64::saturating_add))
     }
 

@@ -14,23 +14,19 @@ pub struct Loan {
 }
 
 impl Writer {
-    /// Every loan of every run. None is the usual answer, also when there is no state directory, or when it is root's and
-    /// this user is not.
+    /// Every loan of every run, read without the lock. None is the usual answer, also when there is no state directory, or when it is
+    /// root's and this user is not.
     ///
     /// # Errors
-    /// When the state directory cannot be trusted, listed or locked.
+    /// When the state directory cannot be trusted or listed.
     pub fn loans(&self) -> Result<Vec<Loan>, WriterError> {
-        let state = &self.inner.state;
-        if !state.is_there()? || state.journals()?.is_empty() {
-            return Ok(Vec::new());
-        }
-        let _lock = state.lock()?;
-        let loans = self.inner.journals()?.flat_map(|journal| {
+        let ledgers = self.inner.ledgers()?;
+        let loans = ledgers.iter().flat_map(|ledger| {
             let loan = |setting| Loan {
                 path: PoolSetting::path(setting),
-                pages: journal.ledger.share(setting).pages,
+                pages: ledger.share(setting).pages,
             };
-            journal.ledger.settings().into_iter().map(loan).collect::<Vec<_>>()
+            ledger.settings().into_iter().map(loan)
         });
         Ok(loans.filter(|loan| loan.pages > 0).collect())
     }

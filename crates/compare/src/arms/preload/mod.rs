@@ -1,7 +1,9 @@
 //! libhugewise_preload.so from this side: it is carried along, put in front of a program, and asked what it did.
 //!
-//! The library is in the program's own file and goes to a memfd when it is needed: nothing is installed, nothing is left behind. Children
-//! reach it and the page of counts through inherited descriptors, or if they closed those, through this process's `/proc/PID/fd`.
+//! The library is in the program's own file. Whoever compares puts it into a file that every user can load, for as long as it is needed: the
+//! loader complains into the program's output where it cannot, as after a change of user, or once descriptors are closed. Where there
+//! is no such place it is in a memfd. Children reach the page of counts, and that memfd, through inherited descriptors, or if they closed
+//! those, through this process's `/proc/PID/fd`.
 
 mod layout;
 mod report;
@@ -11,12 +13,12 @@ mod layout_tests;
 #[cfg(test)]
 mod library_tests;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::path::Path;
 
 use model::Bytes;
 use preload_abi::{BYTES, VARIABLE, WORDS};
@@ -54,37 +56,52 @@ pub enum PreloadError {
 }
 
 /// The library in a file of its own.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Preload {
-    library: Arc<OwnedFd>,
+    /// What LD_PRELOAD is to name.
+    names: OsString,
+    /// The file, where it is in memory.
+    in_memory: Option<OwnedFd>,
+}
+
+/// The library's bytes, for a file; none for targets that it does not know.
+pub fn library() -> Option<&'static [u8]> {
+    Some(LIBRARY).filter(|library| !library.is_empty())
 }
 
 impl Preload {
-    /// Puts the library where programs can load it from.
+    /// The library in a file, or in memory.
     ///
     /// # Errors
     /// If this build has none, or no memory file can be made.
-    pub fn ready() -> Result<Self, PreloadError> {
-        if LIBRARY.is_empty() {
-            return Err(PreloadError::NotBuilt);
+    pub fn ready(file: Option<&Path>) -> Result<Self, PreloadError> {
+        let library = library().ok_or(PreloadError::NotBuilt)?;
+        if let Some(file) = file {
+            return Ok(Self {
+                names: file.into(),
+                in_memory: None,
+            });
         }
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        let file = memory_file("libhugewise_preload.so", LIBRARY, seals);
+        let file = memory_file("libhugewise_preload.so", library, seals);
         let library = file.map_err(|error| PreloadError::NoFile {
             what: "a file for the preload library",
             error,
         })?;
+        // By two names: the loader takes the second for the first again, and either can be out of a program's reach.
+        let (own, fd) = (std::process::id(), library.as_raw_fd());
         Ok(Self {
-            library: Arc::new(library),
+            names: format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}").into(),
+            in_memory: Some(library),
         })
     }
 
-    /// Orders and counts for one run of a program: every process of it adds to the same counts. `others` is what the program would
-    /// find in LD_PRELOAD without the library.
+    /// Orders and counts for one run of a program: every process of it adds to the same counts. `given` is what the program would
+    /// find in a variable without the library.
     ///
     /// # Errors
     /// If no memory file can be made.
-    pub fn arm(&self, layout: &Layout, others: Option<OsString>) -> Result<Armed, PreloadError> {
+    pub fn arm(self, layout: &Layout, given: &dyn Fn(&str) -> Option<OsString>) -> Result<Armed, PreloadError> {
         // The standard library seeds its hash maps from the kernel.
         let nonce = RandomState::new().build_hasher().finish();
         let words = layout.words(nonce, page_sizes());
@@ -95,15 +112,27 @@ impl Preload {
             error,
         })?;
         let own = std::process::id();
+        // Behind those that are preloaded anyway, so that their memory calls go through it as well.
+        let behind = |name: &str, own: &OsStr| {
+            let mut list = given(name).filter(|list| !list.is_empty()).unwrap_or_default();
+            if !list.is_empty() {
+                list.push(":");
+            }
+            list.push(own);
+            (name.into(), list)
+        };
         let env = vec![
-            ("LD_PRELOAD".into(), behind(others, own, self.library.as_raw_fd())),
+            behind("LD_PRELOAD", &self.names),
+            // A program with AddressSanitizer ends where its runtime is not the first library.
+            behind("ASAN_OPTIONS", OsStr::new("verify_asan_link_order=0")),
             (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
         ];
+        let in_memory = self.in_memory.as_ref().map(AsRawFd::as_raw_fd);
         Ok(Armed {
             env,
-            inherited: [page.as_raw_fd(), self.library.as_raw_fd()],
+            inherited: in_memory.into_iter().chain([page.as_raw_fd()]).collect(),
             page,
-            _library: Arc::clone(&self.library),
+            library: self,
         })
     }
 }
@@ -115,9 +144,9 @@ pub struct Armed {
     /// What to set in the program's environment.
     pub env: Vec<(OsString, OsString)>,
     /// The descriptors that it needs.
-    pub inherited: [RawFd; 2],
+    pub inherited: Vec<RawFd>,
     page: OwnedFd,
-    _library: Arc<OwnedFd>,
+    library: Preload,
 }
 
 impl Armed {
@@ -134,22 +163,13 @@ impl Armed {
             _ => Err(PreloadError::NoReport(io::ErrorKind::UnexpectedEof.into())),
         }
     }
-}
 
-/// What children of this process preload anyway.
-pub fn given() -> Option<OsString> {
-    std::env::var_os("LD_PRELOAD")
-}
-
-/// The library behind those that are preloaded anyway, so that their memory calls go through it as well. By two names: the loader
-/// takes the second for the first again, and either can be out of a program's reach.
-fn behind(others: Option<OsString>, own: u32, fd: i32) -> OsString {
-    let mut list = others.filter(|list| !list.is_empty()).unwrap_or_default();
-    if !list.is_empty() {
-        list.push(":");
+    /// Did the loader complain into the program's errors that it cannot load the library?
+    pub(crate) fn is_complained_of(&self, errors: &str) -> bool {
+        let names = self.library.names.to_string_lossy();
+        let mut lines = errors.lines().filter(|line| line.contains("cannot be preloaded"));
+        lines.any(|line| names.split(':').any(|name| line.contains(name)))
     }
-    list.push(format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}"));
-    list
 }
 
 /// A sealed file in memory, inherited by children under a high number.

@@ -1,6 +1,5 @@
 //! The files that a checkup leaves: a page to look at, and its result.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -15,7 +14,7 @@ use draw::look::Look;
 /// How our pages and results begin, and within how many bytes.
 const PAGE: &str = "<meta name=\"generator\" content=\"hugewise\">";
 const RESULT: &str = "\"schema\": \"hugewise/";
-const HEAD: usize = 1024;
+const HEAD: u64 = 1024;
 
 /// The files that stay, found writable before anything is measured. A run that ends without a result leaves old ones as
 /// they were.
@@ -32,17 +31,9 @@ pub(super) struct Kept {
 impl Files {
     pub(super) fn open(report: &Path, may_replace: bool) -> anyhow::Result<Self> {
         let json = report.with_file_name("result.json");
-        for (path, mark) in [(report, PAGE), (&json, RESULT)] {
-            if !may_replace && !is_own(path, mark) {
-                bail!(
-                    "{}: there is a file that hugewise did not write (choose another place with --report, or --yes to replace it)",
-                    path.display()
-                );
-            }
-        }
         Ok(Self {
-            report: Kept::open(report)?,
-            json: Kept::open(&json)?,
+            report: Kept::open(report, PAGE, may_replace)?,
+            json: Kept::open(&json, RESULT, may_replace)?,
         })
     }
 
@@ -55,22 +46,18 @@ impl Files {
     }
 }
 
-/// May it be replaced: is there no such file, or no regular one, or one that begins as ours do?
-fn is_own(path: &Path, mark: &str) -> bool {
-    if !path.is_file() {
-        return true;
-    }
-    let mut start = vec![0; HEAD];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
-    read.is_ok_and(|length| length == 0 || String::from_utf8_lossy(&start[..length]).contains(mark))
-}
-
 impl Kept {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        let target = Target::open(path, files::Access::Usual).with_context(|| {
-            let path = path.display();
-            format!("{path}: the file cannot be written (choose another place with --report)")
-        })?;
+    /// A place for a file that is to begin so. One that does not is replaced on request only.
+    fn open(path: &Path, mark: &str, may_replace: bool) -> anyhow::Result<Self> {
+        let name = path.display();
+        let target = Target::open(path, files::Access::Usual)
+            .with_context(|| format!("{name}: the file cannot be written (choose another place with --report)"))?;
+        let start = target.beginning(HEAD).unwrap_or_else(|error| error.to_string().into());
+        if !may_replace && !start.is_empty() && !String::from_utf8_lossy(&start).contains(mark) {
+            bail!(
+                "{name}: there is a file that hugewise did not write (choose another place with --report, or --yes to replace it)"
+            );
+        }
         let path = path.to_owned();
         Ok(Self { path, target })
     }

@@ -1,13 +1,15 @@
 //! What a comparison needs of this program: its messages, and huge pages on loan.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use compare::{Event, Shortage};
 use model::{Bytes, PageKind, Progress};
 
 use super::super::pools::Loan;
 use crate::render::prove::compare::events::sentence;
+use crate::scratch::Scratch;
 use crate::ui::Ui;
 
 /// Messages go to the user, and loans are taken of the machine.
@@ -18,6 +20,8 @@ pub(in crate::commands) struct Around<'a> {
     known: RefCell<BTreeSet<PageKind>>,
     /// What was last missing, and why.
     short: RefCell<BTreeMap<PageKind, String>>,
+    /// Where the LD_PRELOAD library is.
+    library: OnceCell<Option<Scratch>>,
 }
 
 impl<'a> Around<'a> {
@@ -27,6 +31,7 @@ impl<'a> Around<'a> {
             loan: RefCell::default(),
             known: RefCell::default(),
             short: RefCell::default(),
+            library: OnceCell::new(),
         }
     }
 
@@ -77,5 +82,10 @@ impl compare::Around for Around<'_> {
         if let Some(loan) = self.loan.take() {
             loan.give_back(self.ui);
         }
+    }
+
+    fn library(&self, bytes: &'static [u8]) -> Option<PathBuf> {
+        let kept = self.library.get_or_init(|| Scratch::with_library(bytes).ok());
+        kept.as_ref().map(Scratch::library)
     }
 }

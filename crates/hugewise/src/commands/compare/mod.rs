@@ -9,11 +9,11 @@ pub(super) mod store;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use compare::live::Server;
 use compare::metric::Asked;
-use compare::{Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
-use host::Snapshot;
+use compare::{ArmsFile, Comparison, Custom, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
+use host::{Input, Snapshot};
 use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
 
 use self::around::Around;
@@ -24,6 +24,7 @@ use crate::cli::args::{self, FailIf, Format};
 use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::{events, exported};
+use crate::trusted::to_be_run;
 use crate::ui::{Outcome, Ui};
 
 /// How a shell ends that does not find the command.
@@ -38,6 +39,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     // What the workload writes is gone with this.
     let (request, _workload) = request(args, session.seed, &session.ui)?;
     let mut store = Store::of(args)?;
+    if !store.is_named() {
+        store::say_left(&session.ui);
+    }
     let mut log = RunLog::new(&mut store);
     let around = Around::new(&session.ui);
     let compared = match args.live {
@@ -81,12 +85,14 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     }
     let outcome = outcome(args, &compared);
     let result = session.about(&snapshot, warnings, compared);
-    session.give(&result, form)?;
+    let given = session.give(&result, form);
+    // Where the result could not be given, its runs are all that there is.
     match outcome {
         Outcome::Interrupted => store.leave(written, &session.ui),
+        _ if given.is_err() => store.leave(written, &session.ui),
         _ => store.close(),
     }
-    Ok(outcome)
+    given.map(|_| outcome)
 }
 
 /// By the first metric.
@@ -140,7 +146,7 @@ fn request(args: &args::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request,
     let request = Request {
         task,
         arms,
-        arms_file: args.arms_file.clone(),
+        arms_file: args.arms_file.as_deref().map(arms_file).transpose()?,
         commands,
         places: args.place.clone(),
         technique: args.technique,
@@ -168,6 +174,18 @@ fn request(args: &args::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request,
         seed,
     };
     Ok((request, workload))
+}
+
+/// Its arms name programs, variables and commands of the shell.
+fn arms_file(path: &Path) -> anyhow::Result<ArmsFile> {
+    let named = || format!("--arms-file {}", path.display());
+    // Of what is no file at all that is said.
+    let file = to_be_run(path).map_err(|why| Input::Arms.text(path).err().map_or(why, Into::into));
+    let file = file.with_context(named)?;
+    Ok(ArmsFile {
+        name: path.display().to_string(),
+        text: Input::Arms.text(&file).with_context(named)?,
+    })
 }
 
 fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload> {

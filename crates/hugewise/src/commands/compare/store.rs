@@ -12,6 +12,7 @@ use crate::cli::args;
 use crate::files::{self, Access, Existing, Target};
 use crate::trusted::{Use, own_directory};
 use crate::ui::Ui;
+use model::counted;
 
 /// How long the log of a comparison that was killed is kept: a month.
 const KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
@@ -52,6 +53,11 @@ impl Store {
         })
     }
 
+    /// Was a file asked for?
+    pub(super) fn is_named(&self) -> bool {
+        self.stays
+    }
+
     /// Reports where the finished runs are; a file without any is not kept.
     pub(super) fn leave(self, written: usize, ui: &Ui) {
         if written == 0 {
@@ -81,7 +87,6 @@ impl Store {
             None => {
                 let own = own_directory(Use::State)
                     .context("finished runs cannot be kept (--log FILE names another place)")?;
-                sweep(&own, SystemTime::now());
                 own.join(format!("compare-{}-{seed}.jsonl", std::process::id()))
             }
         };
@@ -102,26 +107,41 @@ fn opened(path: &Path) -> anyhow::Result<(String, File)> {
     Ok((Input::FinishedRuns.text_of(&file)?, file))
 }
 
-/// Removes the logs of comparisons that were killed over a month ago.
-fn sweep(directory: &Path, now: SystemTime) {
-    let Ok(entries) = std::fs::read_dir(directory) else {
+/// Says where the logs of comparisons are that were killed; those of over a month ago go.
+pub(super) fn say_left(ui: &Ui) {
+    let Ok(directory) = own_directory(Use::State) else {
         return;
     };
-    for entry in entries.flatten() {
+    let (left, place) = (sweep(&directory, SystemTime::now()), directory.display());
+    if left > 0 {
+        let logs = counted(left, "log");
+        ui.note(&format!(
+            "{logs} of comparisons that were killed in {place}: `--resume FILE` goes on with one, and after a month they are removed"
+        ));
+    }
+}
+
+/// Removes the logs of comparisons that were killed over a month ago; how many of later ones there are.
+fn sweep(directory: &Path, now: SystemTime) -> usize {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut left = 0;
+    for entry in entries {
         let name = entry.file_name();
-        let is_log = name
+        let name = name
             .to_str()
-            .is_some_and(|name| name.starts_with("compare-") && name.ends_with(".jsonl"));
-        let changed = entry
-            .metadata()
-            .ok()
-            .filter(std::fs::Metadata::is_file)
-            .and_then(|metadata| metadata.modified().ok());
-        let age = changed.and_then(|changed| now.duration_since(changed).ok());
-        if is_log && age.is_some_and(|age| age > KEPT) {
+            .and_then(|name| name.strip_prefix("compare-")?.strip_suffix(".jsonl"));
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file);
+        let (Some(name), Some(changed)) = (name, metadata.and_then(|metadata| metadata.modified().ok())) else {
+            continue;
+        };
+        let pid = name.split('-').next().unwrap_or_default();
+        if now.duration_since(changed).is_ok_and(|age| age > KEPT) {
             let _ = std::fs::remove_file(entry.path());
+        } else if !Path::new("/proc").join(pid).exists() {
+            left += 1;
         }
     }
+    left
 }
 
 impl compare::Store for Store {
@@ -165,13 +185,22 @@ mod tests {
     #[test]
     fn logs_of_killed_comparisons_go_after_a_month_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["compare-7-1.jsonl", "compare-7-2.json", "kept.jsonl"] {
+        for name in ["compare-0-1.jsonl", "compare-0-2.json", "kept.jsonl"] {
             std::fs::write(folder.path().join(name), "").expect("written");
         }
+        let alive = format!("compare-{}-1.jsonl", std::process::id());
+        std::fs::write(folder.path().join(alive), "").expect("written");
         let there = || std::fs::read_dir(folder.path()).expect("a folder").count();
-        sweep(folder.path(), SystemTime::now());
-        assert_eq!(there(), 3);
-        sweep(folder.path(), SystemTime::now() + KEPT + Duration::from_secs(1));
+        assert_eq!(
+            sweep(folder.path(), SystemTime::now()),
+            1,
+            "the other one's comparison runs"
+        );
+        assert_eq!(there(), 4);
+        assert_eq!(
+            sweep(folder.path(), SystemTime::now() + KEPT + Duration::from_secs(1)),
+            0
+        );
         assert_eq!(there(), 2);
     }
 

@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 use process::rights::User;
 
 use crate::helper::{self, Ended, Place};
-use crate::trusted::changed_only_by;
+use host::writers::changed_only_by;
 
 const SETTING: &str = "shared_memory_size_in_huge_pages";
 /// Where distributions put the program, beside PATH: Debian's and PostgreSQL's own packages.

@@ -10,7 +10,7 @@ use model::suite::{Experiment, Page, Suite};
 use crate::cli::args::Format;
 use crate::files::{Access, Existing, Target};
 use crate::show::{Shape, show};
-use crate::trusted::{Use, own_directory};
+use crate::trusted::{Use, own_directory, to_be_run};
 use draw::look::Look;
 
 #[derive(Debug)]
@@ -23,7 +23,8 @@ impl Directory {
             if !path.is_dir() {
                 bail!("--resume {}: there is no such directory", path.display());
             }
-            return Ok(Self(path.to_owned()));
+            let path = to_be_run(path).with_context(|| format!("--resume {}", path.display()))?;
+            return Ok(Self(path));
         }
         let own = own_directory(Use::State).context("results have to be kept somewhere")?;
         for number in 1.. {

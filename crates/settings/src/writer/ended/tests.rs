@@ -190,7 +190,7 @@ fn a_journal_that_is_a_link_or_another_users_is_refused() {
     fs::remove_file(&link).expect("removed");
     let open = scene.plant("run-1-10-1.jsonl", &format!("{}\n", header(1, "first-boot")));
     fs::set_permissions(&open, fs::Permissions::from_mode(0o666)).expect("chmod");
-    assert!(only(scene.recover()).contains("other users may write"));
+    assert!(only(scene.recover()).contains("may be changed by other users"));
 }
 
 #[test]
