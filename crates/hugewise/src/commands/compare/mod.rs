@@ -39,9 +39,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     // What the workload writes is gone with this.
     let (request, _workload) = request(args, session.seed, &session.ui)?;
     let mut store = Store::of(args)?;
-    if !store.is_named() {
-        store::say_left(&session.ui);
-    }
+    let is_named = store.is_named();
     let mut log = RunLog::new(&mut store);
     let around = Around::new(&session.ui);
     let compared = match args.live {
@@ -52,6 +50,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
         }
         None => {
             let comparison = Comparison::prepare(&request, &snapshot, &around, &mut log)?;
+            if !is_named {
+                store::say_left(&session.ui);
+            }
             let stop = Stop::on_signals()?;
             comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
         }
