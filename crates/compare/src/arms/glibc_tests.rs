@@ -40,7 +40,7 @@ fn the_table_is_what_starts_of_this_program_show() {
         command.args([
             "--nocapture",
             "--exact",
-            "glibc::tests::the_table_is_what_starts_of_this_program_show",
+            "arms::glibc::tests::the_table_is_what_starts_of_this_program_show",
         ]);
         let tunables = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432";
         let output = command.env(CHILD, "1").env("GLIBC_TUNABLES", tunables).output();
