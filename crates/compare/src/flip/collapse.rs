@@ -211,7 +211,7 @@ fn patiently(target: &mut dyn Target, at: u64, page: Bytes) -> io::Result<()> {
     for _ in 0..RETRIES {
         match target.collapse(at, page) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) => {
-                target.pause(RETRY_PERIOD)
+                target.pause(RETRY_PERIOD);
             }
             ended => return ended,
         }
