@@ -261,7 +261,7 @@ fn files_are_opened_and_removed_by_name_in_these_places_only() {
         "remove_dir",
     ]);
     names.retain(|path| {
-        !["host/", "programs/", "preload/"]
+        !["host/", "programs/", "preload/", "parsers/"]
             .iter()
             .any(|read| path.starts_with(read))
     });

@@ -96,6 +96,9 @@ pub const PROCESS: Bytes = Bytes::kib(160);
 /// The process that does an operation, and those that it talks to.
 pub const WORKER: Bytes = Bytes::mib(4);
 
+/// Processes that have ended and whose memory the kernel has not given back yet, where one is started after the other: it waits for all CPUs.
+pub const CHURN: Bytes = Bytes::mib(24);
+
 /// What an operation takes of memory at the most, pages of pools left out.
 pub fn memory(op: Op, place: &Place) -> Bytes {
     let span = |kind: PageKind| match kind.pool() {
@@ -111,7 +114,11 @@ pub fn memory(op: Op, place: &Place) -> Bytes {
         Op::FileRead => file::bytes(place.base_page).0,
         _ => 0,
     };
-    Bytes(own + WORKER.0)
+    let starts = matches!(
+        op,
+        Op::Pcd { .. } | Op::Fw | Op::FwResident { .. } | Op::Vfork | Op::Exec
+    );
+    Bytes(own + WORKER.0 + if starts { CHURN.0 } else { 0 })
 }
 
 const CROWD: &str =

@@ -1,6 +1,6 @@
 //! Which points there are, on which CPUs, and in which order. Pure.
 
-use chase::kernelops::{PROCESS, WORKER};
+use chase::kernelops::{CHURN, PROCESS, WORKER};
 use model::kernelops::{Cores, Op};
 use model::{Bytes, NotMeasured, PageKind};
 
@@ -131,7 +131,7 @@ fn memory(op: Op, workers: u32, [base_page, pmd_page]: [Bytes; 2]) -> Bytes {
 /// So many idle processes and so much memory in a forking one, or as much of it as so many workers may take.
 pub fn within(available: Bytes, workers: u32, live: u32, resident: Bytes) -> (u32, Bytes) {
     let workers = u64::from(workers.max(1));
-    let left = limit(available).0.saturating_sub(workers * WORKER.0);
+    let left = limit(available).0.saturating_sub(workers * (WORKER.0 + CHURN.0));
     let live = u64::from(live).min(left / PROCESS.0) as u32;
     let most = left / workers / TOUCHED.0 * TOUCHED.0;
     (live, Bytes(resident.0.min(most.max(TOUCHED.0))))
@@ -211,9 +211,9 @@ mod tests {
         assert!(
             why(fork(PageKind::Base, Bytes::mib(300)), 2)
                 .expect("too large")
-                .contains("600M")
+                .contains("656M")
         );
-        assert_eq!(why(fork(PageKind::Base, Bytes::mib(240)), 2), None);
+        assert_eq!(why(fork(PageKind::Base, Bytes::mib(220)), 2), None);
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
             };
             assert_eq!(
                 impossible(&crowd, &spec).is_some(),
-                u64::from(workers) * 8 > available.0 >> 20,
+                u64::from(workers) * 56 > available.0 >> 20,
                 "{live}"
             );
         }
