@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use crate::rule::Rule;
 use crate::topic::Topic;
-use crate::{cgroups, databases, jvm, limits, numa, pools, thp, tools, vms};
+use crate::{cgroups, databases, jvm, limits, numa, pools, settings, thp, tools, vms};
 
-const TOPICS: [Topic; 9] = [
+const TOPICS: [Topic; 10] = [
     pools::TOPIC,
     numa::TOPIC,
     limits::TOPIC,
@@ -16,6 +16,7 @@ const TOPICS: [Topic; 9] = [
     jvm::TOPIC,
     databases::TOPIC,
     vms::TOPIC,
+    settings::TOPIC,
     tools::TOPIC,
 ];
 

@@ -255,18 +255,24 @@ impl Part {
 
 /// `sizes` are those that pages have there.
 fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
-    let postgres = given.postgres.iter().filter_map(postgres);
-    let has_large_pages = |server: &&Server| server.mysql_is_on("large_pages");
-    let mysql = given.mysql.iter().filter(has_large_pages).map(mysql);
-    let java = given
-        .java
-        .iter()
-        .filter(|java| java.jvm.wants_hugetlb())
-        .map(|one| java(one, sizes));
+    // One that runs in a pod has the pod's pages.
+    let in_pods = given.containers().any(|container| container.postgres.is_some());
+    let postgres = given
+        .postgres()
+        .into_iter()
+        .filter(|_| !in_pods)
+        .filter_map(|server| postgres(&server));
+    let mysql = given
+        .mysql()
+        .into_iter()
+        .filter(|server| server.mysql_is_on("large_pages"));
+    let mysql = mysql.map(|server| mysql_demand(&server));
+    let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
+    let java = java.map(|one| java_demand(&one, sizes));
     let guests = given
         .guests
         .iter()
-        .filter(|guest| guest.refused.is_empty())
+        .filter(|guest| guest.is_by_pool())
         .flat_map(|guest| {
             guest.takes().into_iter().map(|(size, page, nodes)| Demand {
                 asker: FileKind::Libvirt,
@@ -278,11 +284,11 @@ fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
                 nodes: nodes.cloned(),
             })
         });
-    let containers = given
+    let in_pod = given
         .pods
         .iter()
         .flat_map(|pod| pod.containers.iter().map(move |container| (pod, container)));
-    let pods = containers.flat_map(|(pod, container)| {
+    let pods = in_pod.flat_map(|(pod, container)| {
         container.hugetlb().into_iter().map(|(page, quantity)| Demand {
             asker: FileKind::Pod,
             who: format!("{} of the pod {}", container.name, pod.name),
@@ -301,7 +307,7 @@ fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
 }
 
 /// All of its shared memory, as `hugewise size postgres` counts it; `None` if it is configured not to try.
-fn postgres(server: &Server) -> Option<Demand> {
+pub(super) fn postgres(server: &Server) -> Option<Demand> {
     let settings = server.postgres();
     let huge_pages = settings
         .as_ref()
@@ -327,7 +333,7 @@ fn postgres(server: &Server) -> Option<Demand> {
 }
 
 /// HotSpot takes the default size in place of one that does not exist.
-fn java(java: &Java, sizes: &[Bytes]) -> Demand {
+pub(super) fn java_demand(java: &Java, sizes: &[Bytes]) -> Demand {
     let own = java.jvm.page_size.filter(|size| sizes.contains(size));
     let page = own.unwrap_or(Bytes::mib(2));
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
@@ -348,7 +354,7 @@ fn java(java: &Java, sizes: &[Bytes]) -> Demand {
 }
 
 /// As `hugewise size innodb` counts it.
-fn mysql(server: &Server) -> Demand {
+fn mysql_demand(server: &Server) -> Demand {
     let name = "innodb_buffer_pool_size";
     let line = server.settings.last(name);
     let refused = || server.mysql_bytes(name).err();

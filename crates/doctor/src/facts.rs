@@ -137,13 +137,21 @@ pub(super) fn has(evidence: &Evidence, feature: Feature) -> Result<bool, Reason>
 
 /// How to add boot parameters on this distribution.
 pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
-    let distribution = evidence
+    distribution(evidence).add_boot_parameters(parameters)
+}
+
+/// How those that stand in the defaults of GRUB already come to the kernel.
+pub(super) fn boot_again(evidence: &Evidence) -> &'static str {
+    distribution(evidence).apply_boot_parameters()
+}
+
+fn distribution(evidence: &Evidence) -> Distribution {
+    evidence
         .config
         .distribution
         .known()
         .copied()
-        .unwrap_or(Distribution::Other);
-    distribution.add_boot_parameters(parameters)
+        .unwrap_or(Distribution::Other)
 }
 
 /// Pages that are always there: those of the pool without the surplus.

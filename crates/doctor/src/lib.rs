@@ -16,6 +16,7 @@ mod numa;
 mod pools;
 mod remedy;
 mod rule;
+mod settings;
 mod thp;
 mod tools;
 mod topic;

@@ -72,19 +72,20 @@ fn what_files_cannot_tell_is_told_in_a_few_lines() {
 }
 
 #[test]
-fn bad_lines_are_warnings_with_their_place_and_bad_files_are_refused() {
+fn bad_lines_are_findings_with_their_place_and_bad_files_are_refused() {
     let run = doctor(
         &[("sysctl.conf", "vm.nr_hugepages 5\nvm.nr_overcommit_hugepages = 7\n")],
         &["--json"],
     );
     assert_eq!(run.code, Some(1), "the other line is judged: {}", run.err);
-    let warnings = valid(&run.out)["warnings"].take();
-    assert!(
-        warnings[0]["text"]
-            .as_str()
-            .is_some_and(|text| text.contains("sysctl.conf:1")),
-        "{warnings}"
-    );
+    let findings = valid(&run.out)["data"]["findings"].take();
+    let refused = findings
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|finding| finding["id"] == "I01");
+    let place = refused.map(|finding| finding["evidence"][0]["source"].to_string());
+    assert!(place.is_some_and(|place| place.contains("sysctl.conf:1")), "{findings}");
     for (name, content, place) in [
         ("pod.yaml", "apiVersion: v1\nkind: Pod\nspec: [\n", "pod.yaml:"),
         ("vm.xml", "<domain>\n<memory>\n</domain>\n", "vm.xml:3"),

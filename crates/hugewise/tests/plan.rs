@@ -170,6 +170,8 @@ fn sizes_are_those_of_the_published_studies() {
         (&["innodb", "--buffer-pool", "8G"], "4224"),
         (&["vm", "--memory", "64G"], "64"),
         (&["dpdk", "--socket-mem", "1G,1G"], "2"),
+        // A public case, in DPDK's own form: 2048 pages of 2M on each of two nodes.
+        (&["dpdk", "--socket-mem", "4096,4096", "--pages", "2M"], "2048"),
         (&["redis", "--maxmemory", "8G"], "no pages from a pool"),
         (&["postgres", "--shared-buffers", "8G"], "shared_buffers"),
     ] {

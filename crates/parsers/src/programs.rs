@@ -27,7 +27,7 @@ pub(crate) fn configurations() -> Vec<Vec<u8>> {
 pub(crate) fn server(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = ::programs::size::postgres::Postgres::parse("fuzz", &text);
-    let options = ::programs::config::mysql::Options::parse("fuzz", &text, &mut Vec::new());
+    let options = ::programs::config::mysql::Options::parse("fuzz", &text);
     let _ = ::programs::size::database::Innodb::of(options.settings.pairs());
     let _ = translation::cpus::parse(bytes, "fuzz");
 }

@@ -4,10 +4,34 @@ use std::collections::BTreeMap;
 
 use model::{Cause, Reading, Unread};
 
-use super::Limit;
 use super::tunables::is_tunable;
+use super::{Limit, Setting};
+use crate::size::database::Innodb;
 use host::processes::Stat;
 use host::{CpuList, Source, parse};
+
+/// What the own files and the arguments of a database say.
+pub(super) struct Own {
+    /// The setting that switches huge pages on, if it is written anywhere.
+    pub(super) setting: Reading<Option<Setting>>,
+    /// The option file that is read first.
+    pub(super) option_file: Option<String>,
+    /// What decides the pages of MySQL; `None` where its files could not be read.
+    pub(super) innodb: Option<Innodb>,
+    /// What the program refuses or ignores.
+    pub(super) refused: Vec<Unread>,
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self {
+            setting: Reading::Known(None),
+            option_file: None,
+            innodb: None,
+            refused: Vec::new(),
+        }
+    }
+}
 
 /// Lines of /proc/PID/status that the accounts of pages do not need.
 pub(super) struct StatusLines {

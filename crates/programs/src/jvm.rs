@@ -43,6 +43,8 @@ pub struct Jvm {
     pub code_cache: Option<Bytes>,
     /// `-XX:AllocateHeapAt=`: the directory of a file that is the heap.
     pub heap_at: Option<String>,
+    /// Options about pages and sizes with which it does not start.
+    pub refused: Vec<String>,
 }
 
 /// An empty list of arguments means that it could not be read: a JVM is never started without any.
@@ -99,6 +101,27 @@ impl Jvm {
     }
 
     fn take_value(&mut self, option: &str) {
+        let names_pages = |option: &str| {
+            let name = option.to_ascii_lowercase();
+            name.starts_with("-xx:") && ["hugepage", "largepage"].iter().any(|word| name.contains(word))
+        };
+        if names_pages(option)
+            && !PAGE_OPTIONS
+                .iter()
+                .any(|known| option[4..].trim_start_matches(['+', '-']).starts_with(known))
+        {
+            self.refused.push(option.to_owned());
+        }
+        let sizes = [
+            "-XX:LargePageSizeInBytes=",
+            "-XX:ReservedCodeCacheSize=",
+            "-Xmx",
+            "-XX:MaxHeapSize=",
+        ];
+        let size = sizes.iter().find_map(|name| option.strip_prefix(name));
+        if size.is_some_and(|size| size_of(size).is_none()) {
+            self.refused.push(option.to_owned());
+        }
         if let Some(size) = option.strip_prefix("-XX:LargePageSizeInBytes=") {
             self.page_size = size_of(size);
         } else if let Some(size) = option.strip_prefix("-XX:ReservedCodeCacheSize=") {
@@ -125,6 +148,20 @@ impl Jvm {
         self.large_pages && !self.transparent
     }
 }
+
+/// Options of HotSpot about huge pages, of any version.
+const PAGE_OPTIONS: [&str; 10] = [
+    "UseLargePages",
+    "UseTransparentHugePages",
+    "LargePageSizeInBytes",
+    "LargePageHeapSizeThreshold",
+    "UseLargePagesInMetaspace",
+    "UseLargePagesIndividualAllocation",
+    "LargePagesIndividualAllocationInjectError",
+    "UseMadvPopulateWrite",
+    "THPStackMitigation",
+    "PrintLargePages",
+];
 
 /// Sizes as the JVM takes them: `4g`, `512M`, `2048`, `0x1000k`. It does not start with anything behind the letter.
 fn size_of(text: &str) -> Option<Bytes> {

@@ -34,6 +34,7 @@ use model::process::ProcessPages;
 use model::{Bytes, PageKind, Reading, Unread};
 
 use crate::config::Unit;
+use crate::size::database::Innodb;
 use host::CpuList;
 use host::snapshot::Mount;
 
@@ -118,6 +119,10 @@ pub struct Details {
     pub option_file: Option<String>,
     /// A setting of the program's own files: `huge_pages` of PostgreSQL, `large-pages` of MySQL.
     pub setting: Reading<Option<Setting>>,
+    /// What decides the pages of MySQL and MariaDB, by their files and arguments; `None` where those could not be read.
+    pub innodb: Option<Innodb>,
+    /// Lines of the program's own files that it refuses or ignores.
+    pub refused: Vec<Unread>,
 }
 
 /// CAP_IPC_LOCK (linux/capability.h).
@@ -144,6 +149,27 @@ impl Program {
     /// If its name cannot be read.
     pub fn is(&self, kind: Kind) -> Result<bool, Unread> {
         self.kind.as_ref().into_result().map(|own| *own == Some(kind))
+    }
+
+    /// MariaDB by its name; it was `mysqld` up to 10.4.
+    fn is_called_mariadb(&self) -> bool {
+        let called = || self.arguments.known()?.first()?.rsplit('/').next();
+        self.pages.name.starts_with("mariadb") || called().is_some_and(|name| name.starts_with("mariadb"))
+    }
+
+    /// Is it MariaDB, by its name or its option files?
+    pub fn is_mariadb(&self) -> bool {
+        let innodb = self.details.as_ref().and_then(|details| details.innodb);
+        self.is_called_mariadb() || innodb.is_some_and(|innodb| innodb.is_mariadb)
+    }
+
+    /// What it is, for users; `None` if it is not known here.
+    pub fn product(&self) -> Option<&'static str> {
+        let kind = (*self.kind.known()?)?;
+        Some(match kind {
+            Kind::Mysql if self.is_mariadb() => "MariaDB",
+            kind => kind.title(),
+        })
     }
 
     /// A known environment variable.

@@ -9,7 +9,7 @@ use model::process::ProcessPages;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
-use super::facts::{self, StatusLines};
+use super::facts::{self, Own, StatusLines};
 use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mysql, postgres};
 use crate::config::{Unit, unit};
 use host::processes;
@@ -163,7 +163,6 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// What is found closer by; the kind may only show in what is mapped.
     /// Gives a program its details, and its kind if those show it.
     fn look_into(&mut self, program: &mut Program) {
         let (kind, details) = self.details(program);
@@ -183,6 +182,11 @@ impl<'a> Looker<'a> {
         let service = cgroup.known().and_then(|groups| groups.service.clone());
         let jvm =
             (kind == Some(Kind::Jvm)).then(|| jvm::read(source, program, areas.known().map(Vec::as_slice)).into());
+        let own = match kind {
+            Some(Kind::Mysql) => mysql::own(source, program, is_container),
+            Some(Kind::Postgres) => postgres::own(source, program),
+            _ => Own::default(),
+        };
         let details = Details {
             memlock: facts::memlock(source, pid),
             unit: service.map(|name| self.unit(name)),
@@ -192,13 +196,10 @@ impl<'a> Looker<'a> {
             hugetlb_mounts: snapshot::mounts::all_of(source, &program.file("mounts"))
                 .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
             version: version(source, program, kind),
-            setting: match kind {
-                Some(Kind::Mysql) => mysql::large_pages(source, program, is_container),
-                kind => postgres::huge_pages(source, program, kind),
-            },
-            option_file: (kind == Some(Kind::Mysql))
-                .then(|| mysql::option_file(source, program, is_container))
-                .flatten(),
+            setting: own.setting,
+            innodb: own.innodb,
+            option_file: own.option_file,
+            refused: own.refused,
             allocators: areas.as_ref().map(|areas| Allocator::all_in(areas)),
             areas,
             cgroup,

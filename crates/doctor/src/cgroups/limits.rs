@@ -12,6 +12,7 @@ use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
+    known(&evidence.snapshot.cgroup.root)?;
     let mut cases = each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
@@ -242,6 +243,7 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
     if filled.is_empty() {
         return Ok(Vec::new());
     }
+    known(&evidence.snapshot.cgroup.root)?;
     each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container) else {
             return Ok(None);

@@ -4,8 +4,50 @@ use model::Bytes;
 use programs::Evidence;
 use programs::Limit;
 
-use crate::facts::programs;
+use crate::facts::{each_looked_into, known, programs};
 use crate::rule::{Answer, Case};
+
+/// hugetlb pages that count against memory.max, where the rest of them no longer fits.
+pub(super) fn counts_hugetlb(evidence: &Evidence) -> Answer {
+    known(&evidence.snapshot.cgroup.version)?;
+    if !evidence.snapshot.cgroup.counts_hugetlb {
+        return Ok(Vec::new());
+    }
+    each_looked_into(evidence, |program, _| {
+        let mapped: Bytes = program
+            .areas()?
+            .iter()
+            .filter(|area| area.is_hugetlb())
+            .map(|area| area.size())
+            .sum();
+        let Some(groups) = program.cgroup()?.filter(|_| mapped.0 > 0) else {
+            return Ok(None);
+        };
+        let untouched = mapped.0.saturating_sub(program.hugetlb()?.0);
+        let tight = groups.levels.iter().find_map(|level| {
+            let (Limit::Bytes(max), now) = (*level.memory_max.known()?, *level.memory_current.known()?) else {
+                return None;
+            };
+            (now.0.saturating_add(untouched) > max).then_some((level, Bytes(max), now))
+        });
+        Ok(tight.map(|(level, max, now)| {
+            Case::sure(format!(
+                "{} can still touch {} of hugetlb pages, and its control group has {now} of {max}: here hugetlb pages count against memory.max",
+                program.title(),
+                Bytes(untouched)
+            ))
+            .seen("/proc/self/mounts", "cgroup2", "memory_hugetlb_accounting")
+            .seen(format!("{}/memory.max", level.directory), "", max)
+            .seen(format!("{}/memory.current", level.directory), "", now)
+            .seen_hugetlb(program, program.hugetlb().unwrap_or_default())
+            .fix(format!(
+                "raise memory.max of {} by what the program maps of hugetlb pages ({mapped})",
+                level.directory
+            ))
+            .fix("or mount the hierarchy without memory_hugetlb_accounting")
+        }))
+    })
+}
 
 pub(super) fn blocked(evidence: &Evidence) -> Answer {
     let memory = &evidence.snapshot.memory;

@@ -21,5 +21,6 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("C05", kubernetes::stale),
         Checks::of_files("C06", pods::OF, pods::specification),
         Checks::of_machine("C09", memory::blocked),
+        Checks::of_machine("C10", memory::counts_hugetlb),
     ],
 };

@@ -3,9 +3,10 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
+use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity};
 
-use crate::demand::{Room, shortages};
+use crate::demand::{Demand, Room, java_demand, postgres, shortages};
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Pod];
@@ -43,11 +44,10 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             cases.extend(no_multiple(pod, container));
         }
         cases.extend(volumes(pod));
-        let unrequested = pod
-            .containers
-            .iter()
-            .filter_map(|container| asks_unrequested(evidence, pod, container));
-        cases.extend(unrequested);
+        for container in &pod.containers {
+            cases.extend(asks_unrequested(evidence, pod, container));
+            cases.extend(too_few(evidence, pod, container));
+        }
     }
     if evidence.files.has(FileKind::Sysctl) || evidence.files.has(FileKind::Cmdline) || evidence.has_machine {
         for short in shortages(evidence, FileKind::Pod)? {
@@ -65,6 +65,10 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
 /// A container that requests no pages, with a program that takes them where it can: its limit is 0, and the first touch is a SIGBUS.
 fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
     let asks = container.asks.as_ref().filter(|_| container.hugetlb().is_empty())?;
+    let is_off = container.postgres.is_some() && demand_in(evidence, container).is_none();
+    if is_off {
+        return None;
+    }
     let room = Room::of(evidence).ok()?;
     let (page, (pages, place)) = room.filled().next()?;
     Some(
@@ -82,6 +86,63 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
             page.exact()
         )),
     )
+}
+
+/// What the program in a container needs of pages, against what the container requests of them.
+fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
+    let requested = container.hugetlb();
+    let (first, quantity) = requested.first()?;
+    let demand = demand_in(evidence, container)?;
+    let page = demand.page.unwrap_or(USUAL);
+    let need = demand.bytes.as_ref().ok()?.0.div_ceil(page.0.max(1));
+    let has = requested.iter().find(|(size, _)| *size == page);
+    let pages = has.map_or(0, |(size, quantity)| quantity.amount / size.0.max(1));
+    if pages >= need {
+        return None;
+    }
+    let outcome = match demand.strict {
+        true => "it does not start",
+        false => "it falls back to base pages, or ends with SIGBUS where the run-time sets no limit of reservations",
+    };
+    let (place, field, value) = &demand.seen;
+    let size = page.exact();
+    let case = Case::likely(format!(
+        "{} of the pod {} needs {need} pages of {size}, and its limit is {pages}: {outcome}",
+        container.name, pod.name
+    ))
+    .seen(place, field, value)
+    .seen(&quantity.place, &quantity.resource, &quantity.written)
+    .fix(format!(
+        "hugepages-{size}i: {}Mi in its limits and requests",
+        need.saturating_mul(page.0) >> 20
+    ));
+    let other = demand.asker == FileKind::Java && has.is_none();
+    Some(case.fix_if(
+        other,
+        format!(
+            "or let the JVM ask for the pages that it has: -XX:LargePageSizeInBytes={}",
+            first.exact()
+        ),
+    ))
+}
+
+/// The default size of nodes.
+const USUAL: Bytes = Bytes::mib(2);
+
+/// A JVM by its options; PostgreSQL by its command, over the file that was given beside.
+fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
+    if let Some(java) = container.java.as_ref().filter(|java| java.jvm.wants_hugetlb()) {
+        return Some(java_demand(java, &Boot::COMMON));
+    }
+    let own = container.postgres.as_ref()?;
+    let mut server = match &evidence.files.postgres()[..] {
+        [only] => only.clone(),
+        _ => own.clone(),
+    };
+    if server != *own {
+        server.settings = server.settings.with(&own.settings);
+    }
+    postgres(&server)
 }
 
 fn rejected(pod: &Pod, container: &Container, why: &str) -> Case {

@@ -121,3 +121,24 @@ fn c09_limits_without_room_for_a_large_page() {
     clear("C09", machine());
     not_judged("C09", machine().denied("/proc/vmstat"), "denied");
 }
+
+#[test]
+fn c10_hugetlb_pages_that_count_as_memory() {
+    let with = |options: &str, max: u64| {
+        let at = format!("/sys/fs/cgroup{POD}");
+        process(90, "db")
+            .cgroup(POD)
+            .area(hugetlb(1024, 2048).resident(100))
+            .on(pool(machine(), "2048kB", 512, 400, 400))
+            .file(
+                "/proc/self/mounts",
+                format!("cgroup2 /sys/fs/cgroup cgroup2 {options} 0 0\n"),
+            )
+            .line(&format!("{at}/memory.max"), max << 20)
+            .line(&format!("{at}/memory.current"), 300_u64 << 20)
+    };
+    let finding = found("C10", with("rw,memory_hugetlb_accounting", 1000));
+    assert!(finding.consequence.contains("924M of hugetlb pages"), "{finding:?}");
+    clear("C10", with("rw,memory_hugetlb_accounting", 2000));
+    clear("C10", with("rw", 1000));
+}

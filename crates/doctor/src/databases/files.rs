@@ -26,7 +26,7 @@ pub(super) fn falls_back(evidence: &Evidence) -> Answer {
     let set_up = Room::of(evidence)?.filled().next().is_some();
     let explicit = evidence
         .files
-        .postgres
+        .postgres()
         .iter()
         .any(|server| server.settings.last("huge_pages").is_some());
     let case = |short: Shortage| {
@@ -57,7 +57,7 @@ pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
 pub(super) fn mysql(evidence: &Evidence) -> Answer {
     if !evidence
         .files
-        .mysql
+        .mysql()
         .iter()
         .any(|server| server.mysql_is_on("large_pages"))
     {

@@ -1,11 +1,13 @@
 //! Databases.
 
+use host::snapshot::Feature;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::given::FileKind;
+use programs::size::database::innodb;
 use programs::{Area, Kind, Program, Setting};
 
-use super::facts::{each, known, persistent, pools, programs};
+use super::facts::{default_size, each, has, known, persistent, pools, programs};
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
@@ -23,6 +25,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_files("F02", &[FileKind::Postgres], files::does_not_start),
         Checks::of_machine("F03", oracle_amm),
         Checks::of_both("F05", mysql, &[FileKind::Mysql], files::mysql),
+        Checks::of_machine("F06", preempted),
     ],
 };
 
@@ -31,16 +34,29 @@ fn postmaster(program: &Program) -> Result<bool, Reason> {
     Ok(program.is(Kind::Postgres)? && program.details.is_some())
 }
 
+/// The largest shared segment, if base pages back it.
+fn segment_on_base(program: &Program) -> Result<Option<&Area>, Reason> {
+    let shared = program.areas()?.iter();
+    let shared = shared.filter(|area| area.is_shared_data() && area.size() >= Bytes::mib(8));
+    Ok(shared.max_by_key(|area| area.size()).filter(|area| !area.is_hugetlb()))
+}
+
+/// What a server needs of its pool, as the calculator counts it.
+fn needs(pages: u64, page: Bytes, spare: u64) -> String {
+    format!("it needs {pages} pages of {}, and {spare} are spare", page.exact())
+}
+
+/// The page that a program gets that names none.
+fn default_page(evidence: &Evidence) -> Bytes {
+    default_size(evidence).unwrap_or(Bytes::mib(2))
+}
+
 fn fell_back(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
         if !postmaster(program)? {
             return Ok(None);
         }
-        let shared = program
-            .areas()?
-            .iter()
-            .filter(|area| area.is_shared_data() && area.size() >= Bytes::mib(8));
-        let Some(segment) = shared.max_by_key(|area| area.size()).filter(|area| !area.is_hugetlb()) else {
+        let Some(segment) = segment_on_base(program)? else {
             return Ok(None);
         };
         let Some(details) = &program.details else {
@@ -67,13 +83,7 @@ fn fell_back_case(
 ) -> Case {
     let size = segment.size();
     let expected = has_pool || setting.is_some() || size >= Bytes::gib(1);
-    let page = evidence
-        .snapshot
-        .memory
-        .get("Hugepagesize")
-        .known()
-        .copied()
-        .unwrap_or(Bytes::mib(2));
+    let page = default_page(evidence);
     let case = Case::sure(format!(
         "{size} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
         program.title()
@@ -98,21 +108,61 @@ fn fell_back_case(
         // A restart is all it takes.
         Some((_, spare)) if spare >= pages => case,
         None => case,
-        Some((has, spare)) => case
+        Some((_, spare)) => case
             .plan_with(need(), format!("postgres:pid={}", program.pid()))
-            .fix_with(
-                need(),
-                format!(
-                    "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
-                    has.saturating_add(pages - spare)
-                ),
-            ),
+            .fix_with(need(), needs(pages, page, spare)),
     };
     case.fix_with(
         need(),
         "huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it",
     )
     .otherwise("lower shared_buffers: the machine has no room for them in the pool")
+}
+
+/// So many sessions contend for the locks of the buffers.
+const MANY_SESSIONS: usize = 32;
+/// Smaller buffers have few page tables.
+const LARGE_BUFFERS: Bytes = Bytes::gib(8);
+
+/// Lazy preemption takes the CPU from a session that faults while it holds a spinlock, and the others spin.
+fn preempted(evidence: &Evidence) -> Answer {
+    let line = evidence.snapshot.kernel.command_line.known().map_or("", String::as_str);
+    let chosen = line.split_whitespace().rev().find(|word| word.starts_with("preempt="));
+    let is_lazy = match chosen {
+        Some("preempt=lazy") => has(evidence, Feature::PreemptLazy)?,
+        _ => has(evidence, Feature::NoPreemptNone)?,
+    };
+    if !is_lazy {
+        return Ok(Vec::new());
+    }
+    let all = programs(evidence)?;
+    each(all, |program| {
+        if !postmaster(program)? {
+            return Ok(None);
+        }
+        let Some(segment) = segment_on_base(program)?.filter(|area| area.size() >= LARGE_BUFFERS) else {
+            return Ok(None);
+        };
+        let is_session = |other: &&Program| other.parent.known() == Some(&program.pid());
+        let sessions = all.iter().filter(is_session).count();
+        if sessions < MANY_SESSIONS {
+            return Ok(None);
+        }
+        let case = Case::likely(format!(
+            "{} has {} of shared memory on base pages and {sessions} processes: with lazy preemption, the least of this kernel, a session that is interrupted in a page fault holds up the others",
+            program.title(),
+            segment.size()
+        ))
+        .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
+        .seen(program.file("maps"), segment.name.to_string(), segment.size())
+        .seen("/proc", "processes below the postmaster", sessions);
+        let page = default_page(evidence);
+        let pages = segment.size().0.div_ceil(page.0.max(1));
+        Ok(Some(
+            case.plan_with(Need::More { page, pages }, format!("postgres:pid={}", program.pid()))
+                .fix("back the shared memory by huge pages: then its pages hardly fault, and the throughput is that of older kernels"),
+        ))
+    })
 }
 
 fn oracle_amm(evidence: &Evidence) -> Answer {
@@ -171,24 +221,41 @@ fn mysql(evidence: &Evidence) -> Answer {
         let case = Case::sure(text)
             .seen(program.file("smaps"), "large mappings on base pages", base)
             .seen_hugetlb(program, has)
-            .seen_free(evidence)
-            .plan(format!("mysql:pid={}", program.pid()))
-            .fix("then restart it: such memory is taken at the start only")
-            .fix("MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01");
-        Ok(Some(case))
+            .seen_free(evidence);
+        Ok(Some(mysql_fix(evidence, program, case)))
     })
 }
 
-/// By the command line, or else by its option files.
+/// The pool that its settings need, by the calculator; a restart alone, where it is there.
+fn mysql_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
+    let page = default_page(evidence);
+    let settings = program.details.as_ref().and_then(|details| details.innodb);
+    let pages = settings.and_then(|settings| innodb(&settings, page).ok()?.whole("pages"));
+    let own = program.hugetlb().map_or(0, |bytes| bytes.0 / page.0.max(1));
+    let spare = evidence.snapshot.pool(page).and_then(host::snapshot::Pool::available);
+    let goal = format!("mysql:pid={}", program.pid());
+    let case = match (pages, spare) {
+        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => case,
+        (Some(pages), Some(spare)) => {
+            let more = pages.saturating_sub(own);
+            let need = || Need::More { page, pages: more };
+            case.plan_with(need(), goal).fix_with(need(), needs(more, page, spare))
+        }
+        _ => case.plan(goal),
+    };
+    let case = case.fix("restart it: such memory is taken at the start only");
+    let is_mysql = !program.is_mariadb();
+    case.fix_if(
+        is_mysql,
+        "MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01",
+    )
+}
+
+/// By its command line, or else by its option files, which may ask for them even where they could not be read.
 fn asks_for_large_pages(program: &Program) -> Result<bool, Reason> {
-    let asked = || program.argument("--large-pages").or(program.argument("--large_pages"));
-    if let Some(value) = asked() {
-        return Ok(!matches!(value.trim_start_matches('='), "0" | "OFF" | "off"));
-    }
     let Some(details) = &program.details else {
         return Ok(false);
     };
-    // Option files that could not be read may ask for them.
     let setting = known(&details.setting)?.as_ref();
     Ok(setting.is_some_and(|setting| programs::config::mysql::is_on(&setting.value)))
 }

@@ -78,3 +78,45 @@ fn f05_mysql_without_the_pages_it_asked_for() {
     let text = found("F05", part.on(pool(machine(), "2048kB", 128, 0, 0))).consequence;
     assert!(text.contains("6 of its 8 large allocations (768M)"), "{text}");
 }
+
+#[test]
+fn f06_many_sessions_on_base_pages_with_lazy_preemption() {
+    let server = |release: &str, line: &str, sessions: u32| {
+        let tree = postmaster(16 << 10).on(machine().line("/proc/sys/kernel/osrelease", release));
+        let tree = (0..sessions).fold(tree, |tree, at| process(200 + at, "postgres").parent(100).on(tree));
+        tree.line("/proc/cmdline", line)
+    };
+    let finding = found("F06", server("7.0.3", "quiet", 40));
+    assert!(finding.consequence.contains("40 processes"), "{finding:?}");
+    found("F06", server("6.18.44", "preempt=lazy", 40));
+    for release in [
+        "4.18.0-553.el8.x86_64",
+        "5.14.0-427.el9",
+        "6.1.0",
+        "6.8.0-31",
+        "6.12.10",
+        "6.18.44",
+    ] {
+        clear("F06", server(release, "quiet", 40));
+    }
+    clear("F06", server("5.14.0", "preempt=lazy", 40));
+    clear("F06", server("7.0.3", "quiet", 4));
+    let huge = process(100, "postgres").area(hugetlb(16 << 10, 2048).perms("rw-s").not_there());
+    clear("F06", huge.on(machine().line("/proc/sys/kernel/osrelease", "7.0.3")));
+}
+
+#[test]
+fn f05_mariadb_needs_what_the_calculator_says_and_no_group() {
+    let server = |spare| {
+        process(104, "mariadbd")
+            .arg("--port=1")
+            .area(anonymous(1024))
+            .on(pool(machine(), "2048kB", spare, spare, 0))
+            .file("/etc/my.cnf", "[mariadbd]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n")
+    };
+    let fix = found("F05", server(200)).fix.join("\n");
+    assert!(fix.contains("it needs 643 pages of 2M, and 200 are spare"), "{fix}");
+    assert!(!fix.contains("hugetlb_shm_group"), "{fix}");
+    let fix = found("F05", server(700)).fix.join("\n");
+    assert!(fix.starts_with("restart it") && !fix.contains("plan --for"), "{fix}");
+}

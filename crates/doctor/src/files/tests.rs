@@ -325,3 +325,176 @@ fn files_are_held_against_the_machine_that_is_given_too() {
     );
     assert_eq!(on(650).of("E01").count(), 0);
 }
+
+#[test]
+fn what_a_unit_starts_is_judged_as_a_command_is() {
+    let unit = |exec: &str| format!("[Service]\nEnvironmentFile=-/etc/default/app\n{exec}\n");
+    let java =
+        "Environment=\"JAVA_TOOL_OPTIONS=-XX:+UseLargePages\"\nExecStart=/usr/bin/java -Xmx4g \\\n  -jar app.jar";
+    let finding = found("E01", &[("app.service", &unit(java)), POOL]);
+    assert!(finding.consequence.contains("needs at least 2208 pages"), "{finding:?}");
+    assert!(finding.evidence[0].source.starts_with("app.service:4"), "{finding:?}");
+    clear(
+        "E01",
+        &[
+            ("app.service", &unit("ExecStart=/usr/bin/java -Xmx4g -jar app.jar")),
+            POOL,
+        ],
+    );
+    // A script hands on what a file of variables holds.
+    let file = ("etc/default/app", "JAVA_OPTS=\"-XX:+UseLargePages -Xmx4g\"\n");
+    found(
+        "E01",
+        &[("app.service", &unit("ExecStart=/opt/app/bin/run")), file, POOL],
+    );
+    found("E01", &[file, POOL]);
+    let postgres = unit("ExecStart=/usr/lib/postgresql/15/bin/postgres -D /data -c huge_pages=on");
+    let conf = ("postgresql.conf", "shared_buffers = 8GB\n");
+    let both = found("F02", &[("pg.service", &postgres), conf, POOL]);
+    assert!(both.consequence.contains("needs at least 4200 pages"), "{both:?}");
+    let mysql = unit("ExecStart=/usr/sbin/mariadbd --large-pages --innodb-buffer-pool-size=1G");
+    let short = found("F05", &[("db.service", &mysql), POOL]);
+    assert!(short.consequence.contains("needs at least 643 pages"), "{short:?}");
+}
+
+#[test]
+fn programs_in_pods_have_the_pages_of_their_pod() {
+    let pod = |inside: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  containers:\n  - name: c\n{inside}\n    \
+             volumeMounts: [{{name: h}}]\n  volumes: [{{name: h, emptyDir: {{medium: HugePages-2Mi}}}}]\n"
+        )
+    };
+    let resources = |mi: u64| format!("    resources: {{limits: {{memory: 8Gi, hugepages-2Mi: {mi}Mi}}}}");
+    let postgres = |mi| pod(&format!("    image: docker.io/library/postgres:16\n{}", resources(mi)));
+    let conf = ("postgresql.conf", "shared_buffers = 1GB\n");
+    let many = ("sysctl.conf", "vm.nr_hugepages = 4096\n");
+    let finding = found("C06", &[("p.yaml", &postgres(1024)), conf, many]);
+    assert!(
+        finding.consequence.contains(" pages of 2M, and its limit is 512"),
+        "{finding:?}"
+    );
+    assert_eq!(finding.severity, Severity::Error);
+    clear("C06", &[("p.yaml", &postgres(1200)), conf, many]);
+    clear("F01", &[("p.yaml", &postgres(1024)), conf, POOL]);
+    clear(
+        "C06",
+        &[
+            ("p.yaml", &postgres(1024)),
+            ("postgresql.conf", "shared_buffers = 1GB\nhuge_pages = off\n"),
+            many,
+        ],
+    );
+    let java = |options: &str, mi| {
+        let variable = format!("    env: [{{name: JAVA_TOOL_OPTIONS, value: '{options}'}}]");
+        pod(&format!("    image: tomcat\n{variable}\n{}", resources(mi)))
+    };
+    let short = found("C06", &[("p.yaml", &java("-XX:+UseLargePages -Xmx4g", 4096))]);
+    assert!(
+        short
+            .consequence
+            .contains("needs 2208 pages of 2M, and its limit is 2048"),
+        "{short:?}"
+    );
+    clear("C06", &[("p.yaml", &java("-XX:+UseLargePages -Xmx4g", 4500))]);
+    let other = pod(
+        "    env: [{name: JAVA_TOOL_OPTIONS, value: '-XX:+UseLargePages -Xmx1g'}]\n    \
+         resources: {limits: {memory: 8Gi, hugepages-1Gi: 2Gi}}",
+    )
+    .replace("HugePages-2Mi", "HugePages-1Gi");
+    let fix = found("C06", &[("p.yaml", &other)]).fix.join("\n");
+    assert!(fix.contains("-XX:LargePageSizeInBytes=1G"), "{fix}");
+    let cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: pg}\nspec:\n  postgresql:\n    parameters:\n      \
+                   shared_buffers: 4GB\n      huge_pages: 'on'\n  resources:\n    limits: {memory: 8Gi, hugepages-2Mi: 4Gi}\n";
+    let short = found("C06", &[("cluster.yaml", cluster)]);
+    assert!(short.consequence.contains("it does not start"), "{short:?}");
+    clear("C06", &[("cluster.yaml", &cluster.replace("4Gi}", "5Gi}"))]);
+}
+
+#[test]
+fn what_a_program_refuses_of_its_file_is_a_finding_with_its_line() {
+    let finding = |file: (&str, &str)| {
+        let diagnosis = judged(&[file]);
+        let found = diagnosis.of("I01").next().cloned();
+        found.map(|finding| (finding.consequence, finding.evidence[0].source.clone()))
+    };
+    let place = |file| finding(file).map(|(_, place)| place);
+    assert_eq!(
+        place(("sysctl.conf", "vm.nr_hugepages = 8G\n")).as_deref(),
+        Some("sysctl.conf:1")
+    );
+    assert_eq!(
+        place(("postgresql.conf", "\nshared_buffers = 8gb\n")).as_deref(),
+        Some("postgresql.conf:2")
+    );
+    assert_eq!(
+        place(("db.service", "[Unit]\nLimitMEMLOCK=1G\n")).as_deref(),
+        Some("db.service:2")
+    );
+    for options in [
+        "-XX:+UseLargePages -Xmx8gb",
+        "-XX:+UseHugePages -Xmx8g",
+        "-XX:LargePageSizeInBytes=2MB",
+    ] {
+        let text = format!("java {options} Main\n");
+        assert!(
+            finding(("start.sh", &text)).is_some_and(|(text, _)| text.contains("does not start")),
+            "{options}"
+        );
+    }
+    assert_eq!(
+        finding((
+            "start.sh",
+            "java -XX:+UseLargePages -Xmx8g -XX:LargePageSizeInBytes=2m Main\n"
+        )),
+        None
+    );
+    assert_eq!(finding(("sysctl.conf", "vm.nr_hugepages = 4096 # pages\n")), None);
+}
+
+#[test]
+fn proxmox_fills_pools_by_itself() {
+    let machine_of = |text: &str| ("qemu-server/100.conf", text.to_owned());
+    let conf = machine_of("memory: 8192\nhugepages: 2\nname: db\n");
+    let refused = found("G04", &[(conf.0, &conf.1)]);
+    assert!(
+        refused
+            .consequence
+            .contains("Proxmox VE refuses the definition of db: numa needs"),
+        "{refused:?}"
+    );
+    let conf = machine_of("memory: 8192\nhugepages: 2\nnuma: 1\nname: db\n");
+    clear("G04", &[(conf.0, &conf.1), NO_POOL]);
+    let one_g = given(&[("qemu-server/101.conf", "memory: 8192\nhugepages: 1024\nnuma: 1\n")]);
+    let mut evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "1048576kB", 4, 4, 0)));
+    evidence.files = one_g;
+    let diagnosis = judge(&evidence);
+    let finding = diagnosis.of("G04").next().expect("a finding");
+    assert!(
+        finding.consequence.contains("needs 8 pages of 1G") && finding.consequence.contains("4 are free"),
+        "{finding:?}"
+    );
+}
+
+#[test]
+fn vmware_machines_that_lose_their_nodes_or_do_not_power_on() {
+    found(
+        "G06",
+        &[(
+            "a.vmx",
+            "memSize = \"65536\"\nnumvcpus = \"16\"\nvcpu.hotadd = \"TRUE\"\n",
+        )],
+    );
+    clear(
+        "G06",
+        &[(
+            "a.vmx",
+            "memSize = \"65536\"\nnumvcpus = \"8\"\nvcpu.hotadd = \"TRUE\"\n",
+        )],
+    );
+    found("G06", &[("a.vmx", "memSize = \"4096\"\nsched.mem.max = \"2048\"\n")]);
+    found(
+        "G06",
+        &[("a.vmx", "memSize = \"4096\"\nsched.cpu.latencySensitivity = \"high\"\n")],
+    );
+}

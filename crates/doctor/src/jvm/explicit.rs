@@ -5,7 +5,7 @@ use programs::Evidence;
 use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
-use crate::facts::{each_jvm, known, lacks_hugetlb, pool_file};
+use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, pool_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 use crate::usage::heap::Heap;
@@ -56,10 +56,9 @@ fn missing(program: &Program) -> Result<Option<Missing>, Reason> {
     }
 }
 
-fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Missing) -> Result<Case, Reason> {
-    let has = program.hugetlb()?;
-    let title = program.title();
-    let text = match missing {
+/// What happened to the heap, in words.
+fn told(title: &str, missing: &Missing) -> String {
+    match missing {
         Missing::OnBase(base, all) => format!(
             "{title} is configured to use huge pages, and {:.0} % of its heap ({base} of {all}) is backed by base pages",
             100.0 * base.0 as f64 / all.0.max(1) as f64
@@ -68,24 +67,22 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
         Missing::Lowered(granted) => {
             format!("{title} found too few huge pages, and lowered the maximum of its heap to {granted}")
         }
-    };
-    let page = jvm
-        .page_size
-        .or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
-        .unwrap_or(Bytes::mib(2));
-    let heap = jvm
-        .heap_max
-        .or(jvm.granted)
-        .or_else(|| Heap::of(program).ok()??.reserved());
-    let case = Case::sure(text)
+    }
+}
+
+fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Missing) -> Result<Case, Reason> {
+    let has = program.hugetlb()?;
+    let heap = || Heap::of(program).ok()??.reserved();
+    let heap = jvm.heap_max.or(jvm.granted).or_else(heap);
+    let case = Case::sure(told(&program.title(), missing))
         .seen(program.file("cmdline"), "huge pages", "configured")
         .seen_hugetlb(program, has);
-    let is_openj9 = jvm.kind == JvmKind::OpenJ9;
+    let thp_instead = || thp_instead(jvm.kind == JvmKind::OpenJ9);
     if lacks_hugetlb(evidence) {
         return Ok(case
             .seen("/proc/meminfo", "Hugepagesize", "no such line")
             .fix("a kernel with CONFIG_HUGETLBFS: this one has no pools, and the option has no effect")
-            .remedy(thp_instead(is_openj9)));
+            .remedy(thp_instead()));
     }
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
     let case = pools.fold(case, |case, pool| {
@@ -95,30 +92,35 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
     let Some(heap) = heap else {
         return Ok(case
             .fix("set -Xmx: how many pages it needs depends on the maximum of its heap")
-            .remedy(thp_instead(is_openj9)));
+            .remedy(thp_instead()));
     };
+    Ok(with_pool(evidence, program, jvm, heap, case)?
+        .remedy(thp_instead())
+        .otherwise("a smaller heap: the machine has no room for this one in the pool"))
+}
+
+/// A pool that holds the heap.
+fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, case: Case) -> Result<Case, Reason> {
+    let page = jvm.page_size.or(default_size(evidence).ok()).unwrap_or(Bytes::mib(2));
     let pages = pool_pages(jvm, heap, page);
     // Its own pages are there already, and the rest is what it lacks.
-    let missing = pages.saturating_sub(has.0 / page.0.max(1));
+    let missing = pages.saturating_sub(program.hugetlb()?.0 / page.0.max(1));
     let need = || Need::More { page, pages: missing };
     let sentence = format!(
         "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
         page.exact()
     );
-    let case = match is_openj9 {
+    Ok(match jvm.kind {
         // The goal writes HotSpot's options.
-        true => case.fix_with(need(), sentence),
-        false => case
+        JvmKind::OpenJ9 => case.fix_with(need(), sentence),
+        JvmKind::HotSpot | JvmKind::Zing => case
             .plan_with(need(), format!("jvm:pid={}", program.pid()))
             .fix_with(need(), sentence)
             .fix_with(
                 need(),
                 "then restart the JVM; -Xlog:pagesize shows the page sizes it got",
             ),
-    };
-    Ok(case
-        .remedy(thp_instead(is_openj9))
-        .otherwise("a smaller heap: the machine has no room for this one in the pool"))
+    })
 }
 
 /// What helps without a pool.

@@ -10,7 +10,7 @@ use crate::rule::{Answer, Case};
 pub(super) const OF: &[FileKind] = &[FileKind::Java];
 
 pub(super) fn too_small(evidence: &Evidence) -> Answer {
-    if !evidence.files.java.iter().any(|java| java.jvm.wants_hugetlb()) {
+    if !evidence.files.java().iter().any(|java| java.jvm.wants_hugetlb()) {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
@@ -30,7 +30,7 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn sizes(evidence: &Evidence) -> Answer {
-    let cases = evidence.files.java.iter().filter_map(|java| {
+    let cases = evidence.files.java().into_iter().filter_map(|java| {
         let size = java.jvm.page_size.filter(|_| java.jvm.wants_hugetlb())?;
         let known = programs::config::Boot::COMMON.contains(&size);
         (!known).then(|| {
@@ -45,7 +45,8 @@ pub(super) fn sizes(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn policy(evidence: &Evidence) -> Answer {
-    let transparent: Vec<_> = evidence.files.java.iter().filter(|java| java.jvm.transparent).collect();
+    let all = evidence.files.java();
+    let transparent: Vec<_> = all.iter().filter(|java| java.jvm.transparent).collect();
     if transparent.is_empty() {
         return Ok(Vec::new());
     }
@@ -68,8 +69,9 @@ pub(super) fn policy(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn old_options(evidence: &Evidence) -> Answer {
-    let all = evidence.files.java.iter();
+    let all = evidence.files.java();
     Ok(all
+        .iter()
         .filter_map(|java| obsolete(&java.path, &java.arguments, java.jvm.kind))
         .collect())
 }

@@ -13,24 +13,31 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     if !evidence.files.has(FileKind::Unit) {
         return Err("no file of that kind was given: unit".into());
     }
-    let services = evidence
-        .files
-        .services
-        .iter()
-        .filter(|service| service.unit.memlock.is_none());
-    let cases = services.filter_map(|service| {
+    let cases = evidence.files.services.iter().filter_map(|service| {
         let user = service.user.as_ref()?;
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
-        Some(
-            Case::sure(format!(
+        let (has, place) = match &service.unit.memlock {
+            Some((limit, _)) if *limit >= promised => return None,
+            Some((limit, place)) => (limit.to_string(), place),
+            None => ("not set".to_owned(), &service.path),
+        };
+        let text = match service.unit.memlock {
+            None => format!(
                 "{} does not get the limit of locked memory that limits.conf sets for {} ({promised}): that file applies to logins, not to services",
                 service.name, user.value
-            ))
-            .info_if(line.domain == "*")
-            .seen(&line.place, format!("{} {} memlock", line.domain, line.kind), &line.value)
-            .seen(&user.place, "User", &user.value)
-            .seen(&service.path, "LimitMEMLOCK", "not set")
-            .fix(format!("systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity", service.name)),
+            ),
+            Some(_) => format!(
+                "{} may lock {has}, and limits.conf sets {promised} for {}: a number in LimitMEMLOCK= counts bytes, and in limits.conf KiB",
+                service.name, user.value
+            ),
+        };
+        Some(
+            Case::sure(text)
+                .info_if(line.domain == "*")
+                .seen(&line.place, format!("{} {} memlock", line.domain, line.kind), &line.value)
+                .seen(&user.place, "User", &user.value)
+                .seen(place, "LimitMEMLOCK", has)
+                .fix(format!("systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity", service.name)),
         )
     });
     Ok(cases.collect())

@@ -96,8 +96,9 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
     }
 }
 
-/// A process's unit, if it runs as a service.
+/// A process's unit, if it runs as a service; its control group tells.
 fn unit(details: &Details) -> Result<Option<&Unit>, Reason> {
+    details.cgroup.as_ref().map(drop).or_if_absent(())?;
     details.unit.as_ref().map(known).transpose()
 }
 

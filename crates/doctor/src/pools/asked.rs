@@ -6,7 +6,7 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::requested;
 
-use crate::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::facts::{boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::remedy::{Need, fits_alone, most_in_pools};
 use crate::rule::{Answer, Case, Reason};
 
@@ -32,6 +32,8 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
     if cases.is_empty() {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
+        known(&evidence.config.pool_lines)?;
+        default_size(evidence)?;
         cases.extend(failed_since_boot(evidence));
     }
     Ok(cases)
@@ -60,7 +62,11 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
         request.place
     );
     let case = case.plan_with(need(), format!("pool:{size}={}", request.pages));
-    let boot = boot_fix(evidence, &parameters);
+    let next = evidence.config.next_boot.as_ref();
+    let boot = match next.is_some_and(|next| next.place == request.place) {
+        true => format!("the running kernel was started without it: {}", boot_again(evidence)),
+        false => boot_fix(evidence, &parameters),
+    };
     if pool.size >= Bytes::gib(1) {
         return case.fix_with(need(), boot).otherwise(lower);
     }
@@ -161,9 +167,9 @@ pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
         .all("vm.nr_hugepages")
         .map(|line| (line.place.clone(), line.value.clone()))
         .collect();
-    let default = default_size(evidence).ok();
+    let default = default_size(evidence)?;
     let boot = known(&evidence.config.boot)?;
-    if let Some(pages) = default.and_then(|size| boot.pages_of(size, default)) {
+    if let Some(pages) = boot.pages_of(default, Some(default)) {
         writers.insert(0, ("/proc/cmdline".to_owned(), pages.to_string()));
     }
     let mut cases: Vec<Case> = disagreement(&writers).into_iter().collect();

@@ -52,6 +52,9 @@ pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
         let value = ignored.parameter.split_once('=').map_or("", |(_, value)| value);
         return case.fix(format!("write {meant}={value} in its place, and reboot"));
     }
+    if ignored.why == IgnoredWhy::NotAPolicy {
+        return case.fix("write transparent_hugepage=always, =madvise or =never, and reboot");
+    }
     if ignored.why == IgnoredWhy::NodesTooOld {
         return case
             .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")
@@ -77,9 +80,19 @@ pub(crate) fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
 
 pub(super) fn order(evidence: &Evidence) -> Answer {
     let boot = boot(evidence)?;
+    if boot.is_by_node() {
+        // Which kernels take that is known by their release.
+        known(&evidence.snapshot.kernel.release)?;
+    }
     let ignored = boot.ignored.iter().filter(|ignored| is_out_of_order(ignored.why));
     let mut cases: Vec<Case> = ignored.map(|ignored| no_effect("/proc/cmdline", ignored)).collect();
     cases.extend(boot.digits.iter().map(|taken| digits_taken("/proc/cmdline", taken)));
+    if let Some(next) = &evidence.config.next_boot {
+        let ignored = next.boot.ignored.iter().filter(|own| !boot.ignored.contains(own));
+        cases.extend(ignored.map(|ignored| no_effect(&next.place, ignored)));
+        let digits = next.boot.digits.iter().filter(|own| !boot.digits.contains(own));
+        cases.extend(digits.map(|taken| digits_taken(&next.place, taken)));
+    }
     Ok(cases)
 }
 

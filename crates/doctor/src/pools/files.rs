@@ -2,7 +2,8 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::given::{BootLine, FileKind};
+use programs::config::BootLine;
+use programs::config::given::FileKind;
 use programs::config::{Ignored, IgnoredWhy};
 
 use super::asked::disagreement;

@@ -1,10 +1,11 @@
 //! How pools, or their absence, affect the rest of memory.
 
-use host::snapshot::Pool;
-use model::Bytes;
+use host::snapshot::{Feature, Pool};
+use model::{Bytes, Reading};
 use programs::Evidence;
 
-use crate::facts::{available, bytes, known, percent, policy, pool_file, pools, total};
+use crate::facts::{available, boot_fix, bytes, known, percent, persistent, policy, pool_file, pools, total};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
@@ -37,6 +38,44 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
         case.fix(format!("echo {keep} > {}", pool_file(pool, "nr_hugepages")))
             .fix("and lower the request in /etc/sysctl.d or the boot command line"),
     ])
+}
+
+/// What descriptors of a smaller pool take is not worth a restart.
+const LARGE_POOLS: Bytes = Bytes::gib(64);
+/// A descriptor (struct page) of a base page.
+const DESCRIPTOR: u64 = 64;
+
+pub(super) fn whole_descriptors(evidence: &Evidence) -> Answer {
+    let base = known(&evidence.snapshot.kernel.base_page)?.0.max(1);
+    let (mut all, mut kept) = (Bytes(0), 0_u64);
+    for pool in pools(evidence)? {
+        let pages = persistent(pool)?;
+        all.0 = all.0.saturating_add(bytes(pool, pages).0);
+        // One page of descriptors of each huge page stays.
+        let each = (pool.size.0 / base * DESCRIPTOR).saturating_sub(base);
+        kept = kept.saturating_add(pages.saturating_mul(each));
+    }
+    if all < LARGE_POOLS {
+        return Ok(Vec::new());
+    }
+    let setting = "vm.hugetlb_optimize_vmemmap";
+    let is_on: Reading<u64> = evidence.snapshot.sysctls.number(setting);
+    // A kernel without the setting cannot do without them.
+    let Some(0) = is_on.if_present()? else {
+        return Ok(Vec::new());
+    };
+    let case = Case::sure(format!(
+        "{} of memory describes base pages of pools of {all}, which nothing reads: the kernel can free it",
+        Bytes(kept)
+    ))
+    .seen("/proc/sys/vm/hugetlb_optimize_vmemmap", "", 0)
+    .seen("/sys/kernel/mm/hugepages", "pages of all pools", all)
+    .fix_with(Need::Feature(Feature::FreeVmemmap), boot_fix(evidence, "hugetlb_free_vmemmap=on"))
+    .fix_with(
+        Need::Sysctl(setting),
+        format!("or for pages that are allocated from now on: sysctl -w {setting}=1, then empty the pools and fill them again"),
+    );
+    Ok(vec![case])
 }
 
 pub(super) fn page_tables(evidence: &Evidence) -> Answer {

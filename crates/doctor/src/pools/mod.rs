@@ -41,6 +41,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("A15", boot::no_1g),
         Checks::of_machine("A18", path::no_mount),
         Checks::of_machine("A20", path::orphans),
+        Checks::of_machine("A21", memory::whole_descriptors),
         Checks::of_machine("A23", memory::page_tables),
         Checks::of_machine("A24", used::program_beside),
     ],

@@ -45,9 +45,9 @@ fn other_sizes(evidence: &Evidence) -> Answer {
     let memory = &evidence.snapshot.memory;
     let default = default_size(evidence)?;
     let all = memory.get("Hugetlb").into_result()?;
-    let own = memory.get("HugePages_Total").into_result()?;
-    let elsewhere = all.0.saturating_sub(own.0.saturating_mul(default.0));
-    if own.0 > 0 || elsewhere == 0 {
+    let own = memory.pages("HugePages_Total").into_result()?;
+    let elsewhere = all.0.saturating_sub(own.saturating_mul(default.0));
+    if own > 0 || elsewhere == 0 {
         return Ok(Vec::new());
     }
     let case = Case::likely(format!(
@@ -56,7 +56,7 @@ fn other_sizes(evidence: &Evidence) -> Answer {
         Bytes(elsewhere)
     ))
     .seen("/proc/meminfo", "Hugepagesize", default)
-    .seen("/proc/meminfo", "HugePages_Total", own.0)
+    .seen("/proc/meminfo", "HugePages_Total", own)
     .seen("/proc/meminfo", "Hugetlb", all)
     .fix("look at the pools of all sizes: grep . /sys/kernel/mm/hugepages/*/*_hugepages")
     .fix("name that size in the program (PostgreSQL huge_page_size, Java -XX:LargePageSizeInBytes), or make it the default: default_hugepagesz=");

@@ -243,3 +243,52 @@ fn a24_a_program_beside_its_pool() {
     clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));
     clear("A24", beside("java").arg("Main").on(idle()));
 }
+
+#[test]
+fn a21_descriptors_of_a_large_pool() {
+    let with = |pages, on: u64| {
+        let large = meminfo(pool(machine(), "2048kB", pages, 0, 0), &[("MemTotal", 512 << 20)]);
+        large.line("/proc/sys/vm/hugetlb_optimize_vmemmap", on)
+    };
+    let finding = found("A21", with(65_536, 0));
+    assert!(
+        finding.consequence.starts_with("1.8G of memory describes"),
+        "{finding:?}"
+    );
+    clear("A21", with(65_536, 1));
+    clear("A21", with(1024, 0));
+    // A kernel that cannot do without them.
+    clear("A21", pool(machine(), "2048kB", 65_536, 0, 0));
+}
+
+#[test]
+fn what_grub_s_defaults_ask_for_and_the_running_kernel_does_not_have() {
+    let grub = |text: &str| machine().file("/etc/default/grub", text);
+    let more = "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepages=50\"\n";
+    let drop_in = grub("GRUB_CMDLINE_LINUX=\"quiet\"\n").file("/etc/default/grub.d/60-pages.cfg", more);
+    let finding = found("A01", drop_in);
+    let seen = &finding.evidence[0];
+    assert_eq!(seen.source, "/etc/default/grub.d/60-pages.cfg:1", "{finding:?}");
+    assert!(finding.fix.join("\n").contains("update-grub && reboot"), "{finding:?}");
+    // Kernels of their own entries do not take it from there.
+    let entries = grub(more).file("/boot/loader/entries/1.conf", "options quiet\n");
+    clear("A01", entries);
+    found("A14", grub("GRUB_CMDLINE_LINUX=\"transparent_hugepages=never\"\n"));
+    found("A14", machine().line("/proc/cmdline", "transparent_hugepage=on"));
+    let drift = found("D23", grub("GRUB_CMDLINE_LINUX=\"transparent_hugepage=never\"\n"));
+    assert!(
+        drift.consequence.contains("will be `never` after the next boot"),
+        "{drift:?}"
+    );
+    let file = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 4\n";
+    let short = found("A01", machine().file("/etc/tmpfiles.d/pages.conf", file));
+    assert!(short.consequence.contains("4 of 4 pages of 1G"), "{short:?}");
+    let profile = machine().line("/etc/tuned/active_profile", "own").file(
+        "/etc/tuned/own/tuned.conf",
+        "[sysctl]\nvm.nr_hugepages = 0x40 # pages\n",
+    );
+    assert!(
+        found("A01", profile).consequence.contains("64 of 64"),
+        "octal and hex as the kernel takes them"
+    );
+}

@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::findings::Confidence;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::{Area, Details, Program};
+use programs::{Area, Details, Kind, Program};
 
 use super::asked::request;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
@@ -77,7 +77,8 @@ pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
 
 /// The largest shared segment on base pages, of those sorts that databases make.
 fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
-    if program.details.as_ref().is_some_and(Details::is_off) {
+    // Of PostgreSQL F01 says it, with the server's own number.
+    if program.is(Kind::Postgres)? || program.details.as_ref().is_some_and(Details::is_off) {
         return Ok(None);
     }
     let is_segment = |area: &&Area| {

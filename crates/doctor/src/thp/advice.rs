@@ -101,7 +101,10 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
             .details
             .as_ref()
             .and_then(|details| details.unit.as_ref()?.known());
-        program.kind.known() == Some(&Some(Kind::Redis)) || unit.is_some_and(|unit| unit.thp.is_some())
+        // MariaDB calls prctl itself, as Redis does.
+        program.kind.known() == Some(&Some(Kind::Redis))
+            || program.is_mariadb()
+            || unit.is_some_and(|unit| unit.thp.is_some())
     };
     let resident = |program: &&Program| program.pages.rss.known().copied().unwrap_or_default();
     let bytes: Bytes = members.iter().map(resident).sum();

@@ -5,7 +5,7 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{any_size, counted_areas, known, looked_into, percent, policy, thp, thp_file};
+use crate::facts::{any_size, counted_areas, has, known, looked_into, percent, policy, thp, thp_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -181,11 +181,41 @@ fn many_areas(evidence: &Evidence) -> Option<Case> {
     )
 }
 
-fn ranges(evidence: &Evidence) -> Answer {
+/// `max_ptes_none`, and what stands for all base pages of a range but one.
+fn max_ptes_none(evidence: &Evidence) -> Result<(i64, i64), Reason> {
     let thp = thp(evidence)?;
     let (pmd, base) = (known(&thp.pmd_size)?, known(&evidence.snapshot.kernel.base_page)?);
     let most = i64::try_from(pmd.0 / base.0.max(1)).unwrap_or(i64::MAX) - 1;
-    let none = *known(&known(&thp.khugepaged)?.get("max_ptes_none"))?;
+    Ok((*known(&known(&thp.khugepaged)?.get("max_ptes_none"))?, most))
+}
+
+pub(super) fn neither_none_nor_all(evidence: &Evidence) -> Answer {
+    if !has(evidence, Feature::CollapseToSizes)? {
+        return Ok(Vec::new());
+    }
+    let thp = thp(evidence)?;
+    let (none, most) = max_ptes_none(evidence)?;
+    let pmd = *known(&thp.pmd_size)?;
+    let is_on =
+        |size: &ThpSize| size.size < pmd && thp.policy(size.size).known().is_some_and(|policy| policy != "never");
+    if none == 0 || none >= most || !thp.sizes.iter().any(is_on) {
+        return Ok(Vec::new());
+    }
+    let file = "khugepaged/max_ptes_none";
+    let case = Case::sure(format!(
+        "khugepaged takes max_ptes_none = {none} for 0 when it collapses to sizes below {}: this kernel knows 0 and {most} there",
+        pmd.exact()
+    ))
+    .seen(thp_file(file), "", none)
+    .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
+    .plan("thp:khugepaged.max_ptes_none=0")
+    .write_as(file, "0", |command| format!("say what it does: {command}"));
+    Ok(vec![case])
+}
+
+fn ranges(evidence: &Evidence) -> Answer {
+    let pmd = *known(&thp(evidence)?.pmd_size)?;
+    let (none, most) = max_ptes_none(evidence)?;
     if none < most || policy(evidence)? != "always" {
         return Ok(Vec::new());
     }
@@ -197,6 +227,11 @@ fn ranges(evidence: &Evidence) -> Answer {
         || "this kernel does not count how many were split again as unused".to_owned(),
         |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
     );
+    // Where it collapses to smaller sizes too, what is between none and all counts as none.
+    let few = match evidence.snapshot.kernel.has(Feature::CollapseToSizes) {
+        Some(true) => "0",
+        _ => "64",
+    };
     let case = Case::hint(format!(
         "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}",
         Bytes(pmd.0.saturating_mul(collapsed)),
@@ -205,8 +240,8 @@ fn ranges(evidence: &Evidence) -> Answer {
     .seen(thp_file("khugepaged/max_ptes_none"), "", none)
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
-    .plan("thp:khugepaged.max_ptes_none=64")
-    .write("khugepaged/max_ptes_none", "64")
+    .plan(format!("thp:khugepaged.max_ptes_none={few}"))
+    .write("khugepaged/max_ptes_none", few)
     .write_as("shrink_underused", "1", |command| {
         format!("and let the kernel split unused ones: {command}")
     });

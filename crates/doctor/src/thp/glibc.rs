@@ -29,23 +29,20 @@ pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
     if !is_arm || policy == "never" {
         return Ok(Vec::new());
     }
-    let programs = programs(evidence)?;
-    let default = |program: &&Program| matches!(tunable(program, "glibc.malloc.hugetlb"), Ok(None));
-    let new = |program: &&Program| glibc(program).is_some_and(|version| version >= (2, 43));
-    let small = |program: &&Program| program.pages.rss.known().is_some_and(|rss| *rss < Bytes::mib(256));
-    let grown: Vec<&Program> = programs
-        .iter()
-        .filter(new)
-        .filter(default)
-        .filter(small)
-        .filter(|program| program.thp().is_ok_and(|thp| thp.0 > 0))
-        .collect();
+    let (mut grown, mut unread, mut is_told) = (Vec::new(), None, false);
+    for program in programs(evidence)? {
+        is_told |= glibc(program).is_some();
+        match is_grown(program) {
+            Ok(true) => grown.push(program),
+            Ok(false) => {}
+            Err(reason) => unread = unread.or(Some(reason)),
+        }
+    }
     let Some(first) = grown.first() else {
-        let told = programs.iter().any(|program| glibc(program).is_some());
-        return if told {
-            Ok(Vec::new())
-        } else {
-            Err("the glibc version of no process could be read".into())
+        return match unread {
+            Some(reason) => Err(reason),
+            None if is_told => Ok(Vec::new()),
+            None => Err("the glibc version of no process could be read".into()),
         };
     };
     let bytes: Bytes = grown.iter().filter_map(|program| program.thp().ok()).sum();
@@ -58,6 +55,16 @@ pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
     .seen(thp_file("enabled"), "", policy)
     .fix("for small programs: GLIBC_TUNABLES=glibc.malloc.hugetlb=0");
     Ok(vec![case])
+}
+
+/// Is it a small program with THP that a new glibc requested?
+fn is_grown(program: &Program) -> Result<bool, Reason> {
+    let is_default = tunable(program, "glibc.malloc.hugetlb")?.is_none();
+    let is_small = *known(&program.pages.rss)? < Bytes::mib(256);
+    if !is_default || !is_small || program.thp()?.0 == 0 {
+        return Ok(false);
+    }
+    Ok(glibc(program).is_some_and(|version| version >= (2, 43)))
 }
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {

@@ -47,5 +47,6 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D25", eligible::too_slow),
         Checks::of_machine("D27", shared::granule),
         Checks::of_machine("D32", eligible::text_not_alignable),
+        Checks::of_machine("D33", effort::neither_none_nor_all),
     ],
 };

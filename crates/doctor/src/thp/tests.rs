@@ -386,3 +386,36 @@ fn d32_code_that_cannot_be_aligned() {
     found("D32", code(0x1000).on(machine()));
     clear("D32", code(0x20_0000).on(machine()));
 }
+
+#[test]
+fn d33_a_value_between_none_and_all_where_smaller_sizes_are_collapsed() {
+    let with = |release: &str, none: u64, policy: &str| {
+        let tree = thp(
+            machine().line("/proc/sys/kernel/osrelease", release),
+            "khugepaged/max_ptes_none",
+            none,
+        );
+        thp(tree, "hugepages-64kB/enabled", policy)
+    };
+    let on = "[always] inherit madvise never";
+    found("D33", with("7.2.0", 64, on));
+    clear("D33", with("7.2.0", 0, on));
+    clear("D33", with("7.2.0", 511, on));
+    clear("D33", with("7.2.0", 64, "always inherit madvise [never]"));
+    for release in [
+        "4.18.0-553.el8.x86_64",
+        "5.14.0-427.el9",
+        "6.1.0",
+        "6.8.0-31",
+        "6.12.10",
+        "6.18.44",
+        "7.1.9",
+    ] {
+        clear("D33", with(release, 64, on));
+    }
+    let always = |release: &str| {
+        let tree = thp(with(release, 511, on), "enabled", "[always] madvise never");
+        found("D06", tree).fix.join("\n")
+    };
+    assert!(always("6.18.44").contains("max_ptes_none=64") && always("7.2.1").contains("max_ptes_none=0"));
+}

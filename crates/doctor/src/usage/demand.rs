@@ -5,7 +5,7 @@ use programs::Evidence;
 use programs::{Jvm, Kind, Setting, Target};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, Part, PartKind, PoolState, Why, heap_file};
+use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
 
 const LARGE_PAGES: &str = "large-pages";
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -41,7 +41,7 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
         let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
         asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
     }
-    if target.main.pages.thp_enabled.known() == Some(&false) {
+    if target.main.pages.thp_enabled.known() == Some(&false) && !target.main.is_mariadb() {
         asked.push(Asked::set("PR_SET_THP_DISABLE", "1", target.main.file("status")));
     }
     asked
@@ -108,82 +108,82 @@ fn heap_at(target: &Target) -> Option<&str> {
     target.main.jvm().ok().flatten()?.heap_at.as_deref()
 }
 
+/// Does a program ask for pages of a pool?
+enum Asks {
+    Yes,
+    /// It is set not to; this would ask.
+    No(&'static str),
+    /// It asks for THP, or for nothing that is known here.
+    Otherwise,
+}
+
 /// Why the part that matters most is not on hugetlb pages, if it could be.
-pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pools: &[PoolState]) -> Vec<Why> {
+pub(super) fn why(target: &Target, part: Option<&Part>, pools: &[PoolState]) -> Vec<Why> {
     if let Some(directory) = heap_at(target) {
         let directory = directory.to_owned();
         return vec![Why::HeapFile { directory }];
     }
-    if kind == Some(Kind::Mysql) {
-        match setting(target).map(not_asked_of_mysql) {
-            Ok(why) if why.is_empty() => {}
-            Ok(why) => return why,
-            Err(_) => return Vec::new(),
-        }
-    }
+    let kind = target.main.kind.known().copied().flatten();
     let needs = part.and_then(|part| part.needs);
-    // A Java heap without a known maximum may still ask.
-    if needs.is_none() && !part.is_some_and(|part| part.what == PartKind::JavaHeap) {
+    // A Java heap without a known maximum, and MySQL's memory, may still ask.
+    let is_heap = part.is_some_and(|part| part.what == PartKind::JavaHeap);
+    if needs.is_none() && !is_heap && kind != Some(Kind::Mysql) {
         return Vec::new();
     }
-    let not_asked = |setting: &str| Why::NotAsked {
-        setting: setting.to_owned(),
-    };
-    let asks = match kind {
-        Some(Kind::Postgres) => match setting(target) {
-            Ok(Some(off)) if off.value == "off" => Err(not_asked("huge_pages = try or on")),
-            Ok(_) => Ok(()),
-            Err(_) => return Vec::new(),
+    match (asks(target, kind), needs) {
+        (Asks::No(setting), _) => vec![Why::NotAsked {
+            setting: setting.to_owned(),
+        }],
+        (Asks::Yes, Some(needs)) => of_pool(needs, part, pools).into_iter().collect(),
+        (Asks::Yes, None) | (Asks::Otherwise, _) => Vec::new(),
+    }
+}
+
+fn asks(target: &Target, kind: Option<Kind>) -> Asks {
+    let is_on = |value: &str| programs::config::mysql::is_on(value);
+    match (kind, setting(target)) {
+        (Some(Kind::Postgres), Ok(Some(set))) if set.value == "off" => Asks::No("huge_pages = try or on"),
+        (Some(Kind::Postgres), Ok(_)) => Asks::Yes,
+        (Some(Kind::Mysql), Ok(Some(set))) if is_on(&set.value) => Asks::Yes,
+        (Some(Kind::Mysql), Ok(_)) => Asks::No(LARGE_PAGES),
+        // Its files could not be read; its log may say that it asked.
+        (Some(Kind::Mysql), Err(_)) if was_refused(target) => Asks::Yes,
+        (Some(Kind::Jvm), _) => match target.main.jvm() {
+            Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Asks::Yes,
+            Ok(Some(jvm)) if !jvm.transparent => Asks::No("-XX:+UseLargePages or -XX:+UseTransparentHugePages"),
+            _ => Asks::Otherwise,
         },
-        Some(Kind::Jvm) => match target.main.jvm() {
-            Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Ok(()),
-            Ok(Some(jvm)) if jvm.transparent => return Vec::new(),
-            Ok(Some(_)) => Err(not_asked("-XX:+UseLargePages or -XX:+UseTransparentHugePages")),
-            Ok(None) | Err(_) => return Vec::new(),
-        },
-        Some(Kind::Mysql) => Ok(()),
-        Some(kind) if kind.is_hypervisor() => {
-            let asked = target
-                .vm
-                .as_ref()
-                .and_then(|vm| vm.configured.known()?.memory.first()?.kind);
-            asked
-                .map(|_| ())
-                .ok_or_else(|| not_asked("memory-backend-file,mem-path=/dev/hugepages or libvirt's <hugepages/>"))
+        (Some(kind), _) if kind.is_hypervisor() => {
+            let asked = || target.vm.as_ref()?.configured.known()?.memory.first()?.kind;
+            match asked() {
+                Some(_) => Asks::Yes,
+                None => Asks::No("memory-backend-file,mem-path=/dev/hugepages or libvirt's <hugepages/>"),
+            }
         }
-        _ => return Vec::new(),
-    };
-    if let Err(why) = asks {
-        return vec![why];
+        _ => Asks::Otherwise,
     }
-    let Some(needs) = needs else {
-        return Vec::new();
-    };
-    let spare = pools
-        .iter()
-        .find(|pool| pool.page == needs.page)
-        .and_then(|pool| pool.spare);
+}
+
+/// Does its log say that the kernel had no page for it? (`Couldn't allocate ... bytes (Large/HugeTLB memory page size ...); errno 12`)
+fn was_refused(target: &Target) -> bool {
+    let mut lines = target.log.lines.iter();
+    lines.any(|line| line.text.contains("HugeTLB") && line.text.contains("errno 12"))
+}
+
+/// What the pool has for it: its own pages count as spare ones.
+fn of_pool(needs: Needs, part: Option<&Part>, pools: &[PoolState]) -> Option<Why> {
+    let pool = pools.iter().find(|pool| pool.page == needs.page)?;
     let own = part
         .and_then(|part| part.hugetlb)
         .filter(|pages| pages.page == needs.page);
     let own = own.map_or(0, |pages| pages.total);
-    spare
-        .map(|spare| spare.saturating_add(own))
-        .map(|spare| match spare >= needs.pages {
-            true => Why::Restart { needs, spare },
-            false => Why::PoolShort { needs, spare },
-        })
-        .into_iter()
-        .collect()
-}
-
-/// How many pages it needs, its files alone do not say.
-fn not_asked_of_mysql(setting: Option<&Setting>) -> Vec<Why> {
-    let is_on = setting.is_some_and(|setting| programs::config::mysql::is_on(&setting.value));
-    let why = (!is_on).then(|| Why::NotAsked {
-        setting: LARGE_PAGES.to_owned(),
-    });
-    why.into_iter().collect()
+    let spare = pool.spare?.saturating_add(own);
+    match () {
+        // It has what it asks for; the rest of its memory never asks.
+        () if own >= needs.pages => None,
+        () if spare >= needs.pages => Some(Why::Restart { needs, spare }),
+        () => Some(Why::PoolShort { needs, spare }),
+    }
 }
 
 /// Its systemd service, if it runs as one.

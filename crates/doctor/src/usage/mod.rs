@@ -10,7 +10,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use host::processes::Coverage;
+use host::processes::{Coverage, Reason};
+use model::findings::Finding;
 use model::{Cause, Reading};
 use programs::{Area, Evidence, Kind, Program, Target};
 
@@ -31,70 +32,84 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     parts.iter_mut().for_each(|part| part.count_by_pool(known_pools));
     let pools: Vec<PoolState> = known_pools.iter().map(PoolState::of).collect();
     let hugetlb = main.pages.hugetlb.known().copied().filter(|bytes| bytes.0 > 0);
-    let denied = parts
+    let is_denied = parts
         .first()
         .and_then(|part| part.backing.unread())
-        .filter(|why| why.unread == Cause::Denied);
-    let in_use = match (denied, hugetlb) {
+        .is_some_and(|why| why.unread == Cause::Denied);
+    let in_use = match (is_denied, hugetlb) {
         // The status of any process is there for all to read.
-        (Some(_), Some(_)) => InUse::Yes,
+        (true, Some(_)) => InUse::Yes,
         _ => parts.first().map_or(InUse::Unknown, Part::in_use),
     };
-    let asked = demand::asked(evidence, target, kind);
-    let mut why = match in_use {
-        InUse::Yes => Vec::new(),
-        _ => demand::why(target, kind, parts.first(), &pools),
-    };
-    // MariaDB switches THP off for itself, which is no reason for memory that asks for a pool.
-    let is_of_pool =
-        kind == Some(Kind::Mysql) && matches!(why.first(), Some(Why::PoolShort { .. } | Why::Restart { .. }));
-    if !is_of_pool {
-        why.extend(parts::thp_reasons(target, &parts, evidence.snapshot.thp.known()));
-    }
-    let own: Vec<String> = std::iter::once(main)
-        .chain(&target.others)
-        .map(|program| main_place(program.pid()))
-        .collect();
-    let mut findings = super::judge(evidence).findings;
-    findings.retain(|finding| {
-        let places = finding.evidence.iter().map(|proof| &proof.source);
-        places
-            .into_iter()
-            .any(|place| own.iter().any(|own| place.starts_with(own)))
+    let why = reasons(evidence, target, in_use, &parts, &pools);
+    let findings = own_findings(evidence, target);
+    let next = next::next(&next::State {
+        target,
+        kind,
+        in_use,
+        why: &why,
+        parts: &parts,
+        findings: &findings,
+        is_denied,
     });
-    let resident = coverage(target);
+    let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
     Usage {
-        resident,
+        resident: coverage(target),
         hugetlb,
         of_process: target.asked.as_ref().map(of_process),
         counted: target.family.len() as u64 + 1,
-        program: kind.map(|kind| kind.title().to_owned()),
+        program: main.product().map(str::to_owned),
         pid: main.pid(),
-        name: target
-            .vm
-            .as_ref()
-            .and_then(|vm| vm.name.clone())
-            .unwrap_or_else(|| main.pages.name.clone()),
+        name: vm.unwrap_or_else(|| main.pages.name.clone()),
         others: target.others.len() as u64,
         unit: demand::service(target),
-        next: next::next(&next::State {
-            target,
-            kind,
-            in_use,
-            why: &why,
-            parts: &parts,
-            findings: &findings,
-            is_denied: denied.is_some(),
-        }),
+        next,
         in_use,
+        asked: demand::asked(evidence, target, kind),
         parts,
-        asked,
         pools,
         why,
         log: target.log.lines.clone(),
         log_cut: target.log.cut.clone(),
         findings,
     }
+}
+
+/// Why memory is on base pages. MariaDB switches THP off for itself, which is no reason for memory that is to come from a pool.
+fn reasons(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part], pools: &[PoolState]) -> Vec<Why> {
+    let mut why = match in_use {
+        InUse::Yes => Vec::new(),
+        _ => demand::why(target, parts.first(), pools),
+    };
+    let is_mysql = target.main.kind.known() == Some(&Some(Kind::Mysql));
+    if is_mysql && (in_use == InUse::Yes || !why.is_empty()) {
+        return why;
+    }
+    why.extend(parts::thp_reasons(target, parts, evidence.snapshot.thp.known()));
+    if target.main.is_mariadb() {
+        why.retain(|why| {
+            !matches!(
+                why,
+                Why::Thp {
+                    reason: Reason::SwitchedOff,
+                    ..
+                }
+            )
+        });
+    }
+    why
+}
+
+/// What `doctor` finds in the program's own files of /proc.
+fn own_findings(evidence: &Evidence, target: &Target) -> Vec<Finding> {
+    let all = std::iter::once(&target.main).chain(&target.others);
+    let own: Vec<String> = all.map(|program| main_place(program.pid())).collect();
+    let mut findings = super::judge(evidence).findings;
+    findings.retain(|finding| {
+        let mut places = finding.evidence.iter().map(|proof| &proof.source);
+        places.any(|place| own.iter().any(|own| place.starts_with(own)))
+    });
+    findings
 }
 
 /// What all its processes have resident, each page once.

@@ -7,6 +7,7 @@ use host::processes::{Sort, why_base};
 use host::snapshot::Thp;
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
+use programs::size::database::innodb;
 use programs::{Area, Jvm, Kind, Program, SharedMemory, Target};
 
 use super::heap::{Heap, counted};
@@ -72,7 +73,7 @@ fn of_rest(target: &Target, rest: &[&Area], chunks: Option<Bytes>) -> Vec<Part> 
     let private: Vec<&Area> = of(Sort::Private).collect();
     let files: Vec<&Area> = of(Sort::File).collect();
     let private = Part {
-        needs: chunks.map(|page| of_chunks(&private, page)),
+        needs: chunks.map(|page| of_settings(target, page).unwrap_or_else(|| of_chunks(&private, page))),
         ..of_areas(PartKind::PrivateMemory, &private)
     };
     let private = private.without_needs_that_are_met();
@@ -84,6 +85,13 @@ fn of_rest(target: &Target, rest: &[&Area], chunks: Option<Bytes>) -> Vec<Part> 
     let files = Some(of_areas(PartKind::MappedFiles, &files)).filter(is_worth);
     let has_any = |part: &Part| part.backing.known().is_none_or(|backing| backing.total() > Bytes(0));
     Some(private).filter(has_any).into_iter().chain(files).collect()
+}
+
+/// As `size innodb` counts them, where the server's files could be read.
+fn of_settings(target: &Target, page: Bytes) -> Option<Needs> {
+    let settings = target.main.details.as_ref()?.innodb?;
+    let pages = innodb(&settings, page).ok()?.whole("pages")?;
+    Some(Needs { page, pages })
 }
 
 /// The pages of memory that InnoDB takes in large allocations, those that fell back among them.

@@ -4,12 +4,14 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Boot;
-use programs::config::given::{Backing, FileKind, Guest};
+use programs::config::given::{Backing, FileKind, Guest, Manager};
 
 use crate::demand::{Shortage, shortages};
+use crate::facts::{boot_fix, pool_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
-pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu];
+pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu, FileKind::Proxmox];
 
 /// A guest smaller than this gains little.
 const WORTH: Bytes = Bytes::gib(4);
@@ -51,7 +53,8 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     let guests = &evidence.files.guests;
     let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
     cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
-    let asks = |guest: &Guest| guest.refused.is_empty() && guest.hugetlb().next().is_some();
+    cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
+    let asks = |guest: &Guest| guest.is_by_pool() && guest.hugetlb().next().is_some();
     if !guests.iter().any(asks) {
         return Ok(cases);
     }
@@ -71,14 +74,48 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
-/// Definitions that libvirt does not accept: nothing else about their pages can be right.
+/// Definitions that their manager does not accept: nothing else about their pages can be right.
 fn refused(guest: &Guest) -> Vec<Case> {
+    let (who, fix) = match guest.manager {
+        Manager::Libvirt => (
+            "libvirt",
+            "nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out",
+        ),
+        Manager::Proxmox => (
+            "Proxmox VE",
+            "numa: 1, each numaN with one of hostnodes, and memory in whole pages of that size (qm set ID --numa 1)",
+        ),
+    };
     let cases = guest.refused.iter().map(|(place, why)| {
-        Case::sure(format!("libvirt refuses the definition of {}: {why}", guest.name))
-            .seen(place, "libvirt's error", why)
-            .fix("nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out")
+        Case::sure(format!("{who} refuses the definition of {}: {why}", guest.name))
+            .seen(place, format!("{who}'s error"), why)
+            .fix(fix)
     });
     cases.collect()
+}
+
+/// Proxmox VE takes pages when a guest starts: of 2M the kernel mostly finds them, of 1G hardly ever after boot.
+fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let page = Bytes::gib(1);
+    let is_ours = guest.manager == Manager::Proxmox && guest.refused.is_empty() && evidence.has_machine;
+    let of_page = guest.hugetlb().filter(|(_, own)| is_ours && *own == Some(page));
+    let need = of_page.map(|(size, _)| size.0 / page.0).sum::<u64>();
+    let pool = evidence.snapshot.pool(page)?;
+    let free = pool.available()?;
+    (need > free).then(|| {
+        Case::likely(format!(
+            "{} needs {need} pages of 1G, which Proxmox VE requests when the guest starts, and {free} are free: after boot the kernel hardly finds more",
+            guest.name
+        ))
+        .severity(Severity::Warning)
+        .seen(&guest.place, "pages of 1G", need)
+        .seen(pool_file(pool, "free_hugepages"), "", free)
+        .fix_with(
+            Need::More { page, pages: need },
+            boot_fix(evidence, &format!("hugepagesz=1G hugepages={}", pool.used().unwrap_or(0).saturating_add(need))),
+        )
+        .fix("or hugepages: 2")
+    })
 }
 
 /// Page sizes of a guest that the machine, or x86-64, does not have.

@@ -1,11 +1,13 @@
 //! Huge pages in a guest and under it: both levels are needed.
 
+use host::snapshot::Feature;
 use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Area, Kind, Program};
 
 use crate::facts::{
-    absent, any_size, available, bytes, counted_areas, default_size, each, known, pool_file, pools, programs, thp_file,
+    absent, any_size, available, bytes, counted_areas, default_size, each, has, known, pool_file, pools, programs,
+    thp_file,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -50,9 +52,41 @@ pub(super) fn guest_without(evidence: &Evidence) -> Answer {
 /// A guest smaller than this has hardly started.
 const WORTH: Bytes = Bytes::mib(512);
 
+/// Options of QEMU that put a guest's memory into a guest_memfd.
+const PRIVATE: [&str; 4] = ["sev-snp-guest", "tdx-guest", "guest-memfd=on", "guest_memfd=on"];
+
+/// The option by which a guest's memory is one that no process maps.
+fn private_memory(program: &Program) -> Result<Option<&str>, Reason> {
+    if !program.is(Kind::Qemu)? {
+        return Ok(None);
+    }
+    let arguments = known(&program.arguments)?;
+    let is_private = |argument: &&String| PRIVATE.iter().any(|word| argument.contains(word));
+    Ok(arguments.iter().find(is_private).map(String::as_str))
+}
+
+pub(super) fn unseen(evidence: &Evidence) -> Answer {
+    if !has(evidence, Feature::GuestMemfd)? {
+        return Ok(Vec::new());
+    }
+    each(programs(evidence)?, |program| {
+        let case = private_memory(program)?.map(|option| {
+            Case::sure(format!(
+                "the private memory of the guest in {} is a guest_memfd: no process maps it, so its page kinds are not among those shown",
+                program.title()
+            ))
+            .seen(program.file("cmdline"), "", option)
+            .fix("count its memory by what the guest is configured for; ps, vm and explain show the part that is shared with the host")
+            .fix("what backs it shows inside the guest: hugewise measure tlb")
+        });
+        Ok(case)
+    })
+}
+
 pub(super) fn on_base(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
-        if !known(&program.kind)?.is_some_and(Kind::is_hypervisor) || program.hugetlb()?.0 > 0 {
+        let is_guest = known(&program.kind)?.is_some_and(Kind::is_hypervisor);
+        if !is_guest || program.hugetlb()?.0 > 0 || private_memory(program)?.is_some() {
             return Ok(None);
         }
         let backing = known(&program.pages.backing)?;

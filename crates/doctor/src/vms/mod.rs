@@ -22,5 +22,6 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_files("G05", definitions::OF, definitions::no_multiple),
         Checks::of_files("G06", &[FileKind::Vmware], vmware::one_g),
         Checks::of_files("G07", &[FileKind::Vmware], vmware::disabled),
+        Checks::of_machine("G08", guests::unseen),
     ],
 };

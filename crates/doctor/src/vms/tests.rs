@@ -47,3 +47,18 @@ fn g03_a_guest_without_reservation() {
     clear("G03", vm("rd wr sh ht nr").on(with(500)));
     clear("G03", vm("rd wr sh ht").on(with(100)));
 }
+
+#[test]
+fn g08_a_guest_whose_private_memory_no_process_maps() {
+    let vm = |option: &str| {
+        process(113, "qemu-system-x86_64")
+            .arg("-object")
+            .arg(option)
+            .area(anonymous(1024))
+    };
+    found("G08", vm("sev-snp-guest,id=sev0,cbitpos=51").on(machine()));
+    clear("G02", vm("sev-snp-guest,id=sev0,cbitpos=51").on(machine()));
+    clear("G08", vm("memory-backend-memfd,id=m,size=1G").on(machine()));
+    let old = machine().line("/proc/sys/kernel/osrelease", "6.1.0");
+    clear("G08", vm("sev-snp-guest,id=sev0").on(old));
+}

@@ -14,6 +14,7 @@ pub(super) fn one_g(evidence: &Evidence) -> Answer {
         cases.extend(odd_size(file));
         cases.extend(below_size(file));
         cases.extend(latency(file));
+        cases.extend(hot_add(file));
     }
     Ok(cases)
 }
@@ -48,6 +49,28 @@ fn below_size(file: &Vmware) -> Option<Case> {
         .seen(&file.path, "sched.mem.max", most)
         .fix("sched.mem.max = \"unlimited\", or a memSize that is no more")
     })
+}
+
+/// With CPUs that may be added at run time the guest sees one NUMA node (vSphere before 8.0).
+fn hot_add(file: &Vmware) -> Option<Case> {
+    /// From so many virtual CPUs on a machine has nodes of its own.
+    const NODES_FROM: u64 = 9;
+    let cpus = file.number("numvcpus").filter(|cpus| *cpus >= NODES_FROM)?;
+    let name = "vcpu.hotadd";
+    file.is_on(name).filter(|on| *on)?;
+    if file.number("virtualHW.version").is_some_and(|version| version >= 20) {
+        return None;
+    }
+    Some(
+        Case::likely(format!(
+            "CPUs may be added at run time, so ESX before 8.0 shows the guest one NUMA node for its {cpus} CPUs: its memory is remote in part"
+        ))
+        .severity(Severity::Warning)
+        .seen(&file.path, name, "TRUE")
+        .seen(&file.path, "numvcpus", cpus)
+        .fix("vcpu.hotadd = \"FALSE\"")
+        .fix("or hardware version 20 (vSphere 8.0) and later, which keeps the nodes"),
+    )
 }
 
 /// High latency sensitivity needs all memory and CPU reserved (vSphere Resource Management, latency sensitivity).

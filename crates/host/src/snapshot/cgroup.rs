@@ -16,6 +16,9 @@ pub struct Cgroup {
     pub root: Reading<String>,
     /// Can hugetlb pages be limited in it?
     pub hugetlb: Reading<bool>,
+    /// Do hugetlb pages count against memory.max (`memory_hugetlb_accounting`)?
+    #[serde(default)]
+    pub counts_hugetlb: bool,
 }
 
 /// The cgroup hierarchies in use.
@@ -40,6 +43,7 @@ impl Cgroup {
                     version: Reading::Unread(why.clone()),
                     root: Reading::Unread(why.clone()),
                     hugetlb: Reading::Unread(why),
+                    counts_hugetlb: false,
                 };
             }
         };
@@ -62,6 +66,8 @@ impl Cgroup {
                 (None, Some(mount)) => controller(source, &mount.target),
                 (None, None) => Reading::Known(false),
             },
+            counts_hugetlb: v2
+                .is_some_and(|mount| mount.options.iter().any(|option| option == "memory_hugetlb_accounting")),
         }
     }
 }

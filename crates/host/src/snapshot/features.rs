@@ -17,6 +17,8 @@ pub enum Feature {
     CopySplitsThp,
     /// `vm.compaction_proactiveness` (sysctl/vm.rst).
     CompactionProactiveness,
+    /// `hugetlb_free_vmemmap=` on the command line (kernel-parameters.txt).
+    FreeVmemmap,
     /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
     NodePages,
     /// SHM_HUGETLB asks for a group or a capability, and no longer for a memlock limit.
@@ -33,6 +35,16 @@ pub enum Feature {
     ShrinkUnderused,
     /// PR_THP_DISABLE_EXCEPT_ADVISED (prctl(2)).
     ExceptAdvised,
+    /// hugetlb pages may count against memory.max (cgroup-v2.rst, `memory_hugetlb_accounting`).
+    HugetlbInMemcg,
+    /// Guests whose memory no process maps (KVM_CREATE_GUEST_MEMFD).
+    GuestMemfd,
+    /// PREEMPT_LAZY, which `preempt=lazy` chooses.
+    PreemptLazy,
+    /// PREEMPT_NONE is gone: lazy preemption is the least.
+    NoPreemptNone,
+    /// khugepaged collapses to sizes below that of a PMD, and `max_ptes_none` is 0 or all for these.
+    CollapseToSizes,
 }
 
 impl Feature {
@@ -45,11 +57,17 @@ impl Feature {
             Self::ReservationLimits => [5, 7, 0],
             Self::CopySplitsThp => [5, 8, 0],
             Self::CompactionProactiveness => [5, 9, 0],
+            Self::FreeVmemmap => [5, 14, 0],
             Self::NodePages | Self::ShmWithoutMemlock => [5, 16, 0],
             Self::Collapse => [6, 1, 0],
             Self::StacksWithoutThp | Self::Sizes => [6, 8, 0],
             Self::SizesAtBoot | Self::ShrinkUnderused => [6, 12, 0],
             Self::ExceptAdvised => [6, 18, 0],
+            Self::HugetlbInMemcg => [6, 7, 0],
+            Self::GuestMemfd => [6, 8, 0],
+            Self::PreemptLazy => [6, 13, 0],
+            Self::NoPreemptNone => [7, 0, 0],
+            Self::CollapseToSizes => [7, 2, 0],
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::parse;
 pub struct Memory {
     /// `/proc/meminfo`.
     pub meminfo: Reading<Meminfo>,
+    /// Its counts (`HugePages_Total`), which say nothing that the pools do not where these could be read.
+    #[serde(default = "no_pages")]
+    pub pages: Reading<BTreeMap<String, u64>>,
     /// The lines of `/proc/vmstat` that have to do with page sizes; counts since boot.
     pub vmstat: Reading<BTreeMap<String, u64>>,
     /// `/proc/buddyinfo`: free blocks by node, zone and order.
@@ -22,7 +25,7 @@ pub struct Memory {
     pub pressure: Reading<Pressure>,
 }
 
-/// The byte amounts of a meminfo file by name; its counts (`HugePages_Total`) are read from the pools.
+/// The byte amounts of a meminfo file by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Meminfo(BTreeMap<String, Bytes>);
@@ -88,6 +91,7 @@ impl Memory {
     pub(super) fn read(source: &Source) -> Self {
         Self {
             meminfo: Meminfo::read(source, "/proc/meminfo"),
+            pages: parsed(source, "/proc/meminfo", pages),
             vmstat: parsed(source, "/proc/vmstat", vmstat),
             free_blocks: parsed(source, "/proc/buddyinfo", free_blocks),
             pressure: parsed(source, "/proc/pressure/memory", pressure),
@@ -99,6 +103,13 @@ impl Memory {
         let absent = || Unread::new(Cause::Absent, format!("/proc/meminfo: {name}"), "");
         let meminfo = self.meminfo.as_ref();
         meminfo.and_then(|meminfo| meminfo.0.get(name).copied().ok_or_else(absent))
+    }
+
+    /// A line of `/proc/meminfo` that is a count: `HugePages_Total`.
+    pub fn pages(&self, name: &str) -> Reading<u64> {
+        let absent = || Unread::new(Cause::Absent, format!("/proc/meminfo: {name}"), "");
+        let counts = self.pages.as_ref();
+        counts.and_then(|counts| counts.get(name).copied().ok_or_else(absent))
     }
 
     /// A counter of `/proc/vmstat`.
@@ -169,6 +180,22 @@ fn meminfo(path: &str, text: &str) -> Result<Meminfo, Unread> {
         }
     }
     Ok(Meminfo(amounts))
+}
+
+/// Lines such as `HugePages_Total:      16`.
+fn pages(path: &str, text: &str) -> Result<BTreeMap<String, u64>, Unread> {
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("HugePages_"));
+    let counts = lines.filter_map(|(index, line)| Some((index, line.split_once(':')?)));
+    counts
+        .map(|(index, (name, count))| Ok((name.to_owned(), parse::value(path, index, name, "a number", count)?)))
+        .collect()
+}
+
+fn no_pages() -> Reading<BTreeMap<String, u64>> {
+    Reading::absent("pages")
 }
 
 fn vmstat(path: &str, text: &str) -> Result<BTreeMap<String, u64>, Unread> {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use doctor::Rule;
 use host::{Input, Snapshot, Source};
-use model::Warning;
 use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Given;
@@ -36,10 +35,6 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     }
     let form = session.form::<Doctor>(Format::Text)?;
     let (given, files) = given(args)?;
-    let garbled = given.garbled.iter();
-    let warnings = garbled
-        .map(|why| Warning::new("garbled-line", why.to_string()))
-        .collect();
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !args.file.is_empty() && session.global.root.is_none();
     let (evidence, judged) = match alone {
@@ -62,7 +57,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
         is_verbose: args.verbose,
         ..judged
     };
-    let result = session.about(&evidence.snapshot, warnings, diagnosis);
+    let result = session.about(&evidence.snapshot, Vec::new(), diagnosis);
     session.give(&result, form)?;
     if alone && result.data.is_blind() {
         bail!(

@@ -142,7 +142,7 @@ pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal) -> bool {
     let runs = || {
         targets(source, &Want::Innodb(goal.clone()))
             .iter()
-            .any(alone::runs_mariadb)
+            .any(|target| target.main.is_mariadb())
     };
     is_named(&goal.file) || goal.service.as_deref().is_some_and(is_named) || runs()
 }

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg as Pcg64;
 
 use crate::cases::Inputs;
 
-const RELEASES: [&str; 16] = [
+const RELEASES: [&str; 18] = [
     "2.6.18-53.el5",
     "2.6.32-754.el6.x86_64",
     "3.10.0-1160.el7.x86_64",
@@ -23,6 +23,8 @@ const RELEASES: [&str; 16] = [
     "6.8.0",
     "6.12.10",
     "6.18.44",
+    "7.0.1",
+    "7.2.3-1-default",
 ];
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 /// Directories that a kernel may lack.
@@ -38,7 +40,7 @@ const GONE: [&str; 9] = [
     "/sys/devices/system/node",
 ];
 /// What kernels of different ages write into the files of THP.
-const CHOICES: [(&str, &str); 10] = [
+const CHOICES: [(&str, &str); 13] = [
     ("enabled", "[always] never"),
     ("enabled", "always madvise [never]"),
     ("enabled", "[always] madvise never"),
@@ -49,12 +51,42 @@ const CHOICES: [(&str, &str); 10] = [
     ("defrag", "always defer defer+madvise [madvise] never"),
     ("shmem_enabled", "always within_size advise [never] deny force"),
     ("khugepaged/max_ptes_none", "511"),
+    ("khugepaged/max_ptes_none", "64"),
+    ("hugepages-64kB/enabled", "[always] inherit madvise never"),
+    ("anon_beside_full", "1"),
 ];
-const MOUNTS: [&str; 4] = [
+const MOUNTS: [&str; 5] = [
     "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
     "cgroup /sys/fs/cgroup/hugetlb cgroup rw,hugetlb 0 0\ncgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n",
     "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
     "none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n",
+    "cgroup2 /sys/fs/cgroup cgroup2 rw,memory_hugetlb_accounting 0 0\n",
+];
+/// Files of configuration, and what stands in them: values that are taken, and values that are not.
+const FILES: [(&str, &str); 8] = [
+    ("/etc/sysctl.d/70-more.conf", "vm.nr_hugepages = 8G"),
+    ("/etc/sysctl.d/70-more.conf", "vm.nr_hugepages = 0x1000 # pages"),
+    (
+        "/etc/default/grub",
+        "GRUB_CMDLINE_LINUX=\"hugepagesz=1G hugepages=0:4,1:4\"",
+    ),
+    (
+        "/etc/default/grub.d/50-pages.cfg",
+        "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepages=900000\"",
+    ),
+    (
+        "/etc/default/grub.d/60-thp.cfg",
+        "GRUB_CMDLINE_LINUX_DEFAULT=\"transparent_hugepages=never\"",
+    ),
+    ("/etc/tuned/active_profile", "own"),
+    (
+        "/etc/tuned/own/tuned.conf",
+        "[sysctl]\nvm.nr_hugepages = 64000\n[bootloader]\ncmdline_x=+hugepagesz=1G hugepages=2",
+    ),
+    (
+        "/etc/tmpfiles.d/thp.conf",
+        "w /sys/kernel/mm/transparent_hugepage/enabled - - - - on",
+    ),
 ];
 const BOOT: [&str; 7] = [
     "hugepagesz=1G hugepages=0:4,1:4",
@@ -93,7 +125,7 @@ fn one<'a, T: ?Sized>(of: &[&'a T], random: &mut Pcg64) -> &'a T {
 }
 
 fn other_machine(tree: Tree, random: &mut Pcg64) -> Tree {
-    match random.random_range(0..11) {
+    match random.random_range(0..13) {
         0 => tree.without(one(&GONE, random)),
         1 => tree.line("/proc/sys/kernel/osrelease", one(&RELEASES, random)),
         2 => {
@@ -112,6 +144,11 @@ fn other_machine(tree: Tree, random: &mut Pcg64) -> Tree {
             tree.without(&path)
         }
         8 => pool(tree, random),
+        9 => {
+            let (path, text) = FILES[random.random_range(0..FILES.len())];
+            tree.line(path, text)
+        }
+        10 => tree.line("/proc/sys/vm/hugetlb_optimize_vmemmap", random.random_range(0..2)),
         _ => {
             let path = any_path(&tree, random);
             let bytes = tree

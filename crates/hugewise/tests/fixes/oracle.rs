@@ -12,6 +12,14 @@ use crate::cases::Inputs;
 /// Files that take a value and show none.
 const WRITE_ONLY: [&str; 2] = ["/proc/sys/vm/drop_caches", "/proc/sys/vm/compact_memory"];
 
+/// Rules about what came with a release.
+const SINCE: [(&str, [u32; 3]); 4] = [
+    ("C10", [6, 7, 0]),
+    ("D33", [7, 2, 0]),
+    ("F06", [6, 13, 0]),
+    ("G08", [6, 8, 0]),
+];
+
 /// Everything that does not hold.
 pub(crate) fn violations(inputs: &Inputs) -> Vec<String> {
     let source = inputs.source();
@@ -33,6 +41,10 @@ pub(crate) fn violations(inputs: &Inputs) -> Vec<String> {
             }
             continue;
         };
+        let since = SINCE.iter().find(|(id, _)| *id == finding.id);
+        if since.is_some_and(|(_, since)| machine.snapshot.kernel.numbers().is_none_or(|release| release < *since)) {
+            add(format!("is not of this kernel: {}", finding.consequence));
+        }
         for fix in &finding.fix {
             machine
                 .wrong(fix, &mut asked)
@@ -93,11 +105,20 @@ impl Machine<'_> {
             ("hugewise collapse", [6, 1, 0]),
             ("thp_anon=", [6, 12, 0]),
             ("NODE:PAGES", [5, 16, 0]),
+            ("hugetlb_free_vmemmap=", [5, 14, 0]),
         ] {
             let says = fix.contains(words) && !fix.contains("does not know");
             if says && self.snapshot.kernel.numbers().is_none_or(|release| release < since) {
                 wrong.push(format!("`{words}` needs {since:?}"));
             }
+        }
+        let collapses_to_sizes = self
+            .snapshot
+            .kernel
+            .numbers()
+            .is_some_and(|release| release >= [7, 2, 0]);
+        if fix.contains("max_ptes_none=64") && collapses_to_sizes {
+            wrong.push("this kernel takes 64 for 0".to_owned());
         }
         if fix.contains("transparent_hugepage=") && self.snapshot.thp.known().is_none() {
             wrong.push("this kernel has no THP".to_owned());

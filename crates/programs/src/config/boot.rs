@@ -19,6 +19,17 @@ pub struct Boot {
     pub digits: Vec<DigitsTaken>,
 }
 
+/// A boot command line in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootLine {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// As written.
+    pub words: String,
+    /// Its hugetlb part.
+    pub boot: Boot,
+}
+
 /// A count with something behind its digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigitsTaken {
@@ -70,6 +81,8 @@ pub enum IgnoredWhy {
     Misspelt(&'static str),
     /// `NODE:PAGES` on a kernel before 5.16, which takes the number in front of the colon for the count.
     NodesTooOld,
+    /// It is no policy of THP.
+    NotAPolicy,
 }
 
 impl IgnoredWhy {
@@ -84,6 +97,7 @@ impl IgnoredWhy {
             Self::Misspelt("hugepagesz") => "the kernel has no such parameter: it is `hugepagesz=`",
             Self::Misspelt("default_hugepagesz") => "the kernel has no such parameter: it is `default_hugepagesz=`",
             Self::Misspelt(_) => "the kernel has no such parameter: it is `hugepages=`",
+            Self::NotAPolicy => "the kernel takes always, madvise or never",
             Self::NodesTooOld => {
                 "Linux before 5.16 does not know NODE:PAGES, and takes the number in front of the colon for the count"
             }
@@ -194,7 +208,8 @@ impl Boot {
                 }
                 "hugepages" => next = boot.count(word, value, next),
                 "hugetlb_cma" => boot.cma = Some(value.to_owned()),
-                "transparent_hugepage" => boot.thp = Some(value.to_owned()),
+                "transparent_hugepage" if is_policy(value) => boot.thp = Some(value.to_owned()),
+                "transparent_hugepage" => drop(boot.ignore(word, IgnoredWhy::NotAPolicy)),
                 name => {
                     let meant = MISSPELT.iter().find(|(written, _)| *written == name);
                     if let Some((_, meant)) = meant {
@@ -264,6 +279,11 @@ impl Boot {
             }
         }
     }
+}
+
+/// The policies of THP that the kernel takes.
+pub(super) fn is_policy(value: &str) -> bool {
+    matches!(value, "always" | "madvise" | "never")
 }
 
 /// hugepages_setup(): a list of `NODE:PAGES`, or the digits at the beginning, whatever follows them.

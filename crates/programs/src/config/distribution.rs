@@ -38,6 +38,15 @@ impl Distribution {
         }
     }
 
+    /// How parameters that stand in the defaults of GRUB come to the kernel.
+    pub fn apply_boot_parameters(self) -> &'static str {
+        match self {
+            Self::Debian => "update-grub && reboot",
+            Self::RedHat | Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
+            Self::Other => "write the boot loader's configuration anew (grub-mkconfig), then reboot",
+        }
+    }
+
     /// How to add parameters to the boot command line.
     pub fn add_boot_parameters(self, parameters: &str) -> String {
         match self {

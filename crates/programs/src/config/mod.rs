@@ -5,29 +5,31 @@ mod boot;
 mod distribution;
 pub(crate) mod files;
 pub mod given;
+mod grub;
 pub(crate) mod includes;
 mod kernel_number;
 mod limits;
 pub mod mysql;
 mod policy;
 mod pool_lines;
+mod refused;
 mod settings;
 mod sysctl_files;
 mod tuned;
 pub(crate) mod unit;
-mod vmware;
+pub mod vmware;
 
 #[cfg(test)]
 mod tests;
 
-use model::{Bytes, Reading};
+use model::{Bytes, Reading, Unread};
 
 use host::snapshot::Feature;
 use host::{Snapshot, Source};
 
 pub use crate::postgres::conf as postgres;
 pub use accounts::{Accounts, Group};
-pub use boot::{Boot, BootPool, DigitsTaken, Ignored, IgnoredWhy, PoolRequest};
+pub use boot::{Boot, BootLine, BootPool, DigitsTaken, Ignored, IgnoredWhy, PoolRequest};
 pub use distribution::Distribution;
 pub use given::Given;
 pub use host::shm::Segment;
@@ -45,6 +47,8 @@ use files::listed;
 pub struct Config {
     /// The hugetlb part of the boot command line, as the kernel takes it.
     pub boot: Reading<Boot>,
+    /// The command line of the next boot, as the defaults of GRUB have it.
+    pub next_boot: Option<BootLine>,
     /// `/etc/sysctl.conf` and the `sysctl.d` directories.
     pub sysctl: Reading<Settings>,
     /// `/etc/security/limits.conf` and `limits.d`.
@@ -61,6 +65,8 @@ pub struct Config {
     pub segments: Reading<Vec<Segment>>,
     /// Files in hugetlbfs mounts, as paths.
     pub hugetlb_files: Reading<Vec<String>>,
+    /// Lines of these files that the kernel, systemd or PAM refuses or ignores.
+    pub refused: Vec<Unread>,
 }
 
 impl Config {
@@ -68,18 +74,36 @@ impl Config {
     pub fn read(source: &Source, snapshot: &Snapshot) -> Self {
         let pools = snapshot.pools.known();
         let sizes: Option<Vec<Bytes>> = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
+        let as_taken = |boot: Boot| match snapshot.kernel.has(Feature::NodePages) {
+            Some(false) => boot.without_nodes(),
+            _ => boot,
+        };
+        let next_boot = grub::next_boot(source).map(|line| {
+            line.map(|line| BootLine {
+                boot: as_taken(line.boot),
+                ..line
+            })
+        });
+        let sysctl = sysctl_files::read(source).into();
+        let limits = limits::read(source).into();
+        let thp_policy: Reading<Vec<PolicyLine>> = policy::read(source, &next_boot).into();
+        let mut tuned = Vec::new();
+        let pool_lines = pool_lines::read(source, &next_boot, &mut tuned).into();
+        let refused = refused::all(&sysctl, &limits, &thp_policy, tuned);
+        let thp_policy = thp_policy.map(|mut lines| {
+            lines.retain(|line| boot::is_policy(&line.value));
+            lines
+        });
         Self {
+            refused,
             boot: source
                 .line("/proc/cmdline")
-                .map(|line| Boot::parse(&line, sizes.as_deref()))
-                .map(|boot| match snapshot.kernel.has(Feature::NodePages) {
-                    Some(false) => boot.without_nodes(),
-                    _ => boot,
-                }),
-            sysctl: sysctl_files::read(source).into(),
-            limits: limits::read(source).into(),
-            thp_policy: policy::read(source).into(),
-            pool_lines: pool_lines::read(source).into(),
+                .map(|line| as_taken(Boot::parse(&line, sizes.as_deref()))),
+            sysctl,
+            limits,
+            thp_policy,
+            pool_lines,
+            next_boot: next_boot.ok().flatten(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: host::shm::read(source),

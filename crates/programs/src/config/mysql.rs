@@ -17,6 +17,8 @@ pub struct Options {
     pub settings: Settings,
     /// Is there a group that MariaDB alone reads?
     pub names_mariadb: bool,
+    /// Lines that the server refuses, or does not take as a user may mean them.
+    pub refused: Vec<Unread>,
 }
 
 /// The file that a server's arguments name, or the first that is there; `None` without any. `root` is the server's own root directory.
@@ -44,14 +46,31 @@ impl Options {
     }
 
     /// A text alone; what it includes is not there.
-    pub fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Self {
+    pub fn parse(path: &str, text: &str) -> Self {
         let mut groups = Groups::default();
         groups.begin(0);
         for line in said(path, text, Groups::COMMENT) {
             groups.line(0, line);
         }
-        bad.append(&mut groups.bad);
         groups.options
+    }
+
+    /// The files that a server reads, those of its arguments or the usual ones; what is not there says nothing.
+    pub(crate) fn of_server(source: &Source, root: &str, arguments: &[String]) -> Result<Self, Unread> {
+        let files = named(arguments).map_or_else(|| FILES.to_vec(), |named| vec![named]);
+        let mut all = Self::default();
+        for file in files {
+            match Self::read(source, root, file) {
+                Ok(mut options) => {
+                    all.settings.0.append(&mut options.settings.0);
+                    all.refused.append(&mut options.refused);
+                    all.names_mariadb |= options.names_mariadb;
+                }
+                Err(why) if why.unread == Cause::Absent => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -61,7 +80,6 @@ struct Groups {
     /// By depth: is the group one of the server's?
     are_ours: Vec<bool>,
     options: Options,
-    bad: Vec<Unread>,
 }
 
 impl Reader for Groups {
@@ -82,14 +100,14 @@ impl Reader for Groups {
                 self.are_ours[depth] = is_of_the_server(name.trim());
                 self.options.names_mariadb |= name.trim().starts_with("mariadb");
             }
-            Some(None) => self.bad.push(line.garbled("`[group]`")),
+            Some(None) => self.options.refused.push(line.garbled("`[group]`")),
             None if self.are_ours[depth] => match pair(line.text) {
                 Some((name, value)) => {
                     let setting = line.setting(name, value);
-                    self.bad.extend(refused(&setting));
+                    self.options.refused.extend(refused(&setting));
                     self.options.settings.0.push(setting);
                 }
-                None => self.bad.push(line.garbled("`name` or `name = value`")),
+                None => self.options.refused.push(line.garbled("`name` or `name = value`")),
             },
             None => {}
         }
@@ -120,7 +138,11 @@ fn is_of_the_server(group: &str) -> bool {
 
 /// An option: its name with underscores, and its value without comment and quotes (mysys/my_default.c).
 fn pair(line: &str) -> Option<(String, String)> {
-    let line = without_comment(line);
+    written(without_comment(line))
+}
+
+/// The same of an argument, without the dashes in front.
+pub(super) fn written(line: &str) -> Option<(String, String)> {
     let (name, value) = line
         .split_once('=')
         .map_or((line, None), |(name, value)| (name, Some(value)));
@@ -197,26 +219,22 @@ pub fn size(text: &str) -> Option<Bytes> {
 /// `large-pages` among a server's arguments, or else in its option files, the last of which wins.
 /// `typed_in` is the place of the arguments.
 pub(crate) fn large_pages(
-    source: &Source,
-    root: &str,
+    files: Result<&Options, &Unread>,
     (arguments, typed_in): (&[String], &str),
 ) -> Reading<Option<Setting>> {
-    let typed = arguments.iter().rev().filter_map(|word| pair(word.strip_prefix("--")?));
+    let typed = arguments
+        .iter()
+        .rev()
+        .filter_map(|word| written(word.strip_prefix("--")?));
     let mut typed = typed.filter(|(name, _)| name == NAME);
     if let Some((name, value)) = typed.next() {
         let place = typed_in.to_owned();
         return Reading::Known(Some(Setting { place, name, value }));
     }
-    let files = named(arguments).map_or_else(|| FILES.to_vec(), |named| vec![named]);
-    let mut last = None;
-    for file in files {
-        match Options::read(source, root, file) {
-            Ok(options) => last = options.settings.last(NAME).cloned().or(last),
-            Err(why) if why.unread == Cause::Absent => {}
-            Err(why) => return Reading::Unread(why),
-        }
+    match files {
+        Ok(options) => Reading::Known(options.settings.last(NAME).cloned()),
+        Err(why) => Reading::Unread(why.clone()),
     }
-    Reading::Known(last)
 }
 
 const NAME: &str = "large_pages";
@@ -298,7 +316,8 @@ mod tests {
         let source = Source::from_tree("made", tree);
         let of = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let found = large_pages(&source, "/proc/7/root", (&words, "cmdline"));
+            let files = Options::of_server(&source, "/proc/7/root", &words);
+            let found = large_pages(files.as_ref(), (&words, "cmdline"));
             found
                 .known()
                 .cloned()
@@ -312,7 +331,8 @@ mod tests {
         let both = Tree::new()
             .file("/etc/my.cnf", "[mysqld]\nlarge-pages\n")
             .file("/etc/mysql/my.cnf", "[mysqld]\nlarge-pages = 0\n");
-        let last = large_pages(&Source::from_tree("made", both), "", (&[], "cmdline"));
+        let files = Options::of_server(&Source::from_tree("made", both), "", &[]);
+        let last = large_pages(files.as_ref(), (&[], "cmdline"));
         let place = last.known().and_then(|last| Some(last.as_ref()?.place.as_str()));
         assert_eq!(place, Some("/etc/mysql/my.cnf:2"));
         assert_eq!(option_file(&source, "", &[]), None);

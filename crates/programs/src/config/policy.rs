@@ -3,6 +3,7 @@
 use model::Unread;
 
 use super::files::{Line, drop_ins, has_configuration, listed, said, taken};
+use super::{Boot, BootLine};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
@@ -30,10 +31,19 @@ impl PolicyLine {
     }
 }
 
-pub(super) fn read(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+/// All lines; `next` is the command line of the next boot, where it is known to be another.
+pub(super) fn read(source: &Source, next: &Result<Option<BootLine>, Unread>) -> Result<Vec<PolicyLine>, Unread> {
     has_configuration(source)?;
     let mut lines: Vec<PolicyLine> = boot(source)?.into_iter().collect();
-    lines.extend(tmpfiles(source)?);
+    let next = next
+        .as_ref()
+        .map_err(Clone::clone)?
+        .as_ref()
+        .and_then(|next| Some(PolicyLine::new(&next.place, next.boot.thp.as_deref()?)));
+    lines.extend(next.filter(|next| lines.iter().all(|line| line.value != next.value)));
+    lines.extend(tmpfiles(source, |line, file, value| {
+        file.ends_with(ENABLED).then(|| PolicyLine::new(line.place(), value))
+    })?);
     lines.extend(sysfs_conf(source)?);
     lines.extend(units(source)?);
     // tuned leaves the policy alone when the command line sets it (plugin_vm).
@@ -45,21 +55,21 @@ pub(super) fn read(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
 
 fn boot(source: &Source) -> Result<Option<PolicyLine>, Unread> {
     let line = source.line("/proc/cmdline").into_result()?;
-    let mut values = line
-        .split_whitespace()
-        .filter_map(|word| word.strip_prefix("transparent_hugepage="));
-    let last = values.next_back();
-    Ok(last.map(|value| PolicyLine::new("/proc/cmdline", value)))
+    let policy = Boot::parse(&line, None).thp;
+    Ok(policy.map(|value| PolicyLine::new("/proc/cmdline", &value)))
 }
 
-/// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`; a file hides one of its name in a later directory.
-fn tmpfiles(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+/// Lines such as `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`, by file and value; a file hides one of its name in a
+/// later directory.
+pub(super) fn tmpfiles<T>(
+    source: &Source,
+    take: impl Fn(&Line<'_>, &str, &str) -> Option<T>,
+) -> Result<Vec<T>, Unread> {
     let paths = drop_ins(source, &TMPFILES)?.into_iter().map(|(_, path)| path);
     taken(source, paths, &['#'], |line| {
         let mut words = line.text.split_whitespace();
         let _ = words.next().filter(|kind| kind.starts_with('w'))?;
-        words.next().filter(|file| file.ends_with(ENABLED))?;
-        Some(PolicyLine::new(line.place(), words.nth(4)?))
+        take(line, words.next()?, words.nth(4)?)
     })
 }
 
@@ -105,8 +115,12 @@ fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
     let set = profiles.iter().find_map(|(path, text)| {
         said(path, text, COMMENT).find_map(|line| {
             let (key, value) = line.pair()?;
-            key.starts_with("transparent_huge")
-                .then(|| PolicyLine::new(line.place(), value))
+            let value = match key {
+                key if key.starts_with("transparent_huge") || key.ends_with(ENABLED) => value.to_owned(),
+                key if key.starts_with("cmdline") => Boot::parse(value.trim_start_matches(['+', '=']), None).thp?,
+                _ => return None,
+            };
+            Some(PolicyLine::new(line.place(), &value))
         })
     });
     Ok(set.into_iter().collect())

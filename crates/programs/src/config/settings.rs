@@ -48,6 +48,12 @@ impl Settings {
         self.0.iter().filter(move |line| line.name == name)
     }
 
+    /// These, and others that are applied after them.
+    #[must_use]
+    pub fn with(&self, later: &Self) -> Self {
+        Self(self.iter().chain(later.iter()).cloned().collect())
+    }
+
     /// Every name with its value, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.iter()

@@ -23,6 +23,8 @@ pub struct Unit {
     pub memlock: Option<(Limit, String)>,
     /// `MemoryTHP=`, and where it stands.
     pub thp: Option<(String, String)>,
+    /// What systemd ignores of these.
+    pub refused: Vec<Unread>,
 }
 
 impl Unit {
@@ -78,9 +80,11 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
         let mut inside = None;
         for line in said(&path, &text, &['#', ';']) {
             inside = section(&line).or(inside);
-            if let Some((key, value)) = line.pair() {
-                // What systemd ignores leaves the setting as it was.
-                let _ = unit.take(inside, key, value, &line.place());
+            // What systemd ignores leaves the setting as it was.
+            if let Some((key, value)) = line.pair()
+                && let Err(wanted) = unit.take(inside, key, value, &line.place())
+            {
+                unit.refused.push(line.setting(key, value).garbled(wanted));
             }
         }
     }

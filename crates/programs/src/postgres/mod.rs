@@ -4,9 +4,10 @@ pub mod conf;
 pub mod need;
 pub mod value;
 
-use model::{Cause, Reading, Unread};
+use model::{Cause, Unread};
 
-use super::{Kind, Program, Setting};
+use super::facts::Own;
+use super::{Program, Setting};
 use conf::Configuration;
 use host::Source;
 pub use value::HugePages;
@@ -34,26 +35,32 @@ pub(super) fn listens(source: &Source, program: &Program, directory: &str) -> Op
     })
 }
 
-/// The setting, if it is written anywhere: in the arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that
-/// says it. Its value is one of the documentation's words, whichever of its other names is written there.
-pub(super) fn huge_pages(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<Option<Setting>> {
-    if kind != Some(Kind::Postgres) {
-        return Reading::Known(None);
-    }
+/// `huge_pages`, if it is written anywhere: in the arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that says it. Its
+/// value is one of the documentation's words, whichever of its other names is written there.
+pub(super) fn own(source: &Source, program: &Program) -> Own {
+    let mut refused = Vec::new();
     let arguments = program.arguments.as_ref();
-    let setting = arguments.and_then(|arguments| match argument(arguments, NAME) {
-        Some(value) => Ok(Some(Setting {
-            value,
-            place: program.file("cmdline"),
-        })),
-        None => in_files(source, program, &files(arguments)),
+    let setting = arguments.and_then(|arguments| {
+        let in_files = in_files(source, program, &files(arguments), &mut refused);
+        match argument(arguments, NAME) {
+            Some(value) => Ok(Some(Setting {
+                value,
+                place: program.file("cmdline"),
+            })),
+            None => in_files,
+        }
     });
-    setting.map(|setting| {
+    let setting = setting.map(|setting| {
         setting.map(|Setting { value, place }| Setting {
             value: HugePages::of(&value).map_or(value, |known| known.word().to_owned()),
             place,
         })
-    })
+    });
+    Own {
+        setting,
+        refused,
+        ..Own::default()
+    }
 }
 
 /// What the arguments of a server set, in their order: `-c name=value`, `-cname=value`, `--name=value`, `-B buffers`, `-N connections`.
@@ -131,23 +138,31 @@ pub fn auto_conf(file: &str, text: &str) -> String {
     format!("{directory}/postgresql.auto.conf")
 }
 
-fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Option<Setting>, Unread> {
-    let mut denied = None;
+fn in_files(
+    source: &Source,
+    program: &Program,
+    files: &[String],
+    refused: &mut Vec<Unread>,
+) -> Result<Option<Setting>, Unread> {
+    let (mut first, mut denied) = (None, None);
     for path in files {
         match Configuration::read(source, &program.file("root"), path) {
-            Ok(read) => {
-                if let Some(last) = read.settings.last(NAME) {
-                    return Ok(Some(Setting {
-                        value: last.value.clone(),
-                        place: last.place.clone(),
-                    }));
-                }
+            Ok(mut read) => {
+                refused.append(&mut read.refused);
+                let last = read.settings.last(NAME).map(|last| Setting {
+                    value: last.value.clone(),
+                    place: last.place.clone(),
+                });
+                first = first.or(last);
             }
             Err(why) if why.unread == Cause::Denied => denied = Some(why),
             Err(_) => {}
         }
     }
-    denied.map_or(Ok(None), Err)
+    match (first, denied) {
+        (None, Some(why)) => Err(why),
+        (first, _) => Ok(first),
+    }
 }
 
 #[cfg(test)]

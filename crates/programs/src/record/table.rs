@@ -34,7 +34,7 @@ pub(super) fn of_snapshot(path: &str) -> Keep {
 }
 
 /// Boot parameters that decide page sizes and placement. Others can hold names and addresses and are left out.
-const PARAMETERS: [&str; 34] = [
+const PARAMETERS: [&str; 35] = [
     "cgroup_disable",
     "cgroup_no_v1",
     "cma",
@@ -61,6 +61,7 @@ const PARAMETERS: [&str; 34] = [
     "nosmt",
     "numa",
     "numa_balancing",
+    "preempt",
     "psi",
     "rcu_nocbs",
     "systemd.unified_cgroup_hierarchy",

@@ -68,8 +68,7 @@ const FILES: [(&str, &str, &str); 34] = [
 ];
 
 fn read(option: &str, file: &str) -> String {
-    let mut bad = Vec::new();
-    let options = Options::parse("my.cnf", file, &mut bad);
+    let options = Options::parse("my.cnf", file);
     let setting = options.settings.last(&option.replace('-', "_"));
     match (option, setting) {
         ("large-pages", setting) => {
@@ -79,7 +78,7 @@ fn read(option: &str, file: &str) -> String {
         (_, setting) => match setting.and_then(|setting| size(&setting.value)) {
             Some(bytes) => bytes.0.to_string(),
             None => {
-                assert_eq!(bad.len(), 1, "{file}: said");
+                assert_eq!(options.refused.len(), 1, "{file}: said");
                 String::new()
             }
         },

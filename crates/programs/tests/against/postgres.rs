@@ -103,7 +103,8 @@ fn read(name: &str, line: &str) -> String {
     given
         .add("postgresql.conf", line.as_bytes(), Some(FileKind::Postgres))
         .expect("a file");
-    let server = &given.postgres[0];
+    let servers = given.postgres();
+    let server = &servers[0];
     let Some(setting) = server.settings.last(name).filter(|_| given.garbled.is_empty()) else {
         assert!(
             !given.garbled.is_empty() && server.settings.last(name).is_none_or(|_| server.postgres().is_err()),

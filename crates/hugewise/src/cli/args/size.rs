@@ -207,11 +207,22 @@ pub struct SizeVm {
     pub pages: Bytes,
 }
 
+/// A size, or a number of MiB as DPDK takes it.
+fn mebibytes(text: &str) -> Result<Bytes, String> {
+    match text.parse::<u64>() {
+        Ok(number) => number
+            .checked_mul(1 << 20)
+            .map(Bytes)
+            .ok_or_else(|| format!("{text} MiB is too much")),
+        Err(_) => text.parse().map_err(|error| format!("{error}")),
+    }
+}
+
 /// Arguments of `hugewise size dpdk`.
 #[derive(Args, Debug)]
 pub struct Dpdk {
-    /// Set the memory of each node, as DPDK's --socket-mem
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
+    /// Set the memory of each node, as DPDK's --socket-mem: a number is MiB
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", value_parser = mebibytes)]
     pub socket_mem: Vec<Bytes>,
     /// Set the number of packet buffers beside it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -231,10 +242,13 @@ pub struct EsxCpu {
     #[arg(long, value_name = "GHZ")]
     pub ghz: f64,
     /// Set resvMHz of the host's top group in `sched-stats -t groups`
-    #[arg(long, value_name = "MHZ", required_unless_present = "vcpus")]
+    #[arg(long, value_name = "MHZ", required_unless_present_any = ["vcpus", "sched_stats"])]
     pub reserved_mhz: Option<f64>,
+    /// Read it from what `sched-stats -t groups` printed
+    #[arg(long, value_name = "FILE", conflicts_with = "reserved_mhz")]
+    pub sched_stats: Option<PathBuf>,
     /// Calculate the least reservation for this many vCPUs at latency sensitivity high instead
-    #[arg(long, value_name = "N", conflicts_with_all = ["cores", "reserved_mhz"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["cores", "reserved_mhz", "sched_stats"])]
     pub vcpus: Option<u64>,
     /// Set the virtual hyper-threads of a core
     #[arg(long, value_name = "N", default_value_t = 1, requires = "vcpus")]
@@ -262,10 +276,13 @@ pub struct EsxBacking {
     #[arg(long, value_name = "GB")]
     pub memory: u64,
     /// Set the number of its 1 GB pages
-    #[arg(long, value_name = "N")]
-    pub pages_1g: u64,
+    #[arg(long, value_name = "N", required_unless_present = "vsish")]
+    pub pages_1g: Option<u64>,
+    /// Read it from what `vsish -e get /memory/lpage/vmLPage/WORLD` printed
+    #[arg(long, value_name = "FILE", conflicts_with = "pages_1g")]
+    pub vsish: Option<PathBuf>,
     /// Set the number of its 2 MB pages
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub pages_2m: u64,
 }
 

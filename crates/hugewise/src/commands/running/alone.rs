@@ -85,13 +85,8 @@ impl fmt::Display for Alone {
     }
 }
 
-/// By the name of the program, which is `mysqld` up to 10.4.
-pub(super) fn runs_mariadb(target: &Target) -> bool {
-    target.main.pages.name.starts_with("mariadb")
-}
-
 fn innodb(source: &Source, target: &Target, file: Option<&str>) -> Alone {
-    let is_mariadb = runs_mariadb(target);
+    let is_mariadb = target.main.is_mariadb();
     let sizing = settings(source, target, file).and_then(|settings| {
         let settings = Innodb { is_mariadb, ..settings };
         let sizing = database::innodb(&settings, PAGE).ok()?;

@@ -2,12 +2,13 @@
 
 pub(super) mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
 use programs::auto_conf;
+use programs::config::vmware;
 use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
@@ -40,7 +41,7 @@ fn reach(session: &mut Session<'_>, args: &args::Reach) -> anyhow::Result<Outcom
     session.give_here(table, form)
 }
 
-/// Everything that needs no look at any file.
+/// Everything but what a server of this machine may be asked for.
 fn calculated(args: &Size) -> anyhow::Result<Sizing> {
     Ok(match args {
         Size::Pages(args) => pages::pages(args.bytes, args.pages)?,
@@ -63,11 +64,14 @@ fn calculated(args: &Size) -> anyhow::Result<Sizing> {
             None => esx::cpu(
                 args.cores.unwrap_or_default(),
                 args.ghz,
-                args.reserved_mhz.unwrap_or_default(),
+                printed(args.sched_stats.as_deref(), args.reserved_mhz, vmware::reserved_mhz)?,
             )?,
         },
         Size::EsxMemory(args) => esx::memory(args.total, args.reserved, args.step)?,
-        Size::EsxBacking(args) => esx::backing(args.memory, args.pages_1g, args.pages_2m),
+        Size::EsxBacking(args) => {
+            let pages_1g = printed(args.vsish.as_deref(), args.pages_1g, vmware::pages_1g)?;
+            esx::backing(args.memory, pages_1g, args.pages_2m)
+        }
         Size::EsxMinfree(args) => esx::min_free_sizing(args.memory),
         Size::IdleTax(args) => esx::idle_tax(args.shares, args.pages, args.active, args.tax)?,
         Size::Ksm(args) => ksm::sizing(
@@ -80,6 +84,21 @@ fn calculated(args: &Size) -> anyhow::Result<Sizing> {
         Size::Gain(args) => gain::sizing(&args.old, &args.new)?,
         Size::Reach(_) | Size::Postgres(_) => Sizing::default(),
     })
+}
+
+/// A number as typed, or as it stands in a file that a tool of ESX printed; one of both is required.
+fn printed<T>(
+    file: Option<&Path>,
+    typed: Option<T>,
+    read: impl Fn(&str) -> Result<T, &'static str>,
+) -> anyhow::Result<T> {
+    let Some(file) = file else {
+        return typed.context("a number is required");
+    };
+    let bytes = Input::Configuration
+        .read(file)
+        .with_context(|| file.display().to_string())?;
+    read(&String::from_utf8_lossy(&bytes)).map_err(|why| anyhow!("{}: {why}", file.display()))
 }
 
 /// The size as a word, or behind its flag: one of both is required.

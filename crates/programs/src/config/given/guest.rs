@@ -26,9 +26,25 @@ pub struct Guest {
     pub unreserved: bool,
     /// Is all memory taken at start?
     pub prealloc: bool,
+    /// What starts it.
+    pub manager: Manager,
+}
+
+/// What starts a guest from its definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manager {
+    /// libvirt, or QEMU by itself.
+    Libvirt,
+    /// Proxmox VE, which fills the pools itself when the guest starts.
+    Proxmox,
 }
 
 impl Guest {
+    /// Does it start from pools as they are?
+    pub fn is_by_pool(&self) -> bool {
+        self.refused.is_empty() && self.manager != Manager::Proxmox
+    }
+
     pub fn total(&self) -> Bytes {
         Bytes(self.memory.iter().map(|(size, _)| size.0).fold(0, u64::saturating_add))
     }
@@ -90,6 +106,7 @@ pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
         is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
         unreserved: options(&words, "object").iter().any(unreserved),
         prealloc,
+        manager: Manager::Libvirt,
     })
 }
 

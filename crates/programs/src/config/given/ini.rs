@@ -6,6 +6,7 @@ use crate::config::files::said;
 use crate::config::includes::Reader;
 use crate::config::mysql::{self, Options};
 use crate::config::{Setting, Settings};
+use crate::postgres::HugePages;
 use crate::postgres::conf::Lines;
 use crate::postgres::need::Postgres;
 
@@ -20,7 +21,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn new(path: &str, settings: Vec<Setting>) -> Self {
+    pub(super) fn new(path: &str, settings: Vec<Setting>) -> Self {
         Self {
             path: path.to_owned(),
             settings: Settings(settings),
@@ -35,6 +36,12 @@ impl Server {
         let set = self.settings.iter();
         let settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]));
         settings.map_err(|why| Unread::new(Cause::Garbled, &self.path, why.to_string()))
+    }
+
+    /// Is it told never to ask for huge pages?
+    pub fn is_postgres_off(&self) -> bool {
+        let huge_pages = self.settings.last("huge_pages");
+        huge_pages.is_some_and(|set| HugePages::of(&set.value) == Some(HugePages::Off))
     }
 
     /// A size of MySQL: `8G`, `134217728`.
@@ -65,7 +72,8 @@ pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server 
 
 /// my.cnf: what the server's groups say.
 pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
-    let options = Options::parse(path, text, bad);
+    let mut options = Options::parse(path, text);
+    bad.append(&mut options.refused);
     Server {
         is_mariadb: options.names_mariadb || path.contains("mariadb"),
         ..Server::new(path, options.settings.0)

@@ -1,6 +1,6 @@
 //! A Java command line, or a file of options for one.
 
-use model::Unread;
+use model::{Cause, Unread};
 
 use super::garbled::empty;
 use super::kind::is_java;
@@ -19,6 +19,17 @@ pub struct Java {
 }
 
 impl Java {
+    /// Options with which it does not start.
+    pub(super) fn refused(&self) -> Vec<Unread> {
+        let refused = self.jvm.refused.iter().map(|option| {
+            let why = format!(
+                "the JVM does not start with `{option}`: it knows no such option, or takes sizes such as 512m and 4g"
+            );
+            Unread::new(Cause::Garbled, &self.path, why)
+        });
+        refused.collect()
+    }
+
     /// The first argument that begins so, as written.
     pub fn argument(&self, prefix: &str) -> Option<&str> {
         self.arguments
@@ -34,11 +45,15 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Java, Unread> {
     } else {
         options(text)
     };
-    let jvm = jvm(&arguments).ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))?;
-    Ok(Java {
+    of_words(path, arguments).ok_or_else(|| empty(path, "no option for a Java virtual machine is in it"))
+}
+
+/// A JVM that is started with these words; `None` without an option.
+pub(super) fn of_words(path: &str, arguments: Vec<String>) -> Option<Java> {
+    Some(Java {
         path: path.to_owned(),
+        jvm: jvm(&arguments)?,
         arguments,
-        jvm,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::shell;
+use super::{proxmox, shell};
 use crate::config::vmware;
 use crate::vms::asked::is_qemu;
 
@@ -30,6 +30,10 @@ pub enum FileKind {
     Qemu,
     /// A `.vmx` file, or ESX advanced settings.
     Vmware,
+    /// Variables that a service gets: a file of /etc/default or /etc/sysconfig.
+    Environment,
+    /// A virtual machine of Proxmox VE.
+    Proxmox,
 }
 
 /// Why a file cannot be judged.
@@ -126,7 +130,10 @@ impl FileKind {
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
             "conf" if name == "limits.conf" || below("limits.d") => Self::Limits,
             "conf" if name.starts_with("postgresql.") => Self::Postgres,
+            "conf" if below("qemu-server") => Self::Proxmox,
+            "cfg" if below("grub.d") => Self::Cmdline,
             _ if name == "grub" || path == "/proc/cmdline" => Self::Cmdline,
+            _ if below("sysconfig") || directory.ends_with("etc/default") => Self::Environment,
             _ if name == "jvm.options" || below("jvm.options.d") => Self::Java,
             _ => return None,
         })
@@ -141,12 +148,19 @@ impl FileKind {
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
             Self::Limits => any(limit_line),
             Self::Unit => any(|line| line == "[Service]"),
+            Self::Environment if text.starts_with("#!") || shell::starts(text, is_java) => false,
+            Self::Environment => any(|line| {
+                let (name, value) = line.split_once('=').unwrap_or_default();
+                let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+                !name.is_empty() && name.chars().all(is_name) && (value.contains("-XX:") || name == "GLIBC_TUNABLES")
+            }),
             Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
             Self::Postgres => any(|line| named(line, "shared_buffers") || named(line, "huge_pages")),
             Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
             Self::Pod => any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:")),
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
             Self::Qemu => shell::starts(text, is_qemu),
+            Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
         }
     }
@@ -249,4 +263,6 @@ model::names!(FileKind, "a kind of file", {
     Libvirt => "libvirt",
     Qemu => "qemu",
     Vmware => "vmware",
+    Environment => "environment",
+    Proxmox => "proxmox",
 });

@@ -5,7 +5,7 @@ use model::{Bytes, Cause, Unread};
 use roxmltree::{Document, Node};
 
 use super::garbled::{empty, garbled};
-use super::guest::{Backing, Guest};
+use super::guest::{Backing, Guest, Manager};
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let document = Document::parse(text).map_err(|error| {
@@ -57,6 +57,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         prealloc: backing
             .and_then(|backing| child(backing, "allocation"))
             .is_some_and(|allocation| allocation.attribute("mode") == Some("immediate")),
+        manager: Manager::Libvirt,
     })
 }
 

@@ -10,8 +10,10 @@ mod libvirt;
 mod manifest;
 mod operators;
 mod pod;
+mod proxmox;
 mod service;
 mod shell;
+mod starts;
 mod yaml;
 
 #[cfg(test)]
@@ -22,12 +24,12 @@ use std::collections::BTreeSet;
 use model::Unread;
 
 use super::files::said;
-use super::{LimitLine, PolicyLine, Settings, Vmware, limits, sysctl_files};
+use super::{BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, sysctl_files};
+use starts::{Start, with_arguments};
 
-pub use guest::{Backing, Guest};
+pub use guest::{Backing, Guest, Manager};
 pub use ini::Server;
 pub use java::Java;
-pub use kernel::BootLine;
 pub use kind::{FileKind, GivenError};
 pub use pod::{Asks, Container, Pod, Quantity, Volume};
 pub use service::Service;
@@ -41,10 +43,11 @@ pub struct Given {
     pub limits: Vec<LimitLine>,
     /// systemd services; drop-ins of one service are one.
     pub services: Vec<Service>,
-    /// Java command lines.
-    pub java: Vec<Java>,
-    pub postgres: Vec<Server>,
-    pub mysql: Vec<Server>,
+    /// Files of variables of services: path and content.
+    environment: Vec<(String, Vec<Setting>)>,
+    java: Vec<Java>,
+    postgres: Vec<Server>,
+    mysql: Vec<Server>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,
     /// Virtual machines of libvirt and QEMU.
@@ -72,7 +75,50 @@ impl Given {
         };
         self.take(path, &text, kind).map_err(GivenError::Garbled)?;
         self.kinds.insert(kind);
+        for start in self.starts() {
+            self.kinds.extend(start.java().map(|_| FileKind::Java));
+            self.kinds.extend(start.postgres().map(|_| FileKind::Postgres));
+            self.kinds.extend(start.mysql().map(|_| FileKind::Mysql));
+        }
         Ok(kind)
+    }
+
+    /// What the services start.
+    fn starts(&self) -> Vec<Start> {
+        let services = self.services.iter();
+        let alone = self.environment.iter().filter(|_| self.services.is_empty());
+        let alone = alone.map(|(path, set)| Start::of_variables(path, set));
+        services
+            .flat_map(|service| service.starts(&self.environment))
+            .chain(alone)
+            .collect()
+    }
+
+    /// JVMs: command lines, and those that services start.
+    pub fn java(&self) -> Vec<Java> {
+        let starts = self.starts();
+        let started = starts.iter().filter_map(Start::java);
+        self.java.iter().cloned().chain(started).collect()
+    }
+
+    /// PostgreSQL servers.
+    pub fn postgres(&self) -> Vec<Server> {
+        let starts = self.starts();
+        with_arguments(&self.postgres, starts.iter().filter_map(Start::postgres).collect())
+    }
+
+    /// MySQL and MariaDB servers.
+    pub fn mysql(&self) -> Vec<Server> {
+        let starts = self.starts();
+        with_arguments(&self.mysql, starts.iter().filter_map(Start::mysql).collect())
+    }
+
+    /// Lines that have no known form, or that the program refuses or ignores for which they are.
+    pub fn refused(&self) -> Vec<Unread> {
+        let java = self.java();
+        let in_pods = self.containers().filter_map(|container| container.java.as_ref());
+        let options = java.iter().chain(in_pods).flat_map(Java::refused);
+        self.garbled.iter().cloned().chain(options).collect()
     }
 
     /// Was a file of that kind given?
@@ -85,11 +131,16 @@ impl Given {
         !self.kinds.is_empty()
     }
 
+    /// Containers of all pods.
+    pub fn containers(&self) -> impl Iterator<Item = &Container> {
+        self.pods.iter().flat_map(|pod| &pod.containers)
+    }
+
     /// Environment variables that services and containers are started with: where, name, value.
-    pub fn environment(&self) -> impl Iterator<Item = &super::Setting> {
+    pub fn environment(&self) -> impl Iterator<Item = &Setting> {
         let services = self.services.iter().flat_map(|service| &service.environment);
-        let containers = self.pods.iter().flat_map(|pod| &pod.containers);
-        services.chain(containers.flat_map(|container| &container.environment))
+        let services = services.chain(self.environment.iter().flat_map(|(_, set)| set));
+        services.chain(self.containers().flat_map(|container| &container.environment))
     }
 
     fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
@@ -98,11 +149,15 @@ impl Given {
             FileKind::Cmdline => self.boot_line(path, text)?,
             FileKind::Limits => self.limits(path, text),
             FileKind::Unit => self.service(path, text),
+            FileKind::Environment => self
+                .environment
+                .push((path.to_owned(), service::environment(path, text))),
             FileKind::Java => self.java.push(java::parse(path, text)?),
             FileKind::Postgres => self.postgres.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.mysql.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Pod => self.pods.extend(manifest::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
+            FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
         }
@@ -134,7 +189,7 @@ impl Given {
     }
 
     fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
-        let line = kernel::boot_line(path, text, &mut self.garbled)?;
+        let line = kernel::boot_line(path, text)?;
         let policy = line.boot.thp.as_deref();
         let policy = policy.map(|value| PolicyLine::new(&line.place, value));
         self.policies.extend(policy);

@@ -2,8 +2,10 @@
 
 use model::Unread;
 
+use super::ini::Server;
 use super::pod::{Asks, Container, Pod, Quantity, Volume, named, quantities};
 use super::yaml::Node;
+use crate::config::Setting;
 
 /// The pod that an operator makes of an object, as far as hugetlb pages go; `None` of other objects.
 pub(super) fn pod(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
@@ -53,6 +55,8 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         mounts,
         environment: Vec::new(),
         asks: None,
+        java: None,
+        postgres: None,
     };
     Ok(Some(of(place, object, container, volumes)))
 }
@@ -74,16 +78,19 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         return Ok(None);
     };
     let place = format!("{path}:{}", spec.line);
-    let setting = spec.at(&["postgresql", "parameters", "huge_pages"]);
-    let is_off = setting
-        .and_then(Node::text)
-        .is_some_and(|value| matches!(value, "off" | "false" | "no"));
-    let asks = (!is_off).then(|| Asks {
-        place: setting.map_or(place.clone(), |node| format!("{path}:{}", node.line)),
-        written: setting
-            .and_then(Node::text)
-            .unwrap_or("huge_pages = try (default)")
-            .to_owned(),
+    let parameters = spec.at(&["postgresql", "parameters"]).map_or(&[][..], Node::entries);
+    let settings = parameters.iter().filter_map(|(name, node)| {
+        Some(Setting {
+            place: format!("{path}:{}", node.line),
+            name: name.to_ascii_lowercase(),
+            value: node.text()?.to_owned(),
+        })
+    });
+    let server = Server::new(&place, settings.collect());
+    let setting = server.settings.last("huge_pages");
+    let asks = (!server.is_postgres_off()).then(|| Asks {
+        place: setting.map_or_else(|| place.clone(), |set| set.place.clone()),
+        written: setting.map_or_else(|| "huge_pages = try (default)".to_owned(), |set| set.value.clone()),
         program: "PostgreSQL",
         switch: "huge_pages: \"off\" in spec.postgresql.parameters",
     });
@@ -96,6 +103,8 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         mounts: vec!["none".to_owned()],
         environment: Vec::new(),
         asks,
+        java: None,
+        postgres: Some(server),
     };
     Ok(Some(of(place, object, container, Vec::new())))
 }

@@ -3,6 +3,9 @@
 use model::{Bytes, Unread};
 
 use super::garbled::garbled;
+use super::ini::Server;
+use super::java::Java;
+use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
 use host::parse;
@@ -34,6 +37,10 @@ pub struct Container {
     pub environment: Vec<Setting>,
     /// The program in it that is known to ask for hugetlb pages.
     pub asks: Option<Asks>,
+    /// The JVM in it, as far as its command and variables show it.
+    pub java: Option<Java>,
+    /// The PostgreSQL server in it, with what its command sets.
+    pub postgres: Option<Server>,
 }
 
 /// A program that asks for hugetlb pages when there are some.
@@ -114,9 +121,16 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
     let mounts = node.get("volumeMounts").map_or(&[][..], Node::items);
     let variables = node.get("env").map_or(&[][..], Node::items);
     let environment: Vec<Setting> = variables.iter().filter_map(|node| variable(path, node)).collect();
+    let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
+    let words: Vec<&Node> = lists.flat_map(Node::items).collect();
+    let start = start(path, node, &words, &environment);
+    let postgres = start.postgres();
+    let is_off = postgres.as_ref().is_some_and(Server::is_postgres_off);
     Ok(Container {
-        asks: asks(path, node, &environment),
-        place: format!("{path}:{}", node.line),
+        asks: asks(path, node, &words, &environment).filter(|_| !is_off),
+        java: start.java(),
+        postgres,
+        place: start.place,
         name: named(node),
         requests: quantities(path, node.at(&["resources", "requests"]))?,
         limits: quantities(path, node.at(&["resources", "limits"]))?,
@@ -125,39 +139,57 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
     })
 }
 
+/// What it starts: words of a shell's command are words, and an image of PostgreSQL starts it with options alone.
+fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
+    let words = words.iter().filter_map(|node| node.text());
+    let mut words: Vec<String> = words.flat_map(|word| shlex::split(word).unwrap_or_default()).collect();
+    let is_option = words.first().is_none_or(|word| word.starts_with('-'));
+    if is_option && bare_image(node).is_some_and(is_postgres) {
+        words.insert(0, "postgres".to_owned());
+    }
+    Start {
+        place: format!("{path}:{}", node.line),
+        words,
+        environment: environment.to_vec(),
+    }
+}
+
+/// `registry/postgres:16` is `postgres`.
+fn bare_image(node: &Node) -> Option<&str> {
+    let name = node.get("image")?.text()?;
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    Some(bare.split([':', '@']).next().unwrap_or(bare))
+}
+
+fn is_postgres(image: &str) -> bool {
+    matches!(image, "postgres" | "postgresql" | "postgis" | "timescaledb")
+}
+
 const LARGE: &str = "-XX:+UseLargePages";
 
 /// A JVM with the option in its command or environment, or PostgreSQL, which tries by default.
-fn asks(path: &str, node: &Node, environment: &[Setting]) -> Option<Asks> {
+fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Option<Asks> {
     let java = |place: String, written: &str| Asks {
         place,
         written: written.to_owned(),
         program: "the JVM",
         switch: "-XX:-UseLargePages",
     };
-    let words: Vec<&Node> = ["command", "args"]
-        .into_iter()
-        .filter_map(|key| node.get(key))
-        .flat_map(Node::items)
-        .collect();
     let place = |node: &Node| format!("{path}:{}", node.line);
-    let text = |node: &&Node| node.text().unwrap_or_default().to_owned();
-    if let Some(word) = words.iter().find(|word| text(word).contains(LARGE)) {
+    if let Some(word) = words
+        .iter()
+        .find(|word| word.text().is_some_and(|text| text.contains(LARGE)))
+    {
         return Some(java(place(word), LARGE));
     }
     if let Some(line) = environment.iter().find(|line| line.value.contains(LARGE)) {
         return Some(java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
     }
+    bare_image(node).filter(|image| is_postgres(image))?;
     let image = node.get("image")?;
-    let name = image.text()?;
-    let bare = name.rsplit('/').next().unwrap_or(name);
-    let bare = bare.split([':', '@']).next().unwrap_or(bare);
-    let is_off = words
-        .iter()
-        .any(|word| text(word).replace(' ', "").contains("huge_pages=off"));
-    (matches!(bare, "postgres" | "postgresql" | "postgis" | "timescaledb") && !is_off).then(|| Asks {
+    Some(Asks {
         place: place(image),
-        written: name.to_owned(),
+        written: image.text()?.to_owned(),
         program: "PostgreSQL (huge_pages = try)",
         switch: "huge_pages = off",
     })

@@ -2,6 +2,7 @@
 
 use model::Unread;
 
+use super::starts::Start;
 use crate::config::files::said;
 use crate::config::{Setting, Unit, unit};
 
@@ -18,6 +19,10 @@ pub struct Service {
     pub unit: Unit,
     /// `Environment=`, a variable each.
     pub environment: Vec<Setting>,
+    /// `EnvironmentFile=`.
+    files: Vec<String>,
+    /// `ExecStart=`.
+    commands: Vec<Setting>,
 }
 
 /// The service that a file belongs to: `db.service`, `db.service.d/limits.conf`.
@@ -40,28 +45,49 @@ impl Service {
         }
     }
 
+    /// What it starts; `given` are files of variables, by their path.
+    pub(super) fn starts(&self, given: &[(String, Vec<Setting>)]) -> Vec<Start> {
+        let bare = |path: &str| path.trim_start_matches('/').to_owned();
+        let named = |path: &str| {
+            self.files
+                .iter()
+                .any(|file| bare(path) == bare(file) || path.ends_with(file.as_str()))
+        };
+        let more = given.iter().filter(|(path, _)| named(path)).flat_map(|(_, set)| set);
+        let environment: Vec<Setting> = self.environment.iter().chain(more).cloned().collect();
+        let commands = self.commands.iter().map(|command| Start {
+            place: command.place.clone(),
+            words: shlex::split(&command.value).unwrap_or_default(),
+            environment: environment.clone(),
+        });
+        commands.collect()
+    }
+
     pub(super) fn take(&mut self, path: &str, text: &str, bad: &mut Vec<Unread>) {
         if self.path.is_empty() {
             path.clone_into(&mut self.path);
         }
-        let mut continued = false;
         let mut inside = None;
+        // A command goes on behind a backslash.
+        let mut begun: Option<Setting> = None;
         for line in said(path, text, &['#', ';']) {
-            let rest_of_another = std::mem::replace(&mut continued, line.text.ends_with('\\'));
-            if rest_of_another {
-                continue;
-            }
-            if let Some(section) = unit::section(&line) {
+            let (own, goes_on) = line
+                .text
+                .strip_suffix('\\')
+                .map_or((line.text, false), |text| (text, true));
+            if let Some(setting) = &mut begun {
+                setting.value += &format!(" {own}");
+            } else if let Some(section) = unit::section(&line) {
                 inside = Some(section);
-                continue;
+            } else if let Some((name, value)) = own.split_once('=') {
+                begun = Some(line.setting(name.trim(), value.trim()));
+            } else {
+                bad.push(line.garbled("`[Section]` or `Name=value`"));
             }
-            match line.pair().map(|(name, value)| line.setting(name, value)) {
-                Some(setting) => {
-                    if let Err(wanted) = self.set(inside, &setting) {
-                        bad.push(setting.garbled(wanted));
-                    }
-                }
-                None => bad.push(line.garbled("`[Section]` or `Name=value`")),
+            if let Some(setting) = begun.take_if(|_| !goes_on)
+                && let Err(wanted) = self.set(inside, &setting)
+            {
+                bad.push(setting.garbled(wanted));
             }
         }
     }
@@ -73,10 +99,26 @@ impl Service {
             // An empty value takes back what was set before.
             "Environment" if setting.value.is_empty() => self.environment.clear(),
             "Environment" => self.environment.extend(variables(setting)),
+            "EnvironmentFile" if setting.value.is_empty() => self.files.clear(),
+            "EnvironmentFile" => self.files.push(setting.value.trim_start_matches('-').to_owned()),
+            "ExecStart" if setting.value.is_empty() => self.commands.clear(),
+            "ExecStart" => self.commands.push(setting.clone()),
             name => return self.unit.take(section, name, &setting.value, &setting.place),
         }
         Ok(())
     }
+}
+
+/// A file of variables, a line each (systemd.exec(5), EnvironmentFile=).
+pub(super) fn environment(path: &str, text: &str) -> Vec<Setting> {
+    let lines = said(path, text, &['#', ';']);
+    let set = lines.filter_map(|line| {
+        let (name, value) = line.pair()?;
+        let unquoted = shlex::split(value).filter(|words| words.len() == 1);
+        let value = unquoted.map_or_else(|| value.to_owned(), |words| words.concat());
+        Some(line.setting(name.trim_start_matches("export ").trim(), value))
+    });
+    set.collect()
 }
 
 /// `Environment=A=1 "B=2 3"`.

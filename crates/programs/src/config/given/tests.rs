@@ -116,12 +116,15 @@ fn bad_lines_are_named_and_the_others_hold() {
         Some("sysctl.conf:4")
     );
     let value = |settings: &crate::config::Settings, name| settings.last(name).map(|line| line.value.clone());
-    assert_eq!(value(&given.postgres[0].settings, "huge_pages").as_deref(), Some("on"));
     assert_eq!(
-        value(&given.postgres[0].settings, "shared_buffers").as_deref(),
+        value(&given.postgres()[0].settings, "huge_pages").as_deref(),
+        Some("on")
+    );
+    assert_eq!(
+        value(&given.postgres()[0].settings, "shared_buffers").as_deref(),
         Some("1GB")
     );
-    assert_eq!(value(&given.mysql[0].settings, "large_pages").as_deref(), Some("ON"));
+    assert_eq!(value(&given.mysql()[0].settings, "large_pages").as_deref(), Some("ON"));
 }
 
 #[test]

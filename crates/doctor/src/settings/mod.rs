@@ -1,0 +1,81 @@
+//! Settings themselves: values that nothing takes, and switches that nothing here knows.
+
+use model::{Cause, Unread};
+use programs::config::given::FileKind;
+use programs::{Evidence, Program};
+
+use super::facts::{known, thp};
+use super::rule::{Answer, Case, Checks};
+use super::topic::Topic;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_both("I01", refused, &FileKind::ALL, refused_in_files),
+        Checks::of_machine("I02", unknown),
+    ],
+};
+
+fn refused(evidence: &Evidence) -> Answer {
+    known(&evidence.config.sysctl)?;
+    let programs = evidence.programs.known().into_iter().flatten();
+    let of_programs = programs.flat_map(of_program);
+    let mut all: Vec<&Unread> = evidence.config.refused.iter().chain(of_programs).collect();
+    all.sort_by_key(|why| (&why.place, &why.why));
+    // Services of one unit share its file.
+    all.dedup();
+    Ok(all.into_iter().map(case).collect())
+}
+
+/// Lines of its own files, and of its unit.
+fn of_program(program: &Program) -> impl Iterator<Item = &Unread> {
+    let details = program.details.iter();
+    details.flat_map(|details| {
+        let unit = details.unit.as_ref().and_then(|unit| unit.known());
+        details
+            .refused
+            .iter()
+            .chain(unit.into_iter().flat_map(|unit| &unit.refused))
+    })
+}
+
+fn refused_in_files(evidence: &Evidence) -> Answer {
+    Ok(evidence.files.refused().iter().map(case).collect())
+}
+
+fn case(why: &Unread) -> Case {
+    let Unread { place, why, unread } = why;
+    let seen = if *unread == Cause::Garbled {
+        "refused or ignored"
+    } else {
+        "could not be read"
+    };
+    Case::sure(why).seen(place, "", seen).fix(format!(
+        "write {place} as the program takes it that reads it, and apply it again"
+    ))
+}
+
+fn unknown(evidence: &Evidence) -> Answer {
+    let thp = thp(evidence)?;
+    known(&thp.enabled)?;
+    if thp.unknown.is_empty() {
+        return Ok(Vec::new());
+    }
+    let case = Case::hint(format!(
+        "this kernel has settings of THP that hugewise does not know, and that may change what the others mean: {}",
+        thp.unknown.join(", ")
+    ));
+    let files = thp
+        .unknown
+        .iter()
+        .take(4)
+        .map(|name| format!("{}/{name}", thp.directory));
+    let case = files.fold(case, |case, file| case.seen(file, "", "not known"));
+    let first = format!("{}/{}", thp.directory, thp.unknown[0]);
+    Ok(vec![case.fix(format!(
+        "read what it does in that kernel's transhuge.rst, and its value: cat {first}"
+    ))])
+}

@@ -1,0 +1,148 @@
+//! Virtual machines of Proxmox VE: /etc/pve/qemu-server/ID.conf (qm.conf(5)), and what its qemu-server refuses of huge pages.
+
+use host::CpuList;
+use model::{Bytes, Unread};
+
+use super::garbled::{empty, garbled};
+use super::guest::{Backing, Guest, Manager};
+use crate::config::files::{Line, said};
+
+const ONE_G: u64 = 1024;
+
+/// A file of one machine. What follows the first `[section]` are snapshots.
+pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
+    let lines: Vec<(Line<'_>, &str, &str)> = said(path, text, &['#'])
+        .take_while(|line| !line.text.starts_with('['))
+        .filter_map(|line| {
+            line.text
+                .split_once(':')
+                .map(|(key, value)| (line, key.trim(), value.trim()))
+        })
+        .collect();
+    let find = |name: &str| lines.iter().find(|(_, key, _)| *key == name);
+    let (memory_line, _, memory) = find("memory").ok_or_else(|| empty(path, "it has no `memory:`"))?;
+    let memory = memory.rsplit(['=', ',']).next().unwrap_or(memory);
+    let wanted = || garbled(path, memory_line.number(), memory, "MiB of memory");
+    let memory: u64 = memory.parse().map_err(|_| wanted())?;
+    let pages = find("hugepages");
+    let value = |name: &str| find(name).map_or("0", |(_, _, value)| value);
+    let is_numa = value("numa") == "1";
+    let place = pages.map_or(memory_line, |(line, ..)| line).place();
+    let mut refused = Vec::new();
+    let mut refuse = |why: String| refused.push((place.clone(), why));
+    if pages.is_some() && !is_numa {
+        refuse("numa needs to be enabled to use hugepages".to_owned());
+    }
+    let cells = cells(&lines, memory, value("sockets").parse().unwrap_or(1)).into_iter();
+    let mut parts = Vec::new();
+    for (size, nodes) in cells {
+        let page = pages.map(|(_, _, page)| match *page {
+            "any" if size.is_multiple_of(ONE_G) => ONE_G,
+            "any" => 2,
+            page => page.parse().unwrap_or(2),
+        });
+        if let Some(page) = page.filter(|page| !size.is_multiple_of((*page).max(1))) {
+            refuse(format!(
+                "Memory size {size} is not a multiple of the requested hugepages size {page}"
+            ));
+        }
+        if pages.is_some() && nodes.as_ref().is_none_or(|nodes| nodes.iter().count() != 1) {
+            refuse("numa hostnodes need to be defined to use hugepages, one for each node".to_owned());
+        }
+        let backing = page.map_or(Backing::Any, |page| Backing::Hugetlb(Some(Bytes::mib(page))));
+        parts.push(((Bytes::mib(size), backing), nodes));
+    }
+    let (memory, bound) = parts.into_iter().unzip();
+    Ok(Guest {
+        place,
+        name: find("name").map_or("the guest", |(_, _, name)| name).to_owned(),
+        memory,
+        bound,
+        refused,
+        is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
+        unreserved: false,
+        prealloc: true,
+        manager: Manager::Proxmox,
+    })
+}
+
+/// The guest's nodes, in MiB, with the host's: as they are written, or one for each socket.
+fn cells(lines: &[(Line<'_>, &str, &str)], memory: u64, sockets: u64) -> Vec<(u64, Option<CpuList>)> {
+    let is_cell = |key: &str| {
+        key.strip_prefix("numa")
+            .is_some_and(|number| number.parse::<u8>().is_ok())
+    };
+    let written = lines
+        .iter()
+        .filter(|(_, key, _)| is_cell(key))
+        .filter_map(|(_, _, value)| {
+            let part = |name: &str| {
+                value
+                    .split(',')
+                    .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+            };
+            // Several lists are set apart by semicolons.
+            let nodes = part("hostnodes").and_then(|nodes| nodes.replace(';', ",").parse().ok());
+            Some((part("memory")?.parse().ok()?, nodes))
+        });
+    let written: Vec<_> = written.collect();
+    if !written.is_empty() {
+        return written;
+    }
+    let sockets = sockets.max(1);
+    let nodes = (0..sockets).map(|node| (memory / sockets, node.to_string().parse().ok()));
+    nodes.collect()
+}
+
+/// Keys that only such files have.
+pub(super) fn is_key(line: &str) -> bool {
+    let key = line.split_once(':').map_or("", |(key, _)| key);
+    matches!(
+        key,
+        "scsihw" | "ostype" | "vmgenid" | "keephugepages" | "hugepages" | "numa0"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    fn refused(text: &str) -> Vec<String> {
+        let guest = parse("100.conf", text).expect("a machine");
+        guest.refused.into_iter().map(|(_, why)| why).collect()
+    }
+
+    #[test]
+    fn what_qemu_server_refuses_is_its_own_error() {
+        let numa = "memory: 8192\nhugepages: 2\nnuma: 1\n";
+        assert_eq!(refused(numa), [""; 0]);
+        assert!(refused("memory: 8192\nhugepages: 2\n")[0].contains("numa needs to be enabled"));
+        assert!(refused("memory: 8193\nhugepages: 1024\nnuma: 1\n")[0].contains("not a multiple"));
+        let bound = format!("{numa}numa0: cpus=0-3,memory=8192\n");
+        assert!(refused(&bound)[0].contains("hostnodes need to be defined"));
+        assert_eq!(
+            refused("memory: 8193\n[old]\nhugepages: 2\n"),
+            [""; 0],
+            "snapshots are others"
+        );
+    }
+
+    #[test]
+    fn any_is_1g_where_it_fits_and_sockets_are_nodes() {
+        let guest = parse(
+            "1.conf",
+            "memory: 6144\nhugepages: any\nnuma: 1\nsockets: 2\nname: db\n",
+        )
+        .expect("a machine");
+        let takes: Vec<String> = guest
+            .takes()
+            .iter()
+            .map(|(size, page, nodes)| format!("{size} {page:?} {nodes:?}"))
+            .collect();
+        assert_eq!((guest.name.as_str(), takes.len()), ("db", 2), "{takes:?}");
+        assert!(
+            takes[0].starts_with("3G Some(Bytes(1073741824)) Some(CpuList([0]))"),
+            "{takes:?}"
+        );
+    }
+}

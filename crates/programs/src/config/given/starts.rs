@@ -1,0 +1,121 @@
+//! What a command with its environment starts, in a unit or in a container: a JVM, PostgreSQL, MySQL.
+
+use super::ini::Server;
+use super::java::{Java, of_words};
+use super::kind::is_java;
+use crate::config::Setting;
+use crate::config::mysql::written;
+use crate::postgres::settings_of;
+
+/// Variables that the JVM itself or its launcher reads.
+const READ_BY_JAVA: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+
+/// A command, its words first split, and the variables that it gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Start {
+    /// `FILE:LINE`, or the place of what holds the variables.
+    pub(super) place: String,
+    pub(super) words: Vec<String>,
+    pub(super) environment: Vec<Setting>,
+}
+
+impl Start {
+    /// Variables of which it is not known what gets them.
+    pub(super) fn of_variables(path: &str, environment: &[Setting]) -> Self {
+        Self {
+            place: path.to_owned(),
+            words: Vec::new(),
+            environment: environment.to_vec(),
+        }
+    }
+
+    /// The words from a program on, if it is started.
+    fn from(&self, is_program: impl Fn(&str) -> bool) -> Option<&[String]> {
+        let name = |word: &String| {
+            is_program(
+                word.rsplit('/')
+                    .next()
+                    .unwrap_or_default()
+                    .trim_start_matches(['-', '@', '+', '!', ':']),
+            )
+        };
+        let at = self.words.iter().position(name)?;
+        Some(&self.words[at..])
+    }
+
+    /// A JVM with all options that it gets; `None` where neither the command nor a variable shows one.
+    pub(super) fn java(&self) -> Option<Java> {
+        let started = self.from(is_java);
+        // A script hands on whatever variable holds options; a JVM reads its own.
+        let counts = |name: &str| READ_BY_JAVA.contains(&name) || started.is_none();
+        let has_options = |value: &str| value.contains("-XX:") || value.contains("-Xm");
+        let variables: Vec<&Setting> = self.environment.iter().filter(|set| has_options(&set.value)).collect();
+        let mut words = vec!["java".to_owned()];
+        let options = variables.iter().filter(|set| counts(&set.name));
+        words.extend(
+            options
+                .clone()
+                .flat_map(|set| set.value.split_whitespace().map(str::to_owned)),
+        );
+        let own = started.map_or(&[][..], |words| &words[1..]);
+        words.extend(own.iter().flat_map(|word| self.expanded(word)));
+        if started.is_none() && words.len() == 1 {
+            return None;
+        }
+        let place = options.map(|set| &set.place).next().filter(|_| started.is_none());
+        of_words(place.unwrap_or(&self.place), words)
+    }
+
+    /// `$JAVA_OPTS` and `${JAVA_OPTS}` as systemd splits them.
+    fn expanded(&self, word: &str) -> Vec<String> {
+        let name = word
+            .strip_prefix("${")
+            .and_then(|rest| rest.strip_suffix('}'))
+            .or_else(|| word.strip_prefix('$'));
+        let value = name.and_then(|name| self.environment.iter().rev().find(|set| set.name == name));
+        value.map_or_else(
+            || vec![word.to_owned()],
+            |set| set.value.split_whitespace().map(str::to_owned).collect(),
+        )
+    }
+
+    /// What the arguments of a PostgreSQL server set.
+    pub(super) fn postgres(&self) -> Option<Server> {
+        let words = self.from(|name| matches!(name, "postgres" | "postmaster"))?;
+        Some(self.server(settings_of(words)))
+    }
+
+    /// What the arguments of a MySQL or MariaDB server set.
+    pub(super) fn mysql(&self) -> Option<Server> {
+        let words = self.from(|name| matches!(name, "mysqld" | "mariadbd"))?;
+        let set = words.iter().filter_map(|word| written(word.strip_prefix("--")?));
+        Some(Server {
+            is_mariadb: words[0].ends_with("mariadbd"),
+            ..self.server(set.collect())
+        })
+    }
+
+    fn server(&self, set: Vec<(String, String)>) -> Server {
+        let setting = |(name, value)| Setting {
+            place: self.place.clone(),
+            name,
+            value,
+        };
+        Server::new(&self.place, set.into_iter().map(setting).collect())
+    }
+}
+
+/// Servers with files of their own, and what starts them: arguments win over the one file that was given.
+pub(super) fn with_arguments(files: &[Server], started: Vec<Server>) -> Vec<Server> {
+    let mut servers = files.to_vec();
+    for start in started {
+        match &mut servers[..] {
+            [only] if files.len() == 1 => {
+                only.settings.0.extend(start.settings.0);
+                only.is_mariadb |= start.is_mariadb;
+            }
+            _ => servers.push(start),
+        }
+    }
+    servers
+}
