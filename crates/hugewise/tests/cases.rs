@@ -38,6 +38,13 @@ fn wrong(run: &Expected) -> Vec<String> {
     run.absent
         .iter()
         .for_each(|id| hold(!has(id), format!("{id} finds something")));
+    let is_unjudged = |id: &String| {
+        let all = doctor.diagnosis.not_judged.iter().chain(&doctor.diagnosis.partly);
+        all.into_iter().any(|not| not.id == *id)
+    };
+    run.unjudged
+        .iter()
+        .for_each(|id| hold(is_unjudged(id), format!("{id} is judged")));
     run.says
         .iter()
         .for_each(|words| hold(text.contains(words), format!("`{words}` is not said")));

@@ -67,7 +67,7 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
 
 /// More pages than requested; fewer are reported by A01.
 fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
-    let default = default_size(evidence).ok();
+    let default = Some(default_size(evidence)?);
     let file = known(&evidence.config.sysctl)?
         .number("vm.nr_hugepages")?
         .filter(|_| default == Some(pool.size));
@@ -77,7 +77,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             .pages_of(pool.size, default)
             .map(|pages| (pages, "/proc/cmdline".to_owned())),
     };
-    let lines = evidence.config.pool_lines.known().map_or(&[][..], Vec::as_slice);
+    let lines = known(&evidence.config.pool_lines)?;
     let asked = asked.or_else(|| {
         let line = requested(lines, pool.size, default)?;
         Some((line.pages, line.place.clone()))

@@ -59,11 +59,6 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     };
     let result = session.about(&evidence.snapshot, Vec::new(), diagnosis);
     session.give(&result, form)?;
-    if alone && result.data.is_blind() {
-        bail!(
-            "no rule could be applied to these files alone (the reasons are in the result; give more --file, or --root)"
-        );
-    }
     outcome(&result.data, args.fail_on, &session.source)
 }
 

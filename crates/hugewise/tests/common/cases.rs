@@ -23,6 +23,9 @@ pub struct Expected {
     /// Rules that find nothing.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// Rules that say that they could not be judged.
+    #[serde(default)]
+    pub unjudged: Vec<String>,
     /// What findings and fixes say somewhere.
     #[serde(default)]
     pub says: Vec<String>,
