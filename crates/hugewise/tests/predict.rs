@@ -99,8 +99,31 @@ fn what_cannot_be_predicted_is_refused_with_its_reason() {
         "echo broken >&2; exit 3",
     ]);
     assert!(why.contains("exit status: 3") && why.contains("broken"), "{why}");
+    assert!(why.contains("--ignore-failure"), "{why}");
     let why = refused(&["predict", "--machine", "8452y", "--", "/no/such/program"]);
     assert!(why.contains("/no/such/program"), "{why}");
     let why = refused(&["predict"]);
     assert!(why.contains("--trace"), "{why}");
+}
+
+#[test]
+fn a_failure_may_be_ignored_and_cpus_are_listed() {
+    let program = format!("{LOOP}; exit 3");
+    let words = [
+        "predict",
+        "--machine",
+        "8452y",
+        "--window",
+        "4000",
+        "--budget",
+        "20s",
+        "--ignore-failure",
+        "--json",
+        "--",
+    ];
+    let result = json(&[&words[..], &["sh", "-c", &program]].concat());
+    assert!(result["data"]["accesses"].as_u64() > Some(500), "{result}");
+    let list = done(&["predict", "--machine", "list"]).out;
+    assert!(list.contains("granite-rapids") && list.contains("epyc-9965"), "{list}");
+    assert!(!list.contains("sierra-forest"), "its TLBs are not known: {list}");
 }

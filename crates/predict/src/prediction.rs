@@ -60,8 +60,8 @@ struct Corner {
     walker: usize,
     instruction: u8,
     overlap: u8,
-    /// Did TLBs hold nothing before each window?
-    forgets: bool,
+    /// How much of what the TLBs may have lost before each window is lost: 0 to 1.
+    forgets: f64,
 }
 
 /// The settings that are predicted on a machine: every page natively, and those pairs behind a hypervisor.
@@ -140,6 +140,8 @@ fn swept(parts: &[Part]) -> Vec<Sweep> {
 /// The times of all parts under any choice.
 struct Model<'a> {
     settings: &'a [Setting],
+    /// By setting: the entries of its last TLB level.
+    entries: Vec<u64>,
     parts: &'a [Part],
     weights: Weights,
     corners: Vec<Corner>,
@@ -155,7 +157,7 @@ impl<'a> Model<'a> {
         let mut corners = Vec::new();
         for (walker, point) in weights.corners(walkers) {
             for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
-                corners.extend([false, true].map(|forgets| Corner {
+                corners.extend([0.0, 1.0].map(|forgets| Corner {
                     point,
                     walker,
                     instruction,
@@ -166,9 +168,15 @@ impl<'a> Model<'a> {
         }
         let mut chance = Chance::new(1);
         let count = parts.len() as u64;
+        let entries = |setting: &Setting| replay.machine.entries(setting.backing().entry());
         let mut draw = || (0..count).map(|_| chance.below(count) as usize).collect();
         Self {
             settings: &replay.settings,
+            entries: replay
+                .settings
+                .iter()
+                .map(|setting| entries(setting).into_iter().max().unwrap_or(0))
+                .collect(),
             parts,
             weights,
             corners,
@@ -177,15 +185,13 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn middle(forgets: bool) -> Corner {
-        Corner {
-            point: MIDDLE,
-            walker: 0,
-            instruction: 1,
-            overlap: 1,
-            forgets,
-        }
-    }
+    const MIDDLE: Corner = Corner {
+        point: MIDDLE,
+        walker: 0,
+        instruction: 1,
+        overlap: 1,
+        forgets: 0.5,
+    };
 
     fn row(&self, place: usize) -> Row {
         let setting = self.settings[place];
@@ -220,30 +226,35 @@ impl<'a> Model<'a> {
         if place == base {
             return Range::exactly(1.0);
         }
-        let middle = [false, true].map(|forgets| self.mean(&self.ratios(place, base, &Self::middle(forgets))));
-        let middle = (middle[0] + middle[1]) / 2.0;
-        let all: Vec<(f64, &Corner)> = self
-            .corners
-            .iter()
-            .map(|corner| (self.mean(&self.ratios(place, base, corner)), corner))
-            .collect();
+        let of = |corner| self.times(place, base, corner);
+        let all: Vec<(f64, &Corner)> = self.corners.iter().map(|corner| (ratio(&of(corner)), corner)).collect();
         let by = |one: &&(f64, &Corner), other: &&(f64, &Corner)| one.0.total_cmp(&other.0);
         let ends = [all.iter().min_by(by), all.iter().max_by(by)].into_iter().flatten();
-        let ends = ends.flat_map(|(_, corner)| self.interval(&self.ratios(place, base, corner)));
-        Range::of(middle, ends)
+        let ends = ends.flat_map(|(_, corner)| self.interval(&of(corner)));
+        Range::of(ratio(&of(&Self::MIDDLE)), ends)
     }
 
-    /// Of each part.
-    fn ratios(&self, place: usize, base: usize, corner: &Corner) -> Vec<f64> {
-        let ratio = |part: &Part| self.time(part, place, corner) / self.time(part, base, corner);
-        self.parts.iter().map(ratio).collect()
+    /// Of each part: the time in a setting and in another one. A part takes its weight on native base pages.
+    fn times(&self, place: usize, base: usize, corner: &Corner) -> Vec<[f64; 2]> {
+        let times = |part: &Part| {
+            let unit = part.weight / self.time(part, 0, corner);
+            [place, base].map(|place| unit * self.time(part, place, corner))
+        };
+        self.parts.iter().map(times).collect()
     }
 
     fn time(&self, part: &Part, place: usize, corner: &Corner) -> f64 {
-        let Counted { counts, pace } = match part.forgot.get(place) {
-            Some(forgot) if corner.forgets => forgot,
-            _ => &part.kept[place],
-        };
+        let kept = self.time_of(part, &part.kept[place], corner);
+        match part.forgot.get(place) {
+            Some(forgot) if corner.forgets > 0.0 => {
+                let lost = corner.forgets * part.lost(self.entries[place]);
+                kept + lost * (self.time_of(part, forgot, corner) - kept)
+            }
+            _ => kept,
+        }
+    }
+
+    fn time_of(&self, part: &Part, Counted { counts, pace }: &Counted, corner: &Corner) -> f64 {
         let walks = counts.walkers[corner.walker];
         let latency = |place: usize| self.weights.at(place, &corner.point);
         // A first-level hit of data is part of its instruction.
@@ -269,26 +280,25 @@ impl<'a> Model<'a> {
         weighed.sum::<f64>() / self.parts.iter().map(|part| part.weight).sum::<f64>()
     }
 
-    /// The 95 % interval of a mean over windows, by resampling them.
-    fn interval(&self, ratios: &[f64]) -> [f64; 2] {
-        let resampled = |places: &Vec<usize>| {
-            let weights = places.iter().map(|&place| self.parts[place].weight);
-            let sum = weights
-                .clone()
-                .zip(places)
-                .map(|(weight, &place)| weight * ratios[place]);
-            sum.sum::<f64>() / weights.sum::<f64>()
+    /// The 95 % interval of a ratio over windows, by resampling them. Few of them spread less than all would: Student's t widens it. One alone shows
+    /// nothing of the others.
+    fn interval(&self, times: &[[f64; 2]]) -> [f64; 2] {
+        let (middle, windows) = (ratio(times), times.len() as f64);
+        let resampled = |places: &Vec<usize>| ratio(&places.iter().map(|&place| times[place]).collect::<Vec<_>>());
+        let mut all: Vec<f64> = self.resamples.iter().map(resampled).collect();
+        all.sort_by(f64::total_cmp);
+        let wider = match times.len() {
+            1 => 1.0,
+            _ => students(windows - 1.0) / NORMAL * (windows / (windows - 1.0)).sqrt(),
         };
-        let mut means: Vec<f64> = self.resamples.iter().map(resampled).collect();
-        means.sort_by(f64::total_cmp);
-        [means[RESAMPLES / 40], means[RESAMPLES - 1 - RESAMPLES / 40]]
+        [all[RESAMPLES / 40], all[RESAMPLES - 1 - RESAMPLES / 40]].map(|end| (middle + wider * (end - middle)).max(0.0))
     }
 
     /// What each unknown alone does to what is saved, with all others in the middle.
     fn sensitivity(&self, place: usize, base: usize) -> Vec<Sensitivity> {
-        let saved = |corner: &Corner| 1.0 - self.mean(&self.ratios(place, base, corner));
+        let saved = |corner: &Corner| 1.0 - ratio(&self.times(place, base, corner));
         let at = |change: &dyn Fn(&mut Corner)| {
-            let mut corner = Self::middle(false);
+            let mut corner = Self::MIDDLE;
             change(&mut corner);
             saved(&corner)
         };
@@ -297,7 +307,10 @@ impl<'a> Model<'a> {
         let mut all = vec![
             (Unknown::Instruction, ends(&|corner, to| corner.instruction = to)),
             (Unknown::Overlap, ends(&|corner, to| corner.overlap = to)),
-            (Unknown::HeldBefore, ends(&|corner, to| corner.forgets = to > 0)),
+            (
+                Unknown::HeldBefore,
+                ends(&|corner, to| corner.forgets = f64::from(to) / 2.0),
+            ),
             (
                 Unknown::WalkCaches,
                 (0..self.walkers).map(|to| at(&|corner| corner.walker = to)).collect(),
@@ -315,6 +328,31 @@ impl<'a> Model<'a> {
         let ranges = all.into_iter().map(range);
         ranges.filter(|alone| alone.high - alone.low > 0.0005).collect()
     }
+}
+
+/// The first times relative to the second ones.
+fn ratio(times: &[[f64; 2]]) -> f64 {
+    let sum = |which: usize| times.iter().map(|each| each[which]).sum::<f64>();
+    sum(0) / sum(1)
+}
+
+/// 97.5 % of the normal distribution lie below.
+const NORMAL: f64 = 1.96;
+
+/// Likewise of Student's t with so many degrees of freedom; between them the larger one.
+fn students(freedom: f64) -> f64 {
+    const KNOWN: [(f64, f64); 8] = [
+        (1.0, 12.71),
+        (2.0, 4.30),
+        (3.0, 3.18),
+        (4.0, 2.78),
+        (5.0, 2.57),
+        (8.0, 2.31),
+        (15.0, 2.13),
+        (30.0, 2.04),
+    ];
+    let found = KNOWN.iter().rev().find(|known| known.0 <= freedom);
+    found.map_or(NORMAL, |known| known.1)
 }
 
 /// From relative time to what is saved of it.

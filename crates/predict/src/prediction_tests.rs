@@ -4,9 +4,9 @@ use model::Bytes;
 
 use super::{Prediction, Replay, Row, Unknown, settings};
 use crate::pipeline::{Code, Instruction};
-use crate::replay;
 use crate::trace::Trace;
 use crate::trace::own::{Head, Window, write};
+use crate::{history, replay};
 use translation::machine::Machine;
 use translation::patterns::Pattern;
 use translation::{Access, Accesses, Mode};
@@ -89,6 +89,54 @@ fn what_fits_the_tlb_gains_nothing() {
             Some(&0.0),
             "warm in the second half of each window"
         );
+    }
+}
+
+/// A blocked matrix product of 14 MiB, by `hugewise trace --window 2000`; the kernel counted fewer pages between its windows than the second level has
+/// entries. Its machine has walks that are as expensive as any that were fitted under contention.
+#[test]
+fn a_program_that_hardly_walks_is_predicted_near_zero_on_a_machine_with_expensive_walks() {
+    let text = "like = 'epyc-9655'\nwalk_reads = 1.8\nwalk_cycles = 400\nl2_tlb_hit_cycles = 7\n\
+                latency_cycles = { l1 = 4, l2 = 14, l3 = 60, mem = 600 }\n";
+    let machine = Machine::parse("expensive.toml", text).expect("a machine");
+    let trace: &[u8] = include_bytes!("../data/matrix-product.trace");
+    let open = || Trace::open(trace, None, false).expect("a trace");
+    let settings = settings(&machine);
+    let asked = Replay {
+        baseline: settings[0],
+        history: history(&mut open(), &machine).expect("a trace"),
+        settings,
+        machine,
+        warm_up: 0,
+        accesses: u64::MAX,
+        forgets: true,
+        curve: false,
+    };
+    let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace");
+    for row in asked.prediction("a".to_owned(), None, &replayed).rows {
+        assert!(row.saves.middle.abs() < 0.01, "{}: {:?}", row.setting, row.saves);
+        assert!(row.saves.high < 0.03, "{}: {:?}", row.setting, row.saves);
+    }
+}
+
+#[test]
+fn what_is_saved_and_the_times_of_two_rows_agree() {
+    let prediction = predicted(Pattern::Zipf, Bytes::mib(256));
+    for mode in [Mode::Native, Mode::Nested, Mode::Shadow] {
+        let base = prediction
+            .rows
+            .iter()
+            .find(|row| row.setting.mode == mode)
+            .expect("a row");
+        for row in prediction.rows.iter().filter(|row| row.setting.mode == mode) {
+            let saved = 1.0 - row.relative.middle / base.relative.middle;
+            assert!(
+                (saved - row.saves.middle).abs() < 1e-9,
+                "{}: {saved} {:?}",
+                row.setting,
+                row.saves
+            );
+        }
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Part {
     pub weight: f64,
     /// Microseconds of processor time before it, where it is a window.
     at_us: u64,
+    /// Base pages that were used since the window before, if the kernel counted them.
+    used_pages: Option<u64>,
     /// Instructions, where the trace has them.
     pub instructions: f64,
     pub kept: Vec<Counted>,
@@ -84,6 +86,15 @@ pub struct Counted {
 }
 
 impl Part {
+    /// The share of so many TLB entries that may hold other pages by the time the window begins: none where fewer pages were used since the window
+    /// before, all where they were not counted.
+    pub(super) fn lost(&self, entries: u64) -> f64 {
+        match self.used_pages {
+            Some(used) => 1.0 - (entries as f64 / used.max(1) as f64).min(1.0),
+            None => 1.0,
+        }
+    }
+
     fn join(&mut self, other: &Self) {
         self.weight += other.weight;
         self.instructions += other.instructions;
@@ -193,6 +204,7 @@ impl<'a> Running<'a> {
         Ok(Part {
             weight: counted.len() as f64,
             at_us: stretch.at_us,
+            used_pages: stretch.used_pages,
             instructions: stretch.instructions(),
             kept,
             forgot: each(&mut self.forgetting, count)?,

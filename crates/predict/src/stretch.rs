@@ -25,6 +25,8 @@ pub(super) struct Stretch {
     code: Option<Arc<Code>>,
     /// Microseconds of processor time before it, where it is a window.
     pub(super) at_us: u64,
+    /// Base pages that were used since the window before, if the kernel counted them.
+    pub(super) used_pages: Option<u64>,
 }
 
 impl Stretch {
@@ -91,6 +93,7 @@ impl<R: Read> Wanted<'_, R> {
             self.trace.told().instructions - before
         };
         stretch.at_us = window.at_us;
+        stretch.used_pages = window.used_pages;
         stretch.code.clone_from(&window.code);
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;

@@ -24,6 +24,9 @@ pub struct Cpu {
     pub clock_mhz: Option<f64>,
     pub page_sizes: Option<Vec<PageSize>>,
     pub page_levels: Option<u8>,
+    /// Levels that a hypervisor gives the second dimension of its guests, where they are fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_page_levels: Option<u8>,
     /// What it offers for virtual machines.
     pub virt: Option<Virt>,
     /// Its TLBs; empty when unknown.
@@ -216,6 +219,7 @@ impl Cpu {
             Some("AuthenticAMD") => "AMD",
             Some("GenuineIntel") => "Intel",
             Some("0x41") => "Arm",
+            Some("0xc0") => "Ampere",
             _ => return false,
         };
         let model = machine.model.is_some_and(|model| self.models.contains(&model));
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn the_table_that_is_built_in_can_be_read_and_names_its_sources() {
         let cpus = parse(include_bytes!("../data/cpus.json"), "cpus.json").expect("a readable table");
-        assert_eq!(cpus.len(), 14);
+        assert_eq!(cpus.len(), 22);
         assert_eq!(table(), cpus);
         for cpu in &cpus {
             assert!(!cpu.source.is_empty(), "{}", cpu.id);
@@ -346,6 +350,18 @@ mod tests {
             Some("xeon-x5570")
         );
         assert_eq!(find(arm, None, 0xd0c, "Neoverse-N1"), Some("neoverse-n1"));
+        for (vendor, family, model, id) in [
+            (intel, Some(6), 63, "haswell-ep"),
+            (intel, Some(6), 79, "broadwell-ep"),
+            (intel, Some(6), 207, "xeon-8570"),
+            (intel, Some(6), 173, "granite-rapids"),
+            (intel, Some(6), 175, "sierra-forest"),
+            (amd, Some(23), 1, "epyc-7551"),
+            (amd, Some(26), 17, "epyc-9965"),
+            ("0xc0", None, 0xac3, "ampereone"),
+        ] {
+            assert_eq!(find(vendor, family, model, "a masked name"), Some(id));
+        }
         assert_eq!(
             find(intel, Some(25), 1, "AMD EPYC 9654"),
             None,

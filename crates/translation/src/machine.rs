@@ -36,6 +36,8 @@ pub struct Machine {
     /// Page sizes it can map, smallest first.
     pub pages: Vec<Bytes>,
     pub page_levels: u8,
+    /// Levels of the host's page table behind a guest.
+    pub host_page_levels: u8,
     /// Can it walk two dimensions?
     pub nested_paging: Option<bool>,
     /// Data caches with known geometry.
@@ -75,6 +77,7 @@ struct Typed {
     like: Option<String>,
     name: Option<String>,
     page_levels: Option<u8>,
+    host_page_levels: Option<u8>,
     page_sizes: Option<Vec<PageSize>>,
     tlb: Option<Vec<TlbRow>>,
     cache: Option<Vec<cpus::Cache>>,
@@ -136,10 +139,13 @@ impl Machine {
         }
         source.push(name.to_owned());
         let machine = file.machine(name, source)?;
-        match machine.arrays.is_empty() {
-            true => Err(MachineError::NoTlb(name.to_owned())),
-            false => Ok(machine),
+        if machine.arrays.is_empty() {
+            return Err(MachineError::NoTlb(name.to_owned()));
         }
+        if machine.caches.is_empty() {
+            return Err(MachineError::NoCache(name.to_owned()));
+        }
+        Ok(machine)
     }
 
     /// A machine of which no more is known than its page sizes.
@@ -207,6 +213,7 @@ impl Typed {
         Ok(Self {
             name: self.name.filter(|name| !name.is_empty()).or(Some(cpu.name.clone())),
             page_levels: self.page_levels.or(cpu.page_levels),
+            host_page_levels: self.host_page_levels.or(cpu.host_page_levels),
             page_sizes: pages.or(cpu.page_sizes.clone()),
             tlb: tlb.or(Some(cpu.tlb.clone())),
             cache: self.cache.or(Some(cpu.caches.clone())),
@@ -233,6 +240,49 @@ impl Typed {
         }
     }
 
+    /// Numbers that no machine has.
+    fn check(&self, place: &str) -> Result<(), MachineError> {
+        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles;
+        let latencies = [
+            ("latency_cycles.l1", l1),
+            ("latency_cycles.l2", l2),
+            ("latency_cycles.l3", l3),
+            ("latency_cycles.mem", mem),
+        ];
+        let nearer = latencies.iter().filter_map(|(name, cycles)| Some((*name, (*cycles)?)));
+        let ordered = nearer.clone().zip(nearer.skip(1));
+        let others = [
+            ("l2_tlb_hit_cycles", self.l2_tlb_hit_cycles, [0.0, 1000.0]),
+            ("walk_cycles", self.walk_cycles, [0.0, 1000.0]),
+            ("walk_reads", self.walk_reads, [0.0, 100.0]),
+            ("exit_cycles", self.exit_cycles, [0.0, 1e9]),
+            ("nested_tlb", self.nested_tlb.map(f64::from), [0.0, MOST_ENTRIES]),
+        ];
+        let walk_caches = self.walk_caches.map_or([0; 4], |caches| caches.0);
+        let walk_caches = walk_caches.map(|entries| ("walk_caches", Some(f64::from(entries)), [0.0, MOST_ENTRIES]));
+        let rows = self.cache.iter().flatten();
+        let caches = rows.map(|row| ("cache.kib", row.kib.map(|kib| kib as f64), [1.0, MOST_KIB]));
+        let all = latencies.map(|(name, cycles)| (name, cycles, [1.0, 10_000.0]));
+        let mut all = all.into_iter().chain(others).chain(walk_caches).chain(caches);
+        let wrong = all.find_map(|(name, value, range)| {
+            let value = value.filter(|value| !(range[0]..=range[1]).contains(value))?;
+            Some((name, value, range))
+        });
+        let farther = |((_, nearer), (name, value)): ((&'static str, f64), (&'static str, f64))| {
+            (value < nearer).then_some((name, value, [nearer, 10_000.0]))
+        };
+        match wrong.or_else(|| ordered.clone().find_map(farther)) {
+            Some((name, value, [least, most])) => Err(MachineError::Value {
+                place: place.to_owned(),
+                name,
+                value,
+                least,
+                most,
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn surroundings(&self, scatter: Option<Scatter>) -> Surroundings {
         Surroundings {
             scatter,
@@ -245,10 +295,14 @@ impl Typed {
     }
 
     fn machine(self, id: &str, source: Vec<String>) -> Result<Machine, MachineError> {
+        self.check(id)?;
         let mut readings = Vec::new();
         let levels = self.page_levels.unwrap_or(4);
-        if !matches!(levels, 4 | 5) {
-            return Err(MachineError::Levels(id.to_owned(), levels));
+        let host_levels = self.host_page_levels.unwrap_or(levels);
+        for (name, levels) in [("page_levels", levels), ("host_page_levels", host_levels)] {
+            if !matches!(levels, 4 | 5) {
+                return Err(MachineError::Levels(id.to_owned(), name, levels));
+            }
         }
         let of_file = |why| MachineError::Surroundings(id.to_owned(), why);
         let surroundings = self.surroundings(self.scatter().map_err(of_file)?);
@@ -275,6 +329,7 @@ impl Typed {
             arrays,
             pages,
             page_levels: levels,
+            host_page_levels: host_levels,
             nested_paging: self.nested_paging,
             has_unknown_cache: caches.len() < rows.len(),
             fetches_ahead: false,
@@ -294,6 +349,11 @@ impl Typed {
         })
     }
 }
+
+/// The most entries of one TLB, nested TLB or page-walk cache.
+const MOST_ENTRIES: f64 = 65_536.0;
+/// The most KiB of a cache.
+const MOST_KIB: f64 = 4_194_304.0;
 
 /// Bytes of a line in all caches of the table.
 const LINE: u64 = 64;

@@ -10,7 +10,7 @@ const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 
 #[test]
 fn every_cpu_with_known_tlbs_is_a_machine() {
-    assert_eq!(known().len(), 12);
+    assert_eq!(known().len(), 18);
     for id in known() {
         let machine = Machine::by_id(id).expect(id);
         assert!(machine.entries(SIZES[0])[0] > 0, "{id}");
@@ -40,7 +40,10 @@ fn entries_are_those_that_hardware_has_not_those_that_rows_add_up_to() {
     );
     let spr = Machine::by_id("8452y").expect("known");
     assert_eq!(spr.readings, [RowReading::Halves]);
-    assert!(spr.has_unknown_cache && spr.caches.len() == 2);
+    assert!(!spr.has_unknown_cache && spr.caches.len() == 3);
+    assert_eq!((spr.page_levels, spr.host_page_levels), (5, 4));
+    let turin = Machine::by_id("epyc-9655").expect("known");
+    assert_eq!((turin.page_levels, turin.host_page_levels), (5, 5));
 }
 
 #[test]
@@ -61,7 +64,8 @@ fn a_file_says_what_differs_from_a_cpu() {
 #[test]
 fn a_whole_machine_can_be_in_a_file() {
     let text = "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 4\n\
-                [[tlb]]\nlevel = 2\nkind = 'unified'\npages = ['4K', '2M']\nentries = 1536\nways = 12\n";
+                [[tlb]]\nlevel = 2\nkind = 'unified'\npages = ['4K', '2M']\nentries = 1536\nways = 12\n\
+                [[cache]]\nlevel = 1\nkind = 'data'\nkib = 32\nways = 8\n";
     let machine = Machine::parse("own.toml", text).expect("a machine");
     assert_eq!(
         (machine.entries(SIZES[0]), machine.entries(SIZES[1])),
@@ -90,6 +94,34 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 0\nways = 0\n",
             &["bad.toml", "0 entries"],
+        ),
+        (
+            "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 1000000000\nways = 'full'\n",
+            &["bad.toml", "1000000000 entries", "at most 65,536 entries"],
+        ),
+        (
+            "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 4\n",
+            &["bad.toml", "no data cache", "[[cache]]"],
+        ),
+        (
+            "like = 'skylake-sp'\n[latency_cycles]\nl2 = -4\n",
+            &["bad.toml", "latency_cycles.l2 is -4", "1 to 10000"],
+        ),
+        (
+            "like = 'skylake-sp'\n[latency_cycles]\nmem = nan\n",
+            &["bad.toml", "latency_cycles.mem is NaN"],
+        ),
+        (
+            "like = 'skylake-sp'\n[latency_cycles]\nmem = 40\n",
+            &["bad.toml", "latency_cycles.mem is 40", "expected 75"],
+        ),
+        (
+            "like = 'skylake-sp'\nwalk_cycles = inf\n",
+            &["bad.toml", "walk_cycles is inf"],
+        ),
+        (
+            "like = 'skylake-sp'\nwalk_caches = [1000000000, 1, 1, 1]\n",
+            &["bad.toml", "walk_caches is 1000000000"],
         ),
     ] {
         let error = Machine::parse("bad.toml", text).expect_err(text).to_string();

@@ -1,7 +1,8 @@
 //! `hugewise predict`: what huge pages would save a program, here or on another machine.
 
+use anyhow::bail;
 use host::Snapshot;
-use model::Warning;
+use model::{Bytes, Warning};
 use predict::trace::Trace;
 use predict::trace::own::write;
 use predict::{Prediction, settings};
@@ -9,22 +10,34 @@ use predict::{Replay, history};
 use translation::machine::Machine;
 
 use super::session::Session;
-use super::simulate::machine;
-use super::simulate::no_tlb;
+use super::simulate::machine::{self, Asked};
 use super::simulate::trace::Opened;
+use super::simulate::{no_tlb, table};
 use super::trace::record;
 use crate::cli::args::{Format, Predict};
 use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<Outcome> {
+    if args.machine.as_deref() == Some("list") {
+        session.ui.result(table::list().as_bytes())?;
+        return Ok(Outcome::Done);
+    }
+    if args.trace.is_none() && args.command.is_empty() {
+        bail!("nothing to predict: give a program with its arguments after `--`, or --trace FILE");
+    }
     let form = session.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
-    let Some(machine) = machine::asked(session, args.machine.as_deref(), &args.measured, &snapshot)? else {
+    let found = machine::asked(session, args.machine.as_deref(), &args.measured, &snapshot)?;
+    let Some(Asked {
+        machine,
+        mut warnings,
+        host_page,
+    }) = found
+    else {
         return Ok(Outcome::Interrupted);
     };
     let mut asked = asked(machine, args.warm_up);
-    let mut warnings = Vec::new();
     let prediction = match &args.trace {
         Some(path) => {
             match Opened::history(path, args.trace_format, &asked.machine)? {
@@ -38,7 +51,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
         }
         None => {
             session.must_be_live("tracing a program")?;
-            let Some(recorded) = record(&args.command, args.budget, args.window)? else {
+            let Some(recorded) = record(&args.command, args.budget, args.window, args.ignore_failure)? else {
                 return Ok(Outcome::Interrupted);
             };
             session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
@@ -54,7 +67,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     };
     let is_here =
         args.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
-    warnings.extend(is_here.then(in_a_guest));
+    warnings.extend(is_here.then(|| in_a_guest(host_page)));
+    warnings.extend((prediction.windows == 1).then(one_window));
     let entries = asked.settings.iter().map(|setting| setting.backing().entry());
     let reach = |entry| (entry, asked.machine.reach(entry));
     warnings.extend(no_tlb::warning(&asked.machine.id, entries.map(reach)));
@@ -62,9 +76,20 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     session.give(&result, form)
 }
 
-fn in_a_guest() -> Warning {
-    let text = "this machine is a virtual machine: of these rows `hugewise compare` measures nested or shadow ones here, with the host's page size (hugewise measure tlb)";
+/// Which rows a comparison in this virtual machine measures.
+fn in_a_guest(host_page: Option<Bytes>) -> Warning {
+    let rows = match host_page.map(Bytes::exact) {
+        Some(host) => format!("nested:2M/{host} against nested:4K/{host} (with EPT or NPT; else the shadow rows)"),
+        None => "nested or shadow ones, with the host's page size, which --machine here finds".to_owned(),
+    };
+    let text =
+        format!("this machine is a virtual machine: of these rows `hugewise compare --arms base,thp` measures {rows}");
     Warning::new("virtual-machine", text)
+}
+
+fn one_window() -> Warning {
+    let text = "the trace has one window: how far others differ from it is not known, and is not in the ranges (trace a longer run)";
+    Warning::new("one-window", text)
 }
 
 fn read_once() -> Warning {

@@ -20,7 +20,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Resu
     if session.ui.shows_on_terminal() {
         bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
     }
-    let Some(recorded) = record(&args.command, args.budget, args.window)? else {
+    let Some(recorded) = record(&args.command, args.budget, args.window, args.ignore_failure)? else {
         return Ok(Outcome::Interrupted);
     };
     let mut written = |out: &mut dyn std::io::Write| Ok(write(&recorded.head, &recorded.windows, out)?);
@@ -43,7 +43,12 @@ const WINDOW_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Captures a program; none if the user stopped it.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn record(words: &[OsString], budget: Duration, window: u64) -> anyhow::Result<Option<Recorded>> {
+pub(super) fn record(
+    words: &[OsString],
+    budget: Duration,
+    window: u64,
+    ignore_failure: bool,
+) -> anyhow::Result<Option<Recorded>> {
     use anyhow::Context;
     use process::capture::{Limits, capture};
     use process::{Attention, Order, Process, ThpSwitch, WaitError};
@@ -75,7 +80,10 @@ pub(super) fn record(words: &[OsString], budget: Duration, window: u64) -> anyho
         return Ok(None);
     }
     if captured.has_ended {
-        must_be_well(&process.end()?, &program())?;
+        let done = process.end()?;
+        if !ignore_failure {
+            must_be_well(&done, &program())?;
+        }
     } else {
         drop(process);
     }
@@ -98,7 +106,7 @@ fn must_be_well(done: &process::Done, program: &str) -> anyhow::Result<()> {
     if !status.success() {
         let errors = done.outputs.errors();
         bail!(
-            "{program} ended with {status}, and is not predicted: {}",
+            "{program} ended with {status} (--ignore-failure takes such a run all the same): {}",
             errors.trim_end()
         );
     }
@@ -107,7 +115,7 @@ fn must_be_well(done: &process::Done, program: &str) -> anyhow::Result<()> {
 
 /// Other instruction sets have no decoder here.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn record(_: &[OsString], _: Duration, _: u64) -> anyhow::Result<Option<Recorded>> {
+pub(super) fn record(_: &[OsString], _: Duration, _: u64, _: bool) -> anyhow::Result<Option<Recorded>> {
     let _ = Stop::on_signals()?;
     bail!(
         "programs are traced on x86-64 only: record with valgrind's lackey, and give --trace FILE to `hugewise predict`"

@@ -71,13 +71,16 @@ fn join(array: &mut Array, other: Array) {
     array.sets += other.sets;
 }
 
+/// The most entries of an array.
+const MOST: u32 = 65_536;
+
 fn array(place: &str, row: &TlbRow, readings: &mut Vec<RowReading>) -> Result<Array, MachineError> {
     let ways = match row.ways {
         Some(Ways::Count(ways)) => ways,
         Some(Ways::Full) | None => row.entries,
     };
     let sets = row.entries.checked_div(ways).unwrap_or(0);
-    if sets == 0 || sets * ways != row.entries || sets > 65_536 {
+    if sets == 0 || sets * ways != row.entries || row.entries > MOST {
         return Err(MachineError::Geometry {
             place: place.to_owned(),
             entries: row.entries,

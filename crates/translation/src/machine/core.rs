@@ -18,7 +18,7 @@ impl Core {
     /// The one that cores of a microarchitecture are like: none of those in between, or of others.
     pub(crate) fn of(microarchitecture: &str) -> Option<Self> {
         const NARROW: [&str; 5] = ["Nehalem", "Skylake server", "Zen 2", "Zen 3", "Neoverse N1"];
-        const WIDE: [&str; 2] = ["Golden Cove", "Zen 5"];
+        const WIDE: [&str; 4] = ["Golden Cove", "Raptor Cove", "Redwood Cove", "Zen 5"];
         let is_one = |names: &[&str]| names.iter().any(|name| microarchitecture.starts_with(name));
         match (is_one(&NARROW), is_one(&WIDE)) {
             (true, _) => Some(Self::Narrow),

@@ -20,14 +20,28 @@ pub enum MachineError {
     /// The file is not of that shape.
     #[error(transparent)]
     Toml(#[from] FileError),
+    /// Nor what its data caches are.
+    #[error(
+        "{0}: no data cache; add [[cache]] with level, kind = \"data\", kib and ways, or like = \"ID\" for those of a CPU of the table"
+    )]
+    NoCache(String),
+    /// A number that no machine has.
+    #[error("{place}: {name} is {value}, expected {least} to {most}")]
+    Value {
+        place: String,
+        name: &'static str,
+        value: f64,
+        least: f64,
+        most: f64,
+    },
     /// An array that cannot be.
     #[error(
-        "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536"
+        "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536 entries"
     )]
     Geometry { place: String, entries: u32, ways: u32 },
     /// Page-table levels that no CPU has.
-    #[error("{0}: page_levels is {1}, expected 4 or 5")]
-    Levels(String, u8),
+    #[error("{0}: {1} is {2}, expected 4 or 5")]
+    Levels(String, &'static str, u8),
     /// Other CPUs or nodes that cannot be.
     #[error("{0}: {1}")]
     Surroundings(String, &'static str),

@@ -56,7 +56,7 @@ const SWEPT: [(WalkCaches, u32); 3] = [
 pub fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
     let spec = |(caches, nested_tlb): (WalkCaches, u32)| WalkerSpec {
         levels: machine.page_levels,
-        host_levels: machine.page_levels,
+        host_levels: machine.host_page_levels,
         caches: machine.walk_caches.unwrap_or(caches),
         host_caches: machine.walk_caches.unwrap_or(caches),
         nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),

@@ -93,7 +93,7 @@ fn what_is_not_known_is_swept_and_what_is_known_is_not() {
     };
     assert_eq!(of("skylake-sp"), [Unknown::WalkCaches, Unknown::L2TlbHit]);
     let spr = of("xeon-8452y");
-    for unknown in [Unknown::L1Latency, Unknown::L2Latency, Unknown::MemoryLatency] {
+    for unknown in [Unknown::L2Latency, Unknown::L3Latency, Unknown::MemoryLatency] {
         assert!(spr.contains(&unknown), "{spr:?}");
     }
     let text = "like = 'skylake-sp'\nwalk_caches = [32, 4, 2, 0]\nnested_tlb = 16\nl2_tlb_hit_cycles = 9\n";
@@ -127,8 +127,9 @@ fn cycles_of_a_stream_are_those_of_its_lines() {
 #[test]
 fn a_curve_has_the_misses_of_fully_associative_tlbs() {
     for (pattern, entries) in [(Pattern::Zipf, 64), (Pattern::Random, 1024), (Pattern::Stride, 16)] {
-        let text =
-            format!("[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K', '2M']\nentries = {entries}\nways = {entries}\n");
+        let text = format!(
+            "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K', '2M']\nentries = {entries}\nways = {entries}\n[[cache]]\nlevel = 1\nkind = 'data'\nkib = 32\nways = 8\n"
+        );
         let study = Study {
             machine: Machine::parse("one-set.toml", &text).expect("a machine"),
             working_sets: vec![Bytes::mib(32)],

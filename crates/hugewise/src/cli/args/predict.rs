@@ -16,6 +16,9 @@ pub struct Trace {
     /// Step this many instructions in each window
     #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]
     pub window: u64,
+    /// Take a program that ends with an error, too
+    #[arg(long, short = 'i')]
+    pub ignore_failure: bool,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<OsString>,
@@ -26,19 +29,16 @@ pub struct Trace {
 pub struct Predict {
     /// Predict for this CPU of the table, a machine in a TOML file, or this machine as measured (`here`) [default: the CPU of this machine, by the
     /// table]
-    #[arg(long, value_name = "ID|here|FILE.toml")]
+    ///
+    /// `list` prints the table's CPUs.
+    #[arg(long, value_name = "ID|here|FILE.toml|list")]
     pub machine: Option<String>,
     /// Take this result of `measure tlb`, `measure latency` or `checkup` for --machine here (repeatable) [default: result.json of a checkup in this
     /// directory, else measure now for half a minute]
     #[arg(long, value_name = "RESULT.json")]
     pub measured: Vec<PathBuf>,
     /// Take the accesses from this trace, as `simulate translation` does: a file, or a pipe
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "command",
-        required_unless_present = "command"
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "ignore_failure"])]
     pub trace: Option<PathBuf>,
     /// Read the trace as this: lackey, drmemtrace, champsim, u64 or hugewise [default: by its content]
     #[arg(long, value_name = "FORMAT", requires = "trace")]
@@ -52,6 +52,9 @@ pub struct Predict {
     /// Step this many instructions in each window
     #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]
     pub window: u64,
+    /// Take a program that ends with an error, too
+    #[arg(long, short = 'i')]
+    pub ignore_failure: bool,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

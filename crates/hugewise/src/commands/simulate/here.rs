@@ -7,15 +7,15 @@ use anyhow::{Context, bail};
 use host::{Input, Snapshot};
 use model::latency::Latency;
 use model::tlb::{Tlb, Verdict};
-use model::{Bytes, Envelope};
+use model::{Bytes, Envelope, Warning};
 use translation::machine::Core;
-use translation::machine::Machine;
 use translation::measured::{Measured, here};
 
 use super::super::report::{Named, named};
 use super::super::session::Session;
 use super::super::stop::Stop;
 use super::super::{latency, measuring, tlb};
+use super::machine::Asked;
 use super::table;
 use crate::files;
 use crate::results::Checkup;
@@ -30,6 +30,8 @@ const BUDGET: Duration = Duration::from_secs(14);
 struct Results {
     tlb: Option<(Tlb, String)>,
     latency: Option<(Latency, String)>,
+    /// Those of the results.
+    warnings: Vec<Warning>,
 }
 
 /// This machine; `None` if the user stopped measuring it.
@@ -37,7 +39,7 @@ pub(in crate::commands) fn measured(
     session: &Session<'_>,
     files: &[PathBuf],
     snapshot: &Snapshot,
-) -> anyhow::Result<Option<Machine>> {
+) -> anyhow::Result<Option<Asked>> {
     let mut results = Results::default();
     for file in files {
         results
@@ -69,7 +71,11 @@ pub(in crate::commands) fn measured(
             .and_then(|(tlb, _)| host_page(tlb.host_backing.verdict)),
     };
     let table = table::of_table(snapshot);
-    Ok(Some(here(table, &measured)?))
+    Ok(Some(Asked {
+        machine: here(table, &measured)?,
+        host_page: measured.host_page,
+        warnings: results.warnings,
+    }))
 }
 
 /// The host's page as timing shows it.
@@ -107,17 +113,33 @@ impl Results {
         let Named { schema } = named(path, &bytes)?;
         let name = path.display().to_string();
         if schema == schema_name::<Tlb>() {
-            self.tlb = Some((of_this_machine(&bytes, snapshot)?, name));
+            self.tlb = Some((self.of_this_machine(&bytes, snapshot)?, name));
         } else if schema == schema_name::<Latency>() {
-            self.latency = Some((of_this_machine(&bytes, snapshot)?, name));
+            self.latency = Some((self.of_this_machine(&bytes, snapshot)?, name));
         } else if schema == schema_name::<Checkup>() {
-            let checkup: Checkup = of_this_machine(&bytes, snapshot)?;
+            let checkup: Checkup = self.of_this_machine(&bytes, snapshot)?;
             self.tlb = checkup.tlb.map(|tlb| (tlb, name.clone())).or(self.tlb.take());
             self.latency = checkup.latency.map(|latency| (latency, name)).or(self.latency.take());
         } else {
             bail!("`{schema}` measures no machine: expected a result of `measure tlb`, `measure latency` or `checkup`");
         }
         Ok(())
+    }
+
+    /// The data of a result that was measured on a machine like this; its warnings are kept.
+    fn of_this_machine<T: Shape>(&mut self, bytes: &[u8], snapshot: &Snapshot) -> anyhow::Result<T> {
+        let result: Envelope<T> = serde_json::from_slice(bytes).context("not of the shape that its schema says")?;
+        let (theirs, ours) = (&result.machine.cpu, &snapshot.machine().cpu);
+        let name = |cpu: &model::Reading<String>| cpu.known().cloned().unwrap_or_else(|| "an unknown CPU".to_owned());
+        if theirs.known() != ours.known() {
+            bail!(
+                "it was measured on {}, and this machine has {}",
+                name(theirs),
+                name(ours)
+            );
+        }
+        self.warnings.extend(result.warnings);
+        Ok(result.data)
     }
 
     /// The result that a checkup left in this directory, if it is of this machine.
@@ -145,7 +167,7 @@ impl Results {
             let Some((tlb, warnings)) = tlb::measure(&session.ui, &stop, &spec, true)? else {
                 return Ok(false);
             };
-            warnings.iter().for_each(|warning| session.ui.warning(warning));
+            self.warnings.extend(warnings);
             self.tlb = Some((tlb, "now (measure tlb --quick)".to_owned()));
         }
         if self.latency.is_none() {
@@ -153,7 +175,7 @@ impl Results {
             let Some((latency, warnings)) = latency::measure(&session.ui, &stop, &spec, true)? else {
                 return Ok(false);
             };
-            warnings.iter().for_each(|warning| session.ui.warning(warning));
+            self.warnings.extend(warnings);
             self.latency = Some((latency, "now (measure latency)".to_owned()));
         }
         Ok(true)
@@ -189,19 +211,4 @@ fn spec(session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::l
         budget: Some(BUDGET),
         ..usual
     })
-}
-
-/// The data of a result that was measured on a machine like this.
-fn of_this_machine<T: Shape>(bytes: &[u8], snapshot: &Snapshot) -> anyhow::Result<T> {
-    let result: Envelope<T> = serde_json::from_slice(bytes).context("not of the shape that its schema says")?;
-    let (theirs, ours) = (&result.machine.cpu, &snapshot.machine().cpu);
-    let name = |cpu: &model::Reading<String>| cpu.known().cloned().unwrap_or_else(|| "an unknown CPU".to_owned());
-    if theirs.known() != ours.known() {
-        bail!(
-            "it was measured on {}, and this machine has {}",
-            name(theirs),
-            name(ours)
-        );
-    }
-    Ok(result.data)
 }

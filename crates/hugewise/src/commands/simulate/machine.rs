@@ -4,10 +4,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use host::{Input, Snapshot};
+use model::{Bytes, Warning};
 use translation::machine::{Machine, known};
 
 use super::super::session::Session;
 use super::{here, table};
+
+/// The machine that is asked for.
+pub(in crate::commands) struct Asked {
+    pub(in crate::commands) machine: Machine,
+    /// What was uncertain when it was measured.
+    pub(in crate::commands) warnings: Vec<Warning>,
+    /// The host's page behind a virtual machine's memory, where its TLBs show one.
+    pub(in crate::commands) host_page: Option<Bytes>,
+}
 
 /// The machine as typed, or else the CPU of the machine at hand if the table has it; `here` is that machine as measured. `None` if the
 /// user stopped measuring it.
@@ -16,7 +26,7 @@ pub(in crate::commands) fn asked(
     args: Option<&str>,
     measured: &[PathBuf],
     snapshot: &Snapshot,
-) -> anyhow::Result<Option<Machine>> {
+) -> anyhow::Result<Option<Asked>> {
     match args {
         Some("here") => return here::measured(session, measured, snapshot),
         _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
@@ -24,7 +34,13 @@ pub(in crate::commands) fn asked(
         Some(args) => Machine::by_id(args).context("--machine"),
         None => at_hand(snapshot),
     }
-    .map(Some)
+    .map(|machine| {
+        Some(Asked {
+            machine,
+            warnings: Vec::new(),
+            host_page: None,
+        })
+    })
 }
 
 fn is_file(args: &str) -> bool {

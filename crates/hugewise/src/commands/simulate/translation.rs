@@ -127,20 +127,28 @@ fn simulated(
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<Envelope<Simulation>>> {
     let machine = || machine::asked(session, run.machine, &args.measured, snapshot);
+    let mut measured = Vec::new();
     let simulation = match run.input {
         Input::Preset(which) => with_progress(session, |progress| {
             preset(which, args.accesses.unwrap_or(ACCESSES), session.seed, progress)
         })?,
         Input::Trace(file) => match machine()? {
-            Some(machine) => trace::simulated(session, args, machine, file)?,
+            Some(asked) => {
+                measured = asked.warnings;
+                trace::simulated(session, args, asked.machine, file)?
+            }
             None => return Ok(None),
         },
         Input::Pattern(pattern) => match machine()? {
-            Some(machine) => of_pattern(session, args, machine, pattern, run.vcpus)?,
+            Some(asked) => {
+                measured = asked.warnings;
+                of_pattern(session, args, asked.machine, pattern, run.vcpus)?
+            }
             None => return Ok(None),
         },
     };
-    let warnings = warnings(&simulation, matches!(run.input, Input::Trace(_)));
+    let mut warnings = warnings(&simulation, matches!(run.input, Input::Trace(_)));
+    warnings.extend(measured);
     Ok(Some(session.about(snapshot, warnings, simulation)))
 }
 
