@@ -115,7 +115,7 @@ fn what_was_not_measured_is_the_tables_or_swept_and_never_invented() {
     );
     assert_eq!(machine.entries(Bytes::kib(4)), table.entries(Bytes::kib(4)));
     for unknown in [
-        Unknown::L1Latency,
+        Unknown::L2Latency,
         Unknown::MemoryLatency,
         Unknown::L2TlbHit,
         Unknown::WalkCaches,
