@@ -7,7 +7,7 @@ pub(super) mod machine;
 pub(super) mod no_tlb;
 mod scheduler;
 mod settings;
-mod table;
+pub(super) mod table;
 pub(super) mod trace;
 mod translation;
 

@@ -21,7 +21,7 @@ pub(super) fn row(snapshot: &Snapshot) -> Option<&'static cpus::Cpu> {
 }
 
 /// The CPUs of the table, one a line.
-pub(super) fn list() -> String {
+pub(in crate::commands) fn list() -> String {
     let line = |id: &str| {
         let name = cpus::by_id(id).map_or("", |cpu| cpu.name.as_str());
         format!("{id:<16} {name}\n")
