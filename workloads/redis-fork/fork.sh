@@ -1,5 +1,6 @@
 #!/bin/sh
-# Has a redis-server fork nine times as it does to save its data, and prints the median of the times that the forks took. The process
+# Has a redis-server fork nine times as it does to save its data, and prints the median of the times that the forks took, for each GB of
+# its memory, as Redis' documentation does. The process
 # that would write the data is told to give up (SIGUSR1, as redis-server itself does): the fork is over by then.
 # Usage: fork.sh SOCKET
 set -eu
@@ -15,4 +16,5 @@ for _ in 1 2 3 4 5 6 7 8 9; do
     times="$times $(field stats latest_fork_usec)"
 done
 # shellcheck disable=SC2086
-printf '%s\n' $times | sort -n | sed -n '5s/^/fork: /p'
+median=$(printf '%s\n' $times | sort -n | sed -n 5p)
+awk -v us="$median" -v bytes="$(field memory used_memory_rss)" 'BEGIN { printf "fork: %.3f ms per GB\n", us / 1e3 / (bytes / 1e9) }'

@@ -11,6 +11,8 @@ const MOST_ARRANGED: usize = 1000;
 
 /// What stands between two cells of text.
 const GAP: &str = "   ";
+/// Columns of a cell to which others are aligned.
+const WIDEST: usize = 1000;
 
 pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 
@@ -103,13 +105,13 @@ impl<'a> Long<'a> {
         })
     }
 
-    /// Of the widest cell in each column, its head included.
+    /// Of the widest cell in each column, its head included. A longer cell stands out of its column.
     fn widths(&self, write: &dyn Fn(&str) -> String) -> Vec<usize> {
         let names = self.head.columns.iter().map(|column| write(&column.name));
         let mut widths: Vec<usize> = names.map(|name| name.chars().count()).collect();
         for row in (self.rows)() {
             for (width, cell) in widths.iter_mut().zip(&row) {
-                *width = (*width).max(write(cell).chars().count());
+                *width = (*width).max(write(cell).chars().count().min(WIDEST));
             }
         }
         widths
@@ -144,6 +146,21 @@ mod tests {
     use super::{Long, Rows};
     use crate::look::Look;
     use crate::sheet::Sheet;
+
+    #[test]
+    fn a_cell_of_any_length_is_written() {
+        let mut sheet = Sheet::new("Steps", ["step", "#size"]);
+        let long = "x".repeat(100_000);
+        sheet.row([long.as_str(), "1"]);
+        sheet.row(["short", "2"]);
+        let lines = sheet.markdown();
+        let lines: Vec<&str> = lines.lines().collect();
+        assert!(
+            lines.iter().any(|line| line.contains(&long)) && lines[3].len() < 2000,
+            "{}",
+            lines[3]
+        );
+    }
 
     fn table() -> Long<'static> {
         let mut head = Sheet::new("Mappings", ["address", "#size", "name"]);

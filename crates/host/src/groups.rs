@@ -83,7 +83,36 @@ impl Groups {
     }
 }
 
-fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<GroupLevel> {
+/// A limit that a need is beyond.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLow {
+    /// Its file.
+    pub file: String,
+    /// What it allows.
+    pub allows: Bytes,
+}
+
+/// The limits of pages in use and of reserved ones that are below a need, from the process's own group upwards.
+pub fn too_low(levels: &[GroupLevel], page: Bytes, need: Bytes) -> Vec<TooLow> {
+    let limits = levels.iter().flat_map(|level| &level.hugetlb);
+    let files = limits.filter(|limit| limit.page == page).flat_map(|limit| {
+        let reserved = (&limit.reserved_file, &limit.reserved_max);
+        [(&limit.file, &limit.max), reserved]
+    });
+    let lower = files.filter_map(|(file, max)| match max.known() {
+        Some(&Limit::Bytes(allows)) if allows < need.0 => Some((file, Bytes(allows))),
+        _ => None,
+    });
+    lower
+        .map(|(file, allows)| TooLow {
+            file: file.clone(),
+            allows,
+        })
+        .collect()
+}
+
+/// A group and those above it, up to the first below the root.
+pub fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<GroupLevel> {
     let Reading::Known(root) = &cgroup.root else {
         return Vec::new();
     };

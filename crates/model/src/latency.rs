@@ -24,7 +24,7 @@ pub enum Pattern {
 /// Why a pattern could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a pattern (write random-line, line-per-page, page-random, or stride-SIZE with a multiple of 64B such as stride-256B)"
+    "`{0}` is not a pattern (write random-line, line-per-page, page-random, or stride-SIZE with a multiple of 64B and its unit, such as stride-256B)"
 )]
 pub struct ParsePatternError(String);
 

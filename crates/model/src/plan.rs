@@ -222,6 +222,11 @@ impl Target {
         !matches!(self, Self::Instruction { .. })
     }
 
+    /// May a plan for these goals write there?
+    pub fn is_allowed(&self, goals: &[String]) -> bool {
+        check::check_place(self, goals).is_ok()
+    }
+
     /// The path that is written, if one is.
     pub fn path(&self) -> Option<&str> {
         match self {

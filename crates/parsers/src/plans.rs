@@ -66,7 +66,7 @@ pub(crate) fn planned(goal: Goal) -> Option<Plan> {
         own: 0,
         asks: false,
     }];
-    plan::plan(&Host::look(&MACHINE), &[Wanted { goal, needs }]).ok()
+    plan::plan(&Host::look(&MACHINE), &[Wanted::new(goal, needs)]).ok()
 }
 
 /// A goal, or a file of goals: refused, or a plan within the rules.

@@ -11,17 +11,13 @@ const CMDLINE: &str = "/etc/kernel/cmdline";
 const SOURCE: &str = "Linux Documentation/admin-guide/kernel-parameters.txt, hugepagesz= and hugepages=";
 
 /// Asks for a pool at boot.
-pub(super) fn pool(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, u64)], pages: u64, why: &str) {
-    let by_node: Vec<String> = parts
-        .iter()
-        .filter_map(|(node, pages)| Some(format!("{}:{pages}", (*node)?)))
-        .collect();
-    let count = if by_node.is_empty() {
-        pages.to_string()
-    } else {
-        by_node.join(",")
+pub(super) fn pool(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, u64)], why: &str) {
+    let count = |&(node, pages): &(Option<u32>, u64)| match node {
+        Some(node) => format!("{node}:{pages}"),
+        None => pages.to_string(),
     };
-    let parameters = format!("hugepagesz={} hugepages={count}", page.exact());
+    let counts: Vec<String> = parts.iter().map(count).collect();
+    let parameters = format!("hugepagesz={} hugepages={}", page.exact(), counts.join(","));
     let line = drafts.host.snapshot.kernel.command_line.known();
     if line.is_some_and(|line| has_words(line, &parameters)) {
         drafts.note(format!("`{parameters}` is on the kernel's command line already"));

@@ -1,39 +1,64 @@
-//! A service's limit of pool pages, where one is set that is too low.
+//! Limits of pool pages of the control groups that a goal's program runs in, raised where they are too low.
 
-use host::snapshot::CgroupVersion;
-use model::plan::{Layer, Value};
+use std::collections::BTreeSet;
 
-use super::Need;
+use host::groups::{TooLow, too_low};
+use model::Bytes;
+use model::plan::{Layer, Target, Value};
+
 use super::draft::{Draft, Drafts};
+use super::goal::Want;
+use super::{Need, Wanted};
 
-const SOURCE: &str = "Linux Documentation/admin-guide/cgroup-v2.rst, HugeTLB";
+const SOURCE: &str = "Linux Documentation/admin-guide/cgroup-v2.rst, HugeTLB; cgroup-v1/hugetlb.rst";
 
-/// Raises the limits of a service that runs, so that the pages of its goal fit.
-pub(super) fn draft(drafts: &mut Drafts<'_>, service: &str, needs: &[Need]) {
-    let cgroup = &drafts.host.snapshot.cgroup;
-    let (Some(true), Some(root)) = (cgroup.hugetlb.known(), cgroup.root.known()) else {
-        return;
+/// Of the groups of the programs that run, and of the service that the goal names: each limit up to the root holds.
+pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &Wanted) {
+    let service = match &wanted.goal.want {
+        Want::Jvm(jvm) => jvm.service.as_ref(),
+        Want::Postgres(database) | Want::Innodb(database) => database.service.as_ref(),
+        _ => None,
     };
-    let is_v2 = cgroup.version.known() == Some(&CgroupVersion::V2);
-    let file = if is_v2 { "max" } else { "limit_in_bytes" };
-    for need in needs {
-        let path = format!("{root}/system.slice/{service}/hugetlb.{}B.{file}", need.page.exact());
-        let bytes = need.bytes().0;
-        let line = drafts.host.line(&path);
-        // Not there: the service does not run, and starts without a limit. `max`: there is none.
-        let Some(limit) = line
-            .known()
-            .and_then(|line| line.parse::<u64>().ok())
-            .filter(|limit| *limit < bytes)
-        else {
-            continue;
-        };
-        let id = format!("cgroup-{}-{service}", need.page.exact());
-        let draft = Draft::setting(Layer::Cgroup, &id, path, Value::Text(bytes.to_string()));
-        let why = format!(
-            "{limit} B are allowed and {bytes} B are needed: beyond the limit a first touch ends in \
-             SIGBUS"
-        );
-        drafts.add(draft.why(why).source(SOURCE));
+    let service = service.map(|service| format!("/system.slice/{service}"));
+    let paths: BTreeSet<&String> = wanted.program.groups.iter().chain(&service).collect();
+    let mut seen = BTreeSet::new();
+    for need in &wanted.needs {
+        let levels = paths.iter().flat_map(|path| drafts.host.levels(path));
+        let low = too_low(&levels.collect::<Vec<_>>(), need.page, need.bytes());
+        for limit in low.into_iter().filter(|limit| seen.insert(limit.file.clone())) {
+            raise(drafts, need, &limit);
+        }
     }
+}
+
+fn raise(drafts: &mut Drafts<'_>, need: &Need, TooLow { file, allows }: &TooLow) {
+    let (page, bytes) = (need.page.exact(), need.bytes());
+    let id = format!("cgroup-{page}");
+    let why = format!(
+        "{} B are allowed and {} B are needed: beyond the limit a first touch ends in SIGBUS, or the program does not start",
+        allows.0, bytes.0
+    );
+    let target = Target::Setting { path: file.clone() };
+    let draft = if file.contains("kubepods") {
+        let text = format!("resources:\n  limits:\n    hugepages-{page}i: {}i", in_mib(bytes));
+        Draft::instruction(
+            Layer::Cgroup,
+            &id,
+            "the pod's manifest (the kubelet sets the limit)",
+            text,
+        )
+    } else if target.is_allowed(&[]) {
+        drafts.note(format!(
+            "{file} is gone with its group: raise the limit also in what sets it, such as the options of a container"
+        ));
+        Draft::setting(Layer::Cgroup, &id, file, Value::Text(bytes.0.to_string()))
+    } else {
+        Draft::instruction(Layer::Cgroup, &id, "this host", format!("echo {} > {file}", bytes.0))
+    };
+    drafts.add(draft.why(why).source(SOURCE));
+}
+
+/// As Kubernetes takes it.
+fn in_mib(bytes: Bytes) -> String {
+    format!("{}M", bytes.0.div_ceil(1 << 20))
 }

@@ -9,10 +9,10 @@ use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
 use super::goal::{DatabaseGoal, OracleGoal};
 use super::limits::{Shared, shared};
-use super::{Need, cgroup, thp};
+use super::{Facts, Need, thp};
 
 /// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
-pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) -> Result<(), String> {
+pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
     let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
@@ -50,12 +50,16 @@ pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: 
             drafts.note(overridden(&database.file, &other));
         }
     }
-    limits(drafts, database, needs);
     Ok(())
 }
 
 /// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
-pub(super) fn innodb(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) -> Result<(), String> {
+pub(super) fn innodb(
+    drafts: &mut Drafts<'_>,
+    database: &DatabaseGoal,
+    needs: &[Need],
+    program: &Facts,
+) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
     match drafts
@@ -80,9 +84,7 @@ pub(super) fn innodb(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[
     if let Some(other) = included.filter(|other| !is_on(&other.value)) {
         drafts.note(overridden(&database.file, &other));
     }
-    limits(drafts, database, needs);
-    let is_named = |name: &str| name.contains("mariadb");
-    if is_named(&database.file) || database.service.as_deref().is_some_and(is_named) {
+    if program.is_mariadb {
         drafts.note("MariaDB maps its memory since 10.5.3 (mmap(MAP_HUGETLB)): it needs no group and no memlock limit");
         return Ok(());
     }
@@ -101,12 +103,6 @@ fn restart(database: &DatabaseGoal) -> String {
     match &database.service {
         Some(service) => format!("systemctl restart {service}"),
         None => format!("the server that reads {}", database.file),
-    }
-}
-
-fn limits(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) {
-    if let Some(service) = &database.service {
-        cgroup::draft(drafts, service, needs);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
-use host::snapshot::Pool;
+use host::groups::{self, GroupLevel};
+use host::snapshot::{Feature, Pool};
 use host::{Snapshot, Source};
 use model::plan::{Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
@@ -21,11 +22,6 @@ pub struct Host<'a> {
     /// Pool pages that plans on record were applied for.
     pub recorded: Vec<Recorded>,
 }
-
-/// Since this release mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
-const MAP_HUGETLB: [u32; 3] = [2, 6, 32];
-/// The oldest kernel that systemd takes (systemd's README, of its first releases).
-const SYSTEMD: [u32; 3] = [2, 6, 39];
 
 impl<'a> Host<'a> {
     /// Looks at a machine once.
@@ -147,6 +143,13 @@ impl<'a> Host<'a> {
         self.source.line(path)
     }
 
+    /// The control group of this path and those above it, with what they allow of hugetlb pages.
+    pub(super) fn levels(&self, path: &str) -> Vec<GroupLevel> {
+        let pools = self.snapshot.pools.known().into_iter().flatten();
+        let sizes: Vec<Bytes> = pools.map(|pool| pool.size).collect();
+        groups::levels(self.source, &self.snapshot.cgroup, &sizes, path)
+    }
+
     fn mount(&self, at: &str) -> Reading<Value> {
         self.snapshot.mounts.as_ref().map(|all| {
             let top = all
@@ -157,34 +160,21 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// The release's first three numbers.
-    fn release(&self) -> Option<[u32; 3]> {
-        let release = self.snapshot.kernel.release.known()?;
-        let mut numbers = release
-            .split(|c: char| !c.is_ascii_digit())
-            .map_while(|part| part.parse().ok());
-        Some([
-            numbers.next()?,
-            numbers.next().unwrap_or(0),
-            numbers.next().unwrap_or(0),
-        ])
-    }
-
     /// Can mmap() take pool pages without a file? A kernel of unknown age can.
     pub fn has_map_hugetlb(&self) -> bool {
-        self.release().is_none_or(|release| release >= MAP_HUGETLB)
+        self.snapshot.kernel.has(Feature::MapHugetlb) != Some(false)
     }
 
-    /// Does a memlock limit still stand for the group of `vm.hugetlb_shm_group`? (It ended with Linux 5.16.)
+    /// Does a memlock limit still stand for the group of `vm.hugetlb_shm_group`?
     pub(super) fn takes_memlock_for_shm(&self) -> bool {
-        self.release().is_some_and(|release| release < [5, 16, 0])
+        self.snapshot.kernel.has(Feature::ShmWithoutMemlock) == Some(false)
     }
 
     /// Does systemd start this machine? By its directory, or where files are not known, by the kernel's age.
     pub(super) fn has_systemd(&self) -> bool {
         match self.has_files() {
             true => self.has_directory("/etc/systemd"),
-            false => self.release().is_none_or(|release| release >= SYSTEMD),
+            false => self.snapshot.kernel.has(Feature::Systemd) != Some(false),
         }
     }
 

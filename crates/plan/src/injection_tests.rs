@@ -128,7 +128,7 @@ proptest! {
         prop_assert!(word.chars().all(|c| is_plain(c) || ",=".contains(c)), "{text}");
         let needs = vec![Need { page: Bytes::mib(2), node: None, pages: 8, how: String::new(), own: 0, asks: false }];
         let source = machine();
-        let Ok(plan) = plan(&Host::look(&source), &[Wanted { goal, needs }]) else { return Ok(()) };
+        let Ok(plan) = plan(&Host::look(&source), &[Wanted::new(goal, needs)]) else { return Ok(()) };
         prop_assert_eq!(plan.check(), Ok(()));
         for change in &plan.changes {
             if let Target::File { path, .. } = &change.target {

@@ -6,7 +6,7 @@ use model::{Bytes, Collector};
 use super::draft::{Draft, Drafts};
 use super::goal::{JvmGoal, JvmKind, JvmPages};
 use super::limits::{Shared, shared};
-use super::{Host, Need, cgroup, mounts, thp};
+use super::{Host, Need, mounts, thp};
 
 /// Where JRockit looks for its pages, as the ESX large-page paper has it.
 const JROCKIT_MOUNT: &str = "/mnt/hugepages";
@@ -72,9 +72,6 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, jvm: &JvmGoal, needs: &[Need]) -> R
         }
         kind if kind.takes_shm() => shared(drafts, &user)?,
         _ => differences(drafts, &user),
-    }
-    if let Some(service) = &jvm.service {
-        cgroup::draft(drafts, service, needs);
     }
     options(drafts, jvm, kind, needs.first().map_or(Bytes::mib(2), |need| need.page));
     Ok(())

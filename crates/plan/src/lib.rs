@@ -38,7 +38,7 @@ use goal::Want;
 pub use error::PlanningError;
 pub use goal::GoalError;
 pub use host::Host;
-pub use wanted::{Need, Recorded, Wanted};
+pub use wanted::{Facts, Need, Recorded, Wanted};
 
 /// The changes that bring this host to what is wanted, in the order of their application. What is as wanted already is
 /// left out, and named in the notes.
@@ -49,6 +49,7 @@ pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
     let mut drafts = Drafts::new(host, wanted);
     pools::draft(&mut drafts, wanted)?;
     for wanted in wanted {
+        cgroup::draft(&mut drafts, wanted);
         let drafted = own(&mut drafts, wanted);
         drafted.map_err(|why| PlanningError::new(&wanted.goal, why))?;
     }
@@ -58,13 +59,14 @@ pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
 }
 
 /// What one goal wants beside pools; or what stands in its way, and what to do.
-fn own(drafts: &mut Drafts<'_>, Wanted { goal, needs }: &Wanted) -> Result<(), String> {
+fn own(drafts: &mut Drafts<'_>, wanted: &Wanted) -> Result<(), String> {
+    let Wanted { goal, needs, program } = wanted;
     match &goal.want {
         Want::Pool(pool) => mounts::draft(drafts, pool)?,
         Want::Thp(thp) => thp::draft(drafts, thp)?,
         Want::Jvm(jvm) => java::draft(drafts, jvm, needs)?,
-        Want::Postgres(database) => database::postgres(drafts, database, needs)?,
-        Want::Innodb(database) => database::innodb(drafts, database, needs)?,
+        Want::Postgres(database) => database::postgres(drafts, database)?,
+        Want::Innodb(database) => database::innodb(drafts, database, needs, program)?,
         Want::Oracle(oracle) => database::oracle(drafts, oracle, needs)?,
         Want::Redis => database::redis(drafts)?,
         Want::Vm(vm) => guests::draft(drafts, goal, vm),

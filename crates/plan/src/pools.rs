@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::snapshot::Pool;
+use host::snapshot::{Feature, Pool};
 use model::plan::{Layer, Taken, Value};
 use model::{Bytes, Reading};
 
@@ -48,20 +48,20 @@ fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>, wante
     check_memory(drafts, page, pages)?;
     let parts = parts(pool, node, pages)?;
     let mut losses = Some(losses);
-    for (node, pages) in &parts {
+    for &(node, pages) in &parts {
         let losses = losses.take().unwrap_or_default();
-        let draft = runtime(pool, *node, *pages, &why)
+        let draft = runtime(pool, node, pages, &why)
             .also(others(drafts, page))
             .loses(losses);
         drafts.add(draft);
     }
-    persist(drafts, pool, &parts, pages, &why);
+    persist(drafts, pool, node, &parts, &why);
     Ok(())
 }
 
 fn demands(wanted: &[Wanted]) -> BTreeMap<Place, Demand<'_>> {
     let mut demands: BTreeMap<Place, Demand<'_>> = BTreeMap::new();
-    for Wanted { goal, needs } in wanted {
+    for Wanted { goal, needs, .. } in wanted {
         for need in goal.pools() {
             let demand = demands.entry((need.page, need.node)).or_default();
             demand.in_all(goal, need.page, need.pages);
@@ -225,16 +225,30 @@ fn without_directory(
     Ok(())
 }
 
-fn persist(drafts: &mut Drafts<'_>, pool: &Pool, parts: &[(Option<u32>, u64)], pages: u64, why: &str) {
-    let whole = matches!(parts, [(None, _)]);
-    if pool.size >= GIGANTIC {
-        boot::pool(drafts, pool.size, parts, pages, why);
-    } else if whole && pool.size == drafts.host.default_page() {
-        sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), why);
-    } else if drafts.host.has_systemd() {
+fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Option<u32>, u64)], why: &str) {
+    let is_gigantic = pool.size >= GIGANTIC;
+    let is_whole = matches!(parts, [(None, _)]);
+    // An older kernel takes `0:4` for 0, and spreads a plain number over all nodes alike.
+    let takes_nodes = drafts.host.snapshot.kernel.has(Feature::NodePages) == Some(true);
+    let has_systemd = drafts.host.has_systemd();
+    if is_whole && pool.size == drafts.host.default_page() && !is_gigantic {
+        let pages = parts.iter().map(|(_, pages)| pages.to_string()).collect::<String>();
+        sysctl(drafts, "vm.nr_hugepages", &pages, why);
+    } else if has_systemd && (!is_gigantic || node.is_some() && !takes_nodes) {
         unit(drafts, pool.size, parts, why);
+    } else if takes_nodes || is_whole {
+        boot::pool(drafts, pool.size, parts, why);
+    } else if node.is_none() {
+        let pages = parts.iter().map(|(_, pages)| pages).sum();
+        boot::pool(drafts, pool.size, &[(None, pages)], why);
     } else {
-        boot::pool(drafts, pool.size, parts, pages, why);
+        let lines = parts
+            .iter()
+            .map(|&(node, pages)| format!("echo {pages} > {}", setting(pool.size, node)));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let draft = Draft::instruction(Layer::Persistence, "rc-local", "this host: /etc/rc.local", text);
+        let why = format!("before Linux 5.16 the command line cannot name a node; {why}");
+        drafts.add(draft.why(why).source(HUGETLB));
     }
 }
 

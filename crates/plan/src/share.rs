@@ -82,13 +82,18 @@ impl<'a> Account<'a> {
             Err(unread) if demand.more == 0 => (0, Some(unread)),
             Err(unread) => return Err(unread),
         };
-        let recorded = self.recorded();
+        // A pool that was planned by its size has the pages of a program that asks for such.
+        let is_open = demand.asks && self.earlier == 0;
+        let recorded = match is_open {
+            true => self.of_programs(),
+            false => self.recorded(),
+        };
         let others_in_use = in_use.saturating_sub(demand.own).saturating_sub(self.recorded_in_use());
         let (asked, place) = self.asked();
         let known = recorded.saturating_add(self.earlier.max(demand.own));
         let unaccounted = asked.saturating_sub(known);
         let together = recorded.saturating_add(unaccounted).saturating_add(demand.more);
-        let is_for_it = demand.asks && self.earlier == 0 || !self.fits(together);
+        let is_for_it = is_open || !self.fits(together);
         let others = match is_for_it {
             true => others_in_use,
             false => others_in_use.max(unaccounted),
@@ -101,7 +106,7 @@ impl<'a> Account<'a> {
         };
         let mut why = demand.how.join("; ");
         if demand.more > 0 {
-            why += &self.beside(others, others_in_use, &place);
+            why += &self.beside(recorded, others, others_in_use, &place);
             if why.contains(" + ") {
                 why += &format!(" = {least}");
             }
@@ -123,12 +128,12 @@ impl<'a> Account<'a> {
     }
 
     /// What is added to the goals' own pages.
-    fn beside(&self, others: u64, in_use: u64, place: &str) -> String {
+    fn beside(&self, recorded: u64, others: u64, in_use: u64, place: &str) -> String {
         let mut text: String = self
             .programs()
             .map(|need| format!(" + {} for {} (a plan on record)", need.pages, need.goal))
             .collect();
-        let in_all = self.in_all().saturating_sub(self.of_programs());
+        let in_all = recorded.saturating_sub(self.of_programs());
         if in_all > 0 {
             text += &format!(" + {in_all} for a pool that a plan on record asks for");
         }

@@ -10,6 +10,7 @@ use super::goal::Goal;
 use super::{Host, Need, Wanted, plan};
 
 mod databases;
+mod kernels;
 mod shares;
 
 pub(super) fn fixture(name: &str) -> Source {
@@ -26,10 +27,7 @@ pub(super) fn wanted(goal: &str, needs: &[(Bytes, u64)]) -> Wanted {
         own: 0,
         asks: false,
     };
-    Wanted {
-        goal: goal.parse().expect(goal),
-        needs: needs.iter().map(need).collect(),
-    }
+    Wanted::new(goal.parse().expect(goal), needs.iter().map(need).collect())
 }
 
 pub(super) fn planned(source: &Source, wanted: &[Wanted]) -> Plan {

@@ -11,6 +11,17 @@ pub struct Wanted {
     pub goal: Goal,
     /// Pages for it, beside those of others; empty for goals that name pages themselves or want none.
     pub needs: Vec<Need>,
+    /// What is known of the program that it is for.
+    pub program: Facts,
+}
+
+/// What is known of the program that a goal is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Control groups that it runs in, as paths below the root of the hierarchy that limits hugetlb pages.
+    pub groups: Vec<String>,
+    /// Is it MariaDB?
+    pub is_mariadb: bool,
 }
 
 /// Pages of one size that a goal takes.
@@ -29,6 +40,12 @@ pub struct Need {
 }
 
 impl Wanted {
+    /// Of a program of which nothing is known.
+    pub fn new(goal: Goal, needs: Vec<Need>) -> Self {
+        let program = Facts::default();
+        Self { goal, needs, program }
+    }
+
     /// The pages of pools that it is for, for the record of the plan.
     pub(super) fn pool_needs(&self) -> Vec<PoolNeed> {
         let need = |need: &Need| PoolNeed {

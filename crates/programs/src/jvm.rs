@@ -1,5 +1,7 @@
 //! The page options of a Java virtual machine, in the order in which the JVM applies them.
 
+use std::collections::BTreeMap;
+
 use model::{Bytes, Collector, Unread};
 
 use super::glibc::pair;
@@ -45,7 +47,20 @@ pub struct Jvm {
     pub heap_at: Option<String>,
     /// Options about pages and sizes with which it does not start.
     pub refused: Vec<String>,
+    /// Where options stand that are not on the command line: by a word of [`PLACED`], a file or variable.
+    pub places: BTreeMap<&'static str, String>,
 }
+
+/// Words in the options that decide about pages.
+const PLACED: [&str; 7] = [
+    "UseLargePages",
+    "UseTransparentHugePages",
+    "LargePageSizeInBytes",
+    "-Xmx",
+    "MaxHeapSize",
+    "AllocateHeapAt",
+    "-Xlp",
+];
 
 /// An empty list of arguments means that it could not be read: a JVM is never started without any.
 pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -> Result<Jvm, Unread> {
@@ -59,17 +74,34 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
         ..Jvm::default()
     };
     let variables = program.tunables.known();
-    let variable = |name: &str| variables.and_then(|all| all.get(name)).map_or("", String::as_str);
-    let (before, after) = (
-        ["JAVA_TOOL_OPTIONS", "OPENJ9_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"],
-        "_JAVA_OPTIONS",
-    );
-    for option in before.iter().flat_map(|name| variable(name).split_whitespace()) {
-        jvm.take(option);
-    }
+    let variable = |name: &'static str| {
+        let value = variables.and_then(|all| all.get(name)).map_or("", String::as_str);
+        let place = format!("{name} in {}", program.file("environ"));
+        value
+            .split_whitespace()
+            .map(move |option| (option.to_owned(), Some(place.clone())))
+    };
+    let before = ["JAVA_TOOL_OPTIONS", "OPENJ9_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"];
     let arguments = with_files(source, program, arguments);
-    options(&arguments).for_each(|option| jvm.take(option));
-    variable(after).split_whitespace().for_each(|option| jvm.take(option));
+    let own = arguments
+        .into_iter()
+        .skip(1)
+        .take_while(|(argument, _)| is_option(argument));
+    let all = before
+        .into_iter()
+        .flat_map(variable)
+        .chain(own)
+        .chain(variable("_JAVA_OPTIONS"));
+    for (option, place) in all {
+        jvm.take(&option);
+        if let Some(word) = PLACED.into_iter().find(|word| option.contains(word)) {
+            // The last one holds.
+            match place {
+                Some(place) => drop(jvm.places.insert(word, place)),
+                None => drop(jvm.places.remove(word)),
+            }
+        }
+    }
     jvm.version = version(source, program, areas);
     jvm.granted = areas.and_then(|areas| hsperfdata::largest_heap(source, program.pid(), areas));
     Ok(jvm)
@@ -143,6 +175,13 @@ impl Jvm {
         }
     }
 
+    /// The maximum of the heap that was asked for, and the one that the JVM lowered it to: ZGC does where a pool has too few pages.
+    pub fn lowered(&self) -> Option<(Bytes, Bytes)> {
+        let (asked, granted) = self.heap_max.zip(self.granted)?;
+        let is_less = granted.0 < asked.0 / 100 * 99;
+        (is_less && self.wants_hugetlb()).then_some((asked, granted))
+    }
+
     /// Are explicit huge pages requested, and not THP? (`UseTransparentHugePages` goes first.)
     pub fn wants_hugetlb(&self) -> bool {
         self.large_pages && !self.transparent
@@ -190,20 +229,27 @@ fn words_of_file(text: &str) -> Vec<String> {
     shlex::split(&text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// The arguments with the files in them read: those of the process's own root and directory.
-fn with_files(source: &Source, program: &Program, arguments: &[String]) -> Vec<String> {
+/// The arguments with the files in them read, those of the process's own root and directory; each with its file.
+fn with_files(source: &Source, program: &Program, arguments: &[String]) -> Vec<(String, Option<String>)> {
     let directory = source.link(&program.file("cwd")).known().cloned().unwrap_or_default();
     let expand = |argument: &String| {
         let file = argument
             .strip_prefix('@')
             .filter(|file| !file.is_empty() && !file.starts_with('@'));
-        let text = file.and_then(|file| {
+        let read = file.and_then(|file| {
             let path = host::source::beside(&directory, file);
             let inside = source.text(&program.file(&format!("root{path}")));
             let outside = || (!source.is_live()).then(|| source.text(&path));
-            inside.known().cloned().or_else(|| outside()?.known().cloned())
+            let text = inside.known().cloned().or_else(|| outside()?.known().cloned())?;
+            Some((text, path))
         });
-        text.map_or_else(|| vec![argument.clone()], |text| words_of_file(&text))
+        match read {
+            None => vec![(argument.clone(), None)],
+            Some((text, path)) => {
+                let words = words_of_file(&text).into_iter();
+                words.map(|word| (word, Some(path.clone()))).collect()
+            }
+        }
     };
     arguments.iter().flat_map(expand).collect()
 }

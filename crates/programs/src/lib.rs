@@ -166,8 +166,11 @@ impl Program {
     /// What it is, for users; `None` if it is not known here.
     pub fn product(&self) -> Option<&'static str> {
         let kind = (*self.kind.known()?)?;
+        let is = |name: &str| self.pages.name.starts_with(name);
         Some(match kind {
             Kind::Mysql if self.is_mariadb() => "MariaDB",
+            Kind::Redis if is("valkey") => "Valkey",
+            Kind::Redis if is("keydb") => "KeyDB",
             kind => kind.title(),
         })
     }

@@ -20,8 +20,9 @@ const FAMILY: Duration = Duration::from_millis(500);
 const LEAST_ID: usize = 6;
 
 /// Words for programs whose processes go by other names.
-const WORDS: [(&str, Kind); 15] = [
+const WORDS: [(&str, Kind); 16] = [
     ("dpdk", Kind::Dpdk),
+    ("innodb", Kind::Mysql),
     ("java", Kind::Jvm),
     ("jvm", Kind::Jvm),
     ("kubelet", Kind::Kubelet),
@@ -105,11 +106,11 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
         let word = word.to_owned();
         return Err(TargetError::NotFound {
             word,
-            near: known(&all),
+            near: known(source, &all),
         });
     }
     let asked = word.parse::<u32>().ok();
-    let families = families(&all, &meant);
+    let families = families(&meant);
     let looked_into = |(main, others): (&Program, Vec<&Program>)| {
         let asked = others.iter().find(|program| Some(program.pid()) == asked);
         let asked = asked.map(|program| (*program).clone());
@@ -176,25 +177,41 @@ fn meant<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program
 /// All processes of the server that a process belongs to, which share its memory and its settings: those of PostgreSQL below one
 /// postmaster. Of any other program the process alone.
 fn server<'a>(all: &'a [Program], asked: &'a Program) -> Vec<&'a Program> {
-    let is_postgres = |program: &Program| program.kind.known() == Some(&Some(Kind::Postgres));
-    let of_pid: BTreeMap<u32, &Program> = all.iter().map(|program| (program.pid(), program)).collect();
-    let above = |program: &'a Program| {
-        let parent = of_pid.get(program.parent.known()?).copied();
-        parent.filter(|parent| is_postgres(parent))
-    };
-    // A capture may hold a circle.
-    let top = |program: &'a Program| {
-        let line = std::iter::successors(Some(program), |program| above(program)).take(all.len());
-        line.last().map(Program::pid)
-    };
-    match is_postgres(asked) {
-        true => {
-            let main = top(asked);
-            let postgres = all.iter().filter(|program| is_postgres(program));
-            postgres.filter(|program| top(program) == main).collect()
-        }
-        false => vec![asked],
+    let is_postgres = |program: &&Program| program.kind.known() == Some(&Some(Kind::Postgres));
+    if !is_postgres(&asked) {
+        return vec![asked];
     }
+    let postgres: Vec<&Program> = all.iter().filter(is_postgres).collect();
+    let tops = tops(&postgres);
+    let main = tops.get(&asked.pid());
+    let is_of_it = |program: &&Program| tops.get(&program.pid()) == main;
+    postgres.into_iter().filter(is_of_it).collect()
+}
+
+/// Of each of these programs the topmost one in the line of its parents that are among them.
+fn tops(among: &[&Program]) -> BTreeMap<u32, u32> {
+    let parents: BTreeMap<u32, Option<u32>> = among
+        .iter()
+        .map(|program| (program.pid(), program.parent.known().copied()))
+        .collect();
+    let mut tops: BTreeMap<u32, u32> = BTreeMap::new();
+    for &pid in parents.keys() {
+        let (mut line, mut seen) = (vec![pid], BTreeSet::from([pid]));
+        let top = loop {
+            let last = line[line.len() - 1];
+            if let Some(&known) = tops.get(&last) {
+                break known;
+            }
+            let parent = parents[&last].filter(|parent| parents.contains_key(parent));
+            match parent {
+                // A capture may hold a circle.
+                Some(parent) if seen.insert(parent) => line.push(parent),
+                _ => break last,
+            }
+        };
+        tops.extend(line.into_iter().map(|pid| (pid, top)));
+    }
+    tops
 }
 
 /// The mappings of other processes of a program, the largest first, while counting them takes little time: none of them is held up
@@ -252,20 +269,11 @@ fn is_in_group(source: &Source, pid: u32, word: &str) -> bool {
 }
 
 /// Each program that is below none of the others, with those that are below it. The largest first.
-fn families<'a>(all: &'a [Program], meant: &[&'a Program]) -> Vec<(&'a Program, Vec<&'a Program>)> {
-    let parents: BTreeMap<u32, u32> = all
-        .iter()
-        .filter_map(|program| Some((program.pid(), *program.parent.known()?)))
-        .collect();
-    let is_meant = |pid: &u32| meant.iter().any(|program| program.pid() == *pid);
-    let main_of = |pid: u32| {
-        let above = std::iter::successors(Some(pid), |pid| parents.get(pid).copied().filter(is_meant));
-        // A capture may hold a circle.
-        above.take(all.len()).last().unwrap_or(pid)
-    };
+fn families<'a>(meant: &[&'a Program]) -> Vec<(&'a Program, Vec<&'a Program>)> {
+    let tops = tops(meant);
     let mut families: BTreeMap<u32, (Option<&Program>, Vec<&Program>)> = BTreeMap::new();
     for program in meant {
-        let main = main_of(program.pid());
+        let main = tops[&program.pid()];
         let family = families.entry(main).or_default();
         if main == program.pid() {
             family.0 = Some(program);
@@ -345,13 +353,16 @@ fn touched(source: &Source, pid: u32, area: &Area) -> Reading<Bytes> {
     ))
 }
 
-/// Known programs that run, to choose from.
-fn known(all: &[Program]) -> Vec<String> {
-    let known = all
-        .iter()
-        .filter(|program| program.kind.known().copied().flatten().is_some());
-    let names: BTreeSet<&String> = known.map(|program| &program.pages.name).collect();
-    names.into_iter().take(8).cloned().collect()
+/// Known programs that run, to choose from; virtual machines by their own names.
+fn known(source: &Source, all: &[Program]) -> Vec<String> {
+    let name = |program: &Program| {
+        let kind = program.kind.known().copied().flatten()?;
+        let guest = || vms::vm(source, program.pid())?.name;
+        let guest = kind.is_hypervisor().then(guest).flatten();
+        Some(guest.unwrap_or_else(|| program.pages.name.clone()))
+    };
+    let names: BTreeSet<String> = all.iter().filter_map(name).collect();
+    names.into_iter().take(8).collect()
 }
 
 impl Target {

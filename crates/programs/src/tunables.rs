@@ -2,12 +2,13 @@
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.
-pub const TUNABLES: [&str; 26] = [
+pub const TUNABLES: [&str; 27] = [
     "GLIBC_TUNABLES",
     "GODEBUG",
     "GOGC",
     "GOMEMLIMIT",
     "HUGETLB_*",
+    "HUGEWISE_RUN",
     "IBM_JAVA_OPTIONS",
     "JAVA_OPTIONS",
     "JAVA_TOOL_OPTIONS",

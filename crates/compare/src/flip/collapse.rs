@@ -71,7 +71,7 @@ impl Budget {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The process cannot be reached.
-    #[error("process {pid} cannot be reached: {source} (is it running? else run with sudo)")]
+    #[error("process {pid} cannot be reached: {source}{}", hint(source))]
     Process {
         pid: u32,
         /// The kernel's answer.
@@ -135,6 +135,18 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         seconds: live.now().as_secs_f64(),
         stopped: done.pieces.left > 0,
     })
+}
+
+/// What to do about a process that cannot be reached.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => " (it has ended, or never was)",
+        io::ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => " (run with sudo)",
+        io::ErrorKind::PermissionDenied => {
+            ", though this user is root: a container, a security module or Yama forbids it"
+        }
+        _ => "",
+    }
 }
 
 fn mappings(source: &Source, pid: u32) -> Result<Vec<MappingPages>, Unread> {

@@ -8,7 +8,7 @@ use super::pool_pages;
 use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, pool_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
-use crate::usage::heap::Heap;
+use crate::usage::heap::{Heap, largest_heap};
 
 /// With a smaller share of a heap on base pages it is only its ends that are.
 const WORTH: f64 = 0.1;
@@ -25,11 +25,7 @@ enum Missing {
 
 pub(super) fn fallback(evidence: &Evidence) -> Answer {
     each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
-        let lowered = jvm
-            .heap_max
-            .zip(jvm.granted)
-            .filter(|(asked, granted)| granted.0 < asked.0 / 100 * 99);
-        let missing = match lowered {
+        let missing = match jvm.lowered() {
             Some((_, granted)) => Some(Missing::Lowered(granted)),
             None => missing(program)?,
         };
@@ -72,8 +68,7 @@ fn told(title: &str, missing: &Missing) -> String {
 
 fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Missing) -> Result<Case, Reason> {
     let has = program.hugetlb()?;
-    let heap = || Heap::of(program).ok()??.reserved();
-    let heap = jvm.heap_max.or(jvm.granted).or_else(heap);
+    let heap = largest_heap(program);
     let case = Case::sure(told(&program.title(), missing))
         .seen(program.file("cmdline"), "huge pages", "configured")
         .seen_hugetlb(program, has);
@@ -101,7 +96,8 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
 
 /// A pool that holds the heap.
 fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, case: Case) -> Result<Case, Reason> {
-    let page = jvm.page_size.or(default_size(evidence).ok()).unwrap_or(Bytes::mib(2));
+    let asked = jvm.page_size.filter(|page| evidence.snapshot.pool(*page).is_some());
+    let page = asked.or(default_size(evidence).ok()).unwrap_or(Bytes::mib(2));
     let pages = pool_pages(jvm, heap, page);
     // Its own pages are there already, and the rest is what it lacks.
     let missing = pages.saturating_sub(program.hugetlb()?.0 / page.0.max(1));

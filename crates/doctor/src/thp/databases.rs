@@ -92,7 +92,7 @@ fn new_mongo(
     }
     Ok(Some(
         Case::likely(format!(
-            "MongoDB {}.{} counts on THP, and does not get it as its vendor asks",
+            "MongoDB {}.{} is made for THP, and does not get it as its vendor asks",
             version.0, version.1
         ))
         .seen(thp_file("enabled"), "", policy)

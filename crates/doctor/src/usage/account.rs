@@ -201,6 +201,13 @@ impl HugetlbPages {
     }
 }
 
+impl Needs {
+    /// What they hold.
+    pub fn bytes(self) -> Bytes {
+        Bytes(self.page.0.saturating_mul(self.pages))
+    }
+}
+
 /// Pages that would hold a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Needs {
@@ -271,6 +278,29 @@ pub enum Why {
         /// Pages that it could get, and those that it has.
         spare: u64,
     },
+    /// A heap that takes its pages as it grows may need more than the pool has for it.
+    NoRoomToGrow {
+        /// What it may need in all.
+        needs: Needs,
+        /// Pages that it has, and those that it could get.
+        spare: u64,
+    },
+    /// The JVM found too few pages, and lowered the maximum of its heap.
+    Lowered {
+        /// What was asked for.
+        asked: Bytes,
+        /// What it is.
+        granted: Bytes,
+    },
+    /// Its control group, or one above, allows less than it needs: touching more ends in SIGBUS, and reserving more fails.
+    Limited {
+        /// What it needs.
+        needs: Needs,
+        /// What is allowed.
+        allows: Bytes,
+        /// The limit's file.
+        file: String,
+    },
     /// Its heap is a file (`-XX:AllocateHeapAt`), whose file system decides.
     HeapFile {
         /// Where the file is.
@@ -310,6 +340,15 @@ pub enum Step {
         setting: String,
         /// Where.
         place: String,
+    },
+    /// Raise the limit of hugetlb pages of a control group.
+    Raise {
+        /// The limit's file.
+        file: String,
+        /// To this.
+        bytes: Bytes,
+        /// Page size.
+        page: Bytes,
     },
     /// Start it anew.
     Restart {

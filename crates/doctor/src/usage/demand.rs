@@ -1,9 +1,12 @@
 //! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
-use model::{Reading, Unread};
+use host::groups::{self, TooLow};
+use host::processes::taken_of_pool;
+use model::{Bytes, Reading, Unread};
 use programs::Evidence;
 use programs::{Jvm, Kind, Setting, Target};
 
+use super::heap::{Heap, largest_heap};
 use super::parts::asks_for_hugetlb;
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
 
@@ -86,10 +89,16 @@ fn setting(target: &Target) -> Result<Option<&Setting>, Unread> {
 }
 
 fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
+    let place = |setting: &str| {
+        let mut places = jvm.places.iter().filter(|(word, _)| is_about(setting, word));
+        places
+            .next()
+            .map_or_else(|| target.main.file("cmdline"), |(_, place)| place.clone())
+    };
     let flag = |setting: &str, is_set: bool| Asked {
         setting: setting.to_owned(),
         value: Reading::Known(is_set.then(|| "on".to_owned())),
-        place: target.main.file("cmdline"),
+        place: place(setting),
     };
     let mut flags = vec![
         flag("-XX:+UseLargePages", jvm.large_pages),
@@ -97,10 +106,16 @@ fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
     ];
     let sizes = [("-XX:LargePageSizeInBytes", jvm.page_size), ("-Xmx", jvm.heap_max)];
     let sizes = sizes.into_iter().filter_map(|(setting, size)| Some((setting, size?)));
-    flags.extend(sizes.map(|(setting, size)| Asked::set(setting, size.to_string(), target.main.file("cmdline"))));
+    flags.extend(sizes.map(|(setting, size)| Asked::set(setting, size.to_string(), place(setting))));
     let directory = heap_at(target).into_iter();
-    flags.extend(directory.map(|directory| Asked::set(HEAP_AT, directory, target.main.file("cmdline"))));
+    flags.extend(directory.map(|directory| Asked::set(HEAP_AT, directory, place(HEAP_AT))));
     flags
+}
+
+/// Is a setting of explain's the one that this word of an option sets?
+fn is_about(setting: &str, word: &str) -> bool {
+    let other = [("-XX:+UseLargePages", "-Xlp"), ("-Xmx", "MaxHeapSize")];
+    setting.contains(word) || other.contains(&(setting, word))
 }
 
 /// The directory of the file that a Java heap is by `-XX:AllocateHeapAt`.
@@ -184,6 +199,52 @@ fn of_pool(needs: Needs, part: Option<&Part>, pools: &[PoolState]) -> Option<Why
         () if spare >= needs.pages => Some(Why::Restart { needs, spare }),
         () => Some(Why::PoolShort { needs, spare }),
     }
+}
+
+/// ZGC lowers the maximum of its heap where it found too few pages.
+pub(super) fn lowered(target: &Target) -> Option<Why> {
+    let (asked, granted) = target.main.jvm().ok()??.lowered()?;
+    Some(Why::Lowered { asked, granted })
+}
+
+/// Puts a limit in front of other reasons; it makes a restart alone none.
+pub(super) fn put_limit(why: &mut Vec<Why>, (needs, limits): &(Needs, Vec<TooLow>)) {
+    why.retain(|why| !matches!(why, Why::Restart { .. }));
+    // What it does not ask for is no reason yet.
+    let place = usize::from(matches!(why.first(), Some(Why::NotAsked { .. })));
+    let least = limits.iter().min_by_key(|limit| limit.allows);
+    let of_limit = |limit: &TooLow| Why::Limited {
+        needs: *needs,
+        allows: limit.allows,
+        file: limit.file.clone(),
+    };
+    why.splice(place..place, least.map(of_limit));
+}
+
+/// A heap that is a file takes pages as it grows.
+pub(super) fn no_room_to_grow(target: &Target, page: Option<Bytes>, pools: &[PoolState]) -> Option<Why> {
+    let jvm = target.main.jvm().ok()??;
+    let heap = Heap::of(&target.main).ok()??;
+    let page = page.filter(|_| heap.is_file && jvm.wants_hugetlb() && jvm.lowered().is_none())?;
+    let pages = crate::jvm::pool_pages(jvm, largest_heap(&target.main)?, page);
+    let own = taken_of_pool(target.main.areas().ok()?, page).0 / page.0.max(1);
+    let spare = pools.iter().find(|pool| pool.page == page)?.spare?.saturating_add(own);
+    let needs = Needs { page, pages };
+    (own > 0 && spare < pages).then_some(Why::NoRoomToGrow { needs, spare })
+}
+
+/// The limits of its control groups that its pages are beyond, those that it has or those that it asks for.
+pub(super) fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<(Needs, Vec<TooLow>)> {
+    let asks = |why: &Why| !matches!(why, Why::HeapFile { .. });
+    let part = part.filter(|part| part.hugetlb.is_some() || why.iter().any(asks))?;
+    let has = part.hugetlb.map(|pages| Needs {
+        page: pages.page,
+        pages: pages.total,
+    });
+    let needs = part.needs.into_iter().chain(has).max_by_key(|needs| needs.bytes())?;
+    let groups = target.main.cgroup().ok().flatten()?;
+    let limits = groups::too_low(&groups.levels, needs.page, needs.bytes());
+    (!limits.is_empty()).then_some((needs, limits))
 }
 
 /// Its systemd service, if it runs as one.

@@ -85,6 +85,14 @@ impl<'a> Heap<'a> {
     }
 }
 
+/// The most that the heap of a JVM may grow to: as it was asked for and the JVM rounds that up, or as it was reserved. Where the JVM
+/// found too few pages and lowered it, what it asked for.
+pub fn largest_heap(program: &Program) -> Option<Bytes> {
+    let jvm = program.jvm().ok()??;
+    let reserved = || Heap::of(program).ok()??.reserved();
+    jvm.heap_max.max(jvm.granted).or_else(reserved)
+}
+
 /// Every mapping of the file that a heap is, and where the fullest of its views lies.
 fn of_file<'a>(jvm: &Jvm, areas: &'a [Area]) -> Option<Heap<'a>> {
     let views = heap_file::views(jvm, areas)?;

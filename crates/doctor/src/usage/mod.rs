@@ -4,6 +4,8 @@ mod account;
 mod demand;
 pub(crate) mod heap;
 mod heap_file;
+#[cfg(test)]
+mod limit_tests;
 mod next;
 mod pages;
 mod parts;
@@ -12,23 +14,23 @@ mod tests;
 
 use host::processes::{Coverage, Reason};
 use model::findings::Finding;
-use model::{Cause, Reading};
+use model::{Bytes, Cause, Reading};
 use programs::{Area, Evidence, Kind, Program, Target};
 
 pub use account::{
     Asked, Command, Database, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Server, Step, Usage,
     Why,
 };
+pub use heap::largest_heap;
 pub(crate) use parts::is_chunk;
-pub use parts::reserved_heap;
 
 /// The account of one target. `evidence` holds that program alone.
 pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     let main = &target.main;
     let kind = main.kind.known().copied().flatten();
-    let default_page = evidence.snapshot.memory.get("Hugepagesize").known().copied();
+    let page = page(evidence, target);
     let known_pools = evidence.snapshot.pools.known().map_or(&[][..], Vec::as_slice);
-    let mut parts = parts::parts(target, kind, default_page);
+    let mut parts = parts::parts(target, kind, page);
     parts.iter_mut().for_each(|part| part.count_by_pool(known_pools));
     let pools: Vec<PoolState> = known_pools.iter().map(PoolState::of).collect();
     let hugetlb = main.pages.hugetlb.known().copied().filter(|bytes| bytes.0 > 0);
@@ -41,7 +43,16 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         (true, Some(_)) => InUse::Yes,
         _ => parts.first().map_or(InUse::Unknown, Part::in_use),
     };
-    let why = reasons(evidence, target, in_use, &parts, &pools);
+    let mut why = match in_use {
+        InUse::Yes => Vec::new(),
+        _ => demand::why(target, parts.first(), &pools),
+    };
+    why.extend(demand::lowered(target).or_else(|| demand::no_room_to_grow(target, page, &pools)));
+    let limited = demand::limited(target, parts.first(), &why);
+    if let Some(limited) = &limited {
+        demand::put_limit(&mut why, limited);
+    }
+    let why = with_thp(evidence, target, in_use, &parts, why);
     let findings = own_findings(evidence, target);
     let next = next::next(&next::State {
         target,
@@ -51,6 +62,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         parts: &parts,
         findings: &findings,
         is_denied,
+        limited: limited.as_ref(),
     });
     let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
     Usage {
@@ -75,12 +87,15 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     }
 }
 
+/// The size of pool pages that it asks for: a JVM takes one that does not exist for the default.
+fn page(evidence: &Evidence, target: &Target) -> Option<Bytes> {
+    let asked = target.main.jvm().ok().flatten().and_then(|jvm| jvm.page_size);
+    let asked = asked.filter(|page| evidence.snapshot.pool(*page).is_some());
+    asked.or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
+}
+
 /// Why memory is on base pages. MariaDB switches THP off for itself, which is no reason for memory that is to come from a pool.
-fn reasons(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part], pools: &[PoolState]) -> Vec<Why> {
-    let mut why = match in_use {
-        InUse::Yes => Vec::new(),
-        _ => demand::why(target, parts.first(), pools),
-    };
+fn with_thp(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part], mut why: Vec<Why>) -> Vec<Why> {
     let is_mysql = target.main.kind.known() == Some(&Some(Kind::Mysql));
     if is_mysql && (in_use == InUse::Yes || !why.is_empty()) {
         return why;

@@ -1,12 +1,14 @@
 //! What to do next: steps from here to huge pages, or from huge pages to a verdict. None of them ends with an error.
 
+use host::groups::TooLow;
 use host::processes::Reason;
 use model::findings::Finding;
 use model::{Bytes, PageKind};
 use programs::{Kind, Target};
 
 use super::demand::{HEAP_AT, service};
-use super::{Command, Database, InUse, Part, PartKind, Server, Step, Why};
+use super::heap::largest_heap;
+use super::{Command, Database, InUse, Needs, Part, PartKind, Server, Step, Why};
 
 /// Less anonymous memory is not worth a comparison in place.
 const WORTH: Bytes = Bytes::mib(16);
@@ -23,6 +25,8 @@ pub(super) struct State<'a> {
     pub(super) findings: &'a [Finding],
     /// May this user not read its mappings?
     pub(super) is_denied: bool,
+    /// Limits of control groups that forbid its pages.
+    pub(super) limited: Option<&'a (Needs, Vec<TooLow>)>,
 }
 
 /// The steps, in order; none where there is nothing to gain.
@@ -33,9 +37,14 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
     if state.is_denied {
         return vec![Step::ExplainAsRoot];
     }
+    if let Some((needs, limits)) = state.limited {
+        return state.raised(*needs, limits);
+    }
     let restart = || Step::Restart { unit: service(target) };
     let plan = || state.goal().map(|goal| Step::Plan { goal });
     match why.first() {
+        Some(Why::NoRoomToGrow { .. }) => plan().into_iter().chain([Step::Explain]).collect(),
+        Some(Why::Lowered { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
         _ if in_use == InUse::Yes => state.compare(),
         Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
         Some(Why::PoolShort { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
@@ -70,11 +79,37 @@ impl State<'_> {
         let pid = self.target.main.pid();
         match self.kind {
             Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
-            Some(Kind::Jvm) => has_known_heap(self.target).then(|| format!("jvm:pid={pid}")),
+            // A plan needs the heap's maximum.
+            Some(Kind::Jvm) => largest_heap(&self.target.main).map(|_| format!("jvm:pid={pid}")),
             Some(Kind::Mysql) => Some(format!("mysql:pid={pid}")),
             Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
             _ => None,
         }
+    }
+
+    /// First the limits, and then what is to do without them.
+    fn raised(&self, needs: Needs, limits: &[TooLow]) -> Vec<Step> {
+        let raise = limits.iter().map(|limit| Step::Raise {
+            file: limit.file.clone(),
+            bytes: needs.bytes(),
+            page: needs.page,
+        });
+        let asks_first = |why: &&Why| matches!(why, Why::PoolShort { .. } | Why::NotAsked { .. });
+        let left = self.why.iter().filter(asks_first).cloned().collect::<Vec<_>>();
+        let rest = match (self.in_use, left.is_empty()) {
+            (InUse::Yes, _) => vec![Step::Explain],
+            // The pool has room for it.
+            (_, true) => {
+                let unit = service(self.target);
+                vec![Step::Restart { unit }, Step::Explain]
+            }
+            (_, false) => next(&State {
+                why: &left,
+                limited: None,
+                ..*self
+            }),
+        };
+        raise.chain(rest).collect()
     }
 
     /// See whether it helped: pages of a pool cannot change under a running program, other memory can.
@@ -137,12 +172,6 @@ fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
         Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
         _ => None,
     }
-}
-
-/// A plan needs the heap's maximum.
-fn has_known_heap(target: &Target) -> bool {
-    let jvm = target.main.jvm().ok().flatten();
-    jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| super::reserved_heap(target)).is_some())
 }
 
 /// A database whose process says how it was started. One that another user than root started has rights of its own.

@@ -8,9 +8,9 @@ use host::snapshot::Thp;
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
 use programs::size::database::innodb;
-use programs::{Area, Jvm, Kind, Program, SharedMemory, Target};
+use programs::{Area, Jvm, Kind, SharedMemory, Target};
 
-use super::heap::{Heap, counted};
+use super::heap::{Heap, counted, largest_heap};
 use super::pages::{needs, of_pool, range, unread};
 use super::{HugetlbPages, Needs, Part, PartKind, Why, heap_file};
 
@@ -154,17 +154,6 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
     }
 }
 
-/// The address space of a Java heap, as it was reserved. Of ZGC it is a multiple of the heap's maximum, and not known here.
-pub fn reserved_heap(target: &Target) -> Option<Bytes> {
-    Heap::of(&target.main).ok()??.reserved()
-}
-
-/// The most that the heap may grow to: as the JVM reports it, as it was asked for, or as it was reserved.
-pub(super) fn largest_heap(program: &Program, jvm: &Jvm) -> Option<Bytes> {
-    let reserved = || Heap::of(program).ok()??.reserved();
-    jvm.granted.or(jvm.heap_max).or_else(reserved)
-}
-
 /// A Java heap. What it only set aside is no memory yet; of a file, how large it may become is known from its maximum alone.
 fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> Part {
     let jvm = target.main.jvm().ok().flatten();
@@ -182,9 +171,9 @@ fn java_heap(heap: &Heap<'_>, target: &Target, default_page: Option<Bytes>) -> P
         true => of_pool(heap.areas[0], heap.committed, &touched),
         false => of_pools(&committed),
     };
-    let largest = jvm.and_then(|jvm| largest_heap(&target.main, jvm));
+    let largest = largest_heap(&target.main);
     let needs = |jvm: &Jvm, largest| {
-        let page = jvm.page_size.or(default_page)?;
+        let page = default_page?;
         let pages = crate::jvm::pool_pages(jvm, largest, page);
         Some(Needs { page, pages })
     };
@@ -267,13 +256,18 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
         .filter(|area| !of_heap.contains(&area.range.start))
         .collect();
     let private = reasons(PartKind::PrivateMemory, &private);
+    // Guests have the memory of a file or segment with `share=on`.
+    let guest = match target.vm {
+        Some(_) => reasons(PartKind::GuestMemory, &of(Sort::Shared)),
+        None => Vec::new(),
+    };
     // Beside other memory it is a program's code.
     let is_first = parts.first().is_some_and(|part| part.what == PartKind::MappedFiles);
     let files = match is_first {
         true => reasons(PartKind::MappedFiles, &of(Sort::File)),
         false => Vec::new(),
     };
-    heap.into_iter().chain(private).chain(files).collect()
+    guest.into_iter().chain(heap).chain(private).chain(files).collect()
 }
 
 fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {

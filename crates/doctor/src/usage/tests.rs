@@ -16,7 +16,7 @@ fn source(machine: &str) -> Source {
     Source::open(&path).expect("a machine")
 }
 
-fn all(source: &Source, word: &str) -> Result<Vec<Usage>, TargetError> {
+pub(super) fn all(source: &Source, word: &str) -> Result<Vec<Usage>, TargetError> {
     let snapshot = Snapshot::take(source);
     let targets = targets(source, &snapshot, word)?;
     let one = |target: &Target| {
@@ -290,4 +290,36 @@ fn a_heap_that_is_kept_in_a_directory_is_found_there_whatever_the_collector() {
         assert!(matches!(usage.next[0], Step::LeaveOut { .. }), "{:?}", usage.next);
         assert!(usage.findings.is_empty(), "{:?}", usage.findings);
     }
+}
+
+#[test]
+fn options_of_a_jvm_are_named_with_the_place_where_they_stand() {
+    let java = process(90, "java").arg("@/srv/app.args").arg("Main");
+    let java = java.env("JAVA_TOOL_OPTIONS=-XX:+UseLargePages").area(anonymous(512));
+    let tree = java
+        .on(machine())
+        .file("/srv/app.args", "# heap\n-Xmx512m -XX:+UseTransparentHugePages\n");
+    let usage = all(&Source::from_tree("made", tree), "90").expect("found").remove(0);
+    let place = |setting: &str| {
+        let mut asked = usage.asked.iter().filter(|asked| asked.setting == setting);
+        asked.next().expect(setting).place.as_str()
+    };
+    assert_eq!(place("-XX:+UseLargePages"), "JAVA_TOOL_OPTIONS in /proc/90/environ");
+    assert_eq!(place("-XX:+UseTransparentHugePages"), "/srv/app.args");
+    assert_eq!(place("-Xmx"), "/srv/app.args");
+}
+
+#[test]
+fn a_line_of_thousands_of_parents_is_one_program() {
+    let jvm = |pid: u32, parent: u32| process(pid, "java").parent(parent).arg("-Xmx1g").arg("Main");
+    let line = (100..8100).fold(machine(), |tree, pid| jvm(pid, pid - 1).on(tree));
+    let line = all(&Source::from_tree("made", line), "java").expect("found");
+    assert_eq!((line.len(), line[0].pid, line[0].others), (1, 100, 7999));
+    // Two that are each other's parents, as a capture may hold, and one below.
+    let circle = [(100, 101), (101, 100), (102, 101)];
+    let circle = circle
+        .iter()
+        .fold(machine(), |tree, &(pid, parent)| jvm(pid, parent).on(tree));
+    let circle = all(&Source::from_tree("made", circle), "java").expect("found");
+    assert_eq!((circle.len(), circle[0].others), (1, 2));
 }

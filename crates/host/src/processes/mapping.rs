@@ -19,6 +19,8 @@ pub(super) fn is_shmem(name: &[u8]) -> bool {
 pub struct Counts {
     /// `Rss`: resident pages of every kind except hugetlb.
     pub rss: Bytes,
+    /// `Pss`: the same, each page divided by the mappings of all processes that show it.
+    pub pss: Bytes,
     /// `AnonHugePages`: anonymous memory mapped by PMD entries; smaller transparent sizes are not in it.
     pub anon_huge: Bytes,
     /// `ShmemPmdMapped`: shared memory mapped by PMD entries.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use model::process::SharedMemory;
-use model::{Backing, Bytes, PageKind};
+use model::{Backing, Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,28 @@ pub fn is_counted<'a, T: 'a>(mappings: impl IntoIterator<Item = &'a Mapping<T>>)
     mappings.into_iter().all(|mapping| mapping.counted.is_some())
 }
 
+/// Bytes that mappings take of the pool of one page size: touched or reserved, a segment once however often it is mapped, and of
+/// memory that was mapped without a reservation what is touched.
+pub fn taken_of_pool<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>, page: Bytes) -> Bytes
+where
+    T: Deref<Target: AsRef<[u8]>> + 'a,
+{
+    let mut segments = Objects::default();
+    let mut own = 0_u64;
+    for mapping in mappings {
+        if mapping.hugetlb_page() != Some(page) {
+            continue;
+        }
+        match (mapping.has("nr"), mapping.is_shared()) {
+            (Some(true), _) => own += mapping.counts().map_or(0, |counts| counts.hugetlb().0),
+            (_, true) => segments.add(mapping),
+            (_, false) => own += mapping.size().0,
+        }
+    }
+    let segments = segments.each().into_iter().map(|segment| segment.size.0);
+    Bytes(segments.fold(own, u64::saturating_add))
+}
+
 /// The sorts of memory, by its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
@@ -92,6 +114,7 @@ struct Piece {
     offset: u64,
     length: u64,
     backing: Backing,
+    pss: u64,
 }
 
 /// Files and segments, with the mappings that show them.
@@ -112,6 +135,7 @@ impl Objects {
             offset: mapping.offset,
             length: mapping.size().0,
             backing: mapping.backing(),
+            pss: mapping.counts().map_or(0, |counts| counts.pss.0),
         });
     }
 
@@ -138,8 +162,9 @@ impl Objects {
     }
 }
 
-/// What backs an object, and how many bytes of it are mapped. Where mappings overlap, the fullest of them counts: a process that maps
-/// a heap three times has its pages in each view, or in the one that it used.
+/// What backs an object, and how many bytes of it are mapped. Where mappings overlap, the fullest of them counts at least: a process that
+/// maps a heap three times has its pages in each view, or in the one that it used. Where each view has pages that others lack, the sum of
+/// their shares (Pss) is what they have together, if no other process maps it.
 fn once(pieces: &[Piece]) -> (Backing, u64) {
     let mut edges: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * pieces.len());
     for (at, piece) in pieces.iter().enumerate() {
@@ -173,8 +198,20 @@ fn once(pieces: &[Piece]) -> (Backing, u64) {
         };
         piece.backing.iter().map(move |(kind, bytes)| (kind, part(bytes)))
     };
-    let backing: Vec<(PageKind, Bytes)> = counts.iter().enumerate().flat_map(share).collect();
-    (backing.into_iter().collect(), mapped)
+    let backing: Backing = counts.iter().enumerate().flat_map(share).collect();
+    let together = pieces.iter().fold(0_u64, |sum, piece| sum.saturating_add(piece.pss));
+    match together > backing.total().0 {
+        true => (in_proportion(pieces, together), mapped),
+        false => (backing, mapped),
+    }
+}
+
+/// So many bytes, of the kinds that all pieces have.
+fn in_proportion(pieces: &[Piece], bytes: u64) -> Backing {
+    let kinds: Backing = pieces.iter().flat_map(|piece| piece.backing.iter()).collect();
+    let all = u128::from(kinds.total().0.max(1));
+    let part = |kind: Bytes| Bytes((u128::from(kind.0) * u128::from(bytes) / all) as u64);
+    kinds.iter().map(|(kind, bytes)| (kind, part(bytes))).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use model::{Backing, Bytes, PageKind};
 
-use super::{Coverage, is_counted};
+use super::{Coverage, is_counted, taken_of_pool};
 use crate::processes::areas::Area;
 use crate::{Source, Tree};
 
@@ -47,6 +47,35 @@ fn a_file_that_is_mapped_three_times_counts_once() {
     let covered = Coverage::of(&areas(&views(false)));
     assert_eq!(mib(&covered.shared, PageKind::Base), 64, "{covered:?}");
     assert_eq!((covered.private.total(), covered.file.total()), (Bytes(0), Bytes(0)));
+}
+
+/// 32 MiB are in both views, of 48: Pss has each page once.
+#[test]
+fn views_that_have_different_pages_count_together() {
+    let view = |start: &str, end: &str, thp: u64| {
+        format!(
+            "{start}-{end} rw-s 00000000 00:01 7 /memfd:java_heap (deleted)\nRss: 40960 kB\nPss: 24576 kB\nShmemPmdMapped: {thp} kB\n\
+             VmFlags: rd wr sh \n"
+        )
+    };
+    let both = |thp| view("40000000000", "40004000000", thp) + &view("80000000000", "80004000000", thp);
+    assert_eq!(mib(&Coverage::of(&areas(&both(0))).shared, PageKind::Base), 48);
+    let half = Coverage::of(&areas(&both(20480))).shared;
+    assert_eq!((mib(&half, PageKind::Thp), mib(&half, PageKind::Base)), (24, 24));
+}
+
+#[test]
+fn pages_of_a_pool_are_taken_once_and_by_reservation() {
+    let taken = |smaps: &str| taken_of_pool(&areas(smaps), Bytes::mib(2)).0 >> 20;
+    assert_eq!(taken(&views(true)), 64, "three views of one file");
+    let private = |flags: &str| {
+        format!(
+            "7f0003000000-7f0003800000 rw-p 00000000 00:0f 12 /anon_hugepage (deleted)\nKernelPageSize: 2048 kB\nRss: 0 kB\n\
+             Private_Hugetlb: 4096 kB\nVmFlags: {flags} \n"
+        )
+    };
+    assert_eq!((taken(&private("rd wr ht")), taken(&private("rd wr nr ht"))), (8, 4));
+    assert_eq!(taken_of_pool(&areas(&private("rd wr ht")), Bytes::gib(1)), Bytes(0));
 }
 
 #[test]

@@ -14,6 +14,7 @@ impl Counts {
     fn take(&mut self, line: &Line<'_>, key: &[u8], value: &[u8]) -> Result<(), Unread> {
         let field = match key {
             b"Rss" => &mut self.rss,
+            b"Pss" => &mut self.pss,
             b"AnonHugePages" => &mut self.anon_huge,
             b"ShmemPmdMapped" => &mut self.shmem_pmd,
             b"FilePmdMapped" => &mut self.file_pmd,

@@ -7,6 +7,8 @@ use super::Kernel;
 pub enum Feature {
     /// mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
     MapHugetlb,
+    /// systemd starts on it (systemd's README, of its first releases).
+    Systemd,
     /// defrag takes `defer` (transhuge.rst).
     Defer,
     /// defrag takes `defer+madvise` (transhuge.rst).
@@ -52,6 +54,7 @@ impl Feature {
     pub const fn since(self) -> [u32; 3] {
         match self {
             Self::MapHugetlb => [2, 6, 32],
+            Self::Systemd => [2, 6, 39],
             Self::Defer => [4, 6, 0],
             Self::DeferMadvise => [4, 11, 0],
             Self::ReservationLimits => [5, 7, 0],

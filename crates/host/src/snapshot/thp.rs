@@ -93,7 +93,8 @@ pub struct Choice {
 }
 
 impl Thp {
-    pub(super) fn read(source: &Source) -> Reading<Self> {
+    /// Those of a machine.
+    pub fn read(source: &Source) -> Reading<Self> {
         match Self::below(source, THP) {
             absent if absent.is_absent() => match Self::below(source, REDHAT) {
                 Reading::Known(thp) => Reading::Known(thp),

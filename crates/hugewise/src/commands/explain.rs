@@ -17,9 +17,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Explain) -> anyhow::Re
     let form = session.form::<Explain>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
     let targets = programs::targets(&session.source, &snapshot, &args.target)?;
+    let machine = Evidence::of(&session.source, snapshot.clone(), Reading::Known(Vec::new()));
     let usage = |target: &Target| {
-        let alone = Reading::Known(vec![target.main.clone()]);
-        let evidence = Evidence::of(&session.source, snapshot.clone(), alone);
+        let evidence = Evidence {
+            programs: Reading::Known(vec![target.main.clone()]),
+            ..machine.clone()
+        };
         let mut usage = ::doctor::usage::usage(&evidence, target);
         only_accepted(&session.source, &mut usage.findings);
         // Root cannot ask for more, and a capture holds no more.

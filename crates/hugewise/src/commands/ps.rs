@@ -5,7 +5,7 @@ mod select;
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use host::processes::{self, Limits, Missed, Missing, Reason, ThpByStart};
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
@@ -176,7 +176,12 @@ impl Walked {
 
 fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Result<OneProcess> {
     let process = processes::one_within(source, pid, Limits::PATIENT).into_result();
-    let process = process.with_context(|| format!("process {pid} of {}", source.name()))?;
+    let process = process.map_err(|why| match why.unread {
+        Cause::Absent if source.list(&format!("/proc/{pid}")).is_absent() => {
+            anyhow!("there is no process {pid} on {}", source.name())
+        }
+        _ => anyhow!("process {pid} of {}: {why}", source.name()),
+    })?;
     let mut rows = MappingRows::default();
     let walked = Walked::over(source, &process, snapshot, Limits::PATIENT, |pages| {
         if vmas {

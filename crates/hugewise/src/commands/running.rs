@@ -5,9 +5,10 @@ mod own;
 
 use anyhow::{Context, anyhow, bail};
 use host::{Snapshot, Source};
-use model::Bytes;
 use model::setup::Program;
+use model::{Bytes, Cause};
 use plan::goal::{DatabaseGoal, Goal, Want};
+use programs::config::mysql::Options;
 use programs::size::database::Innodb;
 use programs::{self, Target};
 
@@ -42,7 +43,12 @@ pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
     let goal = match (kind, first, first.strip_prefix("pid=")) {
         (_, _, Some(pid)) => of_target(source, *kind, &only(source, *kind, pid)?)?,
         (_, "", None) => of_target(source, *kind, &only(source, *kind, word)?)?,
-        (Kind::Postgres, path, None) if source.list(path).known().is_some() => of_directory(source, path)?,
+        (Kind::Postgres, path, None) if path.starts_with('/') && is_denied(source, path) => {
+            bail!("{path} may not be read by this user (run it with sudo)")
+        }
+        (Kind::Postgres, path, None) if source.list(path).known().is_some() => {
+            format!("postgres:{}", file_of_directory(source, path)?)
+        }
         (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => {
             of_target(source, *kind, &only(source, *kind, name)?)?
         }
@@ -54,6 +60,11 @@ pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
         Kind::Postgres | Kind::Mysql => with_real_file(source, &goal),
         Kind::Jvm | Kind::Vm => goal,
     })
+}
+
+fn is_denied(source: &Source, path: &str) -> bool {
+    let list = source.list(path);
+    list.unread().is_some_and(|why| why.unread == Cause::Denied)
 }
 
 /// What runs for a goal, be it the process that it was read from.
@@ -93,12 +104,25 @@ fn only(source: &Source, kind: Kind, word: &str) -> anyhow::Result<Target> {
         .map_err(|why| anyhow!("{why} (write --for {})", kind.written()))?;
     match found.len() {
         1 => Ok(found.remove(0)),
-        _ => {
-            let pids: Vec<String> = found.iter().map(|target| target.main.pid().to_string()).collect();
-            let (count, all, kind, first) = (pids.len(), pids.join(", "), kind.word(), &pids[0]);
-            bail!("`{word}` means {count} programs, with the PIDs {all}: name one, such as --for {kind}:pid={first}")
+        count => {
+            let all: Vec<String> = found.iter().map(described).collect();
+            let (all, kind, first) = (all.join("; "), kind.word(), found[0].main.pid());
+            bail!("`{word}` means {count} programs: {all} (name one, such as --for {kind}:pid={first})")
         }
     }
+}
+
+/// What tells programs of one kind apart: `postgres 4711 (/srv/pg/data, port 5433, 1.2G resident)`.
+fn described(target: &Target) -> String {
+    let main = &target.main;
+    let guest = target.vm.as_ref().and_then(|vm| vm.name.clone());
+    let place = guest
+        .or_else(|| target.configuration())
+        .or_else(|| target.directory.clone());
+    let port = target.listens.as_ref().map(|listens| format!("port {}", listens.port));
+    let resident = main.pages.resident.known().map(|bytes| format!("{bytes} resident"));
+    let facts: Vec<String> = place.into_iter().chain(port).chain(resident).collect();
+    format!("{} {} ({})", main.pages.name, main.pid(), facts.join(", "))
 }
 
 /// The running programs that goals are for.
@@ -118,8 +142,8 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         targets.into_iter().filter(|target| fits(target)).collect()
     };
     let is_java = |target: &Target, heap: Bytes| {
-        let jvm = target.main.jvm().ok().flatten();
-        jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| doctor::usage::reserved_heap(target)) == Some(heap))
+        let asked = target.main.jvm().ok().flatten().and_then(|jvm| jvm.heap_max);
+        asked == Some(heap) || doctor::usage::largest_heap(&target.main) == Some(heap)
     };
     let reads = |target: &Target, file: &str| target.configuration().is_some_and(|own| source.real(&own) == file);
     match want {
@@ -136,15 +160,19 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
     }
 }
 
-/// Is the server of a goal MariaDB? By its names, or by the program that runs with its file.
+/// Is the server of a goal MariaDB? By its names, by the sections of its option file, by the program that runs with that file, or
+/// as the one that is installed.
 pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal) -> bool {
     let is_named = |name: &str| name.contains("mariadb");
-    let runs = || {
-        targets(source, &Want::Innodb(goal.clone()))
-            .iter()
-            .any(|target| target.main.is_mariadb())
-    };
-    is_named(&goal.file) || goal.service.as_deref().is_some_and(is_named) || runs()
+    let has_sections = || Options::read(source, "", &goal.file).is_ok_and(|options| options.names_mariadb);
+    let running = || targets(source, &Want::Innodb(goal.clone()));
+    let runs = || running().first().map(|target| target.main.is_mariadb());
+    let is_installed = || source.real("/usr/sbin/mysqld").ends_with("/mariadbd");
+    goal.is_mariadb
+        || is_named(&goal.file)
+        || goal.service.as_deref().is_some_and(is_named)
+        || has_sections()
+        || runs().unwrap_or_else(is_installed)
 }
 
 fn unit(target: &Target) -> Option<String> {
@@ -172,7 +200,7 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
             must_be_of_the_host(source, target, kind, file.as_deref())?;
             format!("postgres:{}", file.ok_or_else(|| none("the configuration file"))?)
         }
-        Kind::Jvm => jvm(target).ok_or_else(|| none("the heap"))?,
+        Kind::Jvm => jvm(source, target).ok_or_else(|| none("the heap"))?,
         Kind::Mysql => {
             let file = target.configuration();
             must_be_of_the_host(source, target, kind, file.as_deref())?;
@@ -249,15 +277,25 @@ fn buffer_pool(target: &Target) -> String {
     }
 }
 
-fn jvm(target: &Target) -> Option<String> {
+fn jvm(source: &Source, target: &Target) -> Option<String> {
     let jvm = target.main.jvm().ok().flatten()?;
-    let heap = jvm.heap_max.or_else(|| doctor::usage::reserved_heap(target))?;
+    let heap = doctor::usage::largest_heap(&target.main)?;
     let mut goal = format!("jvm:heap={}", heap.exact());
     if let Some(collector) = jvm.collector {
         goal += &format!(",collector={collector}");
     }
     if let Some(version) = jvm.version {
         goal += &format!(",jdk={version}");
+    }
+    if let Some(code_cache) = jvm.code_cache {
+        goal += &format!(",code-cache={}", code_cache.exact());
+    }
+    // It takes a size that does not exist for the default.
+    let page = jvm
+        .page_size
+        .filter(|page| Snapshot::take(source).pool(*page).is_some());
+    if let Some(page) = page {
+        goal += &format!(",pages={}", page.exact());
     }
     Some(goal)
 }
@@ -292,19 +330,19 @@ fn is_of_libvirt(target: &Target) -> bool {
     arguments.is_some_and(|all| all.iter().any(|argument| argument.starts_with("guest=")))
 }
 
-/// A data directory: its own configuration file, or the one that the last start named.
-fn of_directory(source: &Source, directory: &str) -> anyhow::Result<String> {
+/// The configuration file of a data directory: its own, or the one that the last start named.
+pub(super) fn file_of_directory(source: &Source, directory: &str) -> anyhow::Result<String> {
     let directory = directory.trim_end_matches('/');
     let own = format!("{directory}/postgresql.conf");
     if source.text(&own).known().is_some() {
-        return Ok(format!("postgres:{own}"));
+        return Ok(own);
     }
     let options = format!("{directory}/postmaster.opts");
     let named = source.text(&options).known().and_then(|text| {
         let argument = text.split('"').find_map(|part| part.strip_prefix("config_file="))?;
         Some(argument.to_owned())
     });
-    named.map(|file| format!("postgres:{file}")).ok_or_else(|| {
+    named.ok_or_else(|| {
         anyhow!("{directory} holds no postgresql.conf, and {options} names none: write --for postgres:FILE")
     })
 }

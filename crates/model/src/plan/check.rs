@@ -63,7 +63,7 @@ impl Plan {
 }
 
 /// Is it a place that a plan for these goals may write to? No path has `..`, empty parts or control characters.
-fn check_place(target: &Target, goals: &[String]) -> Result<(), Flaw> {
+pub(super) fn check_place(target: &Target, goals: &[String]) -> Result<(), Flaw> {
     let Some(path) = target.path() else { return Ok(()) };
     let fail = |why| Err(Flaw::new("path", path, why));
     if !is_clean(path) {

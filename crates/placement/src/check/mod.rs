@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use host::threads::Look;
 use host::{Snapshot, Source};
-use model::placement::Check;
+use model::placement::{Check, Mistake};
 use process::tree;
 
 use scene::Scene;
@@ -44,10 +44,15 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
             .filter(|process| is_wanted(process.pid))
             .flat_map(|process| &process.threads)
     };
+    let sharing = mistakes.iter().filter(|found| found.mistake == Mistake::SharedCpu);
+    let sharing: BTreeSet<u32> = sharing.flat_map(|found| found.threads.iter().copied()).collect();
     Check {
         mistakes,
         threads: threads().count() as u64,
-        busy: threads().filter(|thread| thread.is_busy()).count() as u64,
+        // Of threads that share a CPU none is busy by its share, and all want to be.
+        busy: threads()
+            .filter(|thread| thread.is_busy() || sharing.contains(&thread.tid))
+            .count() as u64,
         unread: threads().filter(|thread| thread.allowed.is_none()).count() as u64,
         seconds: match Look::read(source) {
             Some(look) => look.seconds,

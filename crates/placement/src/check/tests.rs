@@ -85,8 +85,12 @@ fn two_busy_threads_on_one_core_while_another_is_idle() {
 fn the_cpu_that_threads_share_is_no_idle_place_for_one_of_them() {
     let looked = "looked 0.240\n10 10 0.499 1 4\n10 11 0.498 1 4\n";
     let pinned = [(10, "a", 'R', 4, "4"), (11, "b", 'R', 4, "4")];
-    let found = only(process(machine(), 10, "a\0", &pinned).file("/hugewise/threads", looked));
+    let check = checked(process(machine(), 10, "a\0", &pinned).file("/hugewise/threads", looked));
+    let [found] = check.mistakes.as_slice() else {
+        panic!("{check:?}")
+    };
     assert_eq!((found.mistake, &found.better[..]), (Mistake::SharedCpu, &[4, 6][..]));
+    assert_eq!(check.busy, 2, "those that take turns");
 }
 
 /// What ran by chance when it was captured is not busy, if the looks beside say otherwise.

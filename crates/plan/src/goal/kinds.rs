@@ -9,8 +9,38 @@ use super::want::{
 };
 use super::words::Words;
 
-const KINDS: &str = "pool:2M=16, thp=madvise, jvm:heap=3.5g,user=NAME, postgres:FILE, innodb:FILE, oracle:sga=24G, redis, \
-                     vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, placement:SERVICE,cpus=0-3, or a FILE.toml";
+const KINDS: &str = "pool:2M=16, thp=madvise, jvm:heap=3.5g,user=NAME, postgres:FILE, mysql:FILE, oracle:sga=24G, redis, \
+                     vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, placement:SERVICE,cpus=0-3, or a FILE.toml; for what \
+                     runs: postgres, mysql, jvm:pid=PID, vm:NAME";
+/// Programs without a goal of their own, and the goal that is theirs.
+const PROGRAMS: [(&[&str], &str); 4] = [
+    (
+        &[
+            "cassandra",
+            "elasticsearch",
+            "hbase",
+            "jboss",
+            "kafka",
+            "neo4j",
+            "opensearch",
+            "solr",
+            "spark",
+            "tomcat",
+            "wildfly",
+        ],
+        "jvm:heap=SIZE with its -Xmx, or jvm:pid=PID while it runs, as it is a Java program",
+    ),
+    (
+        &["mongo", "mongod", "mongodb"],
+        "thp=always,defrag=defer+madvise,khugepaged.max_ptes_none=0 for MongoDB from 8.0 on, thp=never before (see hugewise doctor \
+         --explain D03)",
+    ),
+    (
+        &["clickhouse"],
+        "thp=madvise, which ClickHouse's documentation asks for",
+    ),
+    (&["kvm", "libvirt", "qemu"], "vm:NAME of a guest that runs, or vm:64G"),
+];
 const ACCOUNT: &str = "a name of letters, digits and _ . - that begins with a letter";
 const SERVICE: &str = "the name of a systemd service";
 const PATH: &str = "an absolute path of letters, digits and / . _ + @ - without `..`";
@@ -22,27 +52,30 @@ const SIZE: &str = "a size with a unit, such as 6g";
 pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError> {
     const POOL: &str = "SIZE=PAGES, node, group, mount";
     const THP: &str = "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service";
-    const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk";
+    const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk, code-cache";
     let user = |words: &mut Words| needed(words, "user", names::account, ACCOUNT);
     Ok(match words.kind() {
         "pool" => (Want::Pool(pool(words)?), POOL),
         "thp" => (Want::Thp(thp(words)?), THP),
-        "jvm" => (Want::Jvm(jvm(words)?), JVM),
-        "postgres" => {
+        "jvm" | "java" => (Want::Jvm(jvm(words)?), JVM),
+        "postgres" | "postgresql" => {
             let database = database(words, "postgres", "postgresql.service")?;
             (Want::Postgres(database), "file, pages, user, service")
         }
-        "innodb" | "mysql" => {
+        "innodb" | "mysql" | "mariadb" => {
             let database = database(words, "mysql", "mysql.service")?;
             (Want::Innodb(database), "file, pages, user, service, buffer-pool")
         }
         "oracle" => (Want::Oracle(oracle(words)?), "sga, user, instances"),
-        "redis" => (Want::Redis, "no keys"),
+        "redis" | "valkey" | "keydb" => (Want::Redis, ""),
         "vm" => (Want::Vm(vm(words)?), "memory, pages, hypervisor, node, count, name"),
         "kubernetes" => (Want::Kubernetes(pool(words)?), POOL),
         "windows" => (Want::Windows(user(words)?), "user"),
         "placement" => (Want::Placement(placement(words)?), "service, cpus, memory, by"),
-        kind => return Err(words.fail("", kind, KINDS)),
+        kind => {
+            let known = PROGRAMS.iter().find(|(names, _)| names.contains(&kind));
+            return Err(words.fail("", kind, known.map_or(KINDS, |(_, goal)| *goal)));
+        }
     })
 }
 
@@ -144,11 +177,13 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
             |text| text.parse().ok().filter(|jdk| (1..100).contains(jdk)),
             "a version such as 21",
         )?,
+        code_cache: words.checked("code-cache", names::size, SIZE)?,
     })
 }
 
 fn database(words: &mut Words, user: &str, service: &str) -> Result<DatabaseGoal, GoalError> {
     Ok(DatabaseGoal {
+        is_mariadb: words.kind() == "mariadb",
         file: needed(words, "file", names::path, PATH)?,
         page: words.checked("pages", names::page, PAGE)?,
         user: words
@@ -159,7 +194,7 @@ fn database(words: &mut Words, user: &str, service: &str) -> Result<DatabaseGoal
             named => Some(named.unwrap_or(service).to_owned()),
         },
         buffer_pool: match words.kind() {
-            "postgres" => None,
+            "postgres" | "postgresql" => None,
             _ => words.checked("buffer-pool", names::size, SIZE)?,
         },
     })

@@ -122,7 +122,7 @@ impl Goal {
 
     fn of(mut words: Words) -> Result<Self, GoalError> {
         let first = match words.kind() {
-            "postgres" | "innodb" | "mysql" => "file",
+            "postgres" | "postgresql" | "innodb" | "mysql" | "mariadb" => "file",
             "vm" => "memory",
             "thp" => "enabled",
             "placement" => "service",

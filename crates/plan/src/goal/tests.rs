@@ -71,6 +71,9 @@ fn what_is_wrong_is_named_with_its_key() {
         ("vm:64G,hypervisor=xen", &["hypervisor", "cloud-hypervisor"]),
         ("thp=madvise,mthp-64K=on", &["mthp-64K", "inherit"]),
         ("bigpages", &["bigpages", "pool:2M=16"]),
+        ("redis:pid=1", &["pid", "`redis` alone"]),
+        ("cassandra", &["jvm:heap=SIZE"]),
+        ("mongod", &["thp=always,defrag=defer+madvise"]),
         ("", &["pool:2M=16"]),
     ] {
         let error = refused(text);

@@ -89,6 +89,8 @@ pub struct JvmGoal {
     pub collector: Option<Collector>,
     /// Major version of the JDK.
     pub jdk: Option<u32>,
+    /// `-XX:ReservedCodeCacheSize`; without, the JVM's default.
+    pub code_cache: Option<Bytes>,
 }
 
 /// Implementations by the options they take.
@@ -131,6 +133,8 @@ pub struct DatabaseGoal {
     pub user: String,
     /// The unit it runs as; without (`service=none`), it is started by hand.
     pub service: Option<String>,
+    /// Is it said to be MariaDB?
+    pub is_mariadb: bool,
     /// InnoDB's buffer pool, where the file does not say it.
     pub buffer_pool: Option<Bytes>,
 }

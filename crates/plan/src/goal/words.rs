@@ -152,6 +152,9 @@ impl Words {
     pub(super) fn finish(&self, known: &str) -> Result<(), GoalError> {
         match self.pairs.first() {
             None => Ok(()),
+            Some((key, _)) if known.is_empty() => {
+                Err(self.fail(key, "", format!("`{}` alone, as it has no keys", self.kind)))
+            }
             Some((key, _)) => Err(self.fail(key, "", format!("one of {known}"))),
         }
     }

@@ -4,6 +4,7 @@ use host::Source;
 use model::plan::Target;
 
 use super::{TWO, after, failed, planned, small, wanted};
+use crate::{Facts, Wanted};
 
 #[test]
 fn a_setting_that_alter_system_made_is_changed_by_alter_system() {
@@ -102,4 +103,26 @@ fn configuration_files_of_databases_are_changed_in_one_line() {
         "mode and owner of a file that is there stay"
     );
     assert!(failed(&source, &[wanted("postgres:/etc/none.conf", &[(TWO, 1)])]).contains("is not there"));
+}
+
+#[test]
+fn mariadb_needs_a_line_of_its_own_and_no_group() {
+    let tree = small()
+        .file("/srv/m/my.cnf", "[mysqld]\nport=3306\n")
+        .file("/etc/passwd", "mysql:x:27:27::/:/bin/sh\n")
+        .file("/etc/group", "mysql:x:27:\n");
+    let program = Facts {
+        is_mariadb: true,
+        ..Facts::default()
+    };
+    let wanted = wanted("mysql:/srv/m/my.cnf,service=none", &[(TWO, 643)]);
+    let plan = planned(&Source::from_tree("test", tree), &[Wanted { program, ..wanted }]);
+    let targets: Vec<String> = plan.changes.iter().map(|change| change.target.to_string()).collect();
+    assert!(
+        targets
+            .iter()
+            .all(|target| !target.contains("limits") && !target.contains("shm")),
+        "{targets:?}"
+    );
+    assert_eq!(after(&plan, "/srv/m/my.cnf"), "[mysqld]\nport=3306\nlarge-pages\n");
 }

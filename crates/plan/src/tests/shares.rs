@@ -42,10 +42,7 @@ fn wanted(goal: &str, pages: u64, own: u64, asks: bool) -> Wanted {
         own,
         asks,
     };
-    Wanted {
-        goal: goal.parse().expect(goal),
-        needs: vec![need],
-    }
+    Wanted::new(goal.parse().expect(goal), vec![need])
 }
 
 fn recorded(goal: &str, pages: u64, own: u64) -> Recorded {
@@ -161,10 +158,7 @@ fn a_pool_that_a_file_asks_for_is_never_lowered_without_a_line() {
     let source = machine(300, 300, 0, &[]);
     let plan = planned(&source, &[], &[wanted("jvm:heap=1g", 140, 0, true)]);
     assert_eq!(pool(&plan), None);
-    let by_number = Wanted {
-        goal: "pool:2M=16".parse().expect("a goal"),
-        needs: Vec::new(),
-    };
+    let by_number = Wanted::new("pool:2M=16".parse().expect("a goal"), Vec::new());
     let records = [recorded("jvm:heap=400m", 250, 0)];
     let plan = planned(&source, &records, &[by_number]);
     let losses = change(&plan, POOL).risk.losses.join("; ");
@@ -173,6 +167,18 @@ fn a_pool_that_a_file_asks_for_is_never_lowered_without_a_line() {
             && losses.contains("250 pages are on record for jvm:heap=400m"),
         "{losses}"
     );
+}
+
+#[test]
+fn a_pool_that_was_planned_by_its_size_has_the_pages_of_a_program_that_asks() {
+    let source = machine(64, 64, 0, &[]);
+    let records = [recorded("pool:2M=64", 64, 0)];
+    let of = |own, asks| pool(&planned(&source, &records, &[wanted("vm:128M,name=a", 64, own, asks)]));
+    assert_eq!((of(64, true), of(0, true)), (None, None), "there already");
+    assert_eq!(of(0, false), Some(128), "whoever that pool is for");
+    let both = [recorded("pool:2M=64", 64, 0), recorded("jvm:heap=40m", 20, 0)];
+    let plan = planned(&source, &both, &[wanted("vm:128M,name=a", 64, 0, true)]);
+    assert_eq!(pool(&plan), Some(84), "beside a program on record");
 }
 
 #[test]

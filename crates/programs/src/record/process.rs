@@ -201,6 +201,13 @@ impl Closer<'_, '_> {
         let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
         if program.is(Kind::Postgres) == Ok(true) {
             let root = format!("/proc/{pid}/root");
+            // Where it takes connections.
+            let cwd = program.file("cwd");
+            if let Reading::Known(directory) = self.recorder.source.link(&cwd) {
+                let own = format!("{root}{directory}/postmaster.pid");
+                self.recorder.file(&own, LARGEST_FILE, whole);
+                self.recorder.tree.insert(&cwd, Node::Link(directory));
+            }
             for path in postgres::files(arguments) {
                 settings::record_postgres(self.recorder, &format!("{root}{path}"));
                 let read = Configuration::read(self.recorder.source, &root, &path);

@@ -75,6 +75,21 @@ fn only_processes_with_memory_show_their_mappings() {
 }
 
 #[test]
+fn where_a_postgresql_server_takes_connections_is_kept() {
+    let pid = "7\n/srv/pg\n1790000000\n5433\n/run/pg\nlocalhost\n  1 2\nready\n";
+    let tree = machine()
+        .file("/proc/7/status", "Name:\tpostgres\nVmRSS:\t   1024 kB\n")
+        .file("/proc/7/cmdline", "/usr/bin/postgres\0-D\0/srv/pg\0")
+        .link("/proc/7/cwd", "/srv/pg")
+        .file("/proc/7/root/srv/pg/postmaster.pid", pid);
+    let captured = capture(&Source::from_tree("test", tree), PROCESSES).tree;
+    let source = Source::from_tree("captured", captured);
+    let servers = crate::targets(&source, &Snapshot::take(&source), "postgres").expect("a server");
+    let listens = servers[0].listens.as_ref().expect("where it listens");
+    assert_eq!((listens.port, listens.socket.as_deref()), (5433, Some("/run/pg")));
+}
+
+#[test]
 fn the_limits_of_a_process_come_with_those_above_it() {
     let tree = machine()
         .file("/proc/self/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0\n")

@@ -1,5 +1,6 @@
 //! Where a machine's memory is not what it was configured for, in sentences. Pure.
 
+use host::processes::Reason;
 use model::vms::Vm;
 use model::{Backing, Bytes};
 
@@ -9,13 +10,13 @@ const ENOUGH: f64 = 0.95;
 const LITTLE: Bytes = Bytes::mib(16);
 
 /// All that applies, the gravest first.
-pub(super) fn all(vm: &Vm) -> Vec<String> {
+pub(super) fn all(vm: &Vm, why: &dyn Fn() -> Option<Reason>) -> Vec<String> {
     let Some(backing) = vm.backing.known() else {
         return Vec::new();
     };
     [
         not_as_asked(vm, backing),
-        no_large_pages(vm, backing),
+        no_large_pages(vm, backing, why),
         mapped_small(vm, backing),
     ]
     .into_iter()
@@ -39,13 +40,14 @@ fn not_as_asked(vm: &Vm, backing: &Backing) -> Option<String> {
 }
 
 /// Nothing was asked for, and base pages came.
-fn no_large_pages(vm: &Vm, backing: &Backing) -> Option<String> {
+fn no_large_pages(vm: &Vm, backing: &Backing, why: &dyn Fn() -> Option<Reason>) -> Option<String> {
     let configured = vm.configured.known()?;
     let asked = configured.memory.iter().any(|region| region.kind.is_some());
     let coverage = backing.coverage()?;
     (!asked && coverage < 0.5 && backing.total() >= LITTLE).then(|| {
+        let why = why().map_or_else(|| "why could not be read".to_owned(), |reason| reason.to_string());
         format!(
-            "{:.0} % of the {} in use is backed by base pages: the host's THP does not cover it (policy `never`, memory not advised, or no contiguous memory)",
+            "{:.0} % of the {} in use is backed by base pages: {why}",
             (1.0 - coverage) * 100.0,
             backing.total()
         )

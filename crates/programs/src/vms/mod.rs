@@ -9,13 +9,14 @@ mod ram;
 #[cfg(test)]
 mod tests;
 
+use model::process::MappingPages;
 use model::vms::{Configured, KvmPages, Vm};
-use model::{Bytes, Cause, Reading, Unread};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::Kind;
 use configured::{Asked, HugeMounts};
-use host::processes::smaps;
-use host::snapshot::{Meminfo, mounts};
+use host::processes::{self, Reason, smaps};
+use host::snapshot::{Meminfo, Thp, mounts};
 use host::{Source, spread};
 
 /// Command lines that no process runs yet.
@@ -65,6 +66,9 @@ pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
     let asked = asked(source, pid, program, &argv);
     let configured = asked.as_ref().map(|asked| configured(source, pid, asked));
     let memory = memory(source, pid, configured.known());
+    let mappings = memory
+        .as_ref()
+        .map_or_else(|_| Vec::new(), |memory| memory.mappings.clone());
     let mut vm = Vm {
         pid,
         program: name.unwrap_or(own_name).to_owned(),
@@ -77,8 +81,18 @@ pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
         kvm_pages: kvm_pages(source, pid),
         mismatches: Vec::new(),
     };
-    vm.mismatches = mismatch::all(&vm);
+    vm.mismatches = mismatch::all(&vm, &|| why_base(source, pid, &mappings));
     Some(vm)
+}
+
+/// Why most of a guest's memory that is on base pages is.
+fn why_base(source: &Source, pid: u32, mappings: &[MappingPages]) -> Option<Reason> {
+    let process = processes::one(source, pid);
+    let thp = Thp::read(source);
+    let largest = mappings
+        .iter()
+        .max_by_key(|mapping| mapping.backing.of(PageKind::Base))?;
+    processes::why_base(largest, process.known()?, thp.known())
 }
 
 fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {

@@ -1,16 +1,19 @@
 //! Which mappings of a process hold its guest's memory. Pure.
 
+use model::process::MappingPages;
 use model::vms::Configured;
 use model::{Backing, Bytes};
 
 use host::processes::Mapping;
 
 /// What backs the guest's memory.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Memory {
     pub(super) backing: Backing,
     pub(super) mapped: Bytes,
     pub(super) found: &'static str,
+    /// The mappings.
+    pub(super) mappings: Vec<MappingPages>,
 }
 
 /// Smaller mappings are heaps, stacks and device memory.
@@ -63,5 +66,6 @@ fn sum(mappings: &[&Mapping<&[u8]>], found: &'static str) -> Memory {
         backing,
         mapped: Bytes(mappings.iter().map(|mapping| mapping.size().0).sum()),
         found,
+        mappings: mappings.iter().map(|mapping| mapping.to_pages()).collect(),
     }
 }

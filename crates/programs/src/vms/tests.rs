@@ -210,6 +210,36 @@ fn a_guest_that_fell_back_to_base_pages_is_named() {
     assert_eq!(vm.mismatches[0], start);
 }
 
+/// One reason, and not a guess of three.
+#[test]
+fn why_a_guest_has_base_pages_is_the_kernel_s_reason() {
+    let thp = "/sys/kernel/mm/transparent_hugepage";
+    let guest = |perms: &str, name: &str, shmem: &str, thp_enabled: u32| {
+        let ram = smaps(0x7f00_0000_0000, 256, perms, name, &[("Rss", 200)], "rd wr hg");
+        let status = format!("Name:\tqemu\nVmRSS:\t 262144 kB\nHugetlbPages:\t0 kB\nTHP_enabled:\t{thp_enabled}\n");
+        let tree = Tree::new()
+            .file("/proc/40/cmdline", "/usr/bin/qemu-system-x86_64\0-m\x00256\0")
+            .file("/proc/40/status", status)
+            .file("/proc/40/smaps", ram)
+            .line(&format!("{thp}/enabled"), "[always] madvise never")
+            .line(&format!("{thp}/shmem_enabled"), shmem)
+            .line(&format!("{thp}/hpage_pmd_size"), 2 << 20);
+        only(&Source::from_tree("made", tree)).mismatches.remove(0)
+    };
+    let private = guest("rw-p", "", "always [never]", 0);
+    assert!(private.contains("PR_SET_THP_DISABLE"), "{private}");
+    let shared = guest(
+        "rw-s",
+        "/memfd:memory-backend-memfd (deleted)",
+        "always within_size advise [never] deny force",
+        1,
+    );
+    assert!(
+        shared.contains("shmem_enabled") && shared.contains("`never`"),
+        "{shared}"
+    );
+}
+
 #[test]
 fn memory_that_has_not_the_configured_size_is_the_largest_mapping_that_is_no_code() {
     let ram = smaps(0x7f00_0000_0000, 300, "rw-p", "", &[("Rss", 10)], "rd wr");

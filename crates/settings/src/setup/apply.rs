@@ -186,7 +186,11 @@ fn step(planned: &Change, task: &Task, now: &State, came: StepOutcome) -> Step {
 /// What a change still needs before it takes effect.
 pub(super) fn still_to_do(planned: &Change) -> String {
     let restart = &planned.risk.restart;
-    let restart = (!restart.is_empty()).then(|| format!("restart {}", restart.join(", ")));
+    // What is a command is typed as it stands.
+    let restart = restart.iter().map(|what| match what.starts_with("systemctl ") {
+        true => what.clone(),
+        false => format!("restart {what}"),
+    });
     reboot(planned)
         .into_iter()
         .chain(restart)

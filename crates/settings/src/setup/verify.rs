@@ -43,7 +43,7 @@ impl Setup {
         let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&access, plan)).collect();
         let is_asked = |kind| kinds.iter().any(|asked| asked.covers(kind));
         let users = processes.as_ref().map(|rows| users(rows, is_asked));
-        let notes = notes(&plans, &kinds, &users, processes);
+        let notes = notes(&kinds, &users, processes);
         let mut plans = plans;
         for (verified, plan) in plans.iter_mut().zip(&asked) {
             verified.state = state(&access, verified, plan, &users);
@@ -223,18 +223,12 @@ pub fn users(rows: &[ProcessPages], is_asked: impl Fn(PageKind) -> bool) -> Vec<
     users
 }
 
-fn notes(
-    plans: &[VerifiedPlan],
-    kinds: &BTreeSet<Asked>,
-    users: &Reading<Vec<User>>,
-    processes: &Reading<Vec<ProcessPages>>,
-) -> Vec<String> {
-    let none = plans.is_empty().then(|| "hugewise has changed nothing here".to_owned());
+fn notes(kinds: &BTreeSet<Asked>, users: &Reading<Vec<User>>, processes: &Reading<Vec<ProcessPages>>) -> Vec<String> {
     let unused = users.known().is_some_and(Vec::is_empty) && !kinds.is_empty();
     let unused = unused.then(|| "no process uses these pages yet: start or restart the application".to_owned());
     let hidden = processes.known().into_iter().flatten();
     let hidden = hidden.filter(|row| row.backing.unread().is_some()).count();
     let hidden = (hidden > 0 && !kinds.is_empty())
         .then(|| format!("processes that could not be looked into, and may use them: {hidden}"));
-    none.into_iter().chain(unused).chain(hidden).collect()
+    unused.into_iter().chain(hidden).collect()
 }

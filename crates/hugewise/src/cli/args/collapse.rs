@@ -7,7 +7,7 @@ use compare::flip::{Budget, Span};
 #[derive(Args, Clone, Debug)]
 pub struct Collapse {
     /// Collapse memory of this process
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = crate::cli::values::pid)]
     pub pid: u32,
     /// Collapse anon, heap (of brk), text (code of files), or hex addresses such as 7f00...-7f40...
     #[arg(long, value_name = "RANGE", default_value = "anon")]

@@ -86,6 +86,9 @@ pub struct Latency {
     ///
     /// random-line visits every line once. line-per-page visits one line of each page, which is almost pure translation.
     /// page-random visits pages in sequence, with hardly any translation.
+    ///
+    /// stride-SIZE visits one line every SIZE bytes, in ascending order, which prefetchers fetch ahead: at stride-512B an
+    /// eighth of the lines. A chase in random order, as memtest's, is random-line.
     #[arg(
         long,
         value_delimiter = ',',

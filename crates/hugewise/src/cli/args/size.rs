@@ -25,6 +25,7 @@ pub enum Size {
     /// Calculate the pages of an Oracle SGA
     Oracle(Oracle),
     /// Calculate the pages of InnoDB's buffer pool
+    #[command(visible_alias = "mysql")]
     Innodb(Innodb),
     /// Calculate what copying costs Redis while it saves
     Redis(Redis),
@@ -116,7 +117,7 @@ pub struct Jvm {
 /// Arguments of `hugewise size postgres`.
 #[derive(Args, Debug)]
 pub struct Postgres {
-    /// Read this postgresql.conf, and ask its server if that is installed
+    /// Read this postgresql.conf, or that of this data directory, and ask its server if that is installed
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Use this page size, if the file has no huge_page_size

@@ -85,8 +85,8 @@ impl Store {
         let path = match &self.path {
             Some(path) => path.clone(),
             None => {
-                let own = own_directory(Use::State)
-                    .context("finished runs cannot be kept (--log FILE names another place)")?;
+                let own =
+                    own_directory(Use::State).context("no place for the log of runs (--log FILE names another)")?;
                 own.join(format!("compare-{}-{seed}.jsonl", std::process::id()))
             }
         };

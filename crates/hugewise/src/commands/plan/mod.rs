@@ -8,7 +8,7 @@ use anyhow::Context;
 use host::{Input, Source};
 use model::Warning;
 use model::plan::{Plan, PoolNeed};
-use plan::goal::Goal;
+use plan::goal::{Goal, Want};
 use plan::{Host, Recorded, Wanted, plan};
 
 use super::running;
@@ -38,7 +38,9 @@ fn planned(
         let own = running::own(source, &goal.want, pid);
         let needs =
             needs::needs(&goal, &own, host, source, warnings).with_context(|| format!("goal `{}`", goal.text))?;
-        wanted.push(Wanted { goal, needs });
+        let is_mariadb = matches!(&goal.want, Want::Innodb(server) if running::is_mariadb(source, server));
+        let program = own.facts(is_mariadb);
+        wanted.push(Wanted { goal, needs, program });
     }
     Ok(plan(host, &wanted)?)
 }

@@ -90,7 +90,7 @@ fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need
         let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
         return Ok(vec![wanted(page, None, pages, how, own)]);
     }
-    let jvm = Jvm::known(goal.heap, page, goal.collector, goal.jdk, None);
+    let jvm = Jvm::known(goal.heap, page, goal.collector, goal.jdk, goal.code_cache);
     let sizing = jvm::jvm(&jvm)?;
     let heap = need(&sizing, "pages", page, None, own).into_iter();
     Ok(heap
@@ -141,7 +141,7 @@ fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Re
     let page = goal.page.unwrap_or(default);
     let options = Options::read(source, "", &goal.file).context("name the server's configuration file")?;
     let mut settings = Innodb::of(options.settings.pairs());
-    settings.is_mariadb = options.names_mariadb || running::is_mariadb(source, goal);
+    settings.is_mariadb = running::is_mariadb(source, goal);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
     Ok((database::innodb(&settings, page)?, page, None))
 }

@@ -1,11 +1,13 @@
 //! The pool pages that the program of a goal has already, and whether it asks for such pages.
 
 use host::Source;
+use host::processes::taken_of_pool;
 use model::Bytes;
+use plan::Facts;
 use plan::goal::{DatabaseGoal, Want};
+use programs::Target;
 use programs::config::mysql::{Options, is_on};
 use programs::config::postgres::Configuration;
-use programs::{Area, Target};
 
 /// What runs for a goal.
 pub(in crate::commands) struct Own {
@@ -40,25 +42,25 @@ impl Own {
     pub(in crate::commands) fn asks(&self) -> bool {
         self.asks
     }
+
+    /// What a plan has to know of it.
+    pub(in crate::commands) fn facts(&self, is_mariadb: bool) -> Facts {
+        let groups = |target: &Target| Some(target.main.cgroup().ok()??.path.clone());
+        Facts {
+            groups: self.running.iter().filter_map(groups).collect(),
+            is_mariadb,
+        }
+    }
 }
 
 fn pages(target: &Target, page: Bytes) -> u64 {
     let areas = target.main.areas().unwrap_or_default();
-    let drawn = areas.iter().filter(|area| area.hugetlb_page() == Some(page));
-    let bytes = drawn.map(taken).fold(0_u64, u64::saturating_add);
-    match bytes {
+    let taken = match taken_of_pool(areas, page) {
         // Its mappings could not be read: what it has touched is known all the same.
-        0 => target.main.hugetlb().map_or(0, |touched| touched.0 / page.0.max(1)),
-        bytes => bytes / page.0.max(1),
-    }
-}
-
-/// A mapping has its pages from the start, but for one that was made without a reservation.
-fn taken(area: &Area) -> u64 {
-    match area.has("nr") {
-        Some(true) => area.counts().map_or(0, |counts| counts.hugetlb().0),
-        _ => area.size().0,
-    }
+        Bytes(0) => target.main.hugetlb().unwrap_or_default(),
+        taken => taken,
+    };
+    taken.0 / page.0.max(1)
 }
 
 fn is_asking(target: &Target) -> bool {

@@ -15,6 +15,7 @@ use programs::size::machine;
 use programs::size::postgres::{self, Postgres};
 use studies::size::{Sizing, esx, gain, ksm, pages};
 
+use super::running;
 use super::session::Session;
 use crate::cli::args::{self, Format, Size};
 use crate::results::ReachTable;
@@ -131,7 +132,16 @@ fn innodb_of(args: &args::Innodb) -> Innodb {
 fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
     let mut settings = Postgres::default();
     let mut warnings = Vec::new();
-    if let Some(file) = &args.file {
+    let file = match &args.file {
+        Some(directory) if directory.is_dir() => {
+            let file = running::file_of_directory(source, &directory.to_string_lossy());
+            Some(PathBuf::from(
+                file.with_context(|| format!("size postgres {}", directory.display()))?,
+            ))
+        }
+        file => file.clone(),
+    };
+    if let Some(file) = &file {
         let name = file.display().to_string();
         let text = Input::Configuration.text(file);
         let text = text.with_context(|| format!("size postgres {name}"))?;

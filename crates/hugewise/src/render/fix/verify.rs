@@ -19,6 +19,9 @@ impl Show for Verified {
     }
 
     fn headlines(&self) -> Vec<String> {
+        if self.plans.is_empty() {
+            return vec!["nothing to verify: no plan is on record here".to_owned()];
+        }
         let checks = || self.plans.iter().flat_map(|plan| &plan.checks);
         let count = |verdict| checks().filter(|check| check.verdict == verdict).count();
         let bad = checks().filter(|check| check.verdict.is_bad()).count();
@@ -33,9 +36,8 @@ impl Show for Verified {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheets: Vec<Sheet> = self.plans.iter().map(plan).collect();
-        sheets.push(users(self));
-        sheets
+        let users = (!self.plans.is_empty()).then(|| users(self));
+        self.plans.iter().map(plan).chain(users).collect()
     }
 
     fn csv(&self) -> Lines<'_> {

@@ -1,0 +1,120 @@
+//! Whether a program uses huge pages: the answer, its numbers, the reasons and the next commands.
+
+mod facts;
+mod next;
+mod parts;
+
+use doctor::usage::{Asked, Part, Usage};
+use model::Reading;
+
+use self::facts::{answer, facts, name};
+use self::next::next;
+use self::parts::title;
+use crate::results::Explain;
+use crate::show::{Shape, Show, wrapped};
+use draw::columns;
+use draw::layout::behind;
+use draw::look::Look;
+use draw::safe::printable;
+use draw::sheet::Sheet;
+use draw::table::{self, Field, Lines};
+
+impl Shape for Explain {
+    const NAME: &'static str = "explain";
+}
+
+impl Show for Explain {
+    fn title(&self) -> String {
+        format!("Huge pages of {}", self.target)
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        self.programs.iter().map(answer).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let programs = self.programs.iter();
+        programs.flat_map(|usage| sheets(usage, &self.target)).collect()
+    }
+
+    fn text(&self, look: Look) -> String {
+        let programs = self.programs.iter().map(|usage| text(usage, &self.target, look));
+        programs.collect::<Vec<_>>().join("\n")
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.programs.iter().flat_map(parts))
+    }
+}
+
+fn parts(usage: &Usage) -> impl Iterator<Item = (&Usage, &Part)> {
+    usage.parts.iter().map(move |part| (usage, part))
+}
+
+fn fields<'a>() -> [Field<(&'a Usage, &'a Part)>; 12] {
+    columns![|(usage, part)| (&Usage, &Part);
+        pid => usage.pid, name => usage.name, in_use => usage.in_use, part => title(part.what), size => part.size.0,
+        touched => part.touched.known()?.0, page => part.hugetlb?.page.0, pages => part.hugetlb?.total,
+        touched_pages => part.hugetlb?.touched?, reserved_pages => part.hugetlb?.reserved()?,
+        needs_pages => part.needs?.pages, backing => part.backing.known()?,
+    ]
+}
+
+/// Columns of a label and the blanks behind it.
+const LABEL: usize = 16;
+
+/// The answer and its numbers first, then settings and findings, then the commands.
+fn text(usage: &Usage, target: &str, look: Look) -> String {
+    let mut text = format!("{}\n", printable(&name(usage)));
+    for (label, line) in facts(usage) {
+        let lines = wrapped(&printable(&line), look.width.saturating_sub(LABEL as u16 + 2));
+        let lines = lines.lines().map(str::to_owned);
+        text += &behind(&format!("  {label}"), LABEL + 2, lines);
+    }
+    let tables = tables(usage).into_iter().map(|sheet| format!("\n{}", sheet.text(look)));
+    text.extend(tables);
+    let steps = next(usage, target);
+    if steps.is_empty() {
+        return text;
+    }
+    text += "\nNext\n";
+    let steps = steps.into_iter();
+    text.extend(steps.map(|step| format!("  {}\n", printable(&step))));
+    text
+}
+
+fn sheets(usage: &Usage, target: &str) -> Vec<Sheet> {
+    let mut account = Sheet::new(&name(usage), ["what", "state"]);
+    let facts = facts(usage).into_iter();
+    facts.for_each(|(label, text)| account.row([label, text]));
+    let mut commands = Sheet::new("Next", ["command or step"]);
+    next(usage, target).into_iter().for_each(|step| commands.row([step]));
+    let commands = Some(commands).filter(|commands| !commands.rows.is_empty());
+    std::iter::once(account).chain(tables(usage)).chain(commands).collect()
+}
+
+/// What the answer rests on.
+fn tables(usage: &Usage) -> Vec<Sheet> {
+    let mut settings = Sheet::new("Settings that decide", ["setting", "value", "read from"]);
+    for Asked { setting, value, place } in &usage.asked {
+        let value = match value {
+            Reading::Known(value) => value.clone().unwrap_or_else(|| "not set".to_owned()),
+            Reading::Unread(why) => format!("could not be read: {why}"),
+        };
+        settings.row([setting, &value, place]);
+    }
+    let mut findings = Sheet::new("Findings", ["severity", "rule", "finding"]);
+    for finding in &usage.findings {
+        findings.row([&finding.severity.to_string(), &finding.id, &finding.consequence]);
+    }
+    let mut log = Sheet::new("Its own log", ["line", "text"]);
+    usage.log.iter().for_each(|line| log.row([&line.place, &line.text]));
+    for cut in &usage.log_cut {
+        let (file, read, size) = (&cut.file, &cut.read, &cut.size);
+        log.note(format!("{file}: only the last {read} of {size} were read"));
+    }
+    [settings, log, findings]
+        .into_iter()
+        .filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty())
+        .collect()
+}

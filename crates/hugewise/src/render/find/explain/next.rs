@@ -1,0 +1,130 @@
+//! The next steps as commands to type.
+
+use std::collections::BTreeSet;
+
+use doctor::usage::{Command, Database, Server, Step, Usage};
+use model::PageKind;
+
+use crate::render::fix::plan::quoted;
+
+/// Pages of a pool cannot change under a running program; other memory can.
+fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {
+    let pages = usage.parts.first().and_then(|part| part.hugetlb);
+    let Some(pages) = pages else { return Vec::new() };
+    let kind = PageKind::Hugetlb(pages.page);
+    match (server, command) {
+        (Some(server), _) => served(usage, server, kind),
+        (None, Some(command)) => vec![format!(
+            "sudo hugewise compare --arms base,{kind} -- {}",
+            started(command.ids, &command.arguments)
+        )],
+        (None, None) => vec![format!("sudo hugewise compare --arms base,{kind} -- COMMAND")],
+    }
+}
+
+/// In the running process, with what shows how much it does: its users know that.
+fn live(usage: &Usage) -> Vec<String> {
+    let by = match usage.program.as_deref() {
+        Some("Redis") => "--load 'redis-benchmark -q -t get -n 200000' --metric 'get=GET: ([0-9.]+) requests,higher'",
+        _ => "--load 'COMMAND THAT USES IT'",
+    };
+    vec![format!("sudo hugewise compare --live {} {by}", usage.pid)]
+}
+
+/// As root starts it with the rights that it has.
+fn started((user, group): (u32, u32), arguments: &[String]) -> String {
+    let rights = format!("setpriv --reuid={user} --regid={group} --init-groups");
+    let arguments = arguments.iter().map(|argument| word(argument));
+    let rights = (user != 0).then_some(rights);
+    rights.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// The server is stopped, and started by the comparison as it was, with a load that can be replaced.
+fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
+    let at = |port: &str, socket: &str| {
+        let port = server.port.map(|number| format!(" {port}{number}"));
+        let socket = server.socket.as_ref().map(|path| format!(" {socket}{}", word(path)));
+        socket.unwrap_or_default() + &port.unwrap_or_default()
+    };
+    let (ready, load, metric) = match server.database {
+        Database::Postgres => {
+            let at = at("-p ", "-h ");
+            let load = format!("pgbench{at} -U postgres -n -S -c 2 -T 10 postgres");
+            (format!("pg_isready{at}"), load, "tps=tps = ([0-9.]+),higher")
+        }
+        Database::Mysql => {
+            let at = at("--port=", "--socket=");
+            let load = format!("mysqlslap{at} --auto-generate-sql --concurrency=2 --number-of-queries=20000");
+            (
+                format!("mysqladmin{at} ping"),
+                load,
+                "seconds=seconds to run all queries: ([0-9.]+),lower",
+            )
+        }
+    };
+    let stop = match &usage.unit {
+        Some(unit) => format!("sudo systemctl stop {unit}"),
+        None => format!("stop {} ({})", usage.name, usage.pid),
+    };
+    let first = match server.database {
+        Database::Postgres => Some(format!("pgbench{} -U postgres -i -s 50 postgres", at("-p ", "-h "))),
+        Database::Mysql => None,
+    };
+    let compare = format!(
+        "sudo hugewise compare --arms base,{kind} --ready {} --load {} --metric {} -- {}",
+        word(&ready),
+        word(&load),
+        word(metric),
+        started(server.ids, &server.arguments)
+    );
+    first.into_iter().chain([stop, compare]).collect()
+}
+
+/// As a shell takes it: in quotes only where it needs them.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => quoted(text),
+    }
+}
+
+/// Commands to type, in order.
+pub(super) fn next(usage: &Usage, target: &str) -> Vec<String> {
+    let step = |step: &Step| match step {
+        Step::Plan { goal } => vec![
+            format!("hugewise plan --for {goal} --output plan.json"),
+            "sudo hugewise apply plan.json".to_owned(),
+        ],
+        Step::Set { setting, place } if place.starts_with("/proc/") => {
+            vec![format!("set {setting} where {} gets its options", usage.name)]
+        }
+        Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
+        Step::LeaveOut { setting, .. } => vec![format!("leave out {setting} where {} gets its options", usage.name)],
+        Step::Raise { file, bytes, page } if file.contains("kubepods") => vec![format!(
+            "request hugepages-{}i: {}i in the pod's resources ({file}; the kubelet sets it)",
+            page.exact(),
+            bytes.exact()
+        )],
+        Step::Raise { file, bytes, .. } => vec![
+            format!("echo {} | sudo tee {file}", bytes.0),
+            "raise it also in what sets that limit (a unit, or the options of a container): it is gone with the group"
+                .to_owned(),
+        ],
+        Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
+        Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
+        Step::Explain => vec![format!("hugewise explain {target}")],
+        Step::ExplainAsRoot => vec![format!("sudo hugewise explain {target}")],
+        Step::CompareLive => live(usage),
+        Step::Collapse => vec![format!("sudo hugewise collapse {}", usage.pid)],
+        Step::Compare { server, command } => compare(usage, server.as_ref(), command.as_ref()),
+        Step::MeasureGuest => vec!["sudo hugewise measure guest".to_owned()],
+    };
+    let mut seen = BTreeSet::new();
+    let steps: Vec<String> = usage.next.iter().flat_map(step).collect();
+    // What several steps say stands behind the last of them.
+    let once = steps.into_iter().rev().filter(|step| seen.insert(step.clone()));
+    let mut once: Vec<String> = once.collect();
+    once.reverse();
+    once
+}

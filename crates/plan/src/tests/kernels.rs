@@ -1,0 +1,91 @@
+//! What depends on the kernel's release, and on the hierarchy of control groups.
+
+use host::{Source, Tree};
+use model::plan::{Layer, Target};
+
+use super::{TWO, after, planned, small, wanted};
+use crate::{Facts, Wanted};
+
+/// A limit of the group above counts, whatever the hierarchy; a pod's is its manifest's.
+#[test]
+fn limits_of_all_groups_of_a_running_program_are_raised() {
+    let v1 = "/sys/fs/cgroup/hugetlb/db/hugetlb.2MB";
+    let tree = small()
+        .file(
+            "/proc/self/mounts",
+            "cgroup /sys/fs/cgroup/hugetlb cgroup rw,hugetlb 0 0\n",
+        )
+        .line(&format!("{v1}.limit_in_bytes"), 2 << 20)
+        .line(&format!("{v1}.rsvd.limit_in_bytes"), 4 << 20)
+        .line("/sys/fs/cgroup/hugetlb/kubepods/hugetlb.2MB.limit_in_bytes", 0)
+        .file("/srv/postgresql.conf", "shared_buffers = 128MB\n");
+    let of_group = |group: &str| {
+        let wanted = wanted("postgres:/srv/postgresql.conf,service=none", &[(TWO, 70)]);
+        let program = Facts {
+            groups: vec![group.to_owned()],
+            ..Facts::default()
+        };
+        planned(
+            &Source::from_tree("test", tree.clone()),
+            &[Wanted { program, ..wanted }],
+        )
+    };
+    let plan = of_group("/db/server");
+    for file in ["limit_in_bytes", "rsvd.limit_in_bytes"] {
+        assert_eq!(after(&plan, &format!("{v1}.{file}")), (70_u64 << 21).to_string());
+    }
+    let pod = of_group("/kubepods/pod1");
+    let limit = pod
+        .changes
+        .iter()
+        .find(|change| change.layer == Layer::Cgroup)
+        .expect("a step");
+    assert!(matches!(limit.target, Target::Instruction { .. }), "{limit:?}");
+    assert!(limit.after.to_string().contains("hugepages-2Mi: 140Mi"), "{limit:?}");
+}
+
+/// `0:4` is 0 for a kernel that does not know nodes there.
+#[test]
+fn the_boot_line_names_nodes_only_where_the_kernel_takes_them() {
+    let node = |tree: Tree, node: u32| {
+        let pool = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-1048576kB");
+        tree.line(&format!("{pool}/nr_hugepages"), 0)
+            .line(&format!("{pool}/free_hugepages"), 0)
+            .line(&format!("{pool}/surplus_hugepages"), 0)
+            .line(&format!("/sys/devices/system/node/node{node}/cpulist"), node)
+            .file(
+                &format!("/sys/devices/system/node/node{node}/meminfo"),
+                &format!("Node {node} MemTotal: 4000000 kB\n"),
+            )
+    };
+    let machine = |release: &str| {
+        let pool = "/sys/kernel/mm/hugepages/hugepages-1048576kB";
+        let counts = ["nr", "free", "resv", "surplus"];
+        let tree = counts
+            .iter()
+            .fold(small(), |tree, name| tree.line(&format!("{pool}/{name}_hugepages"), 0));
+        let tree = tree.line("/proc/sys/kernel/osrelease", release);
+        Source::from_tree("test", node(node(tree, 0), 1))
+    };
+    let boot = |release: &str, goal: &str| {
+        let plan = planned(&machine(release), &[wanted(goal, &[])]);
+        let changes = plan.changes.iter().filter(|change| change.layer == Layer::Boot);
+        changes.map(|change| change.after.to_string()).collect::<String>()
+    };
+    let all = boot("5.16.0", "pool:1G=4");
+    assert!(all.contains("hugepagesz=1G hugepages=0:2,1:2"), "{all}");
+    for release in ["5.15.0-91-generic", "unknown"] {
+        let all = boot(release, "pool:1G=4");
+        assert!(
+            all.contains("hugepagesz=1G hugepages=4") && !all.contains(':'),
+            "{release}: {all}"
+        );
+    }
+    assert!(boot("5.16.0", "pool:1G=4,node=1").contains("hugepages=1:4"));
+    assert_eq!(boot("5.15.0", "pool:1G=4,node=1"), "", "a unit does it");
+    let plan = planned(&machine("5.15.0"), &[wanted("pool:1G=4,node=1", &[])]);
+    assert!(
+        after(&plan, "/etc/systemd/system/hugewise-pools.service").contains("node1/hugepages"),
+        "{plan:#?}"
+    );
+}
