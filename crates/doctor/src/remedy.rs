@@ -90,6 +90,8 @@ pub(super) struct Ledger<'e> {
     evidence: &'e Evidence,
     /// Pages of each size that the pools would have with the fixes shown so far.
     pools: BTreeMap<Bytes, Account>,
+    /// Bytes of pools that have pages and no account.
+    others: u64,
     /// Is memory so short that no pool may grow?
     is_starved: bool,
 }
@@ -117,8 +119,11 @@ impl<'e> Ledger<'e> {
             let whole = now;
             Some((pool.size, Account { now, used, whole }))
         };
+        let others = pools.clone().filter(|pool| account(pool).is_none());
+        let others = others.filter_map(|pool| Some(pool.size.0.saturating_mul(*pool.nr.known()?)));
         Self {
             evidence,
+            others: others.fold(0, u64::saturating_add),
             pools: pools.filter_map(account).collect(),
             is_starved: false,
         }
@@ -218,7 +223,7 @@ impl<'e> Ledger<'e> {
             .pools
             .iter()
             .map(|(page, account)| page.0.saturating_mul(account.whole));
-        Bytes(bytes.fold(0, u64::saturating_add))
+        Bytes(bytes.fold(self.others, u64::saturating_add))
     }
 }
 

@@ -3,7 +3,7 @@
 use model::Bytes;
 use programs::Evidence;
 
-use super::facts::programs;
+use super::facts::{known, programs};
 use super::rule::{Answer, Case, Checks};
 use super::topic::Topic;
 
@@ -21,6 +21,13 @@ fn not_in_rss(evidence: &Evidence) -> Answer {
         let bytes = program.hugetlb()?;
         if bytes >= Bytes::gib(1) {
             hidden.push((program, bytes));
+        }
+    }
+    if hidden.is_empty() {
+        // Kernels before 4.4 show it by the pools alone.
+        for pool in evidence.snapshot.pools.known().into_iter().flatten() {
+            known(&pool.nr)?;
+            known(&pool.free)?;
         }
     }
     let Some((largest, bytes)) = hidden.into_iter().max_by_key(|(_, bytes)| *bytes) else {
