@@ -1,6 +1,5 @@
 //! Why a trace is not replayed.
 
-use translation::TooSpread;
 use translation::study::StudyError;
 
 use crate::trace::TraceError;
@@ -11,12 +10,8 @@ pub enum ReplayError {
     /// The machine cannot do what is asked.
     #[error(transparent)]
     Study(#[from] StudyError),
-    /// The trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// More accesses than memory can name.
-    #[error(transparent)]
-    TooSpread(#[from] TooSpread),
     /// A trace does not say which of its accesses another CPU made.
     #[error("a trace runs on one virtual CPU: simulate a pattern for vcpus above 1")]
     Vcpus,

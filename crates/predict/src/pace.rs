@@ -4,7 +4,7 @@ use crate::pipeline::{Mispredicted, Run, Timing, Wait};
 use std::ops::Range as Places;
 use translation::machine::Core;
 use translation::study::{MIDDLE, Range, Weights};
-use translation::{Access, Engine, PLACES, TooSpread};
+use translation::{Access, Engine, PLACES};
 
 /// Core cycles of an instruction that does not wait for memory, where the instructions are not known: four at a time and more on wide cores, one on simple code.
 pub(super) const INSTRUCTION: Range = Range::new(0.2, 0.5, 1.0);
@@ -124,11 +124,11 @@ fn overlap(waits: f64, without: &[f64], with: &[f64]) -> Range {
 }
 
 /// Runs accesses one by one: how long each waits, with all that is not known in the middle.
-pub(super) fn waits(engine: &mut Engine, accesses: &[Access], weights: &Weights) -> Result<Vec<Wait>, TooSpread> {
+pub(super) fn waits(engine: &mut Engine, accesses: &[Access], weights: &Weights) -> Vec<Wait> {
     let latency = |place: usize| weights.at(place, &MIDDLE);
     let wait = |access: &Access| {
         let (before, hits) = engine.first_walker();
-        engine.run_stored(std::slice::from_ref(access))?;
+        engine.run_stored(std::slice::from_ref(access));
         let (after, all_hits) = engine.first_walker();
         let place = (0..PLACES).find(|&place| after.data_lines[place] > before.data_lines[place]);
         let tables =
@@ -137,12 +137,12 @@ pub(super) fn waits(engine: &mut Engine, accesses: &[Access], weights: &Weights)
         let walked = weights.walk * walks as f64 + weights.walk_reads * tables.sum::<f64>();
         let translation = walked + (all_hits - hits) as f64 * weights.tlb_hit(&MIDDLE);
         let memory = latency(PLACES - 1);
-        Ok(Wait {
+        Wait {
             translation: translation.round() as u64,
             is_walk: walks > 0,
             line: (latency(place.unwrap_or(0)) - latency(0)).max(0.0).round() as u64,
             fetched: (after.fetched_lines > before.fetched_lines).then(|| (memory as u64, memory / FETCHED.middle)),
-        })
+        }
     };
     accesses.iter().map(wait).collect()
 }

@@ -12,7 +12,7 @@ use translation::machine::{Core, Machine};
 use translation::study::{
     Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, Weights, engine, possible, unknown, weighed,
 };
-use translation::{Access, Counts, Engine, TooSpread};
+use translation::{Access, Counts, Engine};
 
 /// Accesses that are decoded at a time for each setting: they stay in a cache until they are simulated. Threads for many settings are worth their
 /// start.
@@ -123,7 +123,7 @@ pub fn replay<R: Read + Send>(
     let long = (STRETCH * replay.settings.len()).min(LONGEST);
     each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
         progress(stretch.offset);
-        let part = running.part(stretch)?;
+        let part = running.part(stretch);
         if !stretch.counted().is_empty() {
             parts.push(part);
         }
@@ -176,10 +176,10 @@ impl<'a> Running<'a> {
     }
 
     /// Runs a stretch, and what comes before it.
-    fn part(&mut self, stretch: &Stretch) -> Result<Part, TooSpread> {
+    fn part(&mut self, stretch: &Stretch) -> Part {
         if let Some(between) = self.history.next() {
             for engines in [&mut self.keeping, &mut self.forgetting] {
-                each(engines, |engine| engine.run_stored(between))?;
+                each(engines, |engine| engine.run_stored(between));
             }
         }
         let (before, counted) = (stretch.before(), stretch.counted());
@@ -189,26 +189,26 @@ impl<'a> Running<'a> {
         });
         let weights = &self.weights;
         let count = |engine: &mut Engine| {
-            engine.run_stored(before)?;
+            engine.run_stored(before);
             engine.reset_counts();
-            let pace = match &free {
-                Some(free) => Some(free.pace(&waits(engine, counted, weights)?)),
-                None => engine.run_stored(counted).map(|()| None)?,
-            };
+            let pace = free.as_ref().map(|free| free.pace(&waits(engine, counted, weights)));
+            if pace.is_none() {
+                engine.run_stored(counted);
+            }
             let counts = engine.counts();
-            Ok(Counted { counts, pace })
+            Counted { counts, pace }
         };
-        let kept = each(&mut self.keeping, count)?;
+        let kept = each(&mut self.keeping, count);
         self.curves.iter_mut().for_each(|curves| curves.add(before, counted));
         self.forgetting.iter_mut().for_each(Engine::flush);
-        Ok(Part {
+        Part {
             weight: counted.len() as f64,
             at_us: stretch.at_us,
             used_pages: stretch.used_pages,
             instructions: stretch.instructions(),
             kept,
-            forgot: each(&mut self.forgetting, count)?,
-        })
+            forgot: each(&mut self.forgetting, count),
+        }
     }
 }
 
@@ -239,25 +239,21 @@ fn joined(parts: &[Part]) -> Vec<Part> {
 }
 
 /// Each engine does the same, on all CPUs; gives what came of each.
-fn each<T: Send>(
-    engines: &mut [Engine],
-    run: impl Fn(&mut Engine) -> Result<T, TooSpread> + Sync,
-) -> Result<Vec<T>, TooSpread> {
+fn each<T: Send>(engines: &mut [Engine], run: impl Fn(&mut Engine) -> T + Sync) -> Vec<T> {
     // A thread takes longer to start than a short stretch to simulate.
     if let [engine] = engines {
-        return Ok(vec![run(engine)?]);
+        return vec![run(engine)];
     }
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let each = engines.len().div_ceil(cpus).max(1);
     let run = &run;
     thread::scope(|scope| {
-        let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Result<Vec<_>, _>>());
+        let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Vec<T>>());
         let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
-        let mut all = Vec::new();
-        for thread in threads {
-            all.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        }
-        Ok(all)
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .flat_map(|results| results.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     })
 }
 

@@ -14,7 +14,7 @@ fn main() {
     let judged: Vec<(Surface, Judged)> = surfaces
         .into_iter()
         .map(|surface| {
-            let judged = surface.judge(1).expect("one region");
+            let judged = surface.judge(1);
             (surface, judged)
         })
         .collect();

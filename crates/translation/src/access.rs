@@ -4,7 +4,7 @@
 pub const ADDRESS_BITS: u32 = 52;
 
 /// The bits of an access that are its address.
-pub(super) const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 
 /// Which side of the first level an access uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ impl Side {
 pub struct Access(u64);
 
 /// The first bit of the side.
-pub(super) const SIDE: u32 = 62;
+const SIDE: u32 = 62;
 
 impl Access {
     pub const fn load(address: u64) -> Self {
@@ -57,31 +57,9 @@ impl Access {
         }
     }
 
-    pub(super) const fn word(self) -> u64 {
-        self.0
-    }
-
     /// The same word for accesses of one side to one page.
     pub(super) const fn page_and_side(self, shift: u32) -> u64 {
         self.0 >> shift
-    }
-}
-
-/// Accesses that are looked at together.
-pub(super) const LANES: usize = 8;
-
-/// Waits for the memory of accesses. A loop that only loads waits for more cache lines at once than one that computes as well.
-pub(super) fn fetch(accesses: &[Access]) {
-    let lines = accesses.iter().step_by(LANES);
-    std::hint::black_box(lines.fold(0, |all, access| all ^ access.word()));
-}
-
-/// At most so many words as there are lanes.
-#[inline(always)]
-pub(super) fn words(accesses: &[Access]) -> [u64; LANES] {
-    match <&[Access; LANES]>::try_from(accesses) {
-        Ok(all) => all.map(Access::word),
-        Err(_) => std::array::from_fn(|lane| accesses.get(lane).map_or(0, |access| access.word())),
     }
 }
 

@@ -1,21 +1,23 @@
 //! Runs accesses through TLBs and walkers, and counts what happens.
 
+use std::collections::HashSet;
+use std::convert::Infallible;
 use std::ops::AddAssign;
 
+use model::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
-use crate::tlb::front::{BLOCK, Front, LevelCounts};
-use crate::tlb::layout::{Layout, shift};
-use crate::tlb::level::Array;
-use crate::tlb::names::TooSpread;
-use crate::walk::radix::Walk;
-use crate::walk::reads::{Block, Miss};
-use crate::walk::shadow::{Exits, Shadowed};
+use crate::tlb::backing::Backing;
+use crate::tlb::front::Front;
+use crate::tlb::level::{Array, LevelCounts};
+use crate::walk::shadow::Exits;
 use crate::walk::spec::WalkerSpec;
 use crate::walk::walker::{WalkCounts, Walker};
-use model::names;
+
+/// Accesses that are simulated together, and that a source adds at a time.
+pub const BLOCK: usize = 2048;
 
 /// Who translates, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -36,14 +38,8 @@ names!(Mode, "a mode", {
 /// What a program does to its page tables between accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The operating system writes the page-table entry for an address.
-    TableWrite {
-        /// The address.
-        address: u64,
-        /// Level of the table: 1 maps base pages. Of levels below that of the address's page that of the page is meant; an entry above
-        /// leads to a table that is still or again empty.
-        level: u8,
-    },
+    /// The operating system writes the page-table entry that maps an address.
+    TableWrite(u64),
     /// It drops the translation of an address on all virtual CPUs (INVLPG, and a shootdown of the others).
     Invalidate(u64),
     /// It switches to another address space, on one virtual CPU.
@@ -55,7 +51,7 @@ pub enum Event {
 /// Where accesses come from.
 pub trait Accesses {
     /// Why there may be no more.
-    type Error: From<TooSpread>;
+    type Error;
 
     /// Adds at most [`BLOCK`] accesses; an event ends the block. No access and no event is the end.
     ///
@@ -75,11 +71,9 @@ pub struct Setup {
     /// The TLBs.
     pub arrays: Vec<Array>,
     /// The page sizes.
-    pub layout: Layout,
+    pub backing: Backing,
     /// Who translates.
     pub mode: Mode,
-    /// Do entries carry the number of their address space? Then a switch drops nothing.
-    pub tagged: bool,
 }
 
 /// Everything counted in one run.
@@ -108,7 +102,7 @@ impl Counts {
 
     /// First-level TLB misses that another level held.
     pub fn second_level_hits(&self) -> u64 {
-        second_level_hits(&self.levels)
+        second_level_hits(self.levels.iter().copied())
     }
 }
 
@@ -127,9 +121,8 @@ impl AddAssign<&Self> for Counts {
     }
 }
 
-fn second_level_hits(levels: &[LevelCounts]) -> u64 {
-    let behind = levels.iter().skip(1);
-    behind.map(|level| level.lookups - level.misses).sum()
+fn second_level_hits(levels: impl Iterator<Item = LevelCounts>) -> u64 {
+    levels.skip(1).map(|level| level.lookups - level.misses).sum()
 }
 
 /// A machine that runs accesses: for each virtual CPU a set of TLBs, and one or more walkers behind it that do not influence each other.
@@ -137,12 +130,14 @@ fn second_level_hits(levels: &[LevelCounts]) -> u64 {
 pub struct Engine {
     setup: Setup,
     cpus: Vec<Cpu>,
-    shadowed: Shadowed,
+    /// Pages with an entry in the shadow tables.
+    shadowed: HashSet<u64>,
     exits: Exits,
     shootdowns: u64,
     accesses: u64,
     block: Vec<Access>,
-    misses: Vec<Miss>,
+    /// The accesses of a block that miss in every TLB.
+    walked: Vec<usize>,
 }
 
 /// What each virtual CPU has of its own.
@@ -156,7 +151,7 @@ impl Cpu {
     /// What its TLBs and walkers counted.
     fn counts(&self) -> Counts {
         Counts {
-            levels: self.front.counts().to_vec(),
+            levels: self.front.counts().collect(),
             walkers: self.walkers.iter().map(|walker| walker.counts).collect(),
             ..Counts::default()
         }
@@ -171,18 +166,19 @@ impl Cpu {
 impl Engine {
     /// A cold machine with one virtual CPU.
     pub fn new(setup: Setup, walkers: &[WalkerSpec]) -> Self {
+        let walker = |spec| Walker::new(spec, setup.backing, setup.mode == Mode::Nested);
         let cpu = Cpu {
-            front: Front::new(&setup.arrays, setup.layout.clone()),
-            walkers: walkers.iter().map(Walker::new).collect(),
+            front: Front::new(&setup.arrays, setup.backing),
+            walkers: walkers.iter().map(walker).collect(),
         };
         Self {
             cpus: vec![cpu],
-            shadowed: Shadowed::default(),
+            shadowed: HashSet::new(),
             exits: Exits::default(),
             shootdowns: 0,
             accesses: 0,
             block: Vec::with_capacity(BLOCK),
-            misses: Vec::new(),
+            walked: Vec::new(),
             setup,
         }
     }
@@ -207,7 +203,7 @@ impl Engine {
     /// Runs so many accesses, or all that there are. What the last block has beyond them is left out.
     ///
     /// # Errors
-    /// As the source of the accesses; or if they touch more memory than can be named.
+    /// As the source of the accesses.
     pub fn run<A: Accesses>(&mut self, accesses: &mut A, most: u64) -> Result<(), A::Error> {
         let end = self.accesses.saturating_add(most);
         while self.accesses < end {
@@ -215,26 +211,30 @@ impl Engine {
             block.clear();
             let event = accesses.fill(&mut block)?;
             block.truncate((end - self.accesses).try_into().unwrap_or(usize::MAX));
-            if block.is_empty() && event.is_none() {
-                self.block = block;
-                break;
-            }
-            let cpu = accesses.vcpu() % self.cpus.len();
-            self.run_block(cpu, &block)?;
+            let (cpu, is_end) = (accesses.vcpu() % self.cpus.len(), block.is_empty() && event.is_none());
+            self.run_block(cpu, &block);
             self.block = block;
             if let Some(event) = event {
-                self.happens(cpu, event)?;
+                self.happens(cpu, event);
+            }
+            if is_end {
+                break;
             }
         }
         Ok(())
     }
 
+    /// What a pattern counts behind so many accesses that warm up.
+    pub fn run_pattern<A: Accesses<Error = Infallible>>(mut self, accesses: &mut A, warm_up: u64, most: u64) -> Counts {
+        let Ok(()) = self.run(accesses, warm_up);
+        self.reset_counts();
+        let Ok(()) = self.run(accesses, most);
+        self.counts()
+    }
+
     /// Runs accesses that lie in memory, on the first virtual CPU; nothing is copied.
-    ///
-    /// # Errors
-    /// If they touch more memory than can be named.
-    pub fn run_stored(&mut self, accesses: &[Access]) -> Result<(), TooSpread> {
-        accesses.chunks(BLOCK).try_for_each(|block| self.run_block(0, block))
+    pub fn run_stored(&mut self, accesses: &[Access]) {
+        accesses.chunks(BLOCK).for_each(|block| self.run_block(0, block));
     }
 
     /// What was counted since the last call of [`Self::reset_counts`], of all virtual CPUs together.
@@ -274,82 +274,40 @@ impl Engine {
         self.cpus.iter_mut().for_each(Cpu::flush);
     }
 
-    fn run_block(&mut self, cpu: usize, part: &[Access]) -> Result<(), TooSpread> {
-        self.accesses += part.len() as u64;
-        self.cpus[cpu].front.block(part)?;
-        if self.setup.mode == Mode::Shadow {
-            self.find_hidden_faults(cpu, part)?;
-        }
-        let miss = |(place, class, _): (usize, u8, u32)| Miss {
-            place: place as u32,
-            class,
-        };
+    fn run_block(&mut self, cpu: usize, accesses: &[Access]) {
         let Cpu { front, walkers } = &mut self.cpus[cpu];
-        if walkers.is_empty() {
-            return Ok(());
+        self.accesses += accesses.len() as u64;
+        self.walked.clear();
+        let places = accesses.iter().enumerate();
+        let missed = places.filter(|&(_, &access)| front.misses(access));
+        self.walked.extend(missed.map(|(place, _)| place));
+        if self.setup.mode == Mode::Shadow {
+            let pages = self.walked.iter().map(|&place| front.page(accesses[place].address()));
+            self.exits.hidden_faults += pages.filter(|&page| self.shadowed.insert(page)).count() as u64;
         }
-        self.misses.clear();
-        self.misses.extend(front.walks().map(miss));
-        let block = Block {
-            accesses: part,
-            misses: &self.misses,
-            backings: self.setup.layout.backings(),
-            nested: self.setup.mode == Mode::Nested,
-        };
-        walkers.iter_mut().for_each(|walker| walker.block(block));
-        Ok(())
+        walkers
+            .iter_mut()
+            .for_each(|walker| walker.block(accesses, &self.walked));
     }
 
-    /// Pages that are walked and that the shadow table does not have; they have their names by the first virtual CPU.
-    fn find_hidden_faults(&mut self, cpu: usize, part: &[Access]) -> Result<(), TooSpread> {
-        let (shadowed, faults) = (&mut self.shadowed, &mut self.exits.hidden_faults);
-        let (first, others) = self.cpus.split_at_mut(1);
-        let Some(other) = cpu.checked_sub(1) else {
-            let walks = first[0].front.walks();
-            *faults += walks.filter(|&(_, _, name)| shadowed.is_new(name)).count() as u64;
-            return Ok(());
-        };
-        for (place, ..) in others[other].front.walks() {
-            let name = first[0].front.name_at(part[place].address())?;
-            *faults += u64::from(shadowed.is_new(name));
-        }
-        Ok(())
-    }
-
-    fn happens(&mut self, cpu: usize, event: Event) -> Result<(), TooSpread> {
+    fn happens(&mut self, cpu: usize, event: Event) {
+        let is_shadow = self.setup.mode == Mode::Shadow;
         match event {
-            Event::TableWrite { address, level } => self.write_table(address, level)?,
+            Event::TableWrite(address) if is_shadow => {
+                self.exits.table_writes += 1;
+                self.shadowed.remove(&self.cpus[0].front.page(address));
+            }
             Event::Invalidate(address) => {
-                let leaves = self.setup.mode == Mode::Shadow;
                 let others = self.cpus.len() as u64 - 1;
-                self.exits.invalidations += u64::from(leaves) * (1 + others);
+                self.exits.invalidations += u64::from(is_shadow) * (1 + others);
                 self.shootdowns += others;
-                let mut fronts = self.cpus.iter_mut().map(|cpu| &mut cpu.front);
-                fronts.try_for_each(|front| front.invalidate(address))?;
+                self.cpus.iter_mut().for_each(|cpu| cpu.front.invalidate(address));
             }
-            Event::Gap => {}
             Event::Switch => {
-                self.exits.switches += u64::from(self.setup.mode == Mode::Shadow);
-                if !self.setup.tagged {
-                    self.cpus[cpu].flush();
-                }
+                self.exits.switches += u64::from(is_shadow);
+                self.cpus[cpu].flush();
             }
+            Event::TableWrite(_) | Event::Gap => {}
         }
-        Ok(())
-    }
-
-    fn write_table(&mut self, address: u64, level: u8) -> Result<(), TooSpread> {
-        if self.setup.mode != Mode::Shadow {
-            return Ok(());
-        }
-        let layout = &self.setup.layout;
-        let backing = layout.backings()[usize::from(layout.class(address))];
-        let leaf = Walk::new(address, shift(backing.guest)).leaf;
-        self.exits.table_writes += 1;
-        if level <= leaf {
-            let name = self.cpus[0].front.name_at(address)?;
-            self.shadowed.zap(name);
-        }
-        Ok(())
     }
 }

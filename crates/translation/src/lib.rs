@@ -8,7 +8,6 @@
 mod access;
 pub mod cpus;
 mod engine;
-mod keep;
 pub mod machine;
 pub mod measured;
 pub mod patterns;
@@ -24,13 +23,11 @@ mod vcpus_tests;
 mod walk;
 
 pub use access::{ADDRESS_BITS, Access, Side};
-pub use engine::{Accesses, Counts, Engine, Event, Mode, Setup};
+pub use engine::{Accesses, BLOCK, Counts, Engine, Event, Mode, Setup};
 pub use reuse::shards::Shards;
-pub use tlb::front::{BLOCK, Front, LevelCounts};
-pub use tlb::layout::{Backing, Layout, MOST_BACKINGS};
-pub use tlb::level::{Array, Held};
-pub use tlb::names::TooSpread;
-pub use tlb::ways::{Replacement, Ways};
+pub use tlb::backing::Backing;
+pub use tlb::level::{Array, Held, LevelCounts};
+pub use tlb::sets::{Replacement, Sets};
 pub use walk::caches::{Cache, PLACES, SHARED, Shared};
 pub use walk::radix::WalkCaches;
 pub use walk::scatter::Scatter;

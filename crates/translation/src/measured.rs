@@ -18,7 +18,7 @@ use super::study::unknown;
 use crate::machine::unknown::{LATENCIES, Unknown};
 pub use crate::machine::values::{From, Value, What};
 use crate::tlb::level::{Array, Held};
-use crate::tlb::ways::Replacement;
+use crate::tlb::sets::Replacement;
 use crate::walk::caches::Cache;
 use crate::walk::scatter::Scatter;
 use curve::{LINE, plateau, size};

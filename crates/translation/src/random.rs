@@ -33,14 +33,11 @@ impl Chance {
     }
 }
 
-/// What [`mixed`] multiplies by.
-pub(crate) const MIXING: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
-
 /// All bits of the result depend on all bits of the argument; one to one.
 #[inline]
 pub fn mixed(word: u64) -> u64 {
-    let word = (word ^ (word >> 30)).wrapping_mul(MIXING[0]);
-    let word = (word ^ (word >> 27)).wrapping_mul(MIXING[1]);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
 }
 

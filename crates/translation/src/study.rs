@@ -23,13 +23,12 @@ use super::patterns::Pattern;
 pub use super::range::Range;
 pub use crate::machine::unknown::{Sweep, Unknown};
 use crate::machine::values::Value;
-use crate::tlb::layout::Backing;
+use crate::tlb::backing::Backing;
 use crate::walk::shadow::Exits;
 
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// The machine.
     pub machine: Machine,
     /// What runs on it.
     pub pattern: Pattern,
@@ -133,9 +132,7 @@ pub struct Simulation {
 pub struct MachineFacts {
     /// Its id, or its file.
     pub id: String,
-    /// Name for people.
     pub name: String,
-    /// Levels of its page tables.
     pub page_levels: u8,
     /// Entries for loads by page size, level by level.
     pub entries: Vec<PageEntries>,

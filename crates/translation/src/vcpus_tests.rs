@@ -1,13 +1,12 @@
 //! Virtual CPUs share page tables and nothing else, and an invalidation reaches all of them: as with a slow and obvious TLB for each.
 
+use std::convert::Infallible;
+
 use model::Bytes;
 use proptest::prelude::*;
 
 use super::patterns::Pattern;
-use super::{
-    Access, Accesses, Array, Backing, Counts, Engine, Event, Layout, Mode, Setup, Shared, TooSpread, WalkCaches,
-    WalkerSpec,
-};
+use super::{Access, Accesses, Array, Backing, Counts, Engine, Event, Mode, Setup, Shared, WalkCaches, WalkerSpec};
 use crate::tlb::reference::Reference;
 use crate::walk::shadow::Exits;
 
@@ -22,9 +21,9 @@ struct Given<'a> {
 }
 
 impl Accesses for Given<'_> {
-    type Error = TooSpread;
+    type Error = Infallible;
 
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Infallible> {
         let Some(((vcpu, accesses, event), rest)) = self.turns.split_first() else {
             return Ok(None);
         };
@@ -53,19 +52,16 @@ fn backing(mode: Mode) -> Backing {
 fn engine(mode: Mode, vcpus: usize) -> Engine {
     let setup = Setup {
         arrays: arrays(),
-        layout: Layout::uniform(backing(mode)),
+        backing: backing(mode),
         mode,
-        tagged: false,
     };
     let walker = WalkerSpec {
         levels: 4,
         host_levels: 4,
         caches: WalkCaches::NONE,
-        host_caches: WalkCaches::NONE,
         nested_tlb: 0,
         scatter: None,
         data_caches: Vec::new(),
-        with_data: false,
         shared: Shared::InOrder,
     };
     Engine::new(setup, &[walker]).with_vcpus(vcpus)
@@ -81,8 +77,7 @@ fn fast(mode: Mode, vcpus: usize, turns: &[Turn]) -> Counts {
 
 /// Lookups and misses by level, exits, and interrupts.
 fn slow(mode: Mode, vcpus: usize, turns: &[Turn]) -> (Vec<(u64, u64)>, Exits, u64) {
-    let layout = Layout::uniform(backing(mode));
-    let mut tlbs: Vec<Reference> = (0..vcpus).map(|_| Reference::new(&arrays(), layout.clone())).collect();
+    let mut tlbs: Vec<Reference> = (0..vcpus).map(|_| Reference::new(&arrays(), backing(mode))).collect();
     let (mut shadowed, mut exits, mut interrupts) = (Vec::new(), Exits::default(), 0);
     let is_shadow = mode == Mode::Shadow;
     for (vcpu, accesses, event) in turns {
@@ -94,7 +89,7 @@ fn slow(mode: Mode, vcpus: usize, turns: &[Turn]) -> (Vec<(u64, u64)>, Exits, u6
             }
         }
         match *event {
-            Some(Event::TableWrite { address, .. }) if is_shadow => {
+            Some(Event::TableWrite(address)) if is_shadow => {
                 exits.table_writes += 1;
                 shadowed.retain(|&page| page != address >> 12);
             }
@@ -122,7 +117,7 @@ fn slow(mode: Mode, vcpus: usize, turns: &[Turn]) -> (Vec<(u64, u64)>, Exits, u6
 fn turns(vcpus: usize) -> impl Strategy<Value = Vec<Turn>> {
     let address = (0_u64..60).prop_map(|page| page << 12);
     let event = (address.clone(), 0..10_u32).prop_map(|(address, what)| match what {
-        0..2 => Some(Event::TableWrite { address, level: 1 }),
+        0..2 => Some(Event::TableWrite(address)),
         2..5 => Some(Event::Invalidate(address)),
         5 => Some(Event::Switch),
         _ => None,

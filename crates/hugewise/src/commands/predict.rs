@@ -12,7 +12,6 @@ use translation::machine::Machine;
 use super::session::Session;
 use super::simulate::machine::{self, Asked};
 use super::simulate::trace::Opened;
-use super::simulate::{no_tlb, table};
 use super::trace::record;
 use crate::cli::args::{Format, Predict};
 use crate::render::predict::prediction::captured_in;
@@ -20,7 +19,7 @@ use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<Outcome> {
     if args.machine.as_deref() == Some("list") {
-        session.ui.result(table::list().as_bytes())?;
+        session.ui.result(machine::list().as_bytes())?;
         return Ok(Outcome::Done);
     }
     if args.trace.is_none() && args.command.is_empty() {
@@ -71,7 +70,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     warnings.extend((prediction.windows == 1).then(one_window));
     let entries = asked.settings.iter().map(|setting| setting.backing().entry());
     let reach = |entry| (entry, asked.machine.reach(entry));
-    warnings.extend(no_tlb::warning(&asked.machine.id, entries.map(reach)));
+    warnings.extend(machine::without_tlb(&asked.machine.id, entries.map(reach)));
     let result = session.about(&snapshot, warnings, prediction);
     session.give(&result, form)
 }

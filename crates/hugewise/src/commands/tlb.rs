@@ -4,6 +4,7 @@ use host::Snapshot;
 use measure::tlb::Spec;
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
+use translation::cpus;
 
 use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, page_sizes, usual_kinds};
 use super::session::Session;
@@ -79,15 +80,19 @@ fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Kn
         entries: array.entries,
         ways: ways(array.ways, array.entries),
     });
+    let by_table = row(snapshot).map(|cpu| cpu.known(kind, base, pmd));
+    by_cpuid.chain(by_table.unwrap_or_default()).collect()
+}
+
+/// The machine's row of the CPU table.
+pub(super) fn row(snapshot: &Snapshot) -> Option<&'static cpus::Cpu> {
     let cpu = &snapshot.cpu;
-    let machine = translation::cpus::Identity {
+    cpus::of_machine(cpus::Identity {
         vendor: cpu.vendor.known().map(String::as_str),
         family: cpu.family.known().copied(),
         model: cpu.model.known().copied(),
         name: cpu.model_name.known().map(String::as_str),
-    };
-    let by_table = translation::cpus::of_machine(machine).map(|cpu| cpu.known(kind, base, pmd));
-    by_cpuid.chain(by_table.unwrap_or_default()).collect()
+    })
 }
 
 /// CPUID's ways: 0 is unknown, as many as entries is fully associative.

@@ -6,7 +6,7 @@ use model::Bytes;
 use model::tlb::Hash;
 
 pub(super) use translation::Replacement;
-use translation::Ways;
+use translation::Sets;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array {
@@ -66,7 +66,7 @@ impl Tlb {
     pub(super) fn beside(arrays: &[Array], walk_cycles: f64, held: impl Fn(&Array, u32) -> u32) -> Self {
         let set = |array: &Array, number: u32| {
             let left = array.ways.saturating_sub(held(array, number));
-            Set::new(array.replacement, left, u64::from(number))
+            Set::new(array.replacement, left)
         };
         let mut arrays: Vec<_> = arrays
             .iter()
@@ -105,14 +105,14 @@ const WIDE: u32 = 128;
 #[derive(Clone, Debug)]
 enum Set {
     Lru(Recency),
-    Ways(Ways<Tag>),
+    Ways(Sets<Tag>),
 }
 
 impl Set {
-    fn new(replacement: Replacement, ways: u32, seed: u64) -> Self {
+    fn new(replacement: Replacement, ways: u32) -> Self {
         match replacement {
             Replacement::Lru if ways > WIDE => Self::Lru(Recency::new(ways)),
-            any => Self::Ways(Ways::new(ways, any, seed)),
+            any => Self::Ways(Sets::new(1, ways, any)),
         }
     }
 
@@ -120,7 +120,7 @@ impl Set {
     fn access(&mut self, tag: Tag) -> bool {
         match self {
             Self::Lru(set) => set.access(tag),
-            Self::Ways(set) => set.access(tag),
+            Self::Ways(set) => set.touch(0, tag),
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::{fmt, io};
 
 use super::format::TraceFormat;
-use translation::TooSpread;
 
 /// Where in a trace something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +61,4 @@ pub enum Reason {
     /// Not what stands in such a trace.
     #[error("{0}")]
     Malformed(&'static str),
-    /// More memory than can be named.
-    #[error(transparent)]
-    TooSpread(#[from] TooSpread),
-}
-
-impl From<TooSpread> for TraceError {
-    fn from(error: TooSpread) -> Self {
-        Self {
-            place: Place::Offset(0),
-            reason: error.into(),
-        }
-    }
 }

@@ -8,7 +8,7 @@ use super::reading::RowReading;
 use crate::access::Side;
 use crate::cpus::{PageSize, TlbKind, TlbRow};
 use crate::tlb::level::{Array, Held};
-use crate::tlb::ways::Replacement;
+use crate::tlb::sets::Replacement;
 
 fn sides(kind: TlbKind) -> Vec<Side> {
     match kind {

@@ -10,7 +10,7 @@ use crate::machine::{Machine, RowReading};
 use crate::measured::fit::Costs;
 use crate::measured::search::{Step, count};
 use crate::measured::{Measured, here};
-use crate::tlb::ways::Replacement;
+use crate::tlb::sets::Replacement;
 use crate::walk::scatter::Scatter;
 
 const GHZ: f64 = 4.0;
@@ -81,7 +81,7 @@ fn curves(truth: &(Machine, Costs), host_page: Option<Bytes>, most: Bytes) -> La
             cycles: 0.0,
             scatter: machine.surroundings.scatter,
         };
-        let counts = count(machine, &step).expect("one region");
+        let counts = count(machine, &step);
         (kind, Bytes(working_set), costs.cycles(&counts) / GHZ)
     };
     latency(&near.into_iter().chain(far.map(point)).collect::<Vec<_>>())
@@ -405,5 +405,5 @@ fn predicted(machine: &Machine, asked: &Measured<'_>, kind: PageKind, bytes: Byt
         cycles: 0.0,
         scatter: None,
     };
-    costs.cycles(&count(machine, &step).expect("one region")) / GHZ
+    costs.cycles(&count(machine, &step)) / GHZ
 }

@@ -2,7 +2,7 @@
 
 use super::{Costs, Known, Timed, explain};
 use crate::engine::Counts;
-use crate::tlb::front::LevelCounts;
+use crate::tlb::level::LevelCounts;
 use crate::walk::caches::PLACES;
 use crate::walk::walker::WalkCounts;
 

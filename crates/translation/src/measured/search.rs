@@ -6,8 +6,7 @@ use crate::machine::Machine;
 use crate::measured::fit::{Costs, Known, Timed, explain};
 use crate::patterns::Pattern;
 use crate::study::{Setting, engine, on_all_cpus, walkers};
-use crate::tlb::names::TooSpread;
-use crate::tlb::ways::Replacement;
+use crate::tlb::sets::Replacement;
 use crate::walk::caches::{Cache, PLACES};
 use crate::walk::scatter::Scatter;
 use crate::walk::spec::WalkerSpec;
@@ -50,7 +49,7 @@ pub(super) fn with_its_walker(machine: &Machine, steps: &[Step], known: &Known, 
         caches: found.caches,
         ..machine.clone()
     };
-    let counted = counted(&machine, steps)?;
+    let counted = counted(&machine, steps);
     Some(self::found(machine, steps, known, &counted))
 }
 
@@ -83,7 +82,7 @@ fn caches(machine: &Machine, share: f64, replacement: Replacement) -> Option<Vec
 pub(super) struct Search<'a> {
     machine: Machine,
     steps: &'a [Step],
-    counted: Vec<(Vec<Cache>, Option<Vec<Counts>>)>,
+    counted: Vec<(Vec<Cache>, Vec<Counts>)>,
 }
 
 impl<'a> Search<'a> {
@@ -121,7 +120,7 @@ impl<'a> Search<'a> {
         }
         caches[behind].iter_mut().for_each(|cache| cache.replacement = OTHER);
         let other = self.found(caches, known);
-        Some(best.or(other, |found| found.near_error))
+        Some(best.or(Some(other), |found| found.near_error))
     }
 
     /// The best share of the last cache, and what is found with it.
@@ -133,12 +132,12 @@ impl<'a> Search<'a> {
     ) -> Option<(f64, Found)> {
         let tried = shares.filter_map(|share| {
             let caches = caches(&self.machine, share, replacement)?;
-            Some((share, self.found(caches, known)?))
+            Some((share, self.found(caches, known)))
         });
         tried.min_by(|one, other| one.1.costs.error.total_cmp(&other.1.costs.error))
     }
 
-    fn found(&mut self, caches: Vec<Cache>, known: &Known) -> Option<Found> {
+    fn found(&mut self, caches: Vec<Cache>, known: &Known) -> Found {
         let machine = Machine {
             caches,
             ..self.machine.clone()
@@ -149,8 +148,7 @@ impl<'a> Search<'a> {
             self.counted.push((machine.caches.clone(), counted));
             self.counted.len() - 1
         });
-        let counted = self.counted[place].1.as_ref()?;
-        Some(found(machine, self.steps, known, counted))
+        found(machine, self.steps, known, &self.counted[place].1)
     }
 }
 
@@ -164,10 +162,9 @@ impl Found {
     }
 }
 
-/// What each step counts; none if a step touches more memory than can be named.
-fn counted(machine: &Machine, steps: &[Step]) -> Option<Vec<Counts>> {
-    let counted = on_all_cpus(steps, &|_, _| {}, |step| count(machine, step));
-    counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>().ok()
+/// What each step counts.
+fn counted(machine: &Machine, steps: &[Step]) -> Vec<Counts> {
+    on_all_cpus(steps, &|_, _| {}, |step| count(machine, step))
 }
 
 fn found(machine: Machine, steps: &[Step], known: &Known, counted: &[Counts]) -> Found {
@@ -233,17 +230,11 @@ fn pairs(steps: &[Step]) -> Vec<(usize, usize)> {
 }
 
 /// A point in its steady state, with each of the page-walk caches that are swept.
-pub(super) fn count(machine: &Machine, step: &Step) -> Result<Counts, TooSpread> {
+pub(super) fn count(machine: &Machine, step: &Step) -> Counts {
     let mut machine = machine.clone();
     machine.surroundings.scatter = step.scatter;
-    let mut engine = engine(&machine, step.setting);
     let mut chase = Pattern::Chase.over(Bytes(step.working_set), SEED);
     let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
-    engine.run(
-        &mut chase,
-        (lines + lines / 4 + COUNTED).min(2 * step.working_set / LINE),
-    )?;
-    engine.reset_counts();
-    engine.run(&mut chase, COUNTED)?;
-    Ok(engine.counts())
+    let warm_up = (lines + lines / 4 + COUNTED).min(2 * step.working_set / LINE);
+    engine(&machine, step.setting).run_pattern(&mut chase, warm_up, COUNTED)
 }

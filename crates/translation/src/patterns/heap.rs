@@ -4,8 +4,8 @@ use model::Bytes;
 
 use super::zipf::ZipfPages;
 use crate::access::{Access, Side};
+use crate::engine::BLOCK;
 use crate::random::Permutation;
-use crate::tlb::front::BLOCK;
 
 const LINE: u64 = 64;
 /// Objects that live: eight warehouses of 28 MiB each, as the recipe `jbb` has on JDK 17. At most a third of the heap.

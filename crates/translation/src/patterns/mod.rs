@@ -8,13 +8,14 @@ mod tests;
 mod threads;
 mod zipf;
 
+use std::convert::Infallible;
+
 use model::{Bytes, names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
 use super::engine::{Accesses, Event};
-use crate::tlb::names::TooSpread;
 
 pub use threads::Threads;
 
@@ -95,9 +96,9 @@ impl Generator {
 }
 
 impl Accesses for Generator {
-    type Error = TooSpread;
+    type Error = Infallible;
 
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Infallible> {
         match &mut self.0 {
             Kind::Random(pattern) => pattern.fill(block),
             Kind::Chase(pattern) => pattern.fill(block),

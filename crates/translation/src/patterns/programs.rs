@@ -3,9 +3,9 @@
 use model::Bytes;
 
 use crate::access::{Access, Side};
+use crate::engine::BLOCK;
 use crate::engine::Event;
 use crate::random::{Chance, Permutation};
-use crate::tlb::front::BLOCK;
 
 /// Bytes of a block of an index or a table: PostgreSQL's default.
 const NODE: u64 = 8192;
@@ -126,11 +126,6 @@ pub(super) struct Churn {
     chance: Chance,
 }
 
-/// A write to the entry that maps a page.
-fn mapping(address: u64) -> Event {
-    Event::TableWrite { address, level: 1 }
-}
-
 impl Churn {
     pub(super) fn new(size: Bytes, seed: u64) -> Self {
         Self {
@@ -150,7 +145,7 @@ impl Churn {
         match step {
             _ if step < 2 * pages => {
                 if step.is_multiple_of(2) {
-                    return Some(mapping(page(step / 2)));
+                    return Some(Event::TableWrite(page(step / 2)));
                 }
                 let (first, mapped) = (page(step / 2), step / 2 + 1);
                 block.push(Access::new(first, Side::Store));
@@ -163,7 +158,7 @@ impl Churn {
             _ if step < 4 * pages => {
                 let address = page((step - 2 * pages) / 2);
                 Some(if step.is_multiple_of(2) {
-                    mapping(address)
+                    Event::TableWrite(address)
                 } else {
                     Event::Invalidate(address)
                 })

@@ -3,8 +3,8 @@
 use model::Bytes;
 
 use crate::access::Access;
+use crate::engine::BLOCK;
 use crate::random::{Chance, Permutation};
-use crate::tlb::front::BLOCK;
 
 /// Bytes of a line, which a ring has one element in.
 const LINE: u64 = 64;

@@ -5,7 +5,7 @@ use model::Bytes;
 use super::zipf::Zipf;
 use super::{Pattern, SMALLEST};
 use crate::random::Chance;
-use crate::{Access, Accesses, Array, BLOCK, Backing, Counts, Engine, Event, Layout, Mode, Setup, Side};
+use crate::{Access, Accesses, Array, BLOCK, Backing, Counts, Engine, Event, Mode, Setup, Side};
 
 fn some(pattern: Pattern, size: Bytes, seed: u64, most: usize) -> (Vec<Access>, Vec<Event>) {
     let (mut generator, mut all, mut events) = (pattern.over(size, seed), Vec::new(), Vec::new());
@@ -65,7 +65,7 @@ fn ranks_follow_zipf_s_law() {
 fn processes_write_tables_and_switch() {
     let (accesses, events) = some(Pattern::Churn, Bytes::mib(64), 1, 50_000);
     let count = |wanted: fn(&Event) -> bool| events.iter().filter(|event| wanted(event)).count();
-    let writes = count(|event| matches!(event, Event::TableWrite { .. }));
+    let writes = count(|event| matches!(event, Event::TableWrite(_)));
     let switches = count(|event| *event == Event::Switch);
     assert!(
         (10..16).contains(&switches),
@@ -108,9 +108,8 @@ fn counts(pattern: Pattern, accesses: u64) -> Counts {
             Array::new(1, Bytes::kib(4), 16, 4),
             Array::new(2, Bytes::kib(4), 128, 12),
         ],
-        layout: Layout::uniform(Backing::native(Bytes::kib(4))),
+        backing: Backing::native(Bytes::kib(4)),
         mode: Mode::Native,
-        tagged: false,
     };
     let mut engine = Engine::new(setup, &[]);
     engine

@@ -1,11 +1,12 @@
 //! Threads of one process: each makes accesses of its own to the same memory, a block at a time by turns.
 
+use std::convert::Infallible;
+
 use model::Bytes;
 
 use super::{Generator, Pattern};
 use crate::access::Access;
 use crate::engine::{Accesses, Event};
-use crate::tlb::names::TooSpread;
 
 /// A pattern on several virtual CPUs.
 #[derive(Clone, Debug)]
@@ -28,9 +29,9 @@ impl Pattern {
 }
 
 impl Accesses for Threads {
-    type Error = TooSpread;
+    type Error = Infallible;
 
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Infallible> {
         self.latest = (self.latest + 1) % self.threads.len();
         self.threads[self.latest].fill(block)
     }

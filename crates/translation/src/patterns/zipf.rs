@@ -3,8 +3,8 @@
 use model::Bytes;
 
 use crate::access::Access;
+use crate::engine::BLOCK;
 use crate::random::{Chance, Permutation};
-use crate::tlb::front::BLOCK;
 
 /// The exponent that YCSB and its successors use.
 const EXPONENT: f64 = 0.99;

@@ -6,13 +6,12 @@
 
 use std::collections::BinaryHeap;
 
-use fearless_simd::{Simd, dispatch, prelude::*, u64x8};
 use model::Bytes;
 
-use crate::access::{ADDRESS, Access, LANES, fetch, words};
-use crate::random::{MIXING, mixed};
+use crate::access::Access;
+use crate::random::mixed;
 use crate::reuse::Reuse;
-use crate::tlb::layout::shift;
+use crate::tlb::backing::shift;
 
 /// Hashes are compared by so many bits: a rate is a multiple of 2^-24.
 const BITS: u32 = 24;
@@ -66,8 +65,7 @@ impl Shards {
     /// Counts accesses in their order.
     pub fn block(&mut self, accesses: &[Access]) {
         self.sampled.clear();
-        fetch(accesses);
-        dispatch!(fearless_simd::Level::new(), simd => self.find_sampled(simd, accesses));
+        self.find_sampled(accesses);
         self.accesses += accesses.len() as u64;
         for number in 0..self.sampled.len() {
             self.sample(self.sampled[number]);
@@ -82,31 +80,19 @@ impl Shards {
     }
 
     /// Finds the accesses to sampled pages that repeat nothing.
-    #[inline(always)]
-    fn find_sampled<S: Simd>(&mut self, simd: S, accesses: &[Access]) {
-        let below = u64x8::splat(simd, self.below.into());
-        let mut last = u64x8::splat(simd, self.last);
-        for accesses in accesses.chunks(LANES) {
-            let pages = (u64x8::simd_from(simd, words(accesses)) & ADDRESS) >> self.shift;
-            let before = last.slide::<{ LANES - 1 }>(pages);
-            last = pages;
+    fn find_sampled(&mut self, accesses: &[Access]) {
+        for access in accesses {
+            let page = access.address() >> self.shift;
             // A repetition is a hit in any TLB; there is no need to estimate how many there are.
-            let fresh = pages.simd_ne(before).to_bitmask() & ((1 << accesses.len()) - 1);
-            // As most often in a stream.
-            if fresh == 0 {
+            if page == self.last {
                 continue;
             }
-            self.fresh += u64::from(fresh.count_ones());
-            let mut sampled = hashes(pages).simd_lt(below).to_bitmask() & fresh;
-            while sampled != 0 {
-                let lane = sampled.trailing_zeros() as usize;
-                self.sampled.push(accesses[lane].address() >> self.shift);
-                sampled &= sampled - 1;
+            self.last = page;
+            self.fresh += 1;
+            if hash(page) < self.below {
+                self.sampled.push(page);
             }
         }
-        self.last = accesses
-            .last()
-            .map_or(self.last, |access| access.address() >> self.shift);
     }
 
     fn sample(&mut self, page: u64) {
@@ -171,14 +157,6 @@ impl Shards {
 fn hash(page: u64) -> u32 {
     // Not the highest bits, in which sampled pages would then be alike: the table of pages uses those.
     (mixed(page) >> 24) as u32 & ((1 << BITS) - 1)
-}
-
-/// The same of several pages.
-#[inline(always)]
-fn hashes<S: Simd>(pages: u64x8<S>) -> u64x8<S> {
-    let word = (pages ^ (pages >> 30)) * MIXING[0];
-    let word = (word ^ (word >> 27)) * MIXING[1];
-    ((word ^ (word >> 31)) >> 24) & ((1 << BITS) - 1)
 }
 
 /// How many accesses had which reuse distance: the number of other pages since the access before to the same page.

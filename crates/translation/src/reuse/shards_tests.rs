@@ -3,12 +3,8 @@
 use model::Bytes;
 use proptest::prelude::*;
 
-#[cfg(target_arch = "x86_64")]
-use super::{BITS, hash};
 use super::{Shards, range};
 use crate::patterns::Pattern;
-#[cfg(target_arch = "x86_64")]
-use crate::random::Chance;
 use crate::{Access, Accesses, BLOCK};
 
 const BASE: Bytes = Bytes::kib(4);
@@ -101,33 +97,6 @@ fn sampled_curves_are_near_the_exact_ones() {
             let mean = errors.iter().sum::<f64>() / errors.len() as f64;
             assert!(mean < 0.04, "{}: {errors:?}", pattern.name());
         }
-    }
-}
-
-/// Pages that are sampled, and the number of fresh ones, by the vectors of a level.
-#[cfg(target_arch = "x86_64")]
-fn sampled<S: fearless_simd::Simd>(simd: S, blocks: &[Vec<Access>]) -> (Vec<u64>, u64) {
-    let mut shards = Shards::fixed_rate(BASE, 4);
-    simd.vectorize(|| blocks.iter().for_each(|block| shards.find_sampled(simd, block)));
-    (shards.sampled, shards.fresh)
-}
-
-#[test]
-#[cfg(target_arch = "x86_64")]
-fn vectors_of_every_width_sample_what_is_sampled_one_by_one() {
-    let mut chance = Chance::new(1);
-    let lengths = [1, 7, 8, 9, 0, 100, 2048];
-    let blocks = lengths.map(|length| loads(&(0..length).map(|_| chance.below(20)).collect::<Vec<_>>()));
-    let mut pages: Vec<u64> = blocks.iter().flatten().map(|access| access.address() >> 12).collect();
-    pages.dedup();
-    let fresh = pages.len() as u64;
-    pages.retain(|&page| hash(page) < 1 << (BITS - 2));
-    let level = fearless_simd::Level::new();
-    let narrow = level.as_sse2().map(|simd| sampled(simd, &blocks));
-    let wider = level.as_avx2().map(|simd| sampled(simd, &blocks));
-    let widest = level.as_avx512().map(|simd| sampled(simd, &blocks));
-    for fast in [narrow, wider, widest].into_iter().flatten() {
-        assert_eq!(fast, (pages.clone(), fresh));
     }
 }
 

@@ -11,7 +11,6 @@ use super::{Setting, Study};
 use crate::access::Access;
 use crate::engine::Accesses;
 use crate::reuse::shards::Shards;
-use crate::tlb::names::TooSpread;
 
 /// Entries are powers of two with these exponents: from a small first level to more than any CPU of the table has.
 const ENTRIES: RangeInclusive<u32> = 4..=17;
@@ -90,22 +89,18 @@ impl Curves {
 }
 
 /// The curves of a study's pattern over each working set, as one thread makes its accesses. Invalidations are left out.
-///
-/// # Errors
-/// If the pattern accesses more memory than can be named.
-pub fn curves(study: &Study) -> Result<Vec<Curve>, TooSpread> {
-    let all = on_all_cpus(&study.working_sets, &|_, _| {}, |&size| over(study, size));
-    Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+pub fn curves(study: &Study) -> Vec<Curve> {
+    on_all_cpus(&study.working_sets, &|_, _| {}, |&size| over(study, size)).concat()
 }
 
-fn over(study: &Study, size: Bytes) -> Result<Vec<Curve>, TooSpread> {
+fn over(study: &Study, size: Bytes) -> Vec<Curve> {
     let mut curves = Curves::of(&study.settings, Some(size));
     let mut accesses = study.pattern.threads(size, study.seed, 1);
     let (mut before, mut left) = (study.warm_up, study.accesses);
     let mut block = Vec::new();
     while left > 0 {
         block.clear();
-        let event = accesses.fill(&mut block)?;
+        let Ok(event) = accesses.fill(&mut block);
         if block.is_empty() && event.is_none() {
             break;
         }
@@ -115,7 +110,7 @@ fn over(study: &Study, size: Bytes) -> Result<Vec<Curve>, TooSpread> {
         before -= first.len() as u64;
         left -= counted.len() as u64;
     }
-    Ok(curves.finish())
+    curves.finish()
 }
 
 fn shorter(length: usize, most: u64) -> usize {

@@ -9,11 +9,9 @@ use model::Bytes;
 use super::cost::{Choice, DIMENSIONS, MIDDLE, Weights};
 use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study, Sweep, Unknown};
 use crate::access::ADDRESS_BITS;
-use crate::engine::{Accesses, Counts, Engine, Mode, Setup};
+use crate::engine::{Counts, Engine, Mode, Setup};
 use crate::machine::Machine;
 use crate::patterns::SMALLEST;
-use crate::tlb::layout::Layout;
-use crate::tlb::names::TooSpread;
 use crate::walk::caches::Shared;
 use crate::walk::radix::WalkCaches;
 use crate::walk::spec::WalkerSpec;
@@ -37,9 +35,6 @@ pub enum StudyError {
     /// Less than any pattern needs.
     #[error("a working set of {0} is too small: expected at least {1}")]
     TooSmall(Bytes, Bytes),
-    /// More accesses than memory can name.
-    #[error(transparent)]
-    TooSpread(#[from] TooSpread),
     /// The baseline is not among the settings.
     #[error("the baseline is not among the simulated modes and pages")]
     NoBaseline,
@@ -58,11 +53,9 @@ pub fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
         levels: machine.page_levels,
         host_levels: machine.host_page_levels,
         caches: machine.walk_caches.unwrap_or(caches),
-        host_caches: machine.walk_caches.unwrap_or(caches),
         nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),
         scatter: machine.surroundings.scatter,
         data_caches: machine.caches.clone(),
-        with_data: true,
         shared: Shared::InOrder,
     };
     let [small, middle, large] = SWEPT.map(spec);
@@ -94,9 +87,9 @@ pub fn counted(study: &Study, progress: &(dyn Fn(usize, usize) + Sync)) -> Resul
         let mut accesses = study
             .pattern
             .threads(size, study.seed, study.machine.surroundings.vcpus());
-        count(&study.machine, setting, &mut accesses, study.warm_up, study.accesses)
+        engine(&study.machine, setting).run_pattern(&mut accesses, study.warm_up, study.accesses)
     });
-    Ok(counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>()?)
+    Ok(counted)
 }
 
 /// The counts of all cases as a result.
@@ -164,28 +157,12 @@ pub fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// Runs one case.
-fn count<A: Accesses>(
-    machine: &Machine,
-    setting: Setting,
-    accesses: &mut A,
-    warm_up: u64,
-    most: u64,
-) -> Result<Counts, A::Error> {
-    let mut engine = engine(machine, setting);
-    engine.run(accesses, warm_up)?;
-    engine.reset_counts();
-    engine.run(accesses, most)?;
-    Ok(engine.counts())
-}
-
 /// A cold machine with its virtual CPUs.
 pub fn engine(machine: &Machine, setting: Setting) -> Engine {
     let setup = Setup {
         arrays: machine.arrays.clone(),
-        layout: Layout::uniform(setting.backing()),
+        backing: setting.backing(),
         mode: setting.mode,
-        tagged: false,
     };
     let engine = Engine::new(setup, &walkers(machine)).with_vcpus(machine.surroundings.vcpus().into());
     match machine.fetches_ahead {

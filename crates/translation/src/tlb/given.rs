@@ -1,9 +1,10 @@
 //! Accesses and events that a test lists.
 
+use std::convert::Infallible;
+
 use crate::access::Access;
+use crate::engine::BLOCK;
 use crate::engine::{Accesses, Event};
-use crate::tlb::front::BLOCK;
-use crate::tlb::names::TooSpread;
 
 /// A load of an address, or something else that happens.
 pub(crate) type Step = Result<u64, Event>;
@@ -12,9 +13,9 @@ pub(crate) type Step = Result<u64, Event>;
 pub(crate) struct Given<'a>(pub(crate) &'a [Step]);
 
 impl Accesses for Given<'_> {
-    type Error = TooSpread;
+    type Error = Infallible;
 
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Infallible> {
         while let Some((first, rest)) = self.0.split_first() {
             self.0 = rest;
             match first {

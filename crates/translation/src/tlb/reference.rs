@@ -2,14 +2,13 @@
 
 use model::Bytes;
 
-use crate::{Access, Array, Layout, Replacement, Side};
+use crate::{Access, Array, Backing, Replacement, Side};
 
-/// One way: the page it holds, when it was last used, when it came in.
+/// One way: the page it holds, and when it was last used.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     page: (Bytes, u64),
     used: i64,
-    came: i64,
 }
 
 /// One set with a list of ways; `None` is an empty way.
@@ -37,12 +36,7 @@ impl Set {
     fn access(&mut self, page: (Bytes, u64), now: i64) -> bool {
         let held = (0..self.ways.len()).find(|&way| self.ways[way].is_some_and(|held| held.page == page));
         let way = held.unwrap_or_else(|| self.victim());
-        let came = if held.is_some() {
-            self.ways[way].map_or(now, |way| way.came)
-        } else {
-            now
-        };
-        self.ways[way] = Some(Way { page, used: now, came });
+        self.ways[way] = Some(Way { page, used: now });
         self.lean_away(way);
         self.used[way] = true;
         if self.used.iter().all(|&used| used) {
@@ -56,44 +50,25 @@ impl Set {
         if let Some(empty) = self.ways.iter().position(Option::is_none) {
             return empty;
         }
-        let oldest = |key: fn(&Way) -> i64, nth: usize| {
-            let mut ways: Vec<(i64, usize)> = self
-                .ways
-                .iter()
-                .enumerate()
-                .map(|(way, held)| (key(held.as_ref().expect("full")), way))
-                .collect();
+        let oldest = |nth: usize| {
+            let used = |(way, held): (usize, &Option<Way>)| (held.expect("full").used, way);
+            let mut ways: Vec<(i64, usize)> = self.ways.iter().enumerate().map(used).collect();
             ways.sort_unstable();
             ways[nth].1
         };
         match self.replacement {
-            Replacement::Lru => oldest(|way| way.used, 0),
-            Replacement::Fifo => oldest(|way| way.came, 0),
+            Replacement::Lru => oldest(0),
             Replacement::NearLru => {
-                let nth = self.next_random() as usize % self.ways.len().div_ceil(4);
-                let oldest = |nth: usize| {
-                    let mut ways: Vec<(i64, usize)> = self
-                        .ways
-                        .iter()
-                        .enumerate()
-                        .map(|(way, held)| (held.expect("full").used, way))
-                        .collect();
-                    ways.sort_unstable();
-                    ways[nth].1
-                };
-                oldest(nth)
+                let mut random = self.random;
+                let nth = next_random(&mut random) as usize % self.ways.len().div_ceil(4);
+                let way = oldest(nth);
+                self.random = random;
+                way
             }
-            Replacement::Random => self.next_random() as usize % self.ways.len(),
+            Replacement::Random => next_random(&mut self.random) as usize % self.ways.len(),
             Replacement::NotRecentlyUsed => self.used.iter().position(|used| !used).unwrap_or(0),
             Replacement::TreePlru => self.leaned_to(0, self.tree.len(), 1),
         }
-    }
-
-    fn next_random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
     }
 
     /// The way that the tree over ways `from..from + count` leans to.
@@ -122,31 +97,37 @@ impl Set {
     }
 }
 
-/// The slow model of [`crate::Front`].
+fn next_random(random: &mut u64) -> u64 {
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    *random
+}
+
+/// The slow model of [`crate::tlb::front::Front`].
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     arrays: Vec<(Array, Vec<Set>)>,
-    layout: Layout,
+    backing: Backing,
     now: u64,
     /// Lookups and misses by level.
     pub(crate) counts: Vec<(u64, u64)>,
 }
 
 impl Reference {
-    pub(crate) fn new(arrays: &[Array], layout: Layout) -> Self {
+    pub(crate) fn new(arrays: &[Array], backing: Backing) -> Self {
         let levels = arrays.iter().map(|array| array.level).max().unwrap_or(0);
         let sets = |array: &Array| (0..array.sets).map(|number| Set::new(array, number)).collect();
         Self {
             arrays: arrays.iter().map(|array| (array.clone(), sets(array))).collect(),
-            layout,
+            backing,
             now: 0,
             counts: vec![(0, 0); levels.into()],
         }
     }
 
     fn page(&self, address: u64) -> (Bytes, u64) {
-        let class = self.layout.class(address);
-        let size = self.layout.backings()[usize::from(class)].entry();
+        let size = self.backing.entry();
         (size, address / size.0)
     }
 

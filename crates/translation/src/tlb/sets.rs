@@ -1,152 +1,184 @@
-//! The sets of one array, with the fastest exact form for their ways and replacement.
+//! The sets of an associative array under any replacement policy, searched way by way.
 
-use fearless_simd::Simd;
+/// Which entry of a full set goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// The least recently used one.
+    Lru,
+    /// The one a binary tree of "other half" bits points at; for odd ways the missing leaves are skipped.
+    TreePlru,
+    /// The first one that was not used since all others were: a bit for each way, cleared when the last one is set.
+    NotRecentlyUsed,
+    /// One of the older quarter, by a fixed generator: nearly LRU.
+    NearLru,
+    /// Any, by a fixed generator.
+    Random,
+}
 
-use crate::tlb::recency::{Eight, Four, Recency, Rows, Sixteen};
-use crate::tlb::recent::{self, Recent};
-use crate::tlb::touch::{Touch, TouchSets};
-use crate::tlb::ways::{Replacement, Ways};
+impl Replacement {
+    /// All that TLBs use or may use.
+    pub const ALL: [Self; 5] = [
+        Self::Lru,
+        Self::TreePlru,
+        Self::NotRecentlyUsed,
+        Self::NearLru,
+        Self::Random,
+    ];
 
-/// The forms: LRU in vectors by the number of tags, LRU of many ways, and all others.
+    /// Is the order of a set's tags that of their use?
+    fn is_ordered(self) -> bool {
+        matches!(self, Self::Lru | Self::NearLru)
+    }
+}
+
+/// The way that holds a tag. Eight are compared at a time without a branch, which a compiler makes vectors of.
+#[inline]
+fn find<T: Copy + PartialEq>(tags: &[T], tag: T) -> Option<usize> {
+    let (eights, rest) = tags.as_chunks::<8>();
+    let place = |tags: &[T]| tags.iter().position(|&held| held == tag);
+    let holds = |eight: &[T; 8]| eight.iter().fold(false, |holds, &held| holds | (held == tag));
+    match eights.iter().position(holds) {
+        Some(eight) => place(&eights[eight]).map(|way| 8 * eight + way),
+        None => place(rest).map(|way| 8 * eights.len() + way),
+    }
+}
+
+/// Sets of tags. The default tag stands for an empty way.
 #[derive(Clone, Debug)]
-pub(crate) enum Sets {
-    Four(Recency<Four>),
-    Eight(Recency<Eight>),
-    Sixteen(Recency<Sixteen>),
-    TwoRows(Recency<Rows<2>>),
-    Recent(Vec<Recent<u32>>),
-    Listed(Vec<Ways<u32>>),
+pub struct Sets<T> {
+    replacement: Replacement,
+    ways: usize,
+    /// Those of each set. Where their order is that of use the latest is first, and empty ways are last.
+    tags: Vec<T>,
+    /// By set: which half of each pair of halves to leave; or which ways were used of late.
+    bits: Vec<bool>,
+    /// By set: generators of policies that draw.
+    random: Vec<u64>,
 }
 
-/// Runs an expression with the form at hand.
-macro_rules! with_sets {
-    ($sets:expr, $name:ident => $body:expr) => {
-        match $sets {
-            $crate::tlb::sets::Sets::Four($name) => $body,
-            $crate::tlb::sets::Sets::Eight($name) => $body,
-            $crate::tlb::sets::Sets::Sixteen($name) => $body,
-            $crate::tlb::sets::Sets::TwoRows($name) => $body,
-            $crate::tlb::sets::Sets::Recent($name) => $body,
-            $crate::tlb::sets::Sets::Listed($name) => $body,
-        }
-    };
-}
-pub(crate) use with_sets;
-
-impl Sets {
-    pub(crate) fn new(sets: u32, ways: u32, replacement: Replacement) -> Self {
-        match (replacement, ways) {
-            (Replacement::Lru, 1..=4) => Self::Four(Recency::new(sets, ways)),
-            (Replacement::Lru, 5..=8) => Self::Eight(Recency::new(sets, ways)),
-            (Replacement::Lru, 9..=16) => Self::Sixteen(Recency::new(sets, ways)),
-            (Replacement::Lru, 17..=32) => Self::TwoRows(Recency::new(sets, ways)),
-            (Replacement::Lru, 33..=recent::MOST) => Self::Recent((0..sets).map(|_| Recent::new(ways)).collect()),
-            _ => {
-                let set = |number| Ways::new(ways, replacement, u64::from(number));
-                Self::Listed((0..sets).map(set).collect())
-            }
+impl<T: Copy + Default + PartialEq> Sets<T> {
+    pub fn new(sets: u32, ways: u32, replacement: Replacement) -> Self {
+        let (count, ways) = (sets as usize, ways as usize);
+        let bits = match replacement {
+            Replacement::TreePlru | Replacement::NotRecentlyUsed => count * ways.next_power_of_two(),
+            _ => 0,
+        };
+        let seed = |set: u32| u64::from(set).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        Self {
+            replacement,
+            ways,
+            tags: vec![T::default(); count * ways],
+            bits: vec![false; bits],
+            random: (0..sets).map(seed).collect(),
         }
     }
 
     /// Looks a tag up in a set and brings it in if it is not there; was it?
-    #[inline(always)]
-    pub(crate) fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
-        with_sets!(self, sets => sets.lend().touch(simd, set, tag))
-    }
-
-    /// Drops the tags that are to go.
-    pub(crate) fn drop_if(&mut self, goes: impl Fn(u32) -> bool) {
-        match self {
-            Self::Listed(sets) => sets.iter_mut().for_each(|set| set.drop_if(&goes)),
-            Self::Recent(sets) => sets.iter_mut().for_each(|set| set.drop_if(&goes)),
-            Self::Four(sets) => sets.drop_if(goes),
-            Self::Eight(sets) => sets.drop_if(goes),
-            Self::Sixteen(sets) => sets.drop_if(goes),
-            Self::TwoRows(sets) => sets.drop_if(goes),
+    #[inline]
+    pub fn touch(&mut self, set: usize, tag: T) -> bool {
+        let tags = &self.tags[set * self.ways..][..self.ways];
+        if tags.first() == Some(&tag) && self.replacement == Replacement::Lru {
+            return true;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use fearless_simd::{Level, dispatch};
-
-    use super::Sets;
-    use crate::tlb::touch::TouchSet;
-    use crate::tlb::ways::{Replacement, Ways};
-
-    /// The first of some sets.
-    #[derive(Debug)]
-    struct First(Sets);
-
-    impl TouchSet for First {
-        fn touch<S: fearless_simd::Simd>(&mut self, simd: S, tag: u32) -> bool {
-            self.0.touch(simd, 0, tag)
+        let held = find(tags, tag);
+        let way = match held {
+            Some(way) => way,
+            None if tags.is_empty() => return false,
+            // An empty one, or else the oldest.
+            None if self.replacement == Replacement::Lru => self.ways - 1,
+            None => self.victim(set),
+        };
+        let tags = &mut self.tags[set * self.ways..][..self.ways];
+        if self.replacement.is_ordered() {
+            tags.copy_within(..way, 1);
+            tags[0] = tag;
+        } else {
+            tags[way] = tag;
+            self.mark(set, way);
         }
+        held.is_some()
     }
 
-    /// One lookup with the widest vectors that a number allows.
-    #[cfg(target_arch = "x86_64")]
-    fn touch(most: u32, set: &mut impl TouchSet, tag: u32) -> Option<bool> {
-        use fearless_simd::Simd;
-        let level = Level::new();
-        match most {
-            128 => level.as_sse2().map(|simd| simd.vectorize(|| set.touch(simd, tag))),
-            256 => level.as_avx2().map(|simd| simd.vectorize(|| set.touch(simd, tag))),
-            _ => level.as_avx512().map(|simd| simd.vectorize(|| set.touch(simd, tag))),
-        }
-    }
-
-    /// What a list holds, in a set of so many ways with vectors of every width.
-    #[cfg(target_arch = "x86_64")]
-    fn assert_same<T: TouchSet>(ways: u32, new: impl Fn() -> T) {
-        for most in [128, 256, 512] {
-            let mut set = new();
-            let mut list: Ways<u32> = Ways::new(ways, Replacement::Lru, 0);
-            let mut chance = crate::random::Chance::new(u64::from(ways));
-            for _ in 0..20_000 {
-                let tag = 1 + chance.below(u64::from(ways) * 2) as u32;
-                let Some(is_held) = touch(most, &mut set, tag) else {
-                    break;
-                };
-                assert_eq!(is_held, list.access(tag), "{ways} ways, {most} bits");
+    /// Drops a tag; the others keep their order, or their places.
+    pub(crate) fn drop(&mut self, set: usize, tag: T) {
+        let tags = &mut self.tags[set * self.ways..][..self.ways];
+        if let Some(way) = tags.iter().position(|&held| held == tag) {
+            tags[way] = T::default();
+            if self.replacement.is_ordered() {
+                tags[way..].rotate_left(1);
             }
         }
     }
 
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn vectors_of_every_width_hold_the_same() {
-        for ways in [1, 4, 7, 12, 16, 20, 32] {
-            assert_same(ways, || First(Sets::new(1, ways, Replacement::Lru)));
-        }
+    /// Drops all tags.
+    pub(crate) fn flush(&mut self) {
+        self.tags.fill(T::default());
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+    fn victim(&mut self, set: usize) -> usize {
+        let ways = self.ways;
+        let empty = self.tags[set * ways..][..ways]
+            .iter()
+            .position(|&tag| tag == T::default());
+        empty.unwrap_or_else(|| match self.replacement {
+            Replacement::Lru => ways - 1,
+            Replacement::NearLru => ways - 1 - self.below(set, ways.div_ceil(4)),
+            Replacement::TreePlru => self.pointed_at(set),
+            Replacement::NotRecentlyUsed => self.bits(set)[..ways].iter().position(|used| !used).unwrap_or(0),
+            Replacement::Random => self.below(set, ways),
+        })
+    }
 
-        #[test]
-        fn every_form_of_lru_holds_what_a_list_holds(
-            ways in prop_oneof![1_u32..=140, Just(1000)],
-            count in prop_oneof![Just(1_u32), Just(3)],
-            tags in prop::collection::vec((1_u32..1500, 1_u32..1500, any::<bool>()), 1..6000),
-            range in prop_oneof![Just(2_u32), 3_u32..60, 60_u32..1500],
-        ) {
-            let mut sets = Sets::new(count, ways, Replacement::Lru);
-            let mut lists: Vec<Ways<u32>> = (0..count.into()).map(|number| Ways::new(ways, Replacement::Lru, number)).collect();
-            for (number, (tag, other, is_far)) in tags.into_iter().enumerate() {
-                let tag = if is_far { tag | 0x8000_0000 } else { tag % range + 1 };
-                let set = (other % count) as usize;
-                let is_held = dispatch!(Level::new(), simd => sets.touch(simd, set, tag));
-                prop_assert_eq!(is_held, lists[set].access(tag), "{}", number);
-                if number % 500 == 499 {
-                    let goes = |held: u32| held % 7 == other % 7;
-                    sets.drop_if(goes);
-                    lists.iter_mut().for_each(|list| list.drop_if(goes));
+    fn below(&mut self, set: usize, most: usize) -> usize {
+        let random = &mut self.random[set];
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        (*random % most as u64) as usize
+    }
+
+    fn bits(&mut self, set: usize) -> &mut [bool] {
+        let leaves = self.ways.next_power_of_two();
+        &mut self.bits[set * leaves..][..leaves]
+    }
+
+    /// The way was used.
+    fn mark(&mut self, set: usize, way: usize) {
+        let ways = self.ways;
+        match self.replacement {
+            Replacement::TreePlru => {
+                let bits = self.bits(set);
+                let mut node = way + bits.len();
+                while node > 1 {
+                    bits[node / 2] = node.is_multiple_of(2);
+                    node /= 2;
                 }
             }
+            Replacement::NotRecentlyUsed => {
+                let bits = self.bits(set);
+                bits[way] = true;
+                if bits[..ways].iter().all(|&used| used) {
+                    bits.fill(false);
+                    bits[way] = true;
+                }
+            }
+            Replacement::Lru | Replacement::NearLru | Replacement::Random => {}
         }
+    }
+
+    fn pointed_at(&mut self, set: usize) -> usize {
+        let ways = self.ways;
+        let bits = self.bits(set);
+        let leaves = bits.len();
+        let mut node = 1;
+        while node < leaves {
+            let wanted = 2 * node + usize::from(bits[node]);
+            let mut leftmost = wanted;
+            while leftmost < leaves {
+                leftmost *= 2;
+            }
+            node = if leftmost - leaves < ways { wanted } else { 2 * node };
+        }
+        node - leaves
     }
 }

@@ -1,13 +1,8 @@
 //! Data caches as far as translation needs them: where page-table lines, and if asked for data lines, are found.
 
-use fearless_simd::{Simd, dispatch};
-
 use crate::access::ADDRESS_BITS;
-use crate::keep::{Kept, keep};
 use crate::random::{golden, mixed};
-use crate::tlb::sets::{Sets, with_sets};
-use crate::tlb::touch::{Touch, TouchSets};
-use crate::tlb::ways::Replacement;
+use crate::tlb::sets::{Replacement, Sets};
 
 /// One cache, of 64-byte lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,64 +37,6 @@ const LINE: u32 = 6;
 /// Address bits within a base page.
 const PAGE: u32 = 12;
 
-/// A read of a byte: its address in the low bits, and whether it is data or a page-table entry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Read(u64);
-
-const DATA: u32 = 63;
-/// Data that was fetched ahead.
-const AHEAD: u32 = 62;
-const MARKS: u64 = 1 << DATA | 1 << AHEAD;
-
-impl Read {
-    pub(crate) fn data(address: u64) -> Self {
-        Self(address | 1 << DATA)
-    }
-
-    pub(crate) fn entry(address: u64) -> Self {
-        Self(address)
-    }
-
-    /// The same byte, if each base page lies anywhere in 4 PiB of memory.
-    pub(crate) fn scattered(self) -> Self {
-        let address = self.0 & !MARKS;
-        let page = crate::random::mixed(address >> PAGE) & ((1 << (ADDRESS_BITS - PAGE)) - 1);
-        Self(self.0 & MARKS | page << PAGE | address & ((1 << PAGE) - 1))
-    }
-
-    fn line(self) -> u64 {
-        (self.0 & !MARKS) >> LINE
-    }
-
-    fn is_ahead(self) -> bool {
-        self.0 >> AHEAD & 1 == 1
-    }
-
-    fn is_data(self) -> bool {
-        self.0 >> DATA == 1
-    }
-}
-
-/// Where lines were found: caches in order, then memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) entries: [u64; PLACES],
-    pub(crate) data: [u64; PLACES],
-    /// Of the data from the second cache, lines that were fetched there from memory.
-    pub(crate) fetched: u64,
-}
-
-/// A hierarchy: a line that is missed is brought into every level. Its lines are distinguished by 32 bits of hash: of 4 billion
-/// lookups of absent lines about `ways` hit by mistake.
-#[derive(Clone, Debug)]
-pub(crate) struct Caches {
-    levels: Vec<(Cache, Sets)>,
-    shared: Shared,
-    streams: Option<Streams>,
-    open: Kept<Read>,
-    missed: Kept<Read>,
-}
-
 /// The place of the cache that many cores share.
 pub const SHARED: usize = 2;
 
@@ -113,6 +50,15 @@ pub enum Shared {
     Hashed,
 }
 
+/// A hierarchy: a line that is missed is brought into every level. Its lines are distinguished by 32 bits of hash: of 4 billion
+/// lookups of absent lines about `ways` hit by mistake.
+#[derive(Clone, Debug)]
+pub(crate) struct Caches {
+    levels: Vec<(Cache, Sets<u32>)>,
+    shared: Shared,
+    streams: Option<Streams>,
+}
+
 impl Caches {
     /// Empty caches, at most three of them; the first one is asked first.
     pub(crate) fn new(caches: &[Cache], shared: Shared) -> Self {
@@ -121,8 +67,6 @@ impl Caches {
             levels: caches.iter().take(PLACES - 1).map(level).collect(),
             shared,
             streams: None,
-            open: Kept::default(),
-            missed: Kept::default(),
         }
     }
 
@@ -131,50 +75,71 @@ impl Caches {
         self.streams = Some(Streams::default());
     }
 
-    /// Reads bytes in their order, level by level; is any of them data? The list is used up.
-    pub(crate) fn read(&mut self, reads: &mut Kept<Read>, has_data: bool) -> Found {
-        let mut found = Found::default();
-        std::mem::swap(&mut self.open, reads);
-        for (place, (cache, sets)) in self.levels.iter_mut().enumerate() {
-            let is_hashed = place == SHARED && self.shared != Shared::InOrder;
-            if is_hashed {
-                self.open.as_mut().iter_mut().for_each(|read| *read = read.scattered());
-            }
-            let low = if is_hashed { cache.sets.trailing_zeros() } else { 0 };
-            dispatch!(fearless_simd::Level::new(), simd => {
-                with_sets!(sets, sets => look_up(simd, *cache, low, sets, &self.open, &mut self.missed));
-            });
-            let count = |reads: &[Read]| count(reads, has_data);
-            let (before, after) = (count(&self.open), count(&self.missed));
-            found.entries[place] = before.0 - after.0;
-            found.data[place] = before.1 - after.1;
-            std::mem::swap(&mut self.open, &mut self.missed);
-            if place == 0
-                && let Some(streams) = self.streams.as_mut().filter(|_| has_data)
-            {
-                streams.mark(self.open.as_mut());
-            }
-            if place > 0 && self.streams.is_some() {
-                found.ahead(place, ahead(&self.missed) - ahead(&self.open));
-            }
+    /// The place where an entry of a page table is found.
+    pub(crate) fn entry(&mut self, byte: u64) -> usize {
+        find(&mut self.levels, self.shared, byte, |_| {})
+    }
+
+    /// The place where data is found, and whether it was fetched there from memory, ahead of a stream.
+    pub(crate) fn data(&mut self, byte: u64) -> (usize, bool) {
+        let mut is_ahead = false;
+        let place = find(&mut self.levels, self.shared, byte, |line| {
+            is_ahead = self.streams.as_mut().is_some_and(|streams| streams.follow(line));
+        });
+        match is_ahead {
+            true => (FETCHED, place == PLACES - 1),
+            false => (place, false),
         }
-        let (entries, data) = count(&self.open, has_data);
-        found.entries[PLACES - 1] += entries;
-        found.data[PLACES - 1] += data;
-        if self.streams.is_some() {
-            found.ahead(PLACES - 1, ahead(&self.open));
-        }
-        found
     }
 }
 
-impl Found {
-    /// So many of the data found at a place had been fetched into the second cache.
-    fn ahead(&mut self, place: usize, count: u64) {
-        self.data[place] -= count;
-        self.data[FETCHED] += count;
-        self.fetched += if place == PLACES - 1 { count } else { 0 };
+/// Asks level by level; `missed` hears of the line that the first one does not have.
+#[inline]
+fn find(levels: &mut [(Cache, Sets<u32>)], shared: Shared, byte: u64, missed: impl FnOnce(u64)) -> usize {
+    let Some(((first, sets), behind)) = levels.split_first_mut() else {
+        return PLACES - 1;
+    };
+    let line = byte >> LINE;
+    let (set, tag) = first.place(line, 0);
+    if sets.touch(set, tag) {
+        return 0;
     }
+    missed(line);
+    for (place, (cache, sets)) in (1..).zip(behind) {
+        let (set, tag) = if place == SHARED && shared == Shared::Hashed {
+            cache.place(scattered(byte) >> LINE, cache.sets.trailing_zeros())
+        } else {
+            cache.place(line, 0)
+        };
+        if sets.touch(set, tag) {
+            return place;
+        }
+    }
+    PLACES - 1
+}
+
+impl Cache {
+    /// The set of a line, and its tag there. Of sets that are no power of two, `low` bits of the line choose within a slice, and a hash
+    /// chooses the slice.
+    #[inline]
+    fn place(&self, line: u64, low: u32) -> (usize, u32) {
+        let (set, tag) = if self.sets.is_power_of_two() {
+            // Different for lines less than 100 GiB apart, but for the tags 0 and 1.
+            (line & u64::from(self.sets - 1), (golden(line) >> 32) as u32)
+        } else {
+            let (slices, mask) = (u64::from(self.sets >> low), (1_u64 << low) - 1);
+            let hash = mixed(line);
+            let slice = ((hash >> 32) * slices) >> 32;
+            (slice << low | line & mask, hash as u32)
+        };
+        (set as usize, tag.max(1))
+    }
+}
+
+/// The same byte, if each base page lies anywhere in 4 PiB of memory.
+fn scattered(byte: u64) -> u64 {
+    let page = mixed(byte >> PAGE) & ((1 << (ADDRESS_BITS - PAGE)) - 1);
+    page << PAGE | byte & ((1 << PAGE) - 1)
 }
 
 /// The place of the cache that lines are fetched into ahead of a stream.
@@ -195,71 +160,27 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Marks data that was fetched ahead.
-    fn mark(&mut self, reads: &mut [Read]) {
-        for read in reads.iter_mut().filter(|read| read.is_data()) {
-            let line = read.line();
-            let page = line >> (PAGE - LINE);
-            let last = &mut self.0[(golden(page) >> 58) as usize];
-            if *last >> (PAGE - LINE) == page && (1..=NEXT).contains(&line.abs_diff(*last)) {
-                read.0 |= 1 << AHEAD;
-            }
-            *last = line;
-        }
+    /// Follows a line of data; was it fetched ahead?
+    fn follow(&mut self, line: u64) -> bool {
+        let page = line >> (PAGE - LINE);
+        let last = &mut self.0[(golden(page) >> 58) as usize];
+        let before = std::mem::replace(last, line);
+        before >> (PAGE - LINE) == page && (1..=NEXT).contains(&line.abs_diff(before))
     }
 }
 
 /// The farthest that a line of a stream is from the one before: lines are read in pairs.
 const NEXT: u64 = 2;
 
-/// Data that was fetched ahead.
-fn ahead(reads: &[Read]) -> u64 {
-    reads.iter().map(|read| u64::from(read.is_ahead())).sum()
-}
-
-/// Entries and data, of which there may be none.
-fn count(reads: &[Read], has_data: bool) -> (u64, u64) {
-    let data = if has_data {
-        reads.iter().map(|read| u64::from(read.is_data())).sum()
-    } else {
-        0
-    };
-    (reads.len() as u64 - data, data)
-}
-
-/// Asks one level; `missed` are then the reads that it does not have. Of sets that are no power of two, `low` bits of the line choose within a
-/// slice, and a hash chooses the slice.
-#[inline(always)]
-fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Kept<Read>) {
-    let mut sets = sets.lend();
-    if cache.sets.is_power_of_two() {
-        let mask = u64::from(cache.sets - 1);
-        keep(reads, missed, |read| {
-            let line = read.line();
-            // Different for lines less than 100 GiB apart, but for the tags 0 and 1.
-            let tag = (golden(line) >> 32) as u32;
-            !sets.touch(simd, (line & mask) as usize, tag.max(1))
-        });
-    } else {
-        let (slices, mask) = (u64::from(cache.sets >> low), (1_u64 << low) - 1);
-        keep(reads, missed, |read| {
-            let line = read.line();
-            let hash = mixed(line);
-            let slice = ((hash >> 32) * slices) >> 32;
-            !sets.touch(simd, (slice << low | line & mask) as usize, (hash as u32).max(1))
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Cache, Caches, Found, Kept, PLACES, Read, Shared};
+    use super::{Cache, Caches, PLACES, Shared};
 
     /// The places where the lines of some bytes are found.
     fn found(caches: &mut Caches, bytes: impl IntoIterator<Item = u64>) -> [u64; PLACES] {
-        let mut reads = Kept::default();
-        reads.fill_with(bytes.into_iter().map(Read::entry));
-        caches.read(&mut reads, false).entries
+        let mut places = [0; PLACES];
+        bytes.into_iter().for_each(|byte| places[caches.entry(byte)] += 1);
+        places
     }
 
     #[test]
@@ -280,11 +201,12 @@ mod tests {
         let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
         let mut fetched = 0;
         let mut read = |caches: &mut Caches, bytes: &[u64]| {
-            let mut list = Kept::default();
-            list.fill_with(bytes.iter().map(|&byte| Read::data(byte)));
-            let found = caches.read(&mut list, true);
-            fetched += found.fetched;
-            found.data
+            let mut places = [0; PLACES];
+            for (place, was_fetched) in bytes.iter().map(|&byte| caches.data(byte)) {
+                places[place] += 1;
+                fetched += u64::from(was_fetched);
+            }
+            places
         };
         let page = |page: u64| (0..64).map(|line| (page << 12) + line * 64).collect::<Vec<_>>();
         assert_eq!(read(&mut caches, &page(1)), [0, 0, 0, 64], "as asked for");
@@ -305,16 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn data_and_entries_share_lines_and_are_counted_apart() {
+    fn data_and_entries_share_lines() {
         let mut caches = Caches::new(&[Cache::lru(64, 8)], Shared::InOrder);
-        let reads = [Read::data(64), Read::entry(64), Read::data(65), Read::entry(128)];
-        let expected = Found {
-            entries: [1, 0, 0, 1],
-            data: [1, 0, 0, 1],
-            fetched: 0,
-        };
-        let mut list = Kept::default();
-        list.copy(&reads);
-        assert_eq!(caches.read(&mut list, true), expected);
+        assert_eq!((caches.data(64), caches.entry(64)), ((PLACES - 1, false), 0));
+        assert_eq!((caches.data(65), caches.entry(128)), ((0, false), PLACES - 1));
     }
 }

@@ -3,7 +3,6 @@
 pub(crate) mod caches;
 pub(crate) mod nested;
 pub(crate) mod radix;
-pub(crate) mod reads;
 pub(crate) mod scatter;
 pub(crate) mod shadow;
 pub(crate) mod spec;

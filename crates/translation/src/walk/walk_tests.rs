@@ -5,27 +5,21 @@ use proptest::prelude::*;
 
 use crate::tlb::given::{Given, Step};
 use crate::{
-    Array, Backing, Cache, Counts, Engine, Event, Layout, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkerSpec,
+    Array, Backing, Cache, Counts, Engine, Event, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkerSpec,
 };
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// A page that covers every address there is.
 const ALL: Bytes = Bytes(1 << 58);
 
-fn write(address: u64) -> Event {
-    Event::TableWrite { address, level: 1 }
-}
-
 fn spec() -> WalkerSpec {
     WalkerSpec {
         levels: 4,
         host_levels: 4,
         caches: WalkCaches::NONE,
-        host_caches: WalkCaches::NONE,
         nested_tlb: 0,
         scatter: None,
         data_caches: Vec::new(),
-        with_data: false,
         shared: Shared::InOrder,
     }
 }
@@ -34,13 +28,10 @@ fn spec() -> WalkerSpec {
 fn counted(arrays: &[Array], backing: Backing, mode: Mode, walker: &WalkerSpec, steps: &[Step]) -> Counts {
     let setup = Setup {
         arrays: arrays.to_vec(),
-        layout: Layout::uniform(backing),
+        backing,
         mode,
-        tagged: false,
     };
-    let mut engine = Engine::new(setup, std::slice::from_ref(walker));
-    engine.run(&mut Given(steps), u64::MAX).expect("few regions");
-    engine.counts()
+    Engine::new(setup, std::slice::from_ref(walker)).run_pattern(&mut Given(steps), 0, u64::MAX)
 }
 
 #[test]
@@ -93,7 +84,6 @@ fn scattered_base_pages_have_a_line_of_the_hosts_table_each_where_eight_in_order
     // Large enough for all lines: each comes from memory once.
     let ordered = WalkerSpec {
         caches: WalkCaches([32, 8, 4, 2]),
-        host_caches: WalkCaches([32, 8, 4, 2]),
         nested_tlb: 64,
         data_caches: vec![Cache::lru(4096, 16)],
         ..spec()
@@ -148,7 +138,7 @@ fn what_leaves_a_guest_under_shadow_paging_is_counted() {
         Ok(page(1)),
         Err(Event::Switch),
         Ok(page(1)),
-        Err(write(page(1))),
+        Err(Event::TableWrite(page(1))),
         Err(Event::Invalidate(page(1))),
         Ok(page(1)),
         Ok(page(2)),
@@ -187,11 +177,13 @@ fn small_blocks_and_large_ones_count_alike() {
     let steps: Vec<_> = (0..9000_u64)
         .map(|number| Ok(number.wrapping_mul(0x2545_f491_4f6c_dd1d) & 0x7f_f000))
         .collect();
-    let apart: Vec<_> = steps.iter().flat_map(|step| [*step, Err(write(0))]).collect();
+    let apart: Vec<_> = steps
+        .iter()
+        .flat_map(|step| [*step, Err(Event::TableWrite(0))])
+        .collect();
     let walker = WalkerSpec {
         caches: WalkCaches([4, 2, 2, 0]),
         data_caches: vec![Cache::lru(8, 4)],
-        with_data: true,
         ..spec()
     };
     let arrays = [Array::new(1, SIZES[0], 4, 4), Array::new(2, SIZES[0], 16, 8)];
@@ -267,8 +259,7 @@ proptest! {
             nested_tlb: tlb,
             scatter: None,
             data_caches: vec![Cache::lru(4, 4), Cache::lru(24, 12)],
-            with_data: true,
-            ..spec()
+                ..spec()
         };
         let arrays = [Array::shared(1, &SIZES, 4, 4)];
         let nested = counted(&arrays, Backing::nested(SIZES[page], ALL), Mode::Nested, &walker, &steps);
@@ -278,14 +269,13 @@ proptest! {
 
     #[test]
     fn caches_never_add_references_and_every_reference_is_found_somewhere(
-        addresses in addresses(), guest in 0..3_usize, host in 0..3_usize, caches in walk_caches(), host_caches in walk_caches(), tlb in 0_u32..64,
+        addresses in addresses(), guest in 0..3_usize, host in 0..3_usize, caches in walk_caches(), tlb in 0_u32..64,
     ) {
         let steps: Vec<_> = addresses.iter().map(|&address| Ok(address)).collect();
         let backing = Backing::nested(SIZES[guest], SIZES[host]);
         let without = counted(&[], backing, Mode::Nested, &spec(), &steps).walkers[0];
         let walker = WalkerSpec {
             caches: WalkCaches(caches),
-            host_caches: WalkCaches(host_caches),
             nested_tlb: tlb,
             scatter: None,
             data_caches: vec![Cache::lru(16, 8)],

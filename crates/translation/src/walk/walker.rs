@@ -1,13 +1,10 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
-use std::convert::Infallible;
-
-use crate::keep::Kept;
-use crate::tlb::layout::{Backing, shift};
-use crate::walk::caches::{Caches, PLACES, Read};
-use crate::walk::nested::{GuestWalks, Nested};
-use crate::walk::radix::{Radix, Walk};
-use crate::walk::reads::{Block, Miss, Reads, Rest, TABLES};
+use crate::access::Access;
+use crate::tlb::backing::{Backing, shift};
+use crate::walk::caches::{Caches, PLACES};
+use crate::walk::nested::Nested;
+use crate::walk::radix::{Radix, TABLES, Walk, leaf};
 use crate::walk::spec::WalkerSpec;
 
 /// What walks cost so far.
@@ -38,43 +35,41 @@ impl WalkCounts {
         }
     }
 
+    fn read_entry(&mut self, caches: &mut Option<Caches>, byte: u64) {
+        if let Some(caches) = caches {
+            self.table_lines[caches.entry(byte)] += 1;
+        }
+    }
+
     /// All entries that were read.
     pub fn references(&self) -> u64 {
         self.guest_references + self.host_references
     }
 }
 
-/// Walks that are staged together: what they read stays in the caches of the machine that simulates.
-const PART: usize = 512;
-
 /// A page walker with everything it remembers.
 #[derive(Clone, Debug)]
 pub(crate) struct Walker {
     guest: Radix,
-    nested: Nested,
+    /// The level of the entries that map the guest's pages, or those that both tables together map.
+    leaf: u8,
+    /// Of walks in two dimensions.
+    host: Option<Nested>,
     caches: Option<Caches>,
-    with_data: bool,
     pub(crate) counts: WalkCounts,
-    stage: Stage,
-}
-
-/// What passes from stage to stage.
-#[derive(Clone, Debug, Default)]
-struct Stage {
-    walks: Vec<Walk>,
-    first: Vec<u8>,
-    reads: Kept<Read>,
 }
 
 impl Walker {
-    pub(crate) fn new(spec: &WalkerSpec) -> Self {
+    /// One with empty caches; `is_nested` walks two dimensions, where there is a host.
+    pub(crate) fn new(spec: &WalkerSpec, backing: Backing, is_nested: bool) -> Self {
+        let host = backing.host.filter(|_| is_nested);
+        let page = if is_nested { backing.guest } else { backing.entry() };
         Self {
             guest: Radix::new(spec.levels, spec.caches),
-            nested: Nested::new(spec),
+            leaf: leaf(shift(page)),
+            host: host.map(|page| Nested::new(spec, page)),
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
-            with_data: spec.with_data && !spec.data_caches.is_empty(),
             counts: WalkCounts::default(),
-            stage: Stage::default(),
         }
     }
 
@@ -83,100 +78,55 @@ impl Walker {
         self.caches.iter_mut().for_each(Caches::fetch_ahead);
     }
 
-    /// Makes the walks of a block, and reads its data where data goes through the caches, all in the order of the accesses.
-    pub(crate) fn block(&mut self, block: Block) {
-        if self.caches.is_none() && !block.nested && !self.guest.has_caches() {
-            self.count_whole_walks(block);
-            return;
+    /// Reads data, and walks before it for the accesses at some places, all in the order of the accesses.
+    pub(crate) fn block(&mut self, accesses: &[Access], walked: &[usize]) {
+        let mut from = 0;
+        for &place in walked {
+            self.read_data(&accesses[from..place]);
+            self.walk(accesses[place].address());
+            from = place;
         }
-        let accesses = block.accesses;
-        let mut rest = Rest { accesses, from: 0 };
-        for misses in block.misses.chunks(PART) {
-            let part = Block { misses, ..block };
-            self.begin(part);
-            if block.nested {
-                self.nest(part, &mut rest);
-            } else if self.caches.is_some() {
-                self.list_reads(part, &mut rest);
-            }
-            self.read();
-        }
-        if self.with_data {
-            let rest = rest.until(accesses.len()).map(Read::data);
-            self.stage.reads.fill_with(rest);
-            self.read();
+        self.read_data(&accesses[from..]);
+    }
+
+    fn read_data(&mut self, accesses: &[Access]) {
+        let Some(caches) = &mut self.caches else { return };
+        for access in accesses {
+            let (place, was_fetched) = caches.data(access.address());
+            self.counts.data_lines[place] += 1;
+            self.counts.fetched_lines += u64::from(was_fetched);
         }
     }
 
-    /// Walks that read every level, whose lines go through no cache.
-    fn count_whole_walks(&mut self, block: Block) {
-        let levels = |backing: &Backing| {
-            let walk = Walk::new(0, shift(backing.entry()));
-            walk.reads(self.guest.levels())
+    fn walk(&mut self, address: u64) {
+        let walk = Walk {
+            address,
+            leaf: self.leaf,
         };
-        let levels: Vec<u64> = block.backings.iter().map(levels).collect();
-        let read = block.misses.iter().map(|miss| levels[usize::from(miss.class)]);
-        self.counts.guest_references += read.sum::<u64>();
-        self.counts.walks += block.misses.len() as u64;
-    }
-
-    /// Finds where the walks begin, in the guest's table or in the only one.
-    fn begin(&mut self, part: Block) {
-        let walk = |miss: &Miss| {
-            let backing = part.backings[usize::from(miss.class)];
-            let page = if part.nested { backing.guest } else { backing.entry() };
-            Walk::new(part.accesses[miss.place as usize].address(), shift(page))
-        };
-        self.stage.walks.clear();
-        self.stage.walks.extend(part.misses.iter().map(walk));
-        self.counts.guest_references += self.guest.first_levels(&self.stage.walks, &mut self.stage.first);
-        self.counts.walks += part.misses.len() as u64;
-    }
-
-    /// The walks of the host's table for those of the guest's, and what both read.
-    fn nest(&mut self, part: Block, rest: &mut Rest) {
-        let Stage { walks, first, reads } = &mut self.stage;
-        let data = self.with_data.then_some(rest);
-        let walks = GuestWalks {
-            part,
-            walks,
-            first,
-            data,
-        };
-        self.counts.host_references += self.nested.list(walks, reads);
-    }
-
-    /// Lists what the walks read, and the data between them where it goes through the caches.
-    fn list_reads(&mut self, part: Block, rest: &mut Rest) {
-        let with_data = self.with_data;
-        let Stage { walks, first, reads } = &mut self.stage;
-        let data = if with_data { rest.left() } else { 0 };
-        let most = data + walks.len() * usize::from(self.guest.levels()) + Reads::SLACK;
-        let filled = reads.refill(most, Read::entry(0), |room| {
-            let mut reads = Reads { room, count: 0 };
-            for ((&walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
-                if with_data {
-                    reads.data(rest.until(miss.place as usize));
-                }
-                reads.entries(TABLES, walk, first);
+        self.counts.walks += 1;
+        for level in walk.levels(self.guest.first_level(walk)) {
+            let entry = TABLES + walk.offset(level);
+            if self.host.as_mut().is_some_and(|host| !host.knows(entry)) {
+                self.walk_host(entry);
             }
-            Ok::<_, Infallible>(reads.count)
-        });
-        let Ok(()) = filled;
-    }
-
-    fn read(&mut self) {
-        if let Some(caches) = &mut self.caches {
-            let found = caches.read(&mut self.stage.reads, self.with_data);
-            self.counts.fetched_lines += found.fetched;
-            for place in 0..PLACES {
-                self.counts.table_lines[place] += found.entries[place];
-                self.counts.data_lines[place] += found.data[place];
-            }
+            self.counts.guest_references += 1;
+            self.counts.read_entry(&mut self.caches, entry);
+        }
+        let is_base = walk.leaf == 1;
+        if let Some(host) = &mut self.host {
+            let frame = if is_base { host.frame(address) } else { address };
+            self.walk_host(frame);
         }
     }
 
-    /// Forgets the guest's upper levels, as a switch of address spaces without tags does. What translates guest memory stays.
+    fn walk_host(&mut self, address: u64) {
+        for entry in self.host.iter_mut().flat_map(|host| host.walk(address)) {
+            self.counts.host_references += 1;
+            self.counts.read_entry(&mut self.caches, entry);
+        }
+    }
+
+    /// Forgets the guest's upper levels, as a switch of address spaces does. What translates guest memory stays.
     pub(crate) fn flush(&mut self) {
         self.guest.flush();
     }

@@ -6,12 +6,8 @@ use proptest::prelude::*;
 
 use crate::random::mixed;
 use crate::tlb::given::{Given, Step};
-use crate::walk::nested::HOST;
-use crate::walk::radix::NEXT;
-use crate::walk::reads::TABLES;
-use crate::{
-    Backing, Cache, Engine, Event, Layout, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec,
-};
+use crate::walk::radix::{HOST, NEXT, TABLES};
+use crate::{Backing, Cache, Engine, Event, Mode, PLACES, Scatter, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 
@@ -71,9 +67,7 @@ impl<'a> Slow<'a> {
             };
             self.walk_host(address, host);
         }
-        if self.spec.with_data {
-            self.read(address, true);
-        }
+        self.read(address, true);
     }
 
     fn in_order_of_use(&mut self, address: u64) -> u64 {
@@ -86,7 +80,7 @@ impl<'a> Slow<'a> {
     }
 
     fn walk_host(&mut self, address: u64, host: u32) {
-        let (caches, levels) = (self.spec.host_caches, self.spec.host_levels);
+        let (caches, levels) = (self.spec.caches, self.spec.host_levels);
         for (level, offset) in entries(&mut self.host, caches, levels, address, 1 << host) {
             self.counts.host_references += 1;
             self.read(HOST + NEXT * level + offset, false);
@@ -178,28 +172,22 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
     let tlb = prop_oneof![Just(0_u32), 1..12_u32, 30..140_u32];
     let caches = prop::collection::vec(cache(), 0..4);
     (
-        levels.clone(),
-        levels,
-        walk_caches(),
+        (levels.clone(), levels),
         walk_caches(),
         tlb,
         caches,
-        any::<[bool; 2]>(),
+        any::<bool>(),
         prop::option::of(scatter()),
     )
         .prop_map(
-            |(levels, host_levels, caches, host_caches, nested_tlb, data_caches, [with_data, scattered], scatter)| {
-                WalkerSpec {
-                    scatter,
-                    levels,
-                    host_levels,
-                    caches,
-                    host_caches,
-                    nested_tlb,
-                    with_data: with_data && !data_caches.is_empty(),
-                    shared: if scattered { Shared::Hashed } else { Shared::InOrder },
-                    data_caches,
-                }
+            |((levels, host_levels), caches, nested_tlb, data_caches, is_hashed, scatter)| WalkerSpec {
+                scatter,
+                levels,
+                host_levels,
+                caches,
+                nested_tlb,
+                shared: if is_hashed { Shared::Hashed } else { Shared::InOrder },
+                data_caches,
             },
         )
 }
@@ -216,21 +204,20 @@ proptest! {
 
     #[test]
     fn every_walk_reads_what_a_slow_walker_reads_and_finds_it_in_the_same_cache(
-        steps in steps(), spec in spec(), low in backing(), high in backing(), mode in 0..3_usize,
+        steps in steps(), spec in spec(), backing in backing(), mode in 0..3_usize,
     ) {
         let mode = [Mode::Native, Mode::Nested, Mode::Shadow][mode];
         let setup = Setup {
             arrays: Vec::new(),
-            layout: Layout::ranges(low, &[(1 << 30, high)]),
+            backing,
             mode,
-            tagged: false,
         };
         let mut engine = Engine::new(setup, std::slice::from_ref(&spec));
         engine.run(&mut Given(&steps), u64::MAX).expect("few regions");
         let mut slow = Slow::new(&spec, mode == Mode::Nested);
         for step in &steps {
             match step {
-                Ok(address) => slow.access(*address, if *address < 1 << 30 { low } else { high }),
+                Ok(address) => slow.access(*address, backing),
                 Err(_) => slow.guest = Default::default(),
             }
         }

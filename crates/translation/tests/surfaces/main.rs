@@ -20,9 +20,7 @@ use rank::correlation;
 use translation::machine::{Machine, MachineError};
 use translation::measured::{Costs, Known, Timed, explain};
 use translation::study::{on_all_cpus, walkers};
-use translation::{
-    Backing, Cache, Counts, Engine, Layout, Mode, Replacement, SHARED, Setup, Shared, TooSpread, WalkerSpec,
-};
+use translation::{Backing, Cache, Counts, Engine, Mode, Replacement, SHARED, Setup, Shared, WalkerSpec};
 
 /// The measured surfaces of one CPU.
 #[derive(Clone, Debug)]
@@ -139,28 +137,24 @@ impl Row {
 impl Surface {
     /// Fits costs to half of the points and judges them on the others. Of working sets and distances one in `each` is taken, which must
     /// be odd so that both halves remain.
-    ///
-    /// # Errors
-    /// If a working set spreads too far, which none does.
-    pub(crate) fn judge(&self, each: usize) -> Result<Judged, TooSpread> {
+    pub(crate) fn judge(&self, each: usize) -> Judged {
         let points = self.some(each);
-        let mut best = self.fitted(&points, Replacement::Lru)?;
+        let mut best = self.fitted(&points, Replacement::Lru);
         if self.machine.caches.len() > SHARED {
-            let other = self.fitted(&points, Replacement::Random)?;
+            let other = self.fitted(&points, Replacement::Random);
             if other.costs.error < best.costs.error {
                 best = other;
             }
         }
         let others = points.iter().zip(&best.counted).filter(|(point, _)| !point.is_fitted);
         let others = others.map(|(point, counts)| (*point, best.costs.cycles(counts)));
-        Ok(self.judged(&best, &others.collect::<Vec<_>>()))
+        self.judged(&best, &others.collect::<Vec<_>>())
     }
 
     /// Costs for the half of the points that is fitted.
-    fn fitted(&self, points: &[Point], replacement: Replacement) -> Result<Fitted, TooSpread> {
+    fn fitted(&self, points: &[Point], replacement: Replacement) -> Fitted {
         let walker = self.walker(replacement);
         let counted = on_all_cpus(points, &|_, _| {}, |point| point.count(&self.machine, &walker));
-        let counted = counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>()?;
         let half = points.iter().zip(&counted).filter(|(point, _)| point.is_fitted);
         let (half, timed): (Vec<&Point>, Vec<Timed>) = half
             .map(|(point, counts)| {
@@ -171,12 +165,12 @@ impl Surface {
                 (point, timed)
             })
             .unzip();
-        Ok(Fitted {
+        Fitted {
             replacement,
             costs: explain(&timed, &both_orders(&half), &Known::default()),
             points: half.len(),
             counted,
-        })
+        }
     }
 
     fn judged(&self, fitted: &Fitted, others: &[(Point, f64)]) -> Judged {
@@ -255,25 +249,21 @@ const LEAST: u64 = 1 << 16;
 
 impl Point {
     /// What is counted in the steady state of that order.
-    fn count(&self, machine: &Machine, walker: &WalkerSpec) -> Result<Counts, TooSpread> {
+    fn count(&self, machine: &Machine, walker: &WalkerSpec) -> Counts {
         let setup = Setup {
             arrays: machine.arrays.clone(),
-            layout: Layout::uniform(Backing::native(Bytes::kib(4))),
+            backing: Backing::native(Bytes::kib(4)),
             mode: Mode::Native,
-            tagged: false,
         };
-        let mut engine = Engine::new(setup, std::slice::from_ref(walker));
         let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
         let mut elements = Elements::new(self.order, self.working_set, self.apart);
         // All that caches can hold, each line as often as it has elements.
         let enough = (lines + lines / 4 + LEAST) * (LINE / self.apart).max(1);
         let laps = 2 * elements.count();
-        engine.run(&mut elements, enough.min(laps))?;
-        engine.reset_counts();
         // Whole windows, whose first accesses differ from their last ones.
         let window = elements.in_window();
-        engine.run(&mut elements, LEAST.div_ceil(window) * window)?;
-        Ok(engine.counts())
+        let counted = LEAST.div_ceil(window) * window;
+        Engine::new(setup, std::slice::from_ref(walker)).run_pattern(&mut elements, enough.min(laps), counted)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The orders in which the measured programs visit their elements.
 
+use std::convert::Infallible;
+
 use translation::random::Permutation;
-use translation::{Access, Accesses, BLOCK, Event, TooSpread};
+use translation::{Access, Accesses, BLOCK, Event};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -69,9 +71,9 @@ impl Elements {
 }
 
 impl Accesses for Elements {
-    type Error = TooSpread;
+    type Error = Infallible;
 
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Infallible> {
         for _ in 0..BLOCK {
             if self.left == 0 {
                 self.enter(self.begin + self.window);

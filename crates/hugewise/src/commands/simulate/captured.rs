@@ -9,7 +9,7 @@ use studies::host_memory::{Host, Khugepaged, Ksm, Pages, Translation};
 use translation::Mode;
 use translation::patterns::Pattern;
 
-use super::table;
+use super::machine;
 use crate::results::VmList;
 
 const LARGE: Bytes = Bytes::mib(2);
@@ -147,7 +147,7 @@ fn khugepaged(snapshot: &Snapshot) -> Khugepaged {
 
 /// Popular pages on the capture's CPU, with huge pages in the guests.
 fn translation(snapshot: &Snapshot) -> Translation {
-    match table::of_table(snapshot) {
+    match machine::of_table(snapshot) {
         None => Translation::None,
         Some(machine) => Translation::Pattern {
             machine: Box::new(machine),

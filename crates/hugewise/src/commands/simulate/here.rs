@@ -8,7 +8,7 @@ use host::{Input, Snapshot};
 use model::latency::Latency;
 use model::tlb::{Tlb, Verdict};
 use model::{Bytes, Envelope, Warning};
-use translation::machine::Core;
+use translation::machine::{Core, Machine};
 use translation::measured::{Measured, here};
 
 use super::super::report::{Named, named};
@@ -16,7 +16,6 @@ use super::super::session::Session;
 use super::super::stop::Stop;
 use super::super::{latency, measuring, tlb};
 use super::machine::Asked;
-use super::table;
 use crate::files;
 use crate::results::Checkup;
 use crate::show::{Shape, schema_name};
@@ -34,11 +33,12 @@ struct Results {
     warnings: Vec<Warning>,
 }
 
-/// This machine; `None` if the user stopped measuring it.
-pub(in crate::commands) fn measured(
+/// This machine; `table` is its row of the CPU table. `None` if the user stopped measuring it.
+pub(super) fn measured(
     session: &Session<'_>,
     files: &[PathBuf],
     snapshot: &Snapshot,
+    table: Option<Machine>,
 ) -> anyhow::Result<Option<Asked>> {
     let mut results = Results::default();
     for file in files {
@@ -70,7 +70,6 @@ pub(in crate::commands) fn measured(
             .as_ref()
             .and_then(|(tlb, _)| host_page(tlb.host_backing.verdict)),
     };
-    let table = table::of_table(snapshot);
     Ok(Some(Asked {
         machine: here(table, &measured)?,
         host_page: measured.host_page,

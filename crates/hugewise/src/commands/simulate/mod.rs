@@ -1,13 +1,10 @@
 //! `hugewise simulate`: other machines and other settings, on paper.
 
 mod captured;
-pub(super) mod here;
+mod here;
 mod host_memory;
 pub(super) mod machine;
-pub(super) mod no_tlb;
 mod scheduler;
-mod settings;
-pub(super) mod table;
 pub(super) mod trace;
 mod translation;
 

@@ -10,11 +10,8 @@ use predict::trace::{Trace, TraceFormat};
 use predict::{Replay, Replayed, history, replay};
 use translation::Access;
 use translation::machine::Machine;
-use translation::study::Simulation;
 
 use super::super::session::Session;
-use super::settings::settings_and_baseline;
-use crate::cli::args::Translation;
 
 /// A trace in a file, with the file's length if it has one.
 pub(in crate::commands) struct Opened<'a> {
@@ -60,28 +57,4 @@ impl<'a> Opened<'a> {
         });
         replayed.with_context(|| format!("--trace {}", self.path.display()))
     }
-}
-
-/// A simulation of a whole trace.
-pub(super) fn simulated(
-    session: &Session<'_>,
-    args: &Translation,
-    machine: Machine,
-    path: &Path,
-) -> anyhow::Result<Simulation> {
-    let (settings, baseline) = settings_and_baseline(args, &machine)?;
-    let asked = Replay {
-        machine,
-        settings,
-        baseline,
-        warm_up: args.warm_up.unwrap_or(0),
-        accesses: args.accesses.unwrap_or(u64::MAX),
-        forgets: false,
-        history: Vec::new(),
-        curve: args.curve,
-    };
-    let mut opened = Opened::open(path, args.trace_format, args.fetches)?;
-    let replayed = opened.run(session, &asked)?;
-    let name = format!("{} ({})", path.display(), opened.trace.format().name());
-    Ok(asked.simulation(name, &replayed)?)
 }

@@ -5,20 +5,22 @@ use std::time::Instant;
 
 use anyhow::bail;
 use host::Snapshot;
-use model::{Envelope, Warning, time_left};
+use model::{Bytes, Envelope, Warning, time_left};
+use predict::Replay;
 use studies::paging::{Preset, preset};
+use translation::Mode;
 use translation::machine::Machine;
 use translation::patterns::Pattern;
-use translation::study::{self, Simulation, Study, StudyError};
+use translation::study::{self, Setting, Simulation, Study, StudyError};
 
 use super::super::session::Session;
-use super::settings::settings_and_baseline;
-use super::{machine, no_tlb, table, trace};
+use super::machine;
+use super::trace::Opened;
 use crate::cli::args::{Format, Translation};
 use crate::show::{sample, show};
 use crate::ui::Outcome;
 
-/// Accesses of a pattern that are counted in each case if no number is typed.
+/// Accesses of a pattern that are counted in each case if no number is given.
 const ACCESSES: u64 = 1_000_000;
 
 /// What is simulated: one result.
@@ -37,7 +39,7 @@ enum Input<'a> {
 
 pub(super) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Result<Outcome> {
     if args.machine == ["list"] {
-        session.ui.result(table::list().as_bytes())?;
+        session.ui.result(machine::list().as_bytes())?;
         return Ok(Outcome::Done);
     }
     let form = session.form::<Simulation>(Format::Text)?;
@@ -59,7 +61,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Resu
     each(session, args, &runs, &snapshot, form)
 }
 
-/// Every combination, in the order typed.
+/// Every combination, in the order given.
 fn runs(args: &Translation) -> Vec<Run<'_>> {
     let inputs: Vec<Input<'_>> = match (args.preset, &args.trace) {
         (Some(preset), _) => vec![Input::Preset(preset)],
@@ -135,7 +137,7 @@ fn simulated(
         Input::Trace(file) => match machine()? {
             Some(asked) => {
                 measured = asked.warnings;
-                trace::simulated(session, args, asked.machine, file)?
+                of_trace(session, args, asked.machine, file)?
             }
             None => return Ok(None),
         },
@@ -174,9 +176,74 @@ fn of_pattern(
     };
     let mut simulation = with_progress(session, |progress| study::run(&study, progress))?;
     if args.curve {
-        simulation.curves = study::curves(&study)?;
+        simulation.curves = study::curves(&study);
     }
     Ok(simulation)
+}
+
+/// A simulation of a whole trace.
+fn of_trace(session: &Session<'_>, args: &Translation, machine: Machine, path: &Path) -> anyhow::Result<Simulation> {
+    let (settings, baseline) = settings_and_baseline(args, &machine)?;
+    let asked = Replay {
+        machine,
+        settings,
+        baseline,
+        warm_up: args.warm_up.unwrap_or(0),
+        accesses: args.accesses.unwrap_or(u64::MAX),
+        forgets: false,
+        history: Vec::new(),
+        curve: args.curve,
+    };
+    let mut opened = Opened::open(path, args.trace_format, args.fetches)?;
+    let replayed = opened.run(session, &asked)?;
+    let name = format!("{} ({})", path.display(), opened.trace.format().name());
+    Ok(asked.simulation(name, &replayed)?)
+}
+
+/// All of them, and the one that the others are compared with.
+fn settings_and_baseline(args: &Translation, machine: &Machine) -> anyhow::Result<(Vec<Setting>, Setting)> {
+    let settings = settings(args, machine);
+    let baseline = args.baseline.or(settings.first().copied());
+    let baseline = baseline.ok_or_else(|| anyhow::anyhow!("{} has no page size that is simulated", machine.id))?;
+    Ok((settings, baseline))
+}
+
+/// Page sizes that are simulated if none is given: those of x86.
+const USUAL: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
+
+/// Every mode with every page size, or with every pair of them. Natively the guest's page counts alone.
+fn settings(args: &Translation, machine: &Machine) -> Vec<Setting> {
+    let usual = || USUAL.into_iter().filter(|&page| machine.maps(page));
+    let pairs: Vec<(Bytes, Bytes)> = match (&args.guest_pages[..], &args.pages[..]) {
+        ([], []) => usual().map(|page| (page, page)).collect(),
+        ([], pages) => pages.iter().map(|&page| (page, page)).collect(),
+        (guests, _) => {
+            let hosts = |&guest: &Bytes| args.host_pages.iter().map(move |&host| (guest, host));
+            guests.iter().flat_map(hosts).collect()
+        }
+    };
+    let mut settings: Vec<Setting> = Vec::new();
+    for mode in modes(args, machine) {
+        for &(guest_page, host) in &pairs {
+            let setting = Setting::new(mode, guest_page, host);
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
+        }
+    }
+    settings
+}
+
+fn modes(args: &Translation, machine: &Machine) -> Vec<Mode> {
+    if !args.mode.is_empty() {
+        return args.mode.clone();
+    }
+    let virt = if machine.nested_paging == Some(false) {
+        Mode::Shadow
+    } else {
+        Mode::Nested
+    };
+    vec![Mode::Native, virt]
 }
 
 /// Shows how many of how many cases are done.
@@ -197,7 +264,7 @@ fn with_progress(
 /// What a reader has to know before believing the cycles.
 fn warnings(simulation: &Simulation, is_trace: bool) -> Vec<Warning> {
     let entries = simulation.cases.iter().map(|case| (case.entry, case.reach));
-    let no_tlb = no_tlb::warning(&simulation.machine.id, entries);
+    let no_tlb = machine::without_tlb(&simulation.machine.id, entries);
     let overlapping = match is_trace {
         true => Some(
             "accesses of a trace overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates)",
