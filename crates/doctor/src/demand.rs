@@ -174,6 +174,14 @@ impl Room {
     }
 }
 
+/// Does a program of the files ask for pages of this size of the machine?
+pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Reason> {
+    let room = Room::of(evidence)?;
+    let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
+    let mut demands = demands(&evidence.files, &sizes).into_iter();
+    Ok(demands.any(|demand| demand.page.unwrap_or(room.default) == page))
+}
+
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
     let room = Room::of(evidence)?;

@@ -29,6 +29,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
             cases.push(short(evidence, pool, has, &request));
         }
     }
+    cases.extend(by_file(evidence)?);
     if cases.is_empty() {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
@@ -37,6 +38,33 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         cases.extend(failed_since_boot(evidence));
     }
     Ok(cases)
+}
+
+/// A file that is to be put on this machine, and asks for more than it has: the count is of pages of the default size there.
+fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
+    if !evidence.has_machine {
+        return Ok(None);
+    }
+    let Some((pages, line)) = evidence.files.sysctl.number("vm.nr_hugepages")? else {
+        return Ok(None);
+    };
+    let pool = evidence.snapshot.pool(default_size(evidence)?);
+    let request = Request {
+        pages,
+        place: line.place.clone(),
+        field: "vm.nr_hugepages".to_owned(),
+    };
+    let too_large = pool.filter(|pool| !fits_alone(evidence, pool.size, pages));
+    Ok(too_large.map(|pool| too_much(evidence, pool, &request)))
+}
+
+/// Gigabytes that the boot line itself did not get: no later request gets them either.
+fn short_at_boot(case: Case, pool: &Pool, has: u64) -> Case {
+    let size = pool.size.exact();
+    case.fix(format!(
+        "the boot line asks for them already, and memory had no more whole pages of {size}: write hugepages={has} there, or ask for \
+         pages of 2M in their place"
+    ))
 }
 
 fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case {
@@ -52,6 +80,9 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     ))
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
+    if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
+        return short_at_boot(case, pool, has);
+    }
     let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
     let need = || Need::Pool {
         page: pool.size,

@@ -5,7 +5,7 @@ use model::findings::Severity;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
 use programs::{Evidence, Program};
 
-use crate::facts::{boot_fix, count, each, known, pools, programs};
+use crate::facts::{count, each, known, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
@@ -14,26 +14,47 @@ fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
 }
 
 pub(super) fn unsupported(evidence: &Evidence) -> Answer {
-    let sizes: Vec<String> = pools(evidence)?.iter().map(|pool| pool.size.exact()).collect();
+    let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
     let boot = boot(evidence)?;
-    let ignored = boot
-        .ignored
-        .iter()
-        .filter(|ignored| ignored.why == IgnoredWhy::UnsupportedSize);
+    let list: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
+    let ignored = boot.ignored.iter().enumerate();
     Ok(ignored
-        .map(|ignored| {
+        .filter(|(_, ignored)| ignored.why == IgnoredWhy::UnsupportedSize)
+        .map(|(at, ignored)| {
+            let count = boot
+                .ignored
+                .get(at + 1)
+                .filter(|next| next.why == IgnoredWhy::FollowsIgnored);
             Case::sure(format!(
                 "`{}` and the page count after it are ignored: this machine has no pages of that size",
                 ignored.parameter
             ))
             .seen("/proc/cmdline", "", &ignored.parameter)
-            .seen("/sys/kernel/mm/hugepages", "sizes", sizes.join(" "))
-            .fix(boot_fix(
-                evidence,
-                &format!("hugepagesz={}", sizes.first().map_or("2M", String::as_str)),
+            .seen("/sys/kernel/mm/hugepages", "sizes", list.join(" "))
+            .fix(in_its_place(
+                &ignored.parameter,
+                count.map(|count| count.parameter.as_str()),
+                &sizes,
             ))
         })
         .collect())
+}
+
+/// The same memory in pages of the next smaller size that there is.
+fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> String {
+    let value = |parameter: &str| parameter.split_once('=').map(|(_, value)| value.to_owned());
+    let asked: Option<Bytes> = value(size).and_then(|size| size.parse().ok());
+    let pages: Option<u64> = count.and_then(value).and_then(|pages| pages.parse().ok());
+    let fits = asked.and_then(|asked| sizes.iter().copied().filter(|size| *size < asked).max());
+    let (Some(asked), Some(pages), Some(fits)) = (asked, pages, fits) else {
+        return format!("take `{size}` and its count off the boot command line, and reboot");
+    };
+    let instead = asked.0.saturating_mul(pages).div_ceil(fits.0.max(1));
+    format!(
+        "write `hugepagesz={} hugepages={instead}` in place of `{size} {}` on the boot command line, and reboot",
+        fits.exact(),
+        count.unwrap_or_default()
+    )
 }
 
 /// Is it ignored because of its place in the line? Unknown sizes are reported by A13.

@@ -151,7 +151,11 @@ fn a12_a_pool_that_changed_after_hugewise_set_it() {
 #[test]
 fn a13_and_a14_parameters_without_effect() {
     let boot = |line: &str| machine().line("/proc/cmdline", line);
-    found("A13", boot("hugepagesz=3M hugepages=4"));
+    let instead = found("A13", boot("hugepagesz=3M hugepages=4")).fix;
+    assert!(
+        instead[0].contains("`hugepagesz=2M hugepages=6` in place of `hugepagesz=3M hugepages=4`"),
+        "{instead:?}"
+    );
     clear("A13", boot("hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=1"));
     not_judged("A13", machine().denied("/proc/cmdline"), "denied");
     let finding = found("A14", boot("hugepages=256 hugepagesz=2M hugepages=512"));

@@ -7,6 +7,7 @@ use programs::Evidence;
 use programs::{Area, Details, Kind, Program};
 
 use super::asked::request;
+use crate::demand::is_asked_for;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -22,7 +23,8 @@ fn is_idle(pool: &Pool) -> Result<bool, Reason> {
 pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
     each(pools(evidence)?, |pool| {
-        if !is_idle(pool)? {
+        // A program of a file that was given is not running yet.
+        if !is_idle(pool)? || is_asked_for(evidence, pool.size).unwrap_or(false) {
             return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));
