@@ -3,13 +3,19 @@
 use std::fmt::Write as _;
 
 use clap::Command;
+use hugewise::show::Show;
+use studies::claims;
 
 /// A generated page: its name in `docs/reference`, and its text.
 pub(crate) type Page = (&'static str, String);
 
 /// All generated pages.
-pub(crate) fn pages() -> [Page; 2] {
-    [("commands.md", commands()), ("rules.md", rules())]
+pub(crate) fn pages() -> [Page; 3] {
+    [
+        ("commands.md", commands()),
+        ("rules.md", rules()),
+        ("publications.md", publications()),
+    ]
 }
 
 const GENERATED: &str = "<!-- Made by `cargo run -p xtask -- reference`: change the program, not this page. -->";
@@ -51,6 +57,24 @@ fn block(page: &mut String, command: &mut Command) {
         page.push('\n');
     }
     page.push_str("```\n\n");
+}
+
+/// What the publications claim, as `suite --claims` prints it.
+fn publications() -> String {
+    let claims = &*claims::ALL;
+    let mut page = format!(
+        "# Where hugewise comes from: five publications\n\n{GENERATED}\n\nhugewise grew out of five publications. Each claim of theirs that can be \
+         measured is a row, with its own figure and what stands\nbeside it here. `hugewise suite --claims` prints the same; \
+         [the suite](../how-to/suite.md) and [the simulator](../how-to/simulate.md)\nshow the values.\n"
+    );
+    for line in claims.headlines() {
+        let _ = write!(page, "\n- {line}");
+    }
+    page.push('\n');
+    for sheet in claims.sheets() {
+        let _ = write!(page, "\n{}", sheet.markdown());
+    }
+    page
 }
 
 /// The first letter of an id is its topic.

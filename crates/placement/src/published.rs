@@ -78,6 +78,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_subtracted_decides_what_explains_efficiency() {
+        let runs = ibm_2006().expect("the data").runs;
+        let nodes: Vec<f64> = runs.iter().map(|run| f64::from(run.node)).collect();
+        let both = |run: &model::placement::PublishedRun| run.sibling_pct * run.cpu_pct;
+        let of = |time: &dyn Fn(&[f64]) -> f64| {
+            let times: Vec<f64> = runs.iter().map(|run| time(&run.shares)).collect();
+            let efficiency: Vec<f64> = runs
+                .iter()
+                .zip(&times)
+                .map(|(run, time)| run.throughput / time)
+                .collect();
+            let siblings: Vec<f64> = runs.iter().zip(&times).map(|(run, time)| both(run) / time).collect();
+            [&nodes, &siblings].map(|x| rounded(super::r_squared(x, &efficiency), 2))
+        };
+        let busiest = |shares: &[f64]| {
+            let mut sorted = shares.to_vec();
+            sorted.sort_by(|one, other| other.total_cmp(one));
+            sorted[..2].iter().sum()
+        };
+        let [all, two] = [of(&|shares| shares.iter().sum()), of(&busiest)];
+        assert!(all[0] < 0.7 && all[0] > all[1], "{all:?}");
+        assert!(two[0] < 0.1 && two[1] > 0.8, "{two:?}");
+        let x3850 = runs.iter().find(|run| run.server == "x3850").expect("a run");
+        let left_out = x3850.shares.iter().skip(1).sum::<f64>() - x3850.cpu_pct;
+        assert_eq!(rounded(left_out, 1), 30.7);
+    }
+
+    #[test]
     fn the_slow_runs_of_ibm_are_those_on_node_1_and_only_one_of_them_shares_cores() {
         let published = ibm_2006().expect("the data");
         assert_eq!(published.runs.len(), 12);

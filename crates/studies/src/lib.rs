@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod claims;
 pub mod host_memory;
 pub mod paging;
 pub mod scheduler;

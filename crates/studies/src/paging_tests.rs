@@ -1,6 +1,6 @@
-//! What was fitted says so, and signs are those that are published.
+//! What was fitted says so.
 
-use super::{Preset, other_work, preset};
+use super::{Preset, locked_share, other_work, preset, waiting};
 
 #[test]
 fn other_work_gives_the_gain_that_it_is_fitted_to() {
@@ -27,29 +27,9 @@ fn every_publication_is_simulated_and_what_was_fitted_says_so() {
 }
 
 #[test]
-fn signs_are_those_that_are_published() {
-    let rows = preset(Preset::NehalemEpt, 100_000, 1, &|_, _| {})
-        .expect("possible")
-        .published;
-    let value = |what: &str| {
-        rows.iter()
-            .find(|row| row.what.contains(what))
-            .expect("a row")
-            .simulated
-    };
-    assert!(value("process churn alone").low > 48.0, "{rows:?}");
-    assert!(value("TLB-bound loads on base pages").high < 0.0, "{rows:?}");
-    // Interrupts of other virtual CPUs cost the same under both.
-    let [two, eight] = ["2 vCPUs", "8 vCPUs"].map(|vcpus| value(vcpus).middle);
-    assert!(
-        eight > 0.0 && eight < two && two < value("process churn alone").middle,
-        "{rows:?}"
-    );
-    let rows = preset(Preset::VcfSpr, 100_000, 1, &|_, _| {})
-        .expect("possible")
-        .published;
-    assert!(
-        rows[0].simulated.low > 0.0 && rows[1].simulated.middle > 97.0,
-        "{rows:?}"
-    );
+fn a_lock_that_all_take_costs_more_the_more_there_are() {
+    assert!((waiting(0.25, 1) - 0.25).abs() < 1e-12, "one alone does not wait");
+    let times = [1, 2, 4, 8].map(|vcpus| waiting(0.25, vcpus));
+    assert!(times.is_sorted() && times[3] < 8.0 * 0.25, "{times:?}");
+    assert!((waiting(locked_share(0.48, 4), 4) - 0.48).abs() < 1e-9);
 }

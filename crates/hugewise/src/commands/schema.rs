@@ -15,6 +15,7 @@ use model::setup::{Applied, Status, Undone, Verified};
 use model::suite::{Suite, SuiteList};
 use model::tlb::Tlb;
 use predict::Prediction;
+use studies::claims::Claims;
 use studies::host_memory::HostMemory;
 use studies::scheduler::Schedule;
 use studies::size::Sizing;
@@ -54,6 +55,7 @@ macro_rules! kinds {
 kinds! {
     Applied,
     Checkup,
+    Claims,
     Collapse,
     Compare,
     Cores,

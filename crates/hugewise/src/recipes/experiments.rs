@@ -10,6 +10,7 @@ use host::Input;
 use model::Bytes;
 use model::suite::{Experiment, Published};
 use serde::Deserialize;
+use studies::claims::{self, Claim, Measure};
 use toml::Spanned;
 use translation::toml_file::{FileError, TomlFile};
 
@@ -53,6 +54,9 @@ struct File {
     /// Sources by the names that experiments have for them.
     #[serde(default)]
     sources: BTreeMap<String, String>,
+    /// What experiments that quote claims measure, by such names.
+    #[serde(default)]
+    measures: BTreeMap<String, Measure>,
     /// Sentences of `differs` by such names.
     #[serde(default)]
     differences: BTreeMap<String, String>,
@@ -81,8 +85,13 @@ struct Entry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PublishedEntry {
-    figure: Text,
-    source: Text,
+    figure: Option<Text>,
+    source: Option<Text>,
+    /// Claims of `workloads/claims.toml` by id, in place of both.
+    #[serde(default)]
+    claims: Vec<Text>,
+    /// What the experiment itself measures.
+    measure: Option<Text>,
 }
 
 impl Place {
@@ -197,7 +206,10 @@ impl Reader<'_> {
             choose(&workload, self.folder).or_else(|error| self.typed.fail(&entry.workload, format!("{error:#}")))?;
         let differs = entry.differs.iter().map(|differs| self.difference(differs));
         let differs = differs.collect::<Result<Vec<_>, _>>()?;
-        let published = entry.published.as_ref().map(|published| self.published(published));
+        let published = entry
+            .published
+            .as_ref()
+            .map(|published| self.published(published, &entry.name));
         let published = published.transpose()?;
         Ok(Planned {
             time: self.parsed(&entry.time, values::duration)?,
@@ -260,11 +272,40 @@ impl Reader<'_> {
         Ok(checked.collect::<Result<_, _>>()?)
     }
 
-    fn published(&self, entry: &PublishedEntry) -> Result<Published, FileError> {
-        let source = self.text(&entry.source)?;
+    fn published(&self, entry: &PublishedEntry, at: &Text) -> Result<Published, FileError> {
+        match (&entry.figure, &entry.source, &entry.measure) {
+            (Some(figure), Some(source), None) if entry.claims.is_empty() => {
+                let name = self.text(source)?;
+                Ok(Published {
+                    figure: self.text(figure)?,
+                    source: self.named(&self.file.sources, name, source, "sources")?,
+                })
+            }
+            (None, None, Some(measure)) if !entry.claims.is_empty() => self.quoted(&entry.claims, measure),
+            _ => {
+                let why = "published: expected figure and source, or claims and measure".to_owned();
+                self.typed.fail(at, why)
+            }
+        }
+    }
+
+    /// The figures of claims; those of another measure than the experiment's say so.
+    fn quoted(&self, ids: &[Text], measure: &Text) -> Result<Published, FileError> {
+        let name = self.text(measure)?;
+        let Some(own) = self.file.measures.get(&name) else {
+            return self.typed.fail(measure, format!("`{name}` is not in [measures]"));
+        };
+        let claims = ids.iter().map(|id| {
+            let found = |name: &str| {
+                claims::by_id(name).ok_or_else(|| format!("there is no claim `{name}` (see suite --claims)"))
+            };
+            self.parsed(id, found)
+        });
+        let claims: Vec<&Claim> = claims.collect::<Result<_, _>>()?;
+        let figures: Vec<String> = claims.iter().map(|claim| figure(claim, own)).collect();
         Ok(Published {
-            figure: self.text(&entry.figure)?,
-            source: self.named(&self.file.sources, source, &entry.source, "sources")?,
+            figure: figures.join("; "),
+            source: claims.first().map(|claim| claim.source.clone()).unwrap_or_default(),
         })
     }
 
@@ -291,6 +332,17 @@ impl Reader<'_> {
                 self.typed.fail(at, why)
             }
         }
+    }
+}
+
+/// A claim in a sentence: what, how much, and whether it can be compared.
+fn figure(claim: &Claim, own: &Measure) -> String {
+    let Measure { quantity, of, unit } = &claim.measure;
+    let (what, figure) = (&claim.what, &claim.figure);
+    let said = format!("{what}: {figure} ({quantity}, {of}, {unit})");
+    match claim.measure == *own {
+        true => said,
+        false => format!("{said}, which cannot be compared with {} of {}", own.quantity, own.of),
     }
 }
 

@@ -20,9 +20,23 @@ pub struct Asked {
     pub giant: Option<String>,
     /// So many per cent more machines.
     pub more: u32,
+    /// In place of that: as many as it takes for the memory of all to be so many per cent above the host's.
+    pub overcommit: Option<u32>,
     /// Draws of what is not known.
     pub draws: u32,
     pub seed: u64,
+}
+
+/// Machines, in turn, that bring memory of all so many per cent above the host's.
+pub(super) fn missing(scenario: &Scenario, percent: u32) -> usize {
+    let target = u128::from(scenario.host.memory.0) * u128::from(100 + percent) / 100;
+    let mut all: u128 = scenario.vms.iter().map(|vm| u128::from(vm.memory.0)).sum();
+    let is_short = |vm: &&Vm| {
+        let is_short = all < target;
+        all += u128::from(vm.memory.0);
+        is_short
+    };
+    scenario.vms.iter().cycle().take_while(is_short).count()
 }
 
 /// One draw of all that is not known.
@@ -137,7 +151,10 @@ impl Change {
             }
             Self::KsmOn => scenario.policies = vec![Policy::Ksm],
             Self::MoreVms => {
-                let more = (scenario.vms.len() * asked.more as usize).div_ceil(100);
+                let more = match asked.overcommit {
+                    None => (scenario.vms.len() * asked.more as usize).div_ceil(100),
+                    Some(percent) => missing(scenario, percent),
+                };
                 let copies: Vec<Vm> = (0..more)
                     .map(|number| {
                         let vm = &scenario.vms[number % captured.vms.len()];

@@ -165,7 +165,8 @@ fn vms(file: TomlFile<'_>, at: &Spanned<TypedVm>, all: &mut Vec<Vm>) -> Result<(
     let mut count = 1;
     file.set_whole("count", &typed.count, [1, MOST_VMS as u32], &mut count)?;
     let mut vm = Vm::new(&typed.name, size(file, "memory", &typed.memory)?);
-    vm.pages = pages(file, typed)?;
+    vm.is_reserved = is_reserved(file, typed)?;
+    vm.pages = pages(file, typed, vm.is_reserved)?;
     file.set_part("used", &typed.used, &mut vm.used)?;
     file.set_part("active", &typed.active, &mut vm.active)?;
     file.set_scaled("touch_mb_s", &typed.touch_mb_s, MIB_S, &mut vm.touch)?;
@@ -189,16 +190,19 @@ fn vms(file: TomlFile<'_>, at: &Spanned<TypedVm>, all: &mut Vec<Vm>) -> Result<(
     Ok(())
 }
 
-/// 1 GiB pages and pools are there for reserved memory alone.
-fn pages(file: TomlFile<'_>, typed: &TypedVm) -> Result<Pages, FileError> {
-    let is_full = match &typed.reservation {
-        None => false,
+fn is_reserved(file: TomlFile<'_>, typed: &TypedVm) -> Result<bool, FileError> {
+    match &typed.reservation {
+        None => Ok(false),
         Some(at) => match at.get_ref().as_str() {
-            "full" => true,
-            "none" => false,
-            other => return file.fail(at, format!("reservation is `{other}`: expected full or none")),
+            "full" => Ok(true),
+            "none" => Ok(false),
+            other => file.fail(at, format!("reservation is `{other}`: expected full or none")),
         },
-    };
+    }
+}
+
+/// 1 GiB pages and pools are there for reserved memory alone.
+fn pages(file: TomlFile<'_>, typed: &TypedVm, is_reserved: bool) -> Result<Pages, FileError> {
     let Some(at) = &typed.pages else {
         return Ok(Pages::Any);
     };
@@ -208,7 +212,7 @@ fn pages(file: TomlFile<'_>, typed: &TypedVm) -> Result<Pages, FileError> {
         "pool" => Pages::Pool,
         other => return file.fail(at, format!("pages is `{other}`: expected any, 1G or pool")),
     };
-    match is_full {
+    match is_reserved {
         true => Ok(pages),
         false => {
             let word = at.get_ref();

@@ -20,6 +20,8 @@ pub(super) struct Machine {
     pub(super) touch_left: u128,
     pub(super) may_have_large: bool,
     pub(super) is_reserved: bool,
+    /// Is none of its memory taken back?
+    pub(super) is_kept: bool,
     pub(super) places: [u64; PLACES.len()],
     /// Regions by backing and heat.
     backed: [[u32; 2]; 4],
@@ -49,6 +51,7 @@ impl Machine {
             touch_left: 0,
             may_have_large: vm.large_pages,
             is_reserved,
+            is_kept: is_reserved || vm.is_reserved,
             places: [0; PLACES.len()],
             backed: [[0; 2]; 4],
             own: [0; 2],

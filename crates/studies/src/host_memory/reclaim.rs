@@ -62,7 +62,7 @@ impl Engine<'_> {
                 && self
                     .machines
                     .iter()
-                    .any(|machine| !machine.is_reserved && has(machine, Some(false)));
+                    .any(|machine| !machine.is_kept && has(machine, Some(false)));
             let heat = cold_alone.then_some(false);
             let Some(number) = self.poorest(|machine| has(machine, heat)) else {
                 return;
@@ -138,7 +138,7 @@ impl Engine<'_> {
     fn poorest(&self, is_it: impl Fn(&super::machine::Machine) -> bool) -> Option<usize> {
         let mut poorest: Option<(usize, u128, u128)> = None;
         for (number, machine) in self.machines.iter().enumerate() {
-            if machine.is_reserved || !is_it(machine) {
+            if machine.is_kept || !is_it(machine) {
                 continue;
             }
             let shares = u128::from(self.scenario.vms[number].shares);

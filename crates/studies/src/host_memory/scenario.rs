@@ -83,6 +83,8 @@ pub struct Vm {
     pub large_pages: bool,
     /// What it asks for.
     pub pages: Pages,
+    /// Is all of its memory reserved? Then none of it is ballooned, compressed or swapped.
+    pub is_reserved: bool,
     /// Virtual CPUs, all busy.
     pub vcpus: u32,
 }
@@ -107,6 +109,7 @@ impl Vm {
             shares: (memory.0 >> 20) * 10,
             large_pages: true,
             pages: Pages::Any,
+            is_reserved: false,
             vcpus: 1,
         }
     }
@@ -343,7 +346,8 @@ pub(super) fn check_vm(vm: &Vm) -> Result<(), String> {
     }
     let content = vm.content;
     let parts = u64::from(content.zero) + u64::from(content.common) + u64::from(content.volatile);
-    if parts > u64::from(WHOLE) {
+    // Each part is rounded by itself.
+    if parts > u64::from(WHOLE) + 2 {
         let part = |parts: u64| parts as f64 / f64::from(WHOLE);
         return fail(format!(
             "zero, common and volatile are {:.3} together: expected at most 1",
@@ -360,13 +364,13 @@ pub(super) fn check_vm(vm: &Vm) -> Result<(), String> {
 fn check_reserved(host: &Host, vms: &[Vm]) -> Result<(), String> {
     let reserved: u64 = vms
         .iter()
-        .filter(|vm| vm.pages != Pages::Any)
+        .filter(|vm| vm.is_reserved || vm.pages != Pages::Any)
         .map(|vm| vm.memory.0)
         .sum();
     let free = host.memory.0 - host.used.0;
     if reserved > free {
         return Err(format!(
-            "virtual machines with reserved memory (1G pages, pools) need {}: expected at most {}, which the host has left",
+            "virtual machines with reserved memory need {}: expected at most {}, which the host has left",
             Bytes(reserved),
             Bytes(free)
         ));

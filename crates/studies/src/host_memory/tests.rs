@@ -188,6 +188,7 @@ prop_compose! {
         let mut vms: Vec<Vm> = first.into_iter().chain(second).collect();
         if giant {
             vms[0].pages = Pages::Pool;
+            vms[1].is_reserved = true;
         }
         let host = Host { fragmented: parts(fragmented), ..host(Bytes::mib(memory)) };
         Scenario {
@@ -203,7 +204,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn no_page_is_lost_or_counted_twice_at_any_step(scenario in scenarios()) {
         prop_assume!(scenario.check().is_ok());
@@ -497,4 +498,52 @@ fn time_lost_is_that_of_the_pages_behind_active_memory() {
     assert!((outcome.vms[0].lost.middle - 0.1).abs() < 1e-9 && (outcome.vms[1].lost.middle - 0.4).abs() < 1e-9);
     let end = outcome.samples.last().expect("samples").lost.middle;
     assert!((end - 0.25).abs() < 1e-9, "{end}");
+}
+
+#[test]
+fn reserved_memory_is_never_taken_back_and_never_more_than_the_host_has() {
+    let mut machines = vms(3, Bytes::gib(2));
+    machines[0].is_reserved = true;
+    let scenario = for_seconds(900, host(Bytes::gib(4)), machines.clone(), &Policy::ALL);
+    for policy in Policy::ALL {
+        let mut engine = Engine::new(&scenario, policy);
+        for _ in 0..900 {
+            engine.step();
+        }
+        let taken = [Place::Ballooned, Place::Compressed, Place::Swapped];
+        let of = |number: usize| -> u64 { taken.iter().map(|place| engine.machines[number].at(*place)).sum() };
+        assert_eq!(of(0), 0, "{policy:?}");
+        assert!(of(1) + of(2) > 0, "{policy:?}: memory is short");
+    }
+    machines.iter_mut().for_each(|vm| vm.is_reserved = true);
+    let error = for_seconds(900, host(Bytes::gib(4)), machines, &Policy::ALL)
+        .check()
+        .expect_err("6 of 4 GiB");
+    assert!(error.contains("need 6G"), "{error}");
+}
+
+#[test]
+fn parts_that_add_up_to_one_are_taken_however_they_are_rounded() {
+    let mut machine = vm("vm", Bytes::gib(1));
+    let third = (f64::from(WHOLE) / 3.0).round() as u32 + 1;
+    machine.content = Content {
+        zero: third,
+        common: third,
+        volatile: WHOLE - 2 * third + 1,
+        clustered: 0,
+    };
+    let scenario = for_seconds(60, host(Bytes::gib(2)), vec![machine], &[Policy::BreakAll]);
+    let mut engine = Engine::new(&scenario, Policy::BreakAll);
+    scenario.check().expect("within rounding");
+    for _ in 0..60 {
+        engine.step();
+    }
+    check_pages(&engine).expect("pages add up");
+}
+
+#[test]
+fn overcommit_is_a_percentage_of_the_host_s_memory() {
+    let scenario = for_seconds(60, host(Bytes::gib(10)), vms(4, Bytes::gib(2)), &[Policy::Ksm]);
+    let missing = |percent| super::advice::missing(&scenario, percent);
+    assert_eq!([missing(0), missing(20), missing(25), missing(100)], [1, 2, 3, 6]);
 }

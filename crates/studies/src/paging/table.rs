@@ -2,32 +2,23 @@
 
 use model::Bytes;
 
-use super::pages::{BASE, HUGE, LARGE};
+use super::pages::HUGE;
+use crate::claims::{self, Claim};
 use translation::machine::Machine;
 use translation::reach;
 use translation::study::Published;
 
-/// Entries of the table, and the coverage that it prints in GB by page size.
-const COVERAGE: [(Bytes, u64, f64); 9] = [
-    (BASE, 64, 0.000_244),
-    (BASE, 256, 0.000_977),
-    (BASE, 2048, 0.007_812),
-    (LARGE, 64, 0.125),
-    (LARGE, 256, 0.5),
-    (LARGE, 2048, 4.0),
-    (HUGE, 64, 64.0),
-    (HUGE, 256, 256.0),
-    (HUGE, 2048, 2048.0),
-];
-
-pub(super) fn coverage(source: &str) -> Vec<Published> {
-    let row = |(page, entries, printed): (Bytes, u64, f64)| {
-        let reach = reach::table(&[page], &[entries], &[]);
-        let covered = reach.first().map_or(0.0, |row| row.reach.0 as f64 / HUGE.0 as f64);
-        let what = format!("{entries} entries x {}", page.exact());
-        Published::exact(source, what, "GB", &[printed], covered)
+/// The rows of the table, each a claim whose words are entries and page size.
+pub(super) fn coverage() -> Vec<Published> {
+    let row = |claim: &Claim| {
+        let (entries, page) = claim.what.split_once(" entries x ")?;
+        let reach = reach::table(&[page.parse().ok()?], &[entries.parse().ok()?], &[]);
+        let covered = reach.first()?.reach.0 as f64 / HUGE.0 as f64;
+        let (source, unit) = (&claim.source, &claim.measure.unit);
+        Some(Published::exact(source, &claim.what, unit, &claim.numbers(), covered))
     };
-    COVERAGE.into_iter().map(row).collect()
+    let is_row = |claim: &&Claim| claim.id.starts_with("vcf-cover-");
+    claims::ALL.claims.iter().filter(is_row).filter_map(row).collect()
 }
 
 /// What the CPU's own entries for loads cover, which the table's arithmetic does not ask.

@@ -228,8 +228,31 @@ impl Scenario {
             return Err("expected a duration of at most 4.8 hours, and a quantum of at least 1 us".to_owned());
         }
         self.vms.iter().try_for_each(|vm| check_vm(vm, used))?;
+        if self.policy.has_home_nodes() {
+            self.vms.iter().try_for_each(|vm| self.powers_on(vm, used))?;
+        }
         check_costs(&self.costs)?;
         Ok(used)
+    }
+}
+
+impl Scenario {
+    /// ESX starts no machine with more virtual CPUs than the host has, or with a reservation above the host's.
+    fn powers_on(&self, vm: &Vm, used: Topology) -> Result<(), String> {
+        if vm.vcpus > used.cpus() {
+            let (name, vcpus, most) = (&vm.name, vm.vcpus, used.cpus());
+            return Err(format!(
+                "virtual machine {name}: {vcpus} virtual CPUs on a host of {most}, which ESX refuses: expected at most {most}"
+            ));
+        }
+        let most = (u64::from(used.cores()) * self.core_mhz).saturating_sub(self.host_mhz);
+        match vm.reservation_mhz {
+            Some(mhz) if mhz > most => Err(format!(
+                "virtual machine {}: reservation_mhz {mhz} on a host that has {most} left, which ESX refuses",
+                vm.name
+            )),
+            _ => Ok(()),
+        }
     }
 }
 

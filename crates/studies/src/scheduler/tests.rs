@@ -80,7 +80,8 @@ prop_compose! {
         seed in any::<u64>(),
     ) -> Scenario {
         let topology = Topology { nodes, sockets: nodes * per_node, cores_per_socket: cores, threads_per_core: threads };
-        let vms = first.into_iter().chain(second).collect();
+        let all = first.into_iter().chain(second);
+        let vms = all.map(|vm| Vm { vcpus: vm.vcpus.min(topology.cpus()), ..vm }).collect();
         let costs = Costs {
             warm_up_ns: [warm_up / 100, warm_up, warm_up, 2 * warm_up],
             displaced_ns: warm_up / 10,
@@ -386,4 +387,19 @@ fn worlds_that_take_turns_warm_their_caches_at_each_turn() {
     };
     assert!((turns([0, 0]) - 2.9 / 3.0).abs() < 0.001, "{}", turns([0, 0]));
     assert!((turns([0, 2]) - 2.0).abs() < 1e-6, "{}", turns([0, 2]));
+}
+
+#[test]
+fn esx_starts_no_machine_that_is_larger_than_the_host() {
+    let wide = |policy| for_seconds(1, policy, vms(1, 17, busy())).check();
+    assert!(wide(Policy::Esx253).expect_err("16 CPUs").contains("which ESX refuses"));
+    assert!(wide(Policy::LinuxLike).is_ok());
+    let mut machines = vms(1, 2, busy());
+    machines[0].reservation_mhz = Some(8 * 3000 + 1);
+    let error = for_seconds(1, Policy::Esx253, machines.clone())
+        .check()
+        .expect_err("8 cores");
+    assert!(error.contains("24001") && error.contains("24000"), "{error}");
+    machines[0].reservation_mhz = Some(8 * 3000);
+    assert!(for_seconds(1, Policy::Esx253, machines).check().is_ok());
 }

@@ -33,6 +33,8 @@ pub enum Pattern {
     Stream,
     /// Loads 4 KiB and a line apart, over and over.
     Stride,
+    /// A chain with a step of 512 bytes, over and over.
+    Memtest,
     /// Lookups of random rows through a B-tree of 8 KiB blocks, with a log that is written.
     Btree,
     /// A collector: objects are marked in random order, then moved together.
@@ -44,14 +46,14 @@ pub enum Pattern {
 }
 
 names!(Pattern, "a pattern", {
-    Random => "random", Chase => "chase", Zipf => "zipf", Stream => "stream", Stride => "stride",
+    Random => "random", Chase => "chase", Zipf => "zipf", Stream => "stream", Stride => "stride", Memtest => "memtest",
     Btree => "btree", Gc => "gc", Heap => "heap", Churn => "churn",
 });
 
 impl Pattern {
     /// Does every access wait for the one before?
     pub fn is_dependent(self) -> bool {
-        matches!(self, Self::Chase | Self::Btree)
+        matches!(self, Self::Chase | Self::Memtest | Self::Btree)
     }
 
     /// Its accesses within a working set of at least 64 KiB.
@@ -87,6 +89,7 @@ impl Generator {
             Pattern::Zipf => Kind::Zipf(zipf::ZipfPages::new(size, seed)),
             Pattern::Stream => Kind::Steps(simple::Steps::new(size, 8)),
             Pattern::Stride => Kind::Steps(simple::Steps::new(size, 4096 + 64)),
+            Pattern::Memtest => Kind::Steps(simple::Steps::new(size, 512)),
             Pattern::Btree => Kind::Btree(programs::Btree::new(size, seed)),
             Pattern::Gc => Kind::Gc(programs::Collector::new(size, seed)),
             Pattern::Heap => Kind::Heap(heap::Heap::new(size, seed)),

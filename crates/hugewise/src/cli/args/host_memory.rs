@@ -39,7 +39,19 @@ pub struct HostMemory {
     /// Add so many per cent more machines
     #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "capture", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub more: u32,
+    /// Add machines until the memory of all is so many per cent above the host's: 20%
+    ///
+    /// A percentage of memory, where --more is one of the number of machines.
+    #[arg(long, value_name = "PERCENT%", requires = "capture", conflicts_with = "more", value_parser = percent)]
+    pub overcommit: Option<u32>,
     /// Draw what a capture does not show so many times
     #[arg(long, value_name = "N", default_value_t = 24, requires = "capture", hide_short_help = true, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     pub draws: u32,
+}
+
+/// `20%`, or `20`.
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse();
+    let known = number.ok().filter(|percent| (0..=1000).contains(percent));
+    known.ok_or_else(|| format!("expected a percentage from 0% to 1000%, got `{text}`"))
 }

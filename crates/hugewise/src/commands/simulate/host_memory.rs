@@ -25,6 +25,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow:
                 small: args.small_pages.clone(),
                 giant: args.giant_pages.clone(),
                 more: args.more,
+                overcommit: args.overcommit,
                 draws: args.draws,
                 seed: session.seed,
             };

@@ -10,6 +10,7 @@ use std::time::Duration;
 use host::Snapshot;
 use model::suite::{Outcome as Ended, Page, Suite};
 use model::tlb::{HostBacking, Tlb};
+use studies::claims::{ALL, Claims};
 
 use self::directory::Directory;
 use self::experiment::{Bench, warnings};
@@ -26,6 +27,11 @@ const HOST: &str = "host-page";
 const REPORT: &str = "report";
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Result<Outcome> {
+    if args.claims {
+        let form = session.form::<Claims>(Format::Text)?;
+        let result = session.about(&Snapshot::take(&session.source), Vec::new(), ALL.clone());
+        return session.give(&result, form);
+    }
     session.must_be_live("running experiments")?;
     let place = Place::of(args.experiments.as_deref())?;
     let planned = experiments::planned(&args.only, &place)?;

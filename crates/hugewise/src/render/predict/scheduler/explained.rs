@@ -136,9 +136,15 @@ fn runs(explained: &Explained) -> Sheet {
             run.node.to_string(),
             number(run.published),
         ];
-        let simulated = run.simulated.iter().map(|value| number(*value));
+        let simulated = explained.explanations.iter().zip(&run.simulated);
+        let simulated = simulated.map(|(fitted, value)| {
+            let is_fitted = fitted.fits.iter().any(|fit| fit.on.has(run));
+            let how = if is_fitted { "fitted" } else { "predicted" };
+            format!("{} {how}", number(*value))
+        });
         sheet.row(cells.into_iter().chain(simulated));
     }
+    sheet.note("fitted: throughput of that run is among what a parameter was chosen by; predicted: it is not");
     sheet.note("input: where the virtual CPUs were seen, and their CPU time; x3950 4x2 has its siblings off by the limit of 16 logical CPUs");
     sheet
 }

@@ -112,7 +112,7 @@ fn method(recording: &Recording) -> String {
             }
         ),
         Method::Clocks => format!(
-            "Method: a clock of the kernel for each CPU (TASK_CLOCK, --light), which misses no time. {} Runs, preemptions and the waits after \
+            "Method: a clock of the kernel for each CPU (TASK_CLOCK, --light), which loses time of threads that move often: half of it at 16,000 moves a second. {} Runs, preemptions and the waits after \
              them are not recorded. Single threads are from /proc, up to 10 times a second, so that shorter ones are missing. {own}",
             if recording.all_moves {
                 "Each move was recorded.".to_owned()

@@ -1,0 +1,134 @@
+//! The claims of the five publications: what each says, what stands beside it here, and what follows.
+
+use studies::claims::{Claim, Claims, Counterpart, How, Measure, Verdict};
+
+use crate::cli::args::Format;
+use crate::show::{Shape, Show, TABLES};
+use draw::columns;
+use draw::sheet::Sheet;
+use draw::table::{Lines, lines};
+use draw::words::counted;
+
+impl Shape for Claims {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "claims";
+}
+
+impl Show for Claims {
+    fn title(&self) -> String {
+        format!(
+            "What the publications claim, and what stands beside it here: {}",
+            counted(self.claims.len(), "claim")
+        )
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        How::ALL.into_iter().map(|how| headline(self, how)).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sources: Vec<&str> = self.claims.iter().map(|claim| claim.source.as_str()).collect();
+        sources.dedup();
+        let of = |source: &str| sheet(source, self.claims.iter().filter(|claim| claim.source == source));
+        let all = sources.into_iter().map(of);
+        all.chain([places(self)]).collect()
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields = columns![|(claim, here)| (&Claim, &Counterpart);
+            id => claim.id, source => claim.source, place => claim.place, machine => claim.machine, what => claim.what,
+            quantity => claim.measure.quantity, of => claim.measure.of, unit => claim.measure.unit, figure => claim.figure,
+            how => here.how.name(), by => here.by, low => here.value?[0], high => here.value?[1],
+            verdict => here.verdict.name(), why => here.why,
+        ];
+        let pairs = self
+            .claims
+            .iter()
+            .flat_map(|claim| claim.here.iter().map(move |here| (claim, here)));
+        lines(fields, pairs)
+    }
+}
+
+fn headline(claims: &Claims, how: How) -> String {
+    let all = || {
+        claims
+            .claims
+            .iter()
+            .flat_map(|claim| &claim.here)
+            .filter(|here| here.how == how)
+    };
+    let count = |verdict: Verdict| all().filter(|here| here.verdict == verdict).count();
+    let [agree, differ, others] = Verdict::ALL.map(count);
+    let title = match how {
+        How::Measured => "Measured",
+        How::Simulated => "Simulated",
+        How::Arithmetic => "Arithmetic",
+        How::Fitted => return format!("Fitted, so that nothing can be compared: {others}."),
+        How::Input => return format!("Put in, so that nothing can be compared: {others}."),
+        How::None => return format!("Without a counterpart: {others}."),
+    };
+    format!("{title}: {agree} agree, {differ} differ, {others} cannot be compared.")
+}
+
+fn sheet<'a>(source: &str, claims: impl Iterator<Item = &'a Claim>) -> Sheet {
+    let mut sheet = Sheet::new(source, ["claim", "published", "here", "how", "verdict", "reason"]);
+    for claim in claims {
+        for (number, here) in claim.here.iter().enumerate() {
+            let (what, published) = match number {
+                0 => (claim.what.as_str(), published(claim)),
+                _ => ("", String::new()),
+            };
+            let how = match here.by.as_str() {
+                "" => here.how.name().to_owned(),
+                by => format!("{}: {by}", here.how.name()),
+            };
+            sheet.row([
+                what,
+                &published,
+                &value(claim, here),
+                &how,
+                here.verdict.name(),
+                &here.why,
+            ]);
+        }
+    }
+    sheet
+}
+
+fn published(claim: &Claim) -> String {
+    let Measure { quantity, unit, .. } = &claim.measure;
+    let has_number = !claim.numbers().is_empty();
+    let unit = if has_number { unit } else { quantity };
+    format!("{} {unit}", claim.figure).replace("no figure ", "no figure of ")
+}
+
+/// The value with its unit; where it is of something else, with what it is of.
+fn value(claim: &Claim, here: &Counterpart) -> String {
+    let Some([low, high]) = here.value else {
+        return "-".to_owned();
+    };
+    let Measure { quantity, of, unit } = &here.measure;
+    let range = if low == high {
+        low.to_string()
+    } else {
+        format!("{low} to {high}")
+    };
+    match here.measure == claim.measure {
+        true => format!("{range} {unit}"),
+        false => format!("{range} {unit} ({quantity}, {of})"),
+    }
+}
+
+/// Where each claim stands, and of which machine it is.
+fn places(claims: &Claims) -> Sheet {
+    let mut sheet = Sheet::new(
+        "Where it is published",
+        ["id", "claim", "place", "quantity", "of", "machine"],
+    );
+    for claim in &claims.claims {
+        let Measure { quantity, of, .. } = &claim.measure;
+        sheet.row([&claim.id, &claim.what, &claim.place, quantity, of, &claim.machine]);
+    }
+    sheet.note("figures: a number holds to its last digit, about = within a tenth, the same = within 1, a trend must hold for all of the range");
+    sheet
+}
