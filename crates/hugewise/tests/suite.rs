@@ -37,6 +37,27 @@ fn can(experiment: &str, has_small_data: bool) -> bool {
     !is_short
 }
 
+#[test]
+fn claims_are_printed_with_what_stands_beside_them_and_nothing_is_run() {
+    let result = valid(&done(&["suite", "--claims", "--json"]).out);
+    let claims = result["data"]["claims"].as_array().expect("claims");
+    assert!(claims.len() >= 40, "{}", claims.len());
+    let pressure = claims
+        .iter()
+        .find(|claim| claim["id"] == "vcf-pressure")
+        .expect("a claim");
+    assert_eq!(
+        (pressure["figure"].as_str(), pressure["measure"]["of"].as_str()),
+        (Some("about 12"), Some("virtual machine over bare metal"))
+    );
+    let text = done(&["suite", "--claims"]).out;
+    assert!(
+        text.contains("cannot be compared") && text.contains("Where it is published"),
+        "{text}"
+    );
+    assert!(common::refused(&["suite", "--claims", "--list"]).contains("--list"));
+}
+
 fn listed(options: &[&str], path: Option<&str>) -> Value {
     let mut command = hugewise(&[&["suite", "--list", "--json"][..], options].concat());
     path.iter().for_each(|path| {
