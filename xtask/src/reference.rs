@@ -78,7 +78,7 @@ fn publications() -> String {
 }
 
 /// The first letter of an id is its topic.
-const TOPICS: [(char, &str); 8] = [
+const TOPICS: [(char, &str); 9] = [
     ('A', "Huge page pools"),
     ('B', "Permissions and limits"),
     ('C', "Control groups and Kubernetes"),
@@ -87,6 +87,7 @@ const TOPICS: [(char, &str); 8] = [
     ('F', "Databases"),
     ('G', "Virtual machines"),
     ('H', "Tools"),
+    ('I', "Settings"),
 ];
 
 /// What each rule looks for, and on what evidence.

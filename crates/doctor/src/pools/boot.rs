@@ -70,11 +70,10 @@ pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
         &ignored.parameter,
     );
     if let IgnoredWhy::Misspelt(meant) = ignored.why {
-        let value = ignored.parameter.split_once('=').map_or("", |(_, value)| value);
-        return case.fix(format!("write {meant}={value} in its place, and reboot"));
+        return case.fix(format!("spell its name {meant}, and reboot"));
     }
     if ignored.why == IgnoredWhy::NotAPolicy {
-        return case.fix("write transparent_hugepage=always, =madvise or =never, and reboot");
+        return case.fix("give it one of these values, and reboot");
     }
     if ignored.why == IgnoredWhy::NodesTooOld {
         return case
@@ -94,7 +93,7 @@ pub(crate) fn digits_taken(place: &str, taken: &DigitsTaken) -> Case {
     .severity(Severity::Warning)
     .seen(place, "", &taken.parameter)
     .fix(format!(
-        "write hugepages={}, or the number of pages that was meant",
+        "write the digits alone ({}), or the number of pages that was meant",
         taken.pages
     ))
 }
