@@ -98,7 +98,8 @@ fn a_result_is_shown_again_in_other_forms() {
 fn pages_without_a_known_tlb_are_named_as_their_rows_mean_nothing() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("mine.toml");
-    let text = "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 4\n";
+    let text = "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 4\n\
+                [[cache]]\nlevel = 1\nkind = 'data'\nkib = 32\nways = 8\n";
     std::fs::write(&file, text).expect("written");
     let words = [
         "simulate",
