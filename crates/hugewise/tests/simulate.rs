@@ -283,7 +283,7 @@ fn a_publication_stands_beside_what_is_simulated_of_it() {
     let result: Value = serde_json::from_str(&done(&words).out).expect("JSON");
     let rows = result["data"]["published"].as_array().expect("rows");
     let fitted: Vec<bool> = rows.iter().filter_map(|row| row["is_fitted"].as_bool()).collect();
-    assert_eq!(fitted, [true, true, false, false, false, false], "{rows:?}");
+    assert_eq!(fitted, [true, true, false, false, false], "{rows:?}");
     let why = refused(&["simulate", "translation", "--preset", "vcf"]);
     assert!(
         why.contains("`vcf` is not a preset") && why.contains("vcf-spr"),

@@ -108,11 +108,12 @@ impl StateDir {
         check_owner(&self.0, &meta)?;
         // Who may rename a directory above could put another in its place, or hide what is to be undone.
         let own = rustix::process::geteuid().as_raw();
-        let above = self.0.parent().map(|above| changed_only_by(above, &[own]));
-        above.transpose().map(drop).map_err(|why| WriterError::Unsafe {
-            path: self.0.clone(),
-            why,
-        })
+        changed_only_by(&self.0, &[own])
+            .map(drop)
+            .map_err(|why| WriterError::Unsafe {
+                path: self.0.clone(),
+                why,
+            })
     }
 
     fn owner(&self) -> Option<u32> {
@@ -179,6 +180,15 @@ mod tests {
             let error = StateDir(temp.path().to_owned()).is_there().expect_err("refused");
             assert!(matches!(error, WriterError::Unsafe { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn a_directory_right_below_a_sticky_one_such_as_tmp_is_taken() {
+        let temp = tempfile::tempdir().expect("tempdir");
+        let dir = StateDir(temp.path().join("state"));
+        dir.create().expect("created");
+        fs::set_permissions(temp.path(), Permissions::from_mode(0o1777)).expect("chmod");
+        assert!(dir.is_there().expect("safe"));
     }
 
     #[test]

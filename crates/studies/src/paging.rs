@@ -190,9 +190,9 @@ fn locked_share(loss: f64, vcpus: u32) -> f64 {
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if waiting(middle, vcpus) < loss {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
     }
     low

@@ -342,9 +342,7 @@ pub(super) fn file_of_directory(source: &Source, directory: &str) -> anyhow::Res
         let argument = text.split('"').find_map(|part| part.strip_prefix("config_file="))?;
         Some(argument.to_owned())
     });
-    named.ok_or_else(|| {
-        anyhow!("{directory} holds no postgresql.conf, and {options} names none: write --for postgres:FILE")
-    })
+    named.ok_or_else(|| anyhow!("{directory} holds no postgresql.conf, and {options} names none: name the file itself"))
 }
 
 impl Kind {

@@ -55,7 +55,7 @@ fn the_boot_line_names_nodes_only_where_the_kernel_takes_them() {
             .line(&format!("/sys/devices/system/node/node{node}/cpulist"), node)
             .file(
                 &format!("/sys/devices/system/node/node{node}/meminfo"),
-                &format!("Node {node} MemTotal: 4000000 kB\n"),
+                format!("Node {node} MemTotal: 4000000 kB\n"),
             )
     };
     let machine = |release: &str| {
