@@ -1,14 +1,16 @@
 //! Runs in blocks until every arm has its verdict, or the runs, the time or the user's patience end.
 
 mod budget;
+mod executor;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent, Start};
+use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
 use model::{Progress, Warning, time_left};
 
 pub(crate) use self::budget::within;
+pub use self::executor::Executor;
 use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
@@ -16,38 +18,6 @@ use super::{Around, Error, Event, Keep, Named, Spec, forecast, parts, proof, war
 
 /// No reader needs it more often, and a run may take a millisecond.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
-
-/// Makes runs, and has a clock: a real one starts programs, one for tests needs neither programs nor a clock.
-pub trait Executor {
-    /// What has to be there before the turns of a start are taken; nothing where every turn starts its own program.
-    ///
-    /// # Errors
-    /// As for [`Executor::run`].
-    fn begin(&mut self, _start: u32) -> Result<(), Error> {
-        Ok(())
-    }
-    /// One run of an arm, by its index.
-    ///
-    /// # Errors
-    /// If the program could not be started or did not end well, or [`Error::Interrupted`].
-    fn run(&mut self, arm: usize) -> Result<Run, Error>;
-    /// The reference's second run in a block, by the reference's index: the comparison's own A/A.
-    ///
-    /// # Errors
-    /// As for [`Executor::run`].
-    fn again(&mut self, arm: usize) -> Result<Run, Error> {
-        self.run(arm)
-    }
-    /// How long it has been at work.
-    fn elapsed(&self) -> Duration;
-    fn starts(&self) -> Vec<Start> {
-        Vec::new()
-    }
-    /// Why its runs lack hardware counters, or what those leave out.
-    fn pmu_note(&self) -> Option<String> {
-        None
-    }
-}
 
 /// The result, and what to know before believing it.
 pub type Outcome = (Compare, Vec<Warning>);

@@ -1,112 +1,16 @@
 //! Finished runs in a log, a line each, so that an interruption costs no more than the run at hand.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
+mod head;
 
-use host::Input;
+use std::borrow::Cow;
+use std::io;
+
 use model::compare::{Method, Run, Spent};
 use serde::{Deserialize, Serialize};
 
-use crate::request::{ALPHA, Request};
+pub(crate) use self::head::Head;
 use crate::technique::Setup;
 use crate::{Error, Slot, Spec, Store};
-
-/// The first one kept no looks, and the second not all that runs are made with.
-const SCHEMA: &str = "hugewise/compare-runs/3";
-
-/// The first line.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Head {
-    schema: String,
-    seed: u64,
-    program: Vec<String>,
-    arms: Vec<String>,
-    /// What is judged, in its order: one metric more is one question more.
-    #[serde(default)]
-    metrics: Vec<String>,
-    /// What all looks may spend together.
-    #[serde(default)]
-    alpha: f64,
-    #[serde(default)]
-    design: Method,
-    /// What else the runs were made with, by option: runs made with something else are answers to another question.
-    #[serde(default)]
-    made_with: BTreeMap<String, String>,
-}
-
-impl Head {
-    pub(crate) fn new(
-        program: Vec<String>,
-        arms: Vec<String>,
-        request: &Request,
-        design: Method,
-        file: Option<&Path>,
-    ) -> Self {
-        let asked = request.task.asked.iter();
-        Self {
-            schema: SCHEMA.to_owned(),
-            seed: request.seed,
-            program,
-            arms,
-            metrics: asked.map(|asked| asked.wanted.name.clone()).collect(),
-            alpha: ALPHA,
-            design,
-            made_with: made_with(request, file),
-        }
-    }
-}
-
-/// The key of the program's file, which is no option.
-const BUILD: &str = "the program's file";
-
-/// Everything that changes what a run is or is worth, as it was typed. `file` is the program's, whose bytes count.
-fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String> {
-    let task = &request.task;
-    let mut all = BTreeMap::new();
-    let mut add = |option: &str, value: Option<String>| {
-        all.extend(value.map(|value| (option.to_owned(), value)));
-    };
-    for asked in &task.asked {
-        let (wanted, from) = (&asked.wanted, &asked.from);
-        let pattern = asked.pattern.as_ref().map(ToString::to_string);
-        let direction = if wanted.higher { "higher" } else { "lower" };
-        let value = format!("{}, {direction}, {from:?}", pattern.unwrap_or_default());
-        add(&format!("--metric {}", wanted.name), Some(value));
-    }
-    if let Some(server) = &task.server {
-        add("--load", Some(server.load.clone()));
-        add("--ready", server.ready.clone());
-        add("--stop", server.stop.clone());
-        add("--load-warm-up", Some(server.warm_up.to_string()));
-        add("--loads", Some(server.loads.to_string()));
-    }
-    let file_of_arms = request.arms_file.as_ref();
-    add("--arms-file", file_of_arms.map(|file| hash(file.text.as_bytes())));
-    for (name, command) in &request.commands {
-        add(&format!("the command {name}"), Some(command.identity()));
-    }
-    add("--slice", request.slice.map(|slice| format!("{slice:?}")));
-    add("--threads", Some(request.threads.to_string()));
-    add("--range", Some(format!("{:?}", request.range)));
-    add("--warm-up", Some(request.warm_up.to_string()));
-    add("--order", Some(format!("{:?}", request.order)));
-    add("--least-coverage", Some(request.least_coverage.to_string()));
-    add("--ignore-failure", Some(request.ignore_failure.to_string()));
-    let bytes = file.and_then(|file| Some((file, Input::Program.read(file).ok()?)));
-    add(
-        BUILD,
-        bytes.map(|(file, bytes)| format!("{}, {} bytes, {}", file.display(), bytes.len(), hash(&bytes))),
-    );
-    all
-}
-
-/// FNV-1a of 64 bits: it tells builds apart, and keeps nobody from making two alike.
-fn hash(bytes: &[u8]) -> String {
-    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
-}
 
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -205,7 +109,7 @@ impl<'a> RunLog<'a> {
     /// If the log is none of a comparison.
     pub(crate) fn design(&self) -> Result<Option<Method>, Error> {
         let first = self.store.resumed().and_then(|text| text.lines().next());
-        let head = first.map(|line| head(Some(line)).map_err(|why| self.not_resumed(why)));
+        let head = first.map(|line| Head::read(Some(line)).map_err(|why| self.not_resumed(why)));
         Ok(head.transpose()?.map(|head| head.design))
     }
 
@@ -219,7 +123,7 @@ impl<'a> RunLog<'a> {
             return self.begin(wanted);
         };
         let parsed = parse(text).and_then(|(head, lines, kept)| {
-            must_match(&head, &wanted)?;
+            head.must_match(&wanted)?;
             Ok((head, lines, kept))
         });
         let (head, lines, kept) = parsed.map_err(|why| self.not_resumed(why))?;
@@ -374,66 +278,11 @@ fn split(lines: Vec<Line<'static>>) -> (Vec<Finished<'static>>, Vec<Spent>) {
     (done, looked)
 }
 
-/// Other arms, metrics or another error would be another question, asked of the same runs.
-fn must_match(head: &Head, wanted: &Head) -> Result<(), String> {
-    if head.schema != wanted.schema {
-        return Err(format!(
-            "it was written by another version ({}, expected {SCHEMA}), whose looks are not known: begin anew with --log",
-            head.schema
-        ));
-    }
-    if (&head.program, &head.arms) != (&wanted.program, &wanted.arms) {
-        return Err(format!(
-            "it is of `{}` with the arms {}: write the same arms and program",
-            head.program.join(" "),
-            head.arms.join(",")
-        ));
-    }
-    if head.design != wanted.design {
-        return Err(format!(
-            "it is of {}: write the same --design and metrics",
-            head.design.title()
-        ));
-    }
-    if head.metrics != wanted.metrics || (head.alpha - wanted.alpha).abs() > f64::EPSILON {
-        return Err(format!(
-            "it judges {}: write the same --metric",
-            head.metrics.join(", ")
-        ));
-    }
-    match differences(&head.made_with, &wanted.made_with) {
-        differs if differs.is_empty() => Ok(()),
-        differs => Err(format!(
-            "its runs were made otherwise ({differs}): write the same, or begin anew with --log"
-        )),
-    }
-}
-
-/// What differs, with both values; of the program's file that it is another.
-fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> String {
-    let options: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let differs = options
-        .into_iter()
-        .filter(|option| before.get(*option) != now.get(*option));
-    let said = differs.map(|option| {
-        let value = |of: &BTreeMap<String, String>| {
-            of.get(option)
-                .map_or("not there".to_owned(), |value| format!("`{value}`"))
-        };
-        match option.as_str() {
-            BUILD => format!("{BUILD} has changed since: {} was {}", value(now), value(before)),
-            "--arms-file" => "--arms-file has other contents".to_owned(),
-            _ => format!("{option}: {}, now {}", value(before), value(now)),
-        }
-    });
-    said.collect::<Vec<_>>().join("; ")
-}
-
 /// The head and the finished runs of a log, and the length of its whole lines.
 fn parse(text: &str) -> Result<(Head, Vec<Line<'static>>, u64), String> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines();
-    let head = head(lines.next())?;
+    let head = Head::read(lines.next())?;
     let done: Result<Vec<Line<'static>>, _> = lines.map(Line::read).collect();
     let done = done.map_err(|error| format!("a line is neither a run nor a look: {error}"))?;
     let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
@@ -447,11 +296,6 @@ pub(crate) fn read_any(text: &str) {
         assert!(kept.is_empty() || kept.ends_with('\n'));
         assert!(done.len() < kept.lines().count().max(1));
     }
-}
-
-fn head(line: Option<&str>) -> Result<Head, String> {
-    let head = serde_json::from_str(line.unwrap_or_default());
-    head.map_err(|error| format!("its first line is not that of a comparison: {error}"))
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ pub enum WhyNext {
     Try,
     /// What would change if every program got them.
     Enable,
-    /// A longer measurement would tell.
+    /// A longer measurement would show it.
     Longer,
     /// Nothing was measured on a captured machine.
     OnTheMachine,

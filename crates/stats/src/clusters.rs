@@ -1,4 +1,4 @@
-//! The median of values that come in clusters: rounds that share their memory, or a burst of what neighbours do.
+//! The median of values that come in clusters: rounds that share their memory, or a burst of contention.
 //!
 //! The interval holds every center that a sign test does not reject whose unit is the cluster: how many of its values lie below the
 //! center, beyond half of them, is one number for each cluster, and Student's t asks whether their mean is none. So whatever the

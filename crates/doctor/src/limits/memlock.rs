@@ -96,7 +96,7 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
     }
 }
 
-/// A process's unit, if it runs as a service; its control group tells.
+/// A process's unit, if it runs as a service; its control group shows it.
 fn unit(details: &Details) -> Result<Option<&Unit>, Reason> {
     details.cgroup.as_ref().map(drop).or_if_absent(())?;
     details.unit.as_ref().map(known).transpose()

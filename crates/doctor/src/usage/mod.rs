@@ -9,6 +9,7 @@ mod limit_tests;
 mod next;
 mod pages;
 mod parts;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -17,12 +18,10 @@ use model::findings::Finding;
 use model::{Bytes, Cause, Reading};
 use programs::{Area, Evidence, Kind, Program, Target};
 
-pub use account::{
-    Asked, Command, Database, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Server, Step, Usage,
-    Why,
-};
+pub use account::{Asked, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Usage, Why};
 pub use heap::largest_heap;
 pub(crate) use parts::is_chunk;
+pub use step::{Command, Database, Server, Step};
 
 /// The account of one target. `evidence` holds that program alone.
 pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
@@ -34,10 +33,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     parts.iter_mut().for_each(|part| part.count_by_pool(known_pools));
     let pools: Vec<PoolState> = known_pools.iter().map(PoolState::of).collect();
     let hugetlb = main.pages.hugetlb.known().copied().filter(|bytes| bytes.0 > 0);
-    let is_denied = parts
-        .first()
-        .and_then(|part| part.backing.unread())
-        .is_some_and(|why| why.unread == Cause::Denied);
+    let is_denied = is_denied(&parts);
     let in_use = match (is_denied, hugetlb) {
         // The status of any process is there for all to read.
         (true, Some(_)) => InUse::Yes,
@@ -85,6 +81,11 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         log_cut: target.log.cut.clone(),
         findings,
     }
+}
+
+fn is_denied(parts: &[Part]) -> bool {
+    let why = parts.first().and_then(|part| part.backing.unread());
+    why.is_some_and(|why| why.unread == Cause::Denied)
 }
 
 /// The size of pool pages that it asks for: a JVM takes one that does not exist for the default.

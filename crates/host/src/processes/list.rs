@@ -84,7 +84,7 @@ impl Survey<'_> {
     /// From its mappings; if those cannot be read and one pool alone is in use, from its status.
     fn hugetlb(&self, pid: u32, status: &Status) -> Result<Hugetlb, Unread> {
         let bytes = status.hugetlb.or_if_absent(Bytes(0))?;
-        // Kernels before 4.4 have no such line: then the mappings alone tell, wherever a pool is in use.
+        // Kernels before 4.4 have no such line: then the mappings alone show them, wherever a pool is in use.
         let is_open = status.hugetlb.is_absent() && self.only_pool.is_some();
         if bytes.0 == 0 && !is_open {
             return Ok(Hugetlb::none());

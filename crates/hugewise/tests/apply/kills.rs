@@ -72,7 +72,19 @@ const VICTIMS: [Victim; 10] = [
         ],
         3000,
     ),
-    victim(&["measure", "guest", "--tlb", "--quick"], 3000),
+    victim(
+        &[
+            "measure",
+            "guest",
+            "--guest-pages",
+            "4K",
+            "--sizes",
+            "1M",
+            "--budget",
+            "1s",
+        ],
+        3000,
+    ),
     victim(&["measure", "tlb", "--quick"], 3000),
     victim(
         &[
@@ -259,6 +271,18 @@ fn is_sane(status: ExitStatus, signal: Signal) -> bool {
     match status.code() {
         None => true,
         Some(code) => signal != Signal::KILL && matches!(code, 0 | 1 | 2 | 3 | 130 | 143) || code <= 3,
+    }
+}
+
+/// A command that is refused ends before it can be struck.
+#[test]
+fn every_command_that_is_struck_is_one_that_there_is() {
+    for victim in &VICTIMS {
+        let end = victim.words.iter().position(|word| *word == "--");
+        let mut words = victim.words[..end.unwrap_or(victim.words.len())].to_vec();
+        words.push("--help");
+        let run = crate::common::run(&words);
+        assert_eq!(run.code, Some(0), "{words:?}: {}", run.err);
     }
 }
 

@@ -1,6 +1,6 @@
 //! libhugewise_preload.so from this side: it is carried along, put in front of a program, and asked what it did.
 //!
-//! The library is in the program's own file. Whoever compares puts it into a file that every user can load, for as long as it is needed: the
+//! The library is in the program's own file. A comparison puts it into a file that every user can load, for as long as it is needed: the
 //! loader complains into the program's output where it cannot, as after a change of user, or once descriptors are closed. Where there
 //! is no such place it is in a memfd. Children reach the page of counts, and that memfd, through inherited descriptors, or if they closed
 //! those, through this process's `/proc/PID/fd`.

@@ -34,7 +34,7 @@ const GUEST_BUDGET: Duration = Duration::from_secs(4);
 /// seconds to set up, more of them on a busy machine.
 const LEAST_LEFT: [f64; 2] = [0.2, 0.1];
 /// Working sets of the headline beyond the TLB reach of base pages, as far as memory allows: the largest, and a quarter of it. Page
-/// tables of more lie in caches that neighbors share, so that the saving changes within seconds; the curve has it.
+/// tables of more lie in shared caches, so that contention changes the saving within seconds; the curve has it.
 const LARGEST: Bytes = Bytes::mib(256);
 const QUICK_LARGEST: Bytes = Bytes::mib(128);
 /// The curve ends here.

@@ -64,17 +64,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
         // Finished runs stay where there is no result.
         Err(error) => {
             store.leave(written, &session.ui);
-            return match error {
-                Error::Interrupted => Ok(Outcome::Interrupted),
-                Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
-                Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => {
-                    Err(anyhow!(
-                        "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
-                        args.commands.join(" ")
-                    ))
-                }
-                error => Err(error.into()),
-            };
+            return not_compared(args, error);
         }
     };
     session.seed = seed;
@@ -94,6 +84,18 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
         _ => store.close(),
     }
     given.map(|_| outcome)
+}
+
+fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
+    match error {
+        Error::Interrupted => Ok(Outcome::Interrupted),
+        Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
+        Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => Err(anyhow!(
+            "{error}; each word is a command of the shell (for one program under several page policies: hugewise compare -- {})",
+            args.commands.join(" ")
+        )),
+        error => Err(error.into()),
+    }
 }
 
 /// By the first metric.

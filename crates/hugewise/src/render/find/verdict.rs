@@ -59,7 +59,7 @@ pub fn why(why: &WhyNext) -> String {
         WhyNext::Machines => "which page kinds back the virtual machines".to_owned(),
         WhyNext::Try => "does a program of yours gain? (most gain less than a random read)".to_owned(),
         WhyNext::Enable => "what would change if every program got THP; nothing is applied".to_owned(),
-        WhyNext::Longer => "a longer measurement tells".to_owned(),
+        WhyNext::Longer => "a longer measurement shows it".to_owned(),
         WhyNext::OnTheMachine => "measures; run it on the machine itself".to_owned(),
         WhyNext::Look => "which page kinds back which process".to_owned(),
     }
@@ -72,7 +72,7 @@ fn saves(saving: &Saving) -> String {
         Saving::NoDifference { at } => judged(at, "make no difference", Shows::NoDifference),
         Saving::CannotTell { at, why, seconds } => {
             let long = seconds.map_or(String::new(), |seconds| {
-                format!("; about {} of measuring would tell (--budget)", rounded(seconds))
+                format!("; about {} of measuring would show it (--budget)", rounded(seconds))
             });
             let open = at.iter().filter(|at| at.shows == Shows::CannotTell);
             let (kinds, open): (Vec<PageKind>, Vec<String>) = open.map(|at| (at.kind, interval_at(at))).unzip();
@@ -81,7 +81,7 @@ fn saves(saving: &Saving) -> String {
                 None => String::new(),
             };
             format!(
-                "Whether huge pages save time here cannot be told{open}. {}{long}.",
+                "Whether huge pages save time here is not clear{open}. {}{long}.",
                 doubt(*why)
             )
         }
@@ -123,7 +123,7 @@ fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
     let others = [
         (Shows::NoDifference, "no difference"),
         (Shows::Costs, "a loss"),
-        (Shows::CannotTell, "cannot be told"),
+        (Shows::CannotTell, "not clear"),
     ];
     let others = others
         .into_iter()
@@ -180,7 +180,7 @@ fn doubt(why: Doubt) -> String {
             )
         }
         Doubt::DrawsDiffer { least, most } => format!(
-            "Each time that memory was taken anew showed another saving, from {} to {} %: neighbors use the caches",
+            "Each time that memory was taken anew showed another saving, from {} to {} %: contention for the caches",
             number(least),
             number(most)
         ),

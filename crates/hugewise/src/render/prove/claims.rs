@@ -95,11 +95,18 @@ fn sheet<'a>(source: &str, claims: impl Iterator<Item = &'a Claim>) -> Sheet {
     sheet
 }
 
+/// A number stands with its unit, a trend with what is counted: more `% less` response time is less of it.
 fn published(claim: &Claim) -> String {
     let Measure { quantity, unit, .. } = &claim.measure;
-    let has_number = !claim.numbers().is_empty();
-    let unit = if has_number { unit } else { quantity };
-    format!("{} {unit}", claim.figure).replace("no figure ", "no figure of ")
+    if !claim.numbers().is_empty() {
+        return format!("{} {unit}", claim.figure);
+    }
+    let figure = match (claim.figure.as_str(), unit.ends_with(" less")) {
+        ("more", true) => "less",
+        ("less", true) => "more",
+        (figure, _) => figure,
+    };
+    format!("{figure} {quantity}").replace("no figure ", "no figure of ")
 }
 
 /// The value with its unit; where it is of something else, with what it is of.

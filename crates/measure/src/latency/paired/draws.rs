@@ -2,7 +2,7 @@
 //!
 //! One *draw* takes new memory for all kinds, since the frames that base pages lie on differ from process to process and decide
 //! what a walk costs. In it come a few rounds. A round visits the working sets in random order, and all kinds of one working set
-//! right after each other, in random order too, so that clocks and neighbours hit all alike. The unit of the interval is the draw ([`stats::of_clusters`]).
+//! right after each other, in random order too, so that clocks and contention hit all alike. The unit of the interval is the draw ([`stats::of_clusters`]).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::Error;
 pub(super) const ROUNDS: u32 = 2;
 /// Draws before it may stop.
 const LEAST_DRAWS: usize = 8;
-/// The share of the time before it may stop: what neighbours do for some seconds is to be in it as often as it is on average.
+/// The share of the time before it may stop: contention that lasts for some seconds is to be in it as often as it is on average.
 const LEAST_TIME: f64 = 0.75;
 /// Every interval is this many points wider to each side than its draws make it. A run of half a minute cannot see how often it comes
 /// what lasts a quarter of it, and its draws then agree too well.

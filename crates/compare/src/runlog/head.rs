@@ -1,0 +1,165 @@
+//! The first line of a log: what its runs were made with, and whether more runs belong to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use host::Input;
+use model::compare::Method;
+use serde::{Deserialize, Serialize};
+
+use crate::request::{ALPHA, Request};
+
+/// The first one kept no looks, and the second not all that runs are made with.
+const SCHEMA: &str = "hugewise/compare-runs/3";
+
+/// The first line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    schema: String,
+    pub(super) seed: u64,
+    program: Vec<String>,
+    pub(super) arms: Vec<String>,
+    /// What is judged, in its order: one metric more is one question more.
+    #[serde(default)]
+    metrics: Vec<String>,
+    /// What all looks may spend together.
+    #[serde(default)]
+    alpha: f64,
+    #[serde(default)]
+    pub(super) design: Method,
+    /// What else the runs were made with, by option: runs made with something else are answers to another question.
+    #[serde(default)]
+    made_with: BTreeMap<String, String>,
+}
+
+impl Head {
+    pub(crate) fn new(
+        program: Vec<String>,
+        arms: Vec<String>,
+        request: &Request,
+        design: Method,
+        file: Option<&Path>,
+    ) -> Self {
+        let asked = request.task.asked.iter();
+        Self {
+            schema: SCHEMA.to_owned(),
+            seed: request.seed,
+            program,
+            arms,
+            metrics: asked.map(|asked| asked.wanted.name.clone()).collect(),
+            alpha: ALPHA,
+            design,
+            made_with: made_with(request, file),
+        }
+    }
+
+    pub(super) fn read(line: Option<&str>) -> Result<Self, String> {
+        let head = serde_json::from_str(line.unwrap_or_default());
+        head.map_err(|error| format!("its first line is not that of a comparison: {error}"))
+    }
+
+    /// Other arms, metrics or another error would be another question, asked of the same runs.
+    pub(super) fn must_match(&self, wanted: &Self) -> Result<(), String> {
+        if self.schema != wanted.schema {
+            return Err(format!(
+                "it was written by another version ({}, expected {SCHEMA}), whose looks are not known: begin anew with --log",
+                self.schema
+            ));
+        }
+        if (&self.program, &self.arms) != (&wanted.program, &wanted.arms) {
+            return Err(format!(
+                "it is of `{}` with the arms {}: write the same arms and program",
+                self.program.join(" "),
+                self.arms.join(",")
+            ));
+        }
+        if self.design != wanted.design {
+            return Err(format!(
+                "it is of {}: write the same --design and metrics",
+                self.design.title()
+            ));
+        }
+        if self.metrics != wanted.metrics || (self.alpha - wanted.alpha).abs() > f64::EPSILON {
+            return Err(format!(
+                "it judges {}: write the same --metric",
+                self.metrics.join(", ")
+            ));
+        }
+        match differences(&self.made_with, &wanted.made_with) {
+            differs if differs.is_empty() => Ok(()),
+            differs => Err(format!(
+                "its runs were made otherwise ({differs}): write the same, or begin anew with --log"
+            )),
+        }
+    }
+}
+
+/// The key of the program's file, which is no option.
+const BUILD: &str = "the program's file";
+
+/// Everything that changes what a run is or is worth, as it was typed. `file` is the program's, whose bytes count.
+fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String> {
+    let task = &request.task;
+    let mut all = BTreeMap::new();
+    let mut add = |option: &str, value: Option<String>| {
+        all.extend(value.map(|value| (option.to_owned(), value)));
+    };
+    for asked in &task.asked {
+        let (wanted, from) = (&asked.wanted, &asked.from);
+        let pattern = asked.pattern.as_ref().map(ToString::to_string);
+        let direction = if wanted.higher { "higher" } else { "lower" };
+        let value = format!("{}, {direction}, {from:?}", pattern.unwrap_or_default());
+        add(&format!("--metric {}", wanted.name), Some(value));
+    }
+    if let Some(server) = &task.server {
+        add("--load", Some(server.load.clone()));
+        add("--ready", server.ready.clone());
+        add("--stop", server.stop.clone());
+        add("--load-warm-up", Some(server.warm_up.to_string()));
+        add("--loads", Some(server.loads.to_string()));
+    }
+    let file_of_arms = request.arms_file.as_ref();
+    add("--arms-file", file_of_arms.map(|file| hash(file.text.as_bytes())));
+    for (name, command) in &request.commands {
+        add(&format!("the command {name}"), Some(command.identity()));
+    }
+    add("--slice", request.slice.map(|slice| format!("{slice:?}")));
+    add("--threads", Some(request.threads.to_string()));
+    add("--range", Some(format!("{:?}", request.range)));
+    add("--warm-up", Some(request.warm_up.to_string()));
+    add("--order", Some(format!("{:?}", request.order)));
+    add("--least-coverage", Some(request.least_coverage.to_string()));
+    add("--ignore-failure", Some(request.ignore_failure.to_string()));
+    let bytes = file.and_then(|file| Some((file, Input::Program.read(file).ok()?)));
+    add(
+        BUILD,
+        bytes.map(|(file, bytes)| format!("{}, {} bytes, {}", file.display(), bytes.len(), hash(&bytes))),
+    );
+    all
+}
+
+/// FNV-1a of 64 bits: it tells builds apart, and keeps nobody from making two alike.
+fn hash(bytes: &[u8]) -> String {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+}
+
+/// What differs, with both values; of the program's file that it is another.
+fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> String {
+    let options: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let differs = options
+        .into_iter()
+        .filter(|option| before.get(*option) != now.get(*option));
+    let said = differs.map(|option| {
+        let value = |of: &BTreeMap<String, String>| {
+            of.get(option)
+                .map_or("not there".to_owned(), |value| format!("`{value}`"))
+        };
+        match option.as_str() {
+            BUILD => format!("{BUILD} has changed since: {} was {}", value(now), value(before)),
+            "--arms-file" => "--arms-file has other contents".to_owned(),
+            _ => format!("{option}: {}, now {}", value(before), value(now)),
+        }
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
