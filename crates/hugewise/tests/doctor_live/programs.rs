@@ -13,7 +13,7 @@ use crate::common::hugewise;
 /// A program that is ended and waited for, however the test ends: its input ends with this process at the latest.
 pub(crate) struct Planted {
     child: Child,
-    _output: Option<ChildStdout>,
+    _output: Option<BufReader<ChildStdout>>,
     signal: &'static str,
 }
 
@@ -26,7 +26,8 @@ impl Drop for Planted {
 }
 
 impl Planted {
-    /// Starts it, and waits until it has printed a line: then its memory is there.
+    /// Starts it, and waits until it has printed a line of its own: then its memory is there. A JVM warns of pages that it does not
+    /// get on the same output, before it has any memory.
     pub(crate) fn start(command: &mut Command) -> Option<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -34,8 +35,9 @@ impl Planted {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        let mut output = child.stdout.take()?;
-        let ready = output.read_exact(&mut [0]).is_ok();
+        let mut output = BufReader::new(child.stdout.take()?);
+        let is_own = |line: &str| !line.starts_with('[');
+        let ready = output.by_ref().lines().map_while(Result::ok).any(|line| is_own(&line));
         let planted = Self {
             child,
             _output: Some(output),
