@@ -6,7 +6,7 @@ use model::Bytes;
 
 use super::engine::SECOND;
 use super::policy::Policy;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Sharers};
 use super::{Ns, PAGES};
 
 /// The most memory that a simulation takes, and bytes of each region and of what a content keeps of each region's number.
@@ -25,13 +25,9 @@ impl Scenario {
     /// # Errors
     /// What it would take, and what to change.
     pub(super) fn check_cost(&self, times: u64) -> Result<(), String> {
-        let mut contents: BTreeMap<&str, u64> = BTreeMap::new();
-        for vm in &self.vms {
-            let most = contents.entry(&vm.group).or_default();
-            *most = u64::from(vm.regions()).max(*most);
-        }
+        let kept = self.policies.iter().map(|policy| self.kept(*policy)).max();
         let regions: u64 = self.vms.iter().map(|vm| u64::from(vm.regions())).sum();
-        let bytes = regions * REGION_BYTES + contents.values().sum::<u64>() * CHUNK_BYTES;
+        let bytes = regions * REGION_BYTES + kept.unwrap_or_default() * CHUNK_BYTES;
         if bytes > MOST_BYTES {
             return Err(format!(
                 "the simulation would take {} of memory: expected at most {} (fewer or smaller virtual machines)",
@@ -48,6 +44,16 @@ impl Scenario {
             ));
         }
         Ok(())
+    }
+
+    /// Regions' numbers of which something is kept for those that share.
+    fn kept(&self, policy: Policy) -> u64 {
+        let mut groups: BTreeMap<Sharers<'_>, u64> = BTreeMap::new();
+        for (number, vm) in self.vms.iter().enumerate() {
+            let most = groups.entry(self.shares_with(number, policy)).or_default();
+            *most = u64::from(vm.regions()).max(*most);
+        }
+        groups.values().sum()
     }
 
     /// How often regions and machines are looked at, about: all are made, and show their activity every ten minutes; scans have their rates.

@@ -1,5 +1,7 @@
 //! The steps, and the few moves that all memory goes through: back, share, break, collapse, balloon, take out and bring back.
 
+use std::collections::BTreeMap;
+
 use super::content::Chunk;
 use super::frames::Frames;
 use super::machine::Machine;
@@ -58,7 +60,7 @@ impl<'a> Engine<'a> {
         };
         let edges = states.edges(host.memory);
         let blocks = host.memory.0 / REGION;
-        let (machines, chunks) = machines(scenario);
+        let (machines, chunks) = machines(scenario, policy);
         let mut engine = Self {
             scenario,
             policy,
@@ -321,13 +323,15 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The machines, and the chunks of their contents.
-fn machines(scenario: &Scenario) -> (Vec<Machine>, Vec<Vec<Chunk>>) {
+/// The machines, and the chunks of those that share.
+fn machines(scenario: &Scenario, policy: Policy) -> (Vec<Machine>, Vec<Vec<Chunk>>) {
     let mut chunks: Vec<Vec<Chunk>> = Vec::new();
     let mut machines = Vec::with_capacity(scenario.vms.len());
-    let mut known = std::collections::BTreeMap::new();
+    let (mut contents, mut groups) = (BTreeMap::new(), BTreeMap::new());
     for (number, vm) in scenario.vms.iter().enumerate() {
-        let group = *known.entry(vm.group.as_str()).or_insert_with(|| {
+        let next = contents.len();
+        let content = *contents.entry(vm.group.as_str()).or_insert(next);
+        let group = *groups.entry(scenario.shares_with(number, policy)).or_insert_with(|| {
             chunks.push(Vec::new());
             chunks.len() - 1
         });
@@ -335,7 +339,7 @@ fn machines(scenario: &Scenario) -> (Vec<Machine>, Vec<Vec<Chunk>>) {
         if chunks[group].len() < regions {
             chunks[group].resize_with(regions, Chunk::default);
         }
-        machines.push(Machine::new(vm, number, group, scenario.seed));
+        machines.push(Machine::new(vm, number, content, group, scenario.seed));
     }
     (machines, chunks)
 }

@@ -175,6 +175,7 @@ fn vms(file: TomlFile<'_>, at: &Spanned<TypedVm>, all: &mut Vec<Vm>) -> Result<(
     file.set_part("volatile", &typed.volatile, &mut vm.content.volatile)?;
     file.set_part("clustered", &typed.clustered, &mut vm.content.clustered)?;
     vm.group = typed.content.clone().unwrap_or(vm.group);
+    vm.salt.clone_from(&typed.salt);
     file.set_part("rewritten_per_hour", &typed.rewritten_per_hour, &mut vm.rewritten)?;
     let mut shares = u32::try_from(vm.shares).unwrap_or(u32::MAX).max(1);
     file.set_whole("shares", &typed.shares, [1, MOST], &mut shares)?;

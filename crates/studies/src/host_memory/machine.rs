@@ -10,7 +10,7 @@ use translation::random::{Chance, Permutation};
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) regions: Vec<Region>,
-    /// Its content's number.
+    /// The number of those that it shares pages with.
     pub(super) group: usize,
     /// Regions that it touches at all.
     pub(super) used: u32,
@@ -39,7 +39,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(vm: &Vm, number: usize, group: usize, seed: u64) -> Self {
+    pub(super) fn new(vm: &Vm, number: usize, content: usize, group: usize, seed: u64) -> Self {
         let mut chance = Chance::new(seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let is_reserved = vm.pages != Pages::Any;
         let used = if is_reserved { WHOLE } else { vm.used };
@@ -63,8 +63,8 @@ impl Machine {
             active_left: 0,
         };
         for number_of in 0..u64::from(vm.regions()) {
-            let content = of_region(vm.content, group as u64, number as u64, number_of, seed);
-            let region = Region::new(content, (chance.bits() >> 48) < u64::from(vm.active));
+            let of_classes = of_region(vm.content, content as u64, number as u64, number_of, seed);
+            let region = Region::new(of_classes, (chance.bits() >> 48) < u64::from(vm.active));
             machine.tally(&region, true);
             machine.regions.push(region);
         }

@@ -1,5 +1,7 @@
 //! What is asked: a host, its virtual machines with the content of their memory, policies, and the kernel's settings.
 
+use std::collections::BTreeSet;
+
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +77,8 @@ pub struct Vm {
     pub content: Content,
     /// Machines with the same word have common pages in common.
     pub group: String,
+    /// ESXi 6 and later share pages between machines with the same salt (`sched.mem.pshare.salt`); none is one of its own.
+    pub salt: Option<String>,
     /// Of 65,536 shared pages, those that are written within an hour.
     pub rewritten: u32,
     /// Shares of memory.
@@ -105,6 +109,7 @@ impl Vm {
                 clustered: WHOLE / 2,
             },
             group: name.to_owned(),
+            salt: None,
             rewritten: 0,
             shares: (memory.0 >> 20) * 10,
             large_pages: true,
@@ -225,6 +230,9 @@ impl Khugepaged {
     }
 }
 
+/// A content, and where salt counts a salt, or the number of a machine without one.
+pub(super) type Sharers<'a> = (&'a str, Option<Result<&'a str, usize>>);
+
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -308,6 +316,27 @@ impl Scenario {
         self.vms.iter().try_for_each(check_vm)?;
         check_reserved(&self.host, &self.vms)?;
         self.check_cost(1)
+    }
+
+    /// Machines with equal answers share what their pages have in common: all with the same content, and of ESXi 6 and later
+    /// (`Mem.ShareForceSalting` 2) those of them with the same salt.
+    pub(super) fn shares_with(&self, number: usize, policy: Policy) -> Sharers<'_> {
+        let vm = &self.vms[number];
+        let salt = self.is_salted(policy).then(|| vm.salt.as_deref().ok_or(number));
+        (&vm.group, salt)
+    }
+
+    /// A content that several machines have, and do not share under a policy for their salts.
+    pub fn unshared(&self) -> Option<&str> {
+        let salted = *self.policies.iter().find(|policy| self.is_salted(**policy))?;
+        let all: BTreeSet<Sharers<'_>> = (0..self.vms.len()).map(|number| self.shares_with(number, salted)).collect();
+        let mut contents = all.into_iter().map(|(content, _)| content);
+        let mut before = contents.next()?;
+        contents.find(|content| std::mem::replace(&mut before, content) == *content)
+    }
+
+    fn is_salted(&self, policy: Policy) -> bool {
+        !policy.is_linux() && self.states == States::Esx6
     }
 
     /// Memory of all machines, in pages.

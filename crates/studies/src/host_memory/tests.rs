@@ -37,6 +37,7 @@ fn content(zero: f64, common: f64, volatile: f64, clustered: f64) -> Content {
 fn vm(name: &str, memory: Bytes) -> Vm {
     Vm {
         group: "all".to_owned(),
+        salt: Some("all".to_owned()),
         ..Vm::new(name, memory)
     }
 }
@@ -295,6 +296,30 @@ fn breaking_large_pages_saves_memory_that_others_swap() {
         "{:?}",
         some.totals
     );
+}
+
+#[test]
+fn machines_share_with_others_of_their_salt_from_esxi_6_on() {
+    let saved = |salts: [Option<&str>; 2], states: States| {
+        let mut vms = vms(2, Bytes::gib(1));
+        for (vm, salt) in vms.iter_mut().zip(salts) {
+            (vm.content, vm.salt) = (content(0.0, 0.4, 0.0, 0.0), salt.map(str::to_owned));
+            vm.large_pages = false;
+        }
+        let mut scenario = for_seconds(3600, host(Bytes::gib(4)), vms, &[Policy::NeverBreak]);
+        (scenario.states, scenario.rates.scan) = (states, Some(10_000));
+        only(&scenario).totals.most_saved
+    };
+    assert_eq!(saved([None, None], States::Esx6), Bytes(0));
+    assert_eq!(saved([Some("one"), Some("other")], States::Esx6), Bytes(0));
+    let shared = saved([Some("one"); 2], States::Esx6);
+    assert!(shared > Bytes::mib(300), "{shared}");
+    assert_eq!(saved([None, None], States::Esx5), shared, "older ones know no salt");
+    let said = |vms: Vec<Vm>, policy| for_seconds(1, host(Bytes::gib(4)), vms, &[policy]).unshared().map(str::to_owned);
+    let unsalted = |vm: Vm| Vm { salt: None, ..vm };
+    let own: Vec<Vm> = vms(2, Bytes::gib(1)).into_iter().map(unsalted).collect();
+    assert_eq!(said(own.clone(), Policy::BreakAll).as_deref(), Some("all"));
+    assert_eq!((said(own, Policy::Ksm), said(vms(2, Bytes::gib(1)), Policy::BreakAll)), (None, None));
 }
 
 #[test]

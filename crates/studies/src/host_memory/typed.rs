@@ -86,6 +86,7 @@ pub(super) struct TypedVm {
     pub(super) volatile: Option<Spanned<f64>>,
     pub(super) clustered: Option<Spanned<f64>>,
     pub(super) content: Option<String>,
+    pub(super) salt: Option<String>,
     pub(super) rewritten_per_hour: Option<Spanned<f64>>,
     pub(super) shares: Option<Spanned<i64>>,
     pub(super) large_pages: Option<bool>,

@@ -61,6 +61,7 @@ impl Engine {
             rules,
             accounts: Accounts::new(scenario.vms.len(), worlds.len(), cpus as usize, scenario.chart_ns),
             waiting: 0,
+            uneven_until: 0,
             costopped: vec![0; machines.len()],
             resumed: Vec::new(),
             reservations: Vec::new(),

@@ -72,6 +72,8 @@ pub(super) struct Engine {
     pub(super) accounts: Accounts,
     /// Worlds that wait in queues.
     pub(super) waiting: usize,
+    /// Until then queues that differ by one stay so.
+    pub(super) uneven_until: Ns,
     /// By virtual machine: virtual CPUs that wait for others.
     pub(super) costopped: Vec<u32>,
     /// Worlds that may go on.

@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// Time for which a machine ran or waited so far.
-    fn wanted(&self, vm: usize) -> Ns {
+    pub(super) fn wanted(&self, vm: usize) -> Ns {
         let worlds = self.machines[vm].clone().map(|id| &self.worlds[id as usize]);
         worlds.map(|world| world.totals.run + world.delay(self.now)).sum()
     }

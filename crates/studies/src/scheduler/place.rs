@@ -111,25 +111,43 @@ impl Engine {
         Some(world)
     }
 
-    /// Evens out the lengths of queues, as the kernel does every few milliseconds.
+    /// Evens out the lengths of queues, as the kernel does every few milliseconds. One world too many has no better place; it moves on
+    /// after a while, so that all have their turn with a CPU of their own.
     pub(super) fn even_out(&mut self) {
-        let load = |engine: &Self, lane: u32| {
-            engine.lanes[lane as usize].len() + usize::from(engine.cpus[lane as usize].world != NONE)
-        };
         for _ in 0..self.cpus.len() {
             let all = 0..self.cpus.len() as u32;
-            let longest = all
-                .clone()
-                .max_by_key(|lane| (load(self, *lane), std::cmp::Reverse(*lane)));
-            let shortest = all.min_by_key(|lane| load(self, *lane));
-            let (Some(from), Some(to)) = (longest, shortest) else {
+            let Some(from) = all.max_by_key(|lane| (self.queued(*lane), std::cmp::Reverse(*lane))) else {
                 return;
             };
-            if load(self, from) < load(self, to) + 2 {
+            let to = self.shortest_after(from);
+            let is_over = self.queued(from) >= self.queued(to) + 2;
+            if !is_over && !self.is_stuck(from, to) {
                 return;
             }
             let Some(world) = self.pull(from, to) else { return };
             self.place(world);
+            if !is_over {
+                let wait = self.worlds[world as usize].chance.exponential(2 * self.rules.quantum);
+                self.uneven_until = self.now + wait;
+                return;
+            }
         }
+    }
+
+    /// Worlds of a CPU, with the one that runs.
+    fn queued(&self, lane: u32) -> usize {
+        self.lanes[lane as usize].len() + usize::from(self.cpus[lane as usize].world != NONE)
+    }
+
+    /// Of the shortest queues the next one behind this, so that each has its turn.
+    fn shortest_after(&self, from: u32) -> u32 {
+        let count = self.cpus.len() as u32;
+        let others = (1..count).map(|step| (from + step) % count);
+        others.min_by_key(|lane| self.queued(*lane)).unwrap_or(from)
+    }
+
+    /// Has a world waited long enough where every other CPU has one less?
+    fn is_stuck(&self, from: u32, to: u32) -> bool {
+        self.queued(from) > self.queued(to) && self.now >= self.uneven_until
     }
 }

@@ -192,10 +192,9 @@ fn vms(scenario: &Scenario, engine: &Engine) -> Vec<VmTime> {
     let seconds = scenario.duration_ns as f64 / SECOND;
     let console = scenario.console.map_or(0.0, |console| console.load.duty());
     let capacity = f64::from(engine.rules.topology.cpus()) - console;
-    let wants = scenario
-        .vms
-        .iter()
-        .map(|vm| (vm.shares, f64::from(vm.vcpus) * vm.load.duty()));
+    // What it wanted is when it could have run: on a slow CPU, such as one with a busy sibling, the same work wants more time.
+    let wanted = |place: usize| engine.wanted(place) as f64 / scenario.duration_ns as f64;
+    let wants = (0..).zip(&scenario.vms).map(|(place, vm)| (vm.shares, wanted(place)));
     let entitled = entitled(capacity, &wants.collect::<Vec<_>>());
     let each = scenario.vms.iter().zip(entitled).enumerate();
     each.map(|(place, (vm, entitled_cpus))| {

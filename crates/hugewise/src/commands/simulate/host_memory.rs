@@ -5,7 +5,7 @@ use host::{Input, Snapshot, Source};
 use model::Warning;
 use studies::host_memory::advice::{Asked, advise};
 use studies::host_memory::preset::preset;
-use studies::host_memory::{HostMemory, file, simulate};
+use studies::host_memory::{HostMemory, Scenario, file, simulate};
 
 use super::captured;
 use crate::cli::args::{self, Format};
@@ -39,22 +39,35 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow:
             let result = preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;
             (Snapshot::take(&session.source), result)
         }
-        (None, None) => (Snapshot::take(&session.source), of_file(session, args)?),
+        (None, None) => {
+            let result = of_file(session, args, &mut warnings)?;
+            (Snapshot::take(&session.source), result)
+        }
     };
     warnings.extend(overcommitted(&result));
     let result = session.about(&snapshot, warnings, result);
     session.give(&result, form)
 }
 
-fn of_file(session: &Session<'_>, args: &args::HostMemory) -> anyhow::Result<HostMemory> {
+fn of_file(session: &Session<'_>, args: &args::HostMemory, warnings: &mut Vec<Warning>) -> anyhow::Result<HostMemory> {
     let Some(path) = &args.file else {
         bail!("name a file, a publication with --preset, or a captured host with --capture");
     };
     let name = path.display().to_string();
     let text = Input::Configuration.text(path).with_context(|| name.clone())?;
     let scenario = file::parse(&name, &text, &args.policy, session.seed)?;
+    warnings.extend(unshared(&scenario));
     let result = simulate(&scenario).map_err(|error| anyhow!("{name}: {error}"))?;
     Ok(HostMemory { input: name, ..result })
+}
+
+/// Equal pages of several machines that ESXi 6 does not share.
+fn unshared(scenario: &Scenario) -> Option<Warning> {
+    let content = scenario.unshared()?;
+    let text = format!(
+        "ESXi 6 and later share no pages between virtual machines with different salts, and each has its own by default: those with the content          `{content}` share none (write salt = \"...\" to each of them, as sched.mem.pshare.salt does)"
+    );
+    Some(Warning::new("salts-differ", text))
 }
 
 /// Where machines waited, what they wanted is not what they got.
