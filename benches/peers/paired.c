@@ -1,8 +1,8 @@
 // An independent paired chase, to hold the first sentence of `hugewise checkup` against: base pages and THP by turns, on rings that
-// are a stored Fisher-Yates order, by CLOCK_MONOTONIC and plain compiler output. Memory is taken anew again and again.
+// are a stored Fisher-Yates order, by CLOCK_MONOTONIC and plain compiler output. Memory is taken anew for every turn.
 // Usage: paired SECONDS BYTES [BYTES ..]  ->  a line for each size: BYTES, the time on THP as a share of that on base pages (median
 // over all turns), its standard error (of a median, from the median distance to it), ns on base pages, ns on THP, turns
-// A turn walks one kind for a second and then the other; the first half of each is not counted. `base` at a time is a median over
+// A turn walks one kind for a quarter of a second and then the other; the first half of each is not counted. `base` at a time is a median over
 // blocks of about 100 us.
 #define _GNU_SOURCE
 #include <math.h>
@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { SIZES = 8, TURNS = 4096, BLOCKS = 1 << 16, TURNS_OF_A_DRAW = 4 };
-static const double VISIT = 1e9;
+enum { SIZES = 8, TURNS = 4096, BLOCKS = 1 << 16 };
+static const double VISIT = 2.5e8;
 static void **volatile kept; // keeps the loops
 
 static double now(void) {
@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
         for (int s = 0; s < sizes; s++) {
             struct ring rings[2];
             for (int k = 0; k < 2; k++) rings[k] = ring(strtoull(argv[2 + s], 0, 10), k);
-            for (int turn = 0; turn < TURNS_OF_A_DRAW && turns[s] < TURNS; turn++) {
+            if (turns[s] < TURNS) {
                 int first = next_random() >> 40 & 1, n = turns[s]++;
                 for (int j = 0; j < 2; j++) times[j ^ first][s][n] = visit(&rings[j ^ first]);
                 logs[s][n] = log(times[1][s][n] / times[0][s][n]);

@@ -1,15 +1,18 @@
 //! `hugewise measure latency`: from what was typed to a measurement on pages that are given back.
 
+use std::time::Duration;
+
 use anyhow::bail;
 use host::Snapshot;
 use measure::latency::Spec;
+use measure::latency::paired::Paired;
 use model::Bytes;
-use model::headline::Headline;
 use model::latency::{Access, Latency, Pattern};
 
 use super::measuring::{
-    self, Measured, available, cache, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
+    self, Measured, available, cache, note_limit, on_loan, or_usual, page_sizes, room, unless_stopped, usual_kinds,
 };
+use super::pools::Loan;
 use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
@@ -96,19 +99,23 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measu
     })
 }
 
-/// Measures what page kinds save against each other, in the same way.
-pub(super) fn pair(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Headline> {
+/// A stretch of that time of what page kinds save against each other, in the same way; the first one says what it does.
+pub(super) fn pair(ui: &Ui, stop: &Stop, paired: &mut Paired, time: Duration, no_pool: bool) -> Measured<()> {
+    let (spec, is_first) = (paired.spec(), paired.is_new());
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    note_limit(ui);
-    ui.note(&format!(
-        "comparing {} page kinds by turns at {} working sets",
-        spec.kinds.len(),
-        spec.sizes.len()
-    ));
-    let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
-    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
-        measure::latency::paired::run(spec, progress, stop)
-    })
+    if is_first {
+        note_limit(ui);
+        ui.note(&format!(
+            "comparing {} page kinds by turns at {} working sets",
+            spec.kinds.len(),
+            spec.sizes.len()
+        ));
+    }
+    let wanted = spec.kinds.iter().filter(|_| !no_pool).map(|&kind| (kind, largest));
+    let loan = Loan::take(ui, wanted, is_first);
+    let measured = paired.go_on(time, &mut ui.progress(), &|| stop.is_asked());
+    loan.give_back(ui);
+    unless_stopped(measured.map(|()| ((), Vec::new())))
 }
 
 #[cfg(test)]

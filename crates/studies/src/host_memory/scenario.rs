@@ -329,7 +329,9 @@ impl Scenario {
     /// A content that several machines have, and do not share under a policy for their salts.
     pub fn unshared(&self) -> Option<&str> {
         let salted = *self.policies.iter().find(|policy| self.is_salted(**policy))?;
-        let all: BTreeSet<Sharers<'_>> = (0..self.vms.len()).map(|number| self.shares_with(number, salted)).collect();
+        let all: BTreeSet<Sharers<'_>> = (0..self.vms.len())
+            .map(|number| self.shares_with(number, salted))
+            .collect();
         let mut contents = all.into_iter().map(|(content, _)| content);
         let mut before = contents.next()?;
         contents.find(|content| std::mem::replace(&mut before, content) == *content)

@@ -315,11 +315,18 @@ fn machines_share_with_others_of_their_salt_from_esxi_6_on() {
     let shared = saved([Some("one"); 2], States::Esx6);
     assert!(shared > Bytes::mib(300), "{shared}");
     assert_eq!(saved([None, None], States::Esx5), shared, "older ones know no salt");
-    let said = |vms: Vec<Vm>, policy| for_seconds(1, host(Bytes::gib(4)), vms, &[policy]).unshared().map(str::to_owned);
+    let said = |vms: Vec<Vm>, policy| {
+        for_seconds(1, host(Bytes::gib(4)), vms, &[policy])
+            .unshared()
+            .map(str::to_owned)
+    };
     let unsalted = |vm: Vm| Vm { salt: None, ..vm };
     let own: Vec<Vm> = vms(2, Bytes::gib(1)).into_iter().map(unsalted).collect();
     assert_eq!(said(own.clone(), Policy::BreakAll).as_deref(), Some("all"));
-    assert_eq!((said(own, Policy::Ksm), said(vms(2, Bytes::gib(1)), Policy::BreakAll)), (None, None));
+    assert_eq!(
+        (said(own, Policy::Ksm), said(vms(2, Bytes::gib(1)), Policy::BreakAll)),
+        (None, None)
+    );
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! The measurements of a checkup: the headline first, then TLBs and guests, and the curve with what is left of the time.
+//! The measurements of a checkup: the headline in stretches, between them TLBs, guests, and the curve with what is left of the time.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use host::Snapshot;
 use measure::latency::Spec;
+use measure::latency::paired::Paired;
 use model::guest::Guest;
 use model::headline::Headline;
 use model::latency::Latency;
@@ -27,6 +28,9 @@ const KEPT_BACK: f64 = 0.12;
 /// The headline's share of the time. TLBs take as long with little time as with much.
 const HEADLINE: f64 = 0.5;
 const QUICK_HEADLINE: f64 = 0.3;
+/// It is measured in so many stretches: at the beginning, in between and at the end.
+const STRETCHES: u32 = 3;
+const QUICK_STRETCHES: u32 = 2;
 /// Beyond the TLB reach of base pages on most machines, and warm within a second or two under shadow paging.
 const GUEST_SIZE: Bytes = Bytes::mib(256);
 const GUEST_BUDGET: Duration = Duration::from_secs(4);
@@ -85,13 +89,21 @@ impl<'a> Bench<'a> {
 
     /// Each measurement that could be made; none of them if the user stopped one.
     pub(super) fn all(&self, parts: &mut Parts<'_>) -> Option<Measurements> {
-        let headline = parts.measured(Part::Latency, || self.headline())?;
+        let mut paired = parts.measured(Part::Latency, || self.begin())?;
         let tlb = parts.measured(Part::Tlb, || self.tlb())?;
         let guest = parts.measured(Part::Guest, || self.guest())?;
-        let latency = match headline {
-            Some(_) => parts.measured(Part::Latency, || self.latency())?,
+        if let Some(paired) = paired.as_mut().filter(|_| !self.args.quick) {
+            parts.measured(Part::Latency, || self.stretch(paired))?;
+        }
+        let latency = match &mut paired {
+            Some(paired) => {
+                let curve = parts.measured(Part::Latency, || self.latency())?;
+                parts.measured(Part::Latency, || self.stretch(paired))?;
+                curve
+            }
             None => None,
         };
+        let headline = paired.map(|paired| paired.headline());
         Some(Measurements {
             headline,
             latency,
@@ -104,19 +116,38 @@ impl<'a> Bench<'a> {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    fn has_less_than(&self, share: f64) -> bool {
-        self.left() < self.budget.mul_f64(share)
+    /// What is left beside the stretches that follow.
+    fn left_beside(&self, stretches: u32) -> Duration {
+        self.left().saturating_sub(self.stretch_time() * stretches)
     }
 
-    /// Page kinds by turns at a few working sets.
-    fn headline(&self) -> Measured<Headline> {
+    fn is_less(&self, left: Duration, share: f64) -> bool {
+        left < self.budget.mul_f64(share)
+    }
+
+    /// Page kinds by turns at a few working sets: the first stretch.
+    fn begin(&self) -> Measured<Paired> {
         let share = if self.args.quick { QUICK_HEADLINE } else { HEADLINE };
         let spec = Spec {
             sizes: self.headline_sizes()?,
             budget: Some(self.budget.mul_f64(share)),
             ..latency::usual(self.snapshot, self.session.seed)?
         };
-        latency::pair(&self.session.ui, self.stop, &spec, self.args.no_pool)
+        let mut paired = Paired::of(&spec)?;
+        let stretch = self.stretch(&mut paired)?;
+        Ok(stretch.map(|((), warnings)| (paired, warnings)))
+    }
+
+    fn stretch(&self, paired: &mut Paired) -> Measured<()> {
+        let time = self.stretch_time().min(self.left());
+        latency::pair(&self.session.ui, self.stop, paired, time, self.args.no_pool)
+    }
+
+    fn stretch_time(&self) -> Duration {
+        match self.args.quick {
+            true => self.budget.mul_f64(QUICK_HEADLINE) / QUICK_STRETCHES,
+            false => self.budget.mul_f64(HEADLINE) / STRETCHES,
+        }
     }
 
     fn headline_sizes(&self) -> anyhow::Result<Vec<Bytes>> {
@@ -137,13 +168,13 @@ impl<'a> Bench<'a> {
 
     /// The curve by page kind, in whole octaves.
     fn latency(&self) -> Measured<Latency> {
-        let is_short = self.args.quick || self.has_less_than(LEAST_LEFT[1]);
+        let is_short = self.args.quick || self.is_less(self.left_beside(1), LEAST_LEFT[1]);
         let largest = if is_short { QUICK_CURVE } else { CURVE };
         let mut sizes = measure::latency::sizes(FROM, largest.min(room(self.snapshot)?).max(FROM));
         sizes.retain(|size: &Bytes| size.0.is_power_of_two());
         let spec = Spec {
             sizes,
-            budget: Some(self.left()),
+            budget: Some(self.left_beside(1)),
             ..latency::usual(self.snapshot, self.session.seed)?
         };
         latency::measure(&self.session.ui, self.stop, &spec, self.args.no_pool)
@@ -168,7 +199,7 @@ impl<'a> Bench<'a> {
         if self.args.quick {
             bail!("skipped by --quick; `hugewise measure guest` measures it");
         }
-        if self.has_less_than(LEAST_LEFT[0]) {
+        if self.is_less(self.left_beside(2), LEAST_LEFT[0]) {
             bail!("no time was left for it (--budget); `hugewise measure guest` measures it");
         }
         let spec = measure::guest::Spec {

@@ -15,9 +15,9 @@ use crate::Error;
 pub(super) const ROUNDS: u32 = 2;
 /// Draws before it may stop.
 const LEAST_DRAWS: usize = 8;
-/// The share of the time before it may stop: contention that lasts for some seconds is to be in it as often as it is on average.
+/// The share of all time before it may stop: contention that lasts for some seconds is to be in it as often as it is on average.
 const LEAST_TIME: f64 = 0.75;
-/// Every interval is this many points wider to each side than its draws make it. A run of half a minute cannot see how often it comes
+/// Every interval is this many points wider to each side than its draws make it. A run of a minute cannot see how often it comes
 /// what lasts a quarter of it, and its draws then agree too well.
 const UNSEEN: f64 = 0.5;
 /// It may stop when all intervals are this many points wide to each side ...
@@ -64,6 +64,9 @@ pub(super) struct Draws {
     /// Draw by draw, the visits to each point in order of their rounds.
     times: Vec<Vec<Vec<Option<f64>>>>,
     pub(super) is_settled: bool,
+    /// Time of all stretches so far.
+    pub(super) spent: Duration,
+    longest: Duration,
 }
 
 impl Draws {
@@ -141,34 +144,43 @@ fn percent(log: f64) -> f64 {
     (1.0 - log.exp()) * 100.0
 }
 
-/// Draws until every interval is narrow enough, or another draw would not fit into the time. `each` hears of every draw.
-pub(super) fn run(
-    grid: Grid,
-    seed: u64,
-    budget: Duration,
+/// What is drawn for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) grid: Grid,
+    pub(super) seed: u64,
+    /// Time of all stretches together.
+    pub(super) budget: Duration,
+}
+
+/// A stretch of draws: until every interval is narrow enough, or another draw would not fit into its time. `each` hears of every draw.
+pub(super) fn go_on(
+    draws: &mut Draws,
+    plan: &Plan,
+    time: Duration,
     bench: &mut dyn Bench,
     each: &mut dyn FnMut(&Draws, Duration),
-) -> Result<Draws, Error> {
-    let mut draws = Draws::default();
-    let begun = bench.now();
-    let mut longest = Duration::ZERO;
-    loop {
+) -> Result<(), Error> {
+    let (begun, spent) = (bench.now(), draws.spent);
+    while !draws.is_settled {
         let before = bench.now();
-        let left = (begun + budget).saturating_sub(before);
-        if draws.len() > 0 && left < longest {
-            return Ok(draws);
+        let left = (begun + time).saturating_sub(before);
+        if draws.len() > 0 && left < draws.longest {
+            return Ok(());
         }
-        each(&draws, left);
-        let visits = grid.visits(seed, draws.len() as u32);
+        each(draws, left);
+        let visits = plan.grid.visits(plan.seed, draws.len() as u32);
         let times = bench.draw(draws.len() as u32, &visits)?;
-        draws.add(grid.sizes * grid.kinds, &visits, &times);
+        draws.add(plan.grid.sizes * plan.grid.kinds, &visits, &times);
         // The first one may have waited for the host to bring memory in.
         let took = bench.now().saturating_sub(before);
-        longest = if draws.len() <= 2 { took } else { longest.max(took) };
-        let is_long = bench.now().saturating_sub(begun) >= budget.mul_f64(LEAST_TIME);
-        if is_long && draws.is_enough(grid) {
-            draws.is_settled = true;
-            return Ok(draws);
-        }
+        draws.longest = if draws.len() <= 2 {
+            took
+        } else {
+            draws.longest.max(took)
+        };
+        draws.spent = spent + bench.now().saturating_sub(begun);
+        draws.is_settled = draws.spent >= plan.budget.mul_f64(LEAST_TIME) && draws.is_enough(plan.grid);
     }
+    Ok(())
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use chase::block::Block;
 use chase::thread::Pinned;
+use model::Bytes;
 use model::latency::{Access, Backed, Pattern};
-use model::{Backing, Bytes};
 
 use super::draws::Bench;
 use crate::Error;
@@ -29,12 +29,15 @@ pub(super) struct Live<'a> {
     pinned: Pinned,
     begun: Instant,
     targets: Vec<Target>,
-    /// What backed each point in the last draw, and why it has no time.
-    proofs: Vec<(Backed, Option<String>)>,
+    proofs: &'a mut [(Backed, Option<String>)],
 }
 
 impl<'a> Live<'a> {
-    pub(super) fn new(spec: &'a Spec, stop: &'a dyn Fn() -> bool) -> Result<Self, Error> {
+    pub(super) fn new(
+        spec: &'a Spec,
+        proofs: &'a mut [(Backed, Option<String>)],
+        stop: &'a dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
         let target = |bytes: Bytes, kind| Target {
             kind,
             bytes,
@@ -45,31 +48,18 @@ impl<'a> Live<'a> {
         let targets: Vec<Target> = sizes
             .flat_map(|&bytes| spec.kinds.iter().map(move |&kind| target(bytes, kind)))
             .collect();
-        let nothing = |target: &Target| {
-            let backed = Backed {
-                asked: target.kind,
-                got: Backing::new(),
-                proof: "never mapped".to_owned(),
-            };
-            (backed, None)
-        };
         Ok(Self {
             spec,
             stop,
             pinned: Pinned::to(spec.cpu).map_err(Error::Pin)?,
             begun: Instant::now(),
-            proofs: targets.iter().map(nothing).collect(),
+            proofs,
             targets,
         })
     }
 
     pub(super) fn cpu(&self) -> u32 {
         self.pinned.cpu()
-    }
-
-    /// What backed a point in the last draw, and why it had no time then.
-    pub(super) fn proof(&self, point: usize) -> (Backed, Option<String>) {
-        self.proofs[point].clone()
     }
 
     fn walks(&self, bytes: Bytes) -> [Duration; 2] {

@@ -7,7 +7,7 @@ use model::headline::{Percent, Shows};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::draws::{self, Bench, Grid};
+use super::draws::{Bench, Draws, Grid, Plan, go_on};
 use crate::Error;
 
 /// What a simulated machine is like; shares are of the time of a step, as logarithms.
@@ -144,7 +144,7 @@ impl Simulated {
             self.is_burst = !self.is_burst;
             self.until += self.stay();
         }
-        let middle = BUDGET.as_secs_f64() / 2.0;
+        let middle = BUDGET.as_secs_f64() / 2.0 + BETWEEN;
         f64::from(self.is_burst) * self.nature.burst + self.slope * (self.now - middle) / middle / 2.0
     }
 }
@@ -174,13 +174,27 @@ impl Bench for Simulated {
 }
 
 const BUDGET: Duration = Duration::from_secs(36);
+/// Stretches, and seconds of other work after each.
+const STRETCHES: u32 = 3;
+const BETWEEN: f64 = 8.0;
 const RUNS: u64 = 300;
 
 /// The last kind at the last size in a run of its own.
 fn run(nature: Nature, kinds: usize, gain: f64, seed: u64) -> (Percent, f64) {
     let grid = Grid { sizes: 3, kinds };
     let mut bench = Simulated::new(nature, grid, gain, seed);
-    let draws = draws::run(grid, seed, BUDGET, &mut bench, &mut |_, _| {}).expect("runs");
+    let (mut draws, budget) = (Draws::default(), BUDGET);
+    for _ in 0..STRETCHES {
+        go_on(
+            &mut draws,
+            &Plan { grid, seed, budget },
+            budget / STRETCHES,
+            &mut bench,
+            &mut |_, _| {},
+        )
+        .expect("runs");
+        bench.now += BETWEEN;
+    }
     let (point, base) = (grid.point(2, kinds - 1), grid.point(2, 0));
     let saved = draws.saved(point, base, stats::CONFIDENCE).expect("draws");
     (saved, bench.now)
