@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
-use model::{Progress, Warning, time_left};
+use model::{Progress, Reading, Warning, time_left};
 
 pub(crate) use self::budget::within;
 pub use self::executor::Executor;
@@ -18,6 +18,11 @@ use super::{Around, Error, Event, Keep, Named, Spec, forecast, parts, proof, war
 
 /// No reader needs it more often, and a run may take a millisecond.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// After so many blocks it ends if no run of any arm had more than this share of its memory on the pages of its arm: a way that works by
+/// chance fails once, and not in all.
+const HOPELESS: u32 = 2;
+const NONE: f64 = 0.05;
 
 /// The result, and what to know before believing it.
 pub type Outcome = (Compare, Vec<Warning>);
@@ -132,6 +137,9 @@ impl<E: Executor> Experiment<'_, E> {
                 return Ok(Ended::Budget);
             }
             start += 1;
+            if self.whole == HOPELESS && self.is_hopeless() {
+                return Ok(Ended::Settled);
+            }
             // With further runs in hand an earlier look would not be one; of too few nothing is asked.
             let is_look = start >= self.whole.max(LEAST) && self.plan.is_look(start) && !self.spec.all;
             if is_look && self.look(start)? {
@@ -286,6 +294,15 @@ impl<E: Executor> Experiment<'_, E> {
                 Inconclusive | Unknown => false,
             }
         })
+    }
+
+    /// Does no arm get its pages in any run, so that more runs would be compared with nothing?
+    fn is_hopeless(&self) -> bool {
+        let is_without = |arm: &Arm| {
+            let most = arm.coverage.known().map(|coverage| coverage.high);
+            arm.took_effect == Reading::Known(false) && most.is_some_and(|most| most < NONE)
+        };
+        !self.spec.all && self.arms(self.runs.clone()).iter().skip(1).all(is_without)
     }
 
     fn rules(&self, level: f64) -> Rules {

@@ -143,6 +143,11 @@ fn an_arm_without_its_pages_is_not_in_effect_however_fast_it_was() {
     let judged = &compare.verdicts[0];
     assert_eq!((judged.verdict, judged.why), (Verdict::NotInEffect, Why::NotInEffect));
     assert_eq!(compare.arms[1].coverage.known().map(|share| share.median), Some(0.0));
+    assert_eq!(
+        (compare.design.ended, compare.design.blocks),
+        (Ended::Settled, 2),
+        "more would show no more"
+    );
 }
 
 #[test]
