@@ -30,6 +30,8 @@ mod files_tests;
 mod machines;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod versions_tests;
 
 use std::cmp::Reverse;
 

@@ -78,6 +78,9 @@ pub struct MappingPages {
     pub perms: String,
     /// File or `[heap]`, `[stack]`, empty for anonymous memory.
     pub name: String,
+    /// Where it begins in the file.
+    #[serde(default)]
+    pub offset: Bytes,
     /// Size of the mapping.
     pub size: Bytes,
     /// Resident bytes by page kind.

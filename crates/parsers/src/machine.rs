@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ::programs::Evidence;
-use host::processes::{Limits, ThpByStart};
+use host::processes::{Ground, Limits, ThpByStart};
 use host::{Node, Snapshot, Source, Tree};
 
 /// Machines with processes, virtual machines, containers and configuration files in them.
@@ -97,7 +97,8 @@ pub(crate) fn machine(bytes: &[u8]) {
         let mut thp = ThpByStart::default();
         mappings.iter().for_each(|mapping| thp.add(mapping));
         let _ = host::processes::nodes(&source, process.pid, &thp, Limits::default());
-        let _ = host::processes::missed(mappings, process, &evidence.snapshot.thp);
+        let mounts = host::snapshot::mounts::of_process(&source, process.pid);
+        let _ = host::processes::missed(mappings, process, &Ground::new(&evidence.snapshot, &mounts));
     }
 }
 

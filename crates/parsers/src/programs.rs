@@ -44,6 +44,12 @@ pub(crate) fn output(bytes: &[u8]) {
 /// The file of a program: what loads it, and what it needs.
 pub(crate) fn elf(bytes: &[u8]) {
     compare::foreign::elf(bytes);
+    if let Some(elf) = ::programs::image::Elf::parse(bytes) {
+        for &code in &elf.code {
+            let (pages, _) = elf.fit(code, 2 << 20);
+            assert!(pages <= code[2] >> 21, "more whole pages than bytes: {code:?}");
+        }
+    }
 }
 
 /// The beginning of the smallest header that is one.

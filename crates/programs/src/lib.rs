@@ -13,6 +13,7 @@ mod facts;
 pub mod gc_log;
 pub(crate) mod glibc;
 mod hsperfdata;
+pub mod image;
 pub(crate) mod jvm;
 mod kind;
 mod log;

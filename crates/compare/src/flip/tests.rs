@@ -21,6 +21,7 @@ fn mapping(start: u64, end: u64, perms: &str, name: &str, resident: Bytes) -> Ma
         end: Address(end),
         perms: perms.to_owned(),
         name: name.to_owned(),
+        offset: Bytes(0),
         size: Bytes(end - start),
         backing,
         thp_eligible: Some(true),

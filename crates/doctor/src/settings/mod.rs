@@ -4,8 +4,8 @@ use model::{Cause, Unread};
 use programs::config::given::FileKind;
 use programs::{Evidence, Program};
 
-use super::facts::{known, thp};
-use super::rule::{Answer, Case, Checks};
+use super::facts::{each, known, thp};
+use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
 #[cfg(test)]
@@ -59,11 +59,29 @@ fn case(why: &Unread) -> Case {
 }
 
 fn unknown(evidence: &Evidence) -> Answer {
+    let looks: [fn(&Evidence) -> Result<Option<Case>, Reason>; 2] = [newer, switches];
+    each(looks, |look| look(evidence))
+}
+
+/// A release of which changes are not known here.
+fn newer(evidence: &Evidence) -> Result<Option<Case>, Reason> {
+    let release = known(&evidence.snapshot.kernel.release)?;
+    let beyond = evidence.snapshot.kernel.beyond_known();
+    Ok(beyond.map(|(_, [major, minor])| {
+        Case::hint(format!(
+            "this kernel is newer than the releases that hugewise knows (up to {major}.{minor}): findings about THP are those of older ones"
+        ))
+        .seen("/proc/sys/kernel/osrelease", "", release)
+        .fix("look for a newer version of hugewise")
+    }))
+}
+
+fn switches(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     let thp = thp(evidence)?;
     known(&thp.enabled)?;
-    if thp.unknown.is_empty() {
-        return Ok(Vec::new());
-    }
+    let Some(first) = thp.unknown.first() else {
+        return Ok(None);
+    };
     let case = Case::hint(format!(
         "this kernel has settings of THP that hugewise does not know, and that may change what the others mean: {}",
         thp.unknown.join(", ")
@@ -74,8 +92,8 @@ fn unknown(evidence: &Evidence) -> Answer {
         .take(4)
         .map(|name| format!("{}/{name}", thp.directory));
     let case = files.fold(case, |case, file| case.seen(file, "", "not known"));
-    let first = format!("{}/{}", thp.directory, thp.unknown[0]);
-    Ok(vec![case.fix(format!(
-        "read what it does in that kernel's transhuge.rst, and its value: cat {first}"
-    ))])
+    Ok(Some(case.fix(format!(
+        "read what it does in that kernel's transhuge.rst, and its value: cat {}/{first}",
+        thp.directory
+    ))))
 }

@@ -8,6 +8,7 @@ use programs::{CutLog, LogLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::mapped::Mapped;
 use super::step::Step;
 
 /// From this share on a part counts as backed by huge pages, and below the rest as not.
@@ -33,6 +34,9 @@ pub struct Usage {
     /// What all of them have resident: private memory, shared memory and files, each page once.
     #[serde(default = "unread")]
     pub resident: Reading<Coverage>,
+    /// Its code and the files that it maps; `null` where its mappings could not be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<Mapped>,
     /// hugetlb pages of the process that stands for it, as its status reports them to every user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hugetlb: Option<Bytes>,

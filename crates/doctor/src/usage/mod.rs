@@ -6,6 +6,7 @@ pub(crate) mod heap;
 mod heap_file;
 #[cfg(test)]
 mod limit_tests;
+mod mapped;
 mod next;
 mod pages;
 mod parts;
@@ -13,13 +14,14 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-use host::processes::{Coverage, Reason};
+use host::processes::{Coverage, Ground, Reason};
 use model::findings::Finding;
 use model::{Bytes, Cause, Reading};
 use programs::{Area, Evidence, Kind, Program, Target};
 
 pub use account::{Asked, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Usage, Why};
 pub use heap::largest_heap;
+pub use mapped::{Mapped, MappedFile, MappedSort};
 pub(crate) use parts::is_chunk;
 pub use step::{Command, Database, Server, Step};
 
@@ -63,6 +65,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
     Usage {
         resident: coverage(target),
+        mapped: Mapped::of(target, &Ground::new(&evidence.snapshot, &target.mounts)),
         hugetlb,
         of_process: target.asked.as_ref().map(of_process),
         counted: target.family.len() as u64 + 1,
@@ -101,7 +104,8 @@ fn with_thp(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part],
     if is_mysql && (in_use == InUse::Yes || !why.is_empty()) {
         return why;
     }
-    why.extend(parts::thp_reasons(target, parts, evidence.snapshot.thp.known()));
+    let ground = Ground::new(&evidence.snapshot, &target.mounts);
+    why.extend(parts::thp_reasons(target, parts, &ground));
     if target.main.is_mariadb() {
         why.retain(|why| {
             !matches!(

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::processes::{Sort, why_base};
-use host::snapshot::Thp;
+use host::processes::{Ground, Sort, why_base};
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
 use programs::size::database::innodb;
@@ -232,7 +231,7 @@ fn of_pools(areas: &[&Area]) -> Option<HugetlbPages> {
 }
 
 /// Why memory is on base pages, the most bytes first of each part; in front of it why a heap is that is a file.
-pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
+pub(super) fn thp_reasons(target: &Target, parts: &[Part], ground: &Ground<'_>) -> Vec<Why> {
     let areas = target.main.areas().unwrap_or_default();
     let of = |sort: Sort| {
         areas
@@ -240,7 +239,7 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
             .filter(move |area| Sort::of(*area) == sort)
             .collect::<Vec<&Area>>()
     };
-    let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, thp);
+    let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, ground);
     // Of a heap that is kept in a directory, its file system is the reason.
     let jvm = target.main.jvm().ok().flatten().filter(|jvm| jvm.heap_at.is_none());
     let found = Heap::of(&target.main).ok().flatten().filter(|_| jvm.is_some());
@@ -270,12 +269,12 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
     guest.into_iter().chain(heap).chain(private).chain(files).collect()
 }
 
-fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
+fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], ground: &Ground<'_>) -> Vec<Why> {
     let all: u64 = parts.iter().filter_map(Part::huge_and_all).map(|(_, all)| all).sum();
     let mut sums = BTreeMap::new();
     let counted = areas.iter().filter(|area| area.counted.is_some());
     for pages in counted.map(|area| area.to_pages()) {
-        if let Some(reason) = why_base(&pages, &target.main.pages, thp) {
+        if let Some(reason) = why_base(&pages, &target.main.pages, ground) {
             *sums.entry(reason).or_insert(0_u64) += pages.backing.of(PageKind::Base).0;
         }
     }

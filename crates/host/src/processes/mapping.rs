@@ -185,6 +185,7 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
             end: Address(self.range.end),
             perms: text(&self.perms),
             name: text(&self.name),
+            offset: Bytes(self.offset),
             size: self.size(),
             backing: self.backing(),
             thp_eligible: self.counted.as_ref().and_then(|counted| counted.thp_eligible),

@@ -7,10 +7,11 @@ use model::{Bytes, PageKind, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::why::{Reason, aligned_bytes, why_base};
-use crate::snapshot::Thp;
+use super::ground::{Ground, aligned_bytes};
+use super::reason::Reason;
+use super::why::why_base;
 
-/// Base pages of anonymous memory that lie in whole blocks of the PMD size.
+/// Base pages that lie in whole blocks of the PMD size, and that other settings, or advice, would make huge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missed {
     /// All of them.
@@ -50,9 +51,11 @@ impl Extend<Self> for Missed {
 
 /// The memory of a process that huge pages could back and do not. Unread where the machine has no THP, or does not
 /// report its size.
-pub fn missed(mappings: &[MappingPages], process: &ProcessPages, thp: &Reading<Thp>) -> Reading<Missed> {
-    let mut missing = Missing::new(process, thp);
-    mappings.iter().for_each(|mapping| missing.add(mapping));
+pub fn missed(mappings: &[MappingPages], process: &ProcessPages, ground: &Ground<'_>) -> Reading<Missed> {
+    let mut missing = Missing::new(process, ground);
+    for mapping in mappings {
+        missing.add(mapping);
+    }
     missing.sum()
 }
 
@@ -60,30 +63,30 @@ pub fn missed(mappings: &[MappingPages], process: &ProcessPages, thp: &Reading<T
 #[derive(Debug)]
 pub struct Missing<'a> {
     process: &'a ProcessPages,
-    thp: Option<&'a Thp>,
+    ground: Ground<'a>,
     pmd: Result<Bytes, Unread>,
     sum: Missed,
 }
 
 impl<'a> Missing<'a> {
-    /// Of a process on a machine with this policy.
-    pub fn new(process: &'a ProcessPages, thp: &'a Reading<Thp>) -> Self {
-        let size = |thp: &Thp| thp.pmd_size.clone().into_result();
+    /// Of a process.
+    pub fn new(process: &'a ProcessPages, ground: &Ground<'a>) -> Self {
+        let thp = ground.thp.as_ref().into_result();
         Self {
             process,
-            thp: thp.known(),
-            pmd: thp.as_ref().into_result().and_then(size),
+            ground: *ground,
+            pmd: thp.and_then(|thp| thp.pmd_size.clone().into_result()),
             sum: Missed::default(),
         }
     }
 
-    /// Adds a mapping.
-    pub fn add(&mut self, mapping: &MappingPages) {
-        let Ok(pmd) = self.pmd else { return };
-        match why_base(mapping, self.process, self.thp) {
-            Some(reason) if reason.can_change() => self.sum.add(reason, in_blocks(mapping, pmd)),
-            _ => {}
+    /// Adds a mapping. Why some of it is on base pages, if it is.
+    pub fn add(&mut self, mapping: &MappingPages) -> Option<Reason> {
+        let why = why_base(mapping, self.process, &self.ground);
+        if let (Ok(pmd), Some(reason)) = (&self.pmd, why.filter(|why| why.can_change())) {
+            self.sum.add(reason, in_blocks(mapping, *pmd));
         }
+        why
     }
 
     /// The sum over what was added.
@@ -104,7 +107,7 @@ mod tests {
     use model::{Bytes, Cause, Reading};
 
     use super::{Missed, missed};
-    use crate::processes::{Reason, mappings, one};
+    use crate::processes::{Ground, Reason, mappings, one};
     use crate::{Snapshot, Source, Tree};
 
     const THP: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -126,7 +129,7 @@ mod tests {
         let source = Source::from_tree("made", tree);
         let process = one(&source, 5).into_result().expect("a process");
         let mappings = mappings(&source, 5).into_result().expect("mappings");
-        missed(&mappings, &process, &Snapshot::take(&source).thp)
+        missed(&mappings, &process, &Ground::new(&Snapshot::take(&source), &[]))
     }
 
     fn policy(policy: &str) -> Tree {

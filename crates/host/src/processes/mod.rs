@@ -4,8 +4,10 @@
 //! process's memory lock.
 
 pub mod areas;
+mod file;
 mod folios;
 mod frames;
+mod ground;
 mod held;
 mod limits;
 mod lines;
@@ -18,14 +20,17 @@ mod once;
 mod one;
 pub mod pagemap;
 mod proof;
+mod reason;
 mod scan;
 pub mod smaps;
 mod stat;
 pub mod status;
 mod why;
 
+pub use file::{file_system, mount_of};
 pub use folios::{FolioSample, own_range_mthp};
 pub use frames::own_frames;
+pub use ground::Ground;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;
 pub use list::list;
@@ -35,6 +40,7 @@ pub use nodes::{NodePages, ThpByStart, nodes};
 pub use once::{Coverage, Sort, is_counted, taken_of_pool};
 pub use one::{each_mapping, mappings, mappings_within, one, one_within};
 pub use proof::{Proof, own_range};
+pub use reason::Reason;
 pub use scan::{large, large_share};
 pub use stat::Stat;
-pub use why::{Reason, why_base};
+pub use why::why_base;

@@ -3,8 +3,8 @@
 use model::process::{MappingPages, ProcessPages};
 use model::{Address, Backing, Bytes, PageKind, Reading};
 
-use super::{Reason, why_base};
-use crate::snapshot::{Choice, Thp};
+use super::{Ground, Reason, why_base};
+use crate::snapshot::{Choice, Kernel, Thp};
 
 fn thp(policy: &str) -> Thp {
     let chosen = Choice {
@@ -48,6 +48,7 @@ fn mapping(flags: &str) -> MappingPages {
         end: Address(0x7f00_00b0_0000),
         perms: "rw-p".to_owned(),
         name: String::new(),
+        offset: Bytes::mib(1),
         size: Bytes::mib(10),
         backing: [(PageKind::Base, Bytes::mib(10))].into_iter().collect(),
         thp_eligible: Some(true),
@@ -56,7 +57,21 @@ fn mapping(flags: &str) -> MappingPages {
 }
 
 fn why(mapping: &MappingPages, policy: &str) -> Option<Reason> {
-    why_base(mapping, &process(true), Some(&thp(policy)))
+    why_of(mapping, true, Reading::Known(thp(policy)))
+}
+
+fn why_of(mapping: &MappingPages, thp_enabled: bool, thp: Reading<Thp>) -> Option<Reason> {
+    let kernel = Kernel {
+        release: Reading::Known("6.18.0".to_owned()),
+        command_line: Reading::absent("cmdline"),
+        base_page: Reading::Known(Bytes::kib(4)),
+    };
+    let ground = Ground {
+        thp: &thp,
+        kernel: &kernel,
+        mounts: &[],
+    };
+    why_base(mapping, &process(thp_enabled), &ground)
 }
 
 #[test]
@@ -67,12 +82,10 @@ fn the_policy_and_the_programs_advice_decide_first() {
     assert_eq!(why(&mapping("rd wr hg"), "madvise"), Some(Reason::NotGiven));
     assert_eq!(why(&mapping("rd wr"), "always"), Some(Reason::NotGiven));
     assert_eq!(why(&mapping("rd wr nh"), "always"), Some(Reason::AdvisedAgainst));
-    let off = why_base(&mapping("rd hg"), &process(false), Some(&thp("always")));
+    let off = why_of(&mapping("rd hg"), false, Reading::Known(thp("always")));
     assert_eq!(off, Some(Reason::SwitchedOff));
-    assert_eq!(
-        why_base(&mapping("rd"), &process(true), None),
-        Some(Reason::PolicyUnread)
-    );
+    let unread = why_of(&mapping("rd"), true, Reading::absent("thp"));
+    assert_eq!(unread, Some(Reason::PolicyUnread));
 }
 
 #[test]

@@ -47,7 +47,22 @@ pub enum Feature {
     NoPreemptNone,
     /// khugepaged collapses to sizes below that of a PMD, and `max_ptes_none` is 0 or all for these.
     CollapseToSizes,
+    /// CONFIG_READ_ONLY_THP_FOR_FS: khugepaged collapses code of files that no process has open for writing.
+    ReadOnlyThpOption,
+    /// That option is gone: huge pages of files are those of their file systems.
+    NoReadOnlyThpOption,
+    /// Files of 2 MiB and more are mapped at addresses that fit their huge pages (commit 1854bc6e2420; ext4, xfs, btrfs since 6.1).
+    FilesAligned,
+    /// XFS keeps files in large folios (its pull for 5.18).
+    XfsFolios,
+    /// ext4 does (its pull for 6.16).
+    Ext4Folios,
+    /// Btrfs does, of a huge page's size (its pull for 7.2; before it under CONFIG_BTRFS_EXPERIMENTAL, up to 256K).
+    BtrfsFolios,
 }
+
+/// The newest release of which changes are known here.
+const KNOWN: [u32; 2] = [7, 3];
 
 impl Feature {
     /// The first release that has it.
@@ -70,7 +85,21 @@ impl Feature {
             Self::GuestMemfd => [6, 8, 0],
             Self::PreemptLazy => [6, 13, 0],
             Self::NoPreemptNone => [7, 0, 0],
-            Self::CollapseToSizes => [7, 2, 0],
+            Self::CollapseToSizes | Self::BtrfsFolios => [7, 2, 0],
+            Self::ReadOnlyThpOption => [5, 4, 0],
+            Self::NoReadOnlyThpOption => [7, 3, 0],
+            Self::FilesAligned | Self::XfsFolios => [5, 18, 0],
+            Self::Ext4Folios => [6, 16, 0],
+        }
+    }
+
+    /// What a file system needs to keep its files in huge pages; `None` of one of which that is not known.
+    pub fn of_file_system(kind: &str) -> Option<Self> {
+        match kind {
+            "xfs" => Some(Self::XfsFolios),
+            "ext4" => Some(Self::Ext4Folios),
+            "btrfs" => Some(Self::BtrfsFolios),
+            _ => None,
         }
     }
 }
@@ -86,6 +115,17 @@ impl Kernel {
         Some([first, second, numbers.next().unwrap_or(0)])
     }
 
+    /// The release, and the newest of which changes are known here, if it is beyond that.
+    pub fn beyond_known(&self) -> Option<([u32; 2], [u32; 2])> {
+        let [major, minor, _] = self.numbers()?;
+        ([major, minor] > KNOWN).then_some(([major, minor], KNOWN))
+    }
+
+    /// May khugepaged collapse code of files, where the kernel was built so?
+    pub fn may_collapse_code(&self) -> Option<bool> {
+        Some(self.has(Feature::ReadOnlyThpOption)? && !self.has(Feature::NoReadOnlyThpOption)?)
+    }
+
     /// Has this release that? `None` if the release is not known.
     pub fn has(&self, feature: Feature) -> Option<bool> {
         Some(self.numbers()? >= feature.since())
@@ -97,12 +137,29 @@ mod tests {
     use super::Feature;
     use crate::{Snapshot, Source, Tree};
 
+    fn kernel(release: &str) -> super::Kernel {
+        let tree = Tree::new().line("/proc/sys/kernel/osrelease", release);
+        Snapshot::take(&Source::from_tree("test", tree)).kernel
+    }
+
+    #[test]
+    fn a_newer_release_than_all_that_are_known_is_told() {
+        assert_eq!(kernel("7.4.0-rc1").beyond_known(), Some(([7, 4], [7, 3])));
+        assert_eq!(kernel("7.3.9").beyond_known(), None);
+        assert_eq!(kernel("unknown").beyond_known(), None);
+        for (release, expected) in [
+            ("4.18.0", Some(false)),
+            ("6.18.1", Some(true)),
+            ("7.3.0", Some(false)),
+            ("?", None),
+        ] {
+            assert_eq!(kernel(release).may_collapse_code(), expected, "{release}");
+        }
+    }
+
     #[test]
     fn a_release_has_what_came_before_it() {
-        let has = |release: &str, feature| {
-            let tree = Tree::new().line("/proc/sys/kernel/osrelease", release);
-            Snapshot::take(&Source::from_tree("test", tree)).kernel.has(feature)
-        };
+        let has = |release: &str, feature| kernel(release).has(feature);
         for (release, feature, expected) in [
             ("2.6.18-53.el5", Feature::MapHugetlb, Some(false)),
             ("2.6.32-754.el6.x86_64", Feature::MapHugetlb, Some(true)),

@@ -19,7 +19,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn read(source: &Source) -> Self {
+    pub fn read(source: &Source) -> Self {
         Self {
             release: source.line("/proc/sys/kernel/osrelease"),
             command_line: source.line("/proc/cmdline"),

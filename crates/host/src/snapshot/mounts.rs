@@ -23,6 +23,12 @@ pub fn all(source: &Source) -> Reading<Vec<Mount>> {
     all_of(source, MOUNTS)
 }
 
+/// Every mount as a process sees it, or else as this one does: a capture has few of the former. None if neither could be read.
+pub fn of_process(source: &Source, pid: u32) -> Vec<Mount> {
+    let own = all_of(source, &format!("/proc/{pid}/mounts")).into_result();
+    own.or_else(|_| all(source).into_result()).unwrap_or_default()
+}
+
 /// Every mount that a process sees.
 pub fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
     source.text(path).map(|table| mount_table::mounts(&table))

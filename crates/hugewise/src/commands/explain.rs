@@ -1,8 +1,10 @@
 //! `hugewise explain`: are one program's huge pages in use, how many, and why not?
 
+mod image;
+
 use ::doctor::usage::Step;
 use host::Snapshot;
-use model::Reading;
+use model::{Reading, Warning};
 use programs::Evidence;
 use programs::{self, Target};
 
@@ -14,9 +16,16 @@ use crate::results::Explain;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Explain) -> anyhow::Result<Outcome> {
+    match (&args.image, &args.target) {
+        (Some(path), _) => image::run(session, path, args.page_size),
+        (None, target) => of_target(session, target.as_deref().unwrap_or_default()),
+    }
+}
+
+fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
     let form = session.form::<Explain>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
-    let targets = programs::targets(&session.source, &snapshot, &args.target)?;
+    let targets = programs::targets(&session.source, &snapshot, word)?;
     let machine = Evidence::of(&session.source, snapshot.clone(), Reading::Known(Vec::new()));
     let usage = |target: &Target| {
         let evidence = Evidence {
@@ -38,9 +47,19 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Explain) -> anyhow::Re
         usage
     };
     let result = Explain {
-        target: args.target.clone(),
+        target: word.to_owned(),
         programs: targets.iter().map(usage).collect(),
     };
-    let result = session.about(&snapshot, Vec::new(), result);
+    let result = session.about(&snapshot, newer(&snapshot).into_iter().collect(), result);
     session.give(&result, form)
+}
+
+/// Reasons are those of kernels that are known here.
+fn newer(snapshot: &Snapshot) -> Option<Warning> {
+    let ([major, minor], [known, known_minor]) = snapshot.kernel.beyond_known()?;
+    let text = format!(
+        "Linux {major}.{minor} is newer than the releases that this version of hugewise knows (up to {known}.{known_minor}): reasons \
+         about THP and mapped files may have changed; look for a newer hugewise"
+    );
+    Some(Warning::new("kernel-newer", text))
 }

@@ -6,7 +6,8 @@ mod select;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use host::processes::{self, Limits, Missed, Missing, Reason, ThpByStart};
+use host::processes::{self, Ground, Limits, Missed, Missing, Reason, ThpByStart};
+use host::snapshot::mounts;
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
@@ -127,7 +128,7 @@ fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, args: &args
     if !is_worth && !args.numa {
         return row;
     }
-    let found = Walked::over(source, &row.pages, snapshot, Limits::default(), |_| {});
+    let found = Walked::over(source, &row.pages, snapshot, Limits::default(), |_, _| {});
     row.nodes = args
         .numa
         .then(|| processes::nodes(source, row.pages.pid, &found.thp, Limits::default()));
@@ -150,14 +151,16 @@ impl Walked {
         process: &ProcessPages,
         snapshot: &Snapshot,
         limits: Limits,
-        mut visit: impl FnMut(MappingPages),
+        mut visit: impl FnMut(MappingPages, Option<Reason>),
     ) -> Self {
-        let mut missing = Missing::new(process, &snapshot.thp);
+        let mounts = mounts::of_process(source, process.pid);
+        let ground = Ground::new(snapshot, &mounts);
+        let mut missing = Missing::new(process, &ground);
         let mut thp = ThpByStart::default();
         let walked = processes::each_mapping(source, process.pid, limits, |mapping| {
-            missing.add(&mapping);
+            let why = missing.add(&mapping);
             thp.add(&mapping);
-            visit(mapping);
+            visit(mapping, why);
         });
         match walked {
             Ok(()) => Self {
@@ -183,9 +186,8 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
         _ => anyhow!("process {pid} of {}: {why}", source.name()),
     })?;
     let mut rows = MappingRows::default();
-    let walked = Walked::over(source, &process, snapshot, Limits::PATIENT, |pages| {
+    let walked = Walked::over(source, &process, snapshot, Limits::PATIENT, |pages, why_base| {
         if vmas {
-            let why_base = processes::why_base(&pages, &process, snapshot.thp.known());
             rows.push(&MappingRow { pages, why_base });
         }
     });

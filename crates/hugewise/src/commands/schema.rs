@@ -15,6 +15,7 @@ use model::setup::{Applied, Status, Undone, Verified};
 use model::suite::{Suite, SuiteList};
 use model::tlb::Tlb;
 use predict::Prediction;
+use programs::image::Images;
 use studies::claims::Claims;
 use studies::host_memory::HostMemory;
 use studies::scheduler::Schedule;
@@ -64,6 +65,7 @@ kinds! {
     Explain,
     Guest,
     HostMemory,
+    Images,
     KernelOps,
     Latency,
     Migration,

@@ -15,8 +15,8 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::Kind;
 use configured::{Asked, HugeMounts};
-use host::processes::{self, Reason, smaps};
-use host::snapshot::{Meminfo, Thp, mounts};
+use host::processes::{self, Ground, Reason, smaps};
+use host::snapshot::{Kernel, Meminfo, Thp, mounts};
 use host::{Source, spread};
 
 /// Command lines that no process runs yet.
@@ -88,21 +88,21 @@ pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
 /// Why most of a guest's memory that is on base pages is.
 fn why_base(source: &Source, pid: u32, mappings: &[MappingPages]) -> Option<Reason> {
     let process = processes::one(source, pid);
-    let thp = Thp::read(source);
+    let (thp, kernel, mounts) = (Thp::read(source), Kernel::read(source), mounts::of_process(source, pid));
+    let ground = Ground {
+        thp: &thp,
+        kernel: &kernel,
+        mounts: &mounts,
+    };
     let largest = mappings
         .iter()
         .max_by_key(|mapping| mapping.backing.of(PageKind::Base))?;
-    processes::why_base(largest, process.known()?, thp.known())
+    processes::why_base(largest, process.known()?, &ground)
 }
 
 fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {
-    // A capture has the machine's mounts, not those of each process.
-    let mounts = match mounts::all_of(source, &format!("/proc/{pid}/mounts")) {
-        Reading::Unread(_) => mounts::all_of(source, mounts::MOUNTS),
-        own => own,
-    };
-    let mounts = mounts.known().map_or(&[][..], Vec::as_slice);
-    asked.resolve(&HugeMounts::new(mounts, default_huge_page(source)))
+    let mounts = mounts::of_process(source, pid);
+    asked.resolve(&HugeMounts::new(&mounts, default_huge_page(source)))
 }
 
 /// `cmdline` is separated and ended by zero bytes.

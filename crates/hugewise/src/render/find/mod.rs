@@ -4,6 +4,7 @@ pub mod checkup;
 pub(crate) mod diff;
 pub mod doctor;
 pub(crate) mod explain;
+mod image;
 pub mod inventory;
 pub mod ps;
 pub mod verdict;

@@ -237,7 +237,7 @@ fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
         size => row.pages.size.0, resident => row.pages.backing.total().0, large => row.pages.backing.large().0,
         backing => row.pages.backing, base => row.pages.backing.of(PageKind::Base).0,
         thp => row.pages.backing.of(PageKind::Thp).0, thp_eligible => row.pages.thp_eligible?,
-        flags => row.pages.flags.join(" "), why_base => row.why_base?.short(),
+        flags => row.pages.flags.join(" "), why_base => row.why_base?.short(), offset => row.pages.offset.0,
     ];
     lines(fields, rows)
 }

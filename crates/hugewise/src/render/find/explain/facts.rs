@@ -3,6 +3,7 @@
 use doctor::usage::{InUse, Part, PartKind, PoolState, Usage, Why};
 use model::{Backing, Cause, Reading};
 
+use super::mapped::code;
 use super::parts::{in_numbers, kinds, mixed, title};
 use draw::axis::number;
 use draw::words::{counted, or, or_empty};
@@ -28,6 +29,7 @@ pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {
         )
     });
     let resident = resident(usage).map(|text| fact("resident", text));
+    let code = usage.mapped.as_ref().and_then(code).map(|text| fact("code", text));
     let pools = usage.pools.iter().filter(|pool| matters(usage, pool));
     let pools = pools.map(|one| (format!("{} pool", one.page), pool(one)));
     let why = usage.why.iter().enumerate();
@@ -41,6 +43,7 @@ pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {
         .chain(parts)
         .chain(asked)
         .chain(resident)
+        .chain(code)
         .chain(pools)
         .chain(why)
         .collect()
@@ -69,7 +72,6 @@ fn resident(usage: &Usage) -> Option<String> {
         ("shared", &coverage.shared),
         ("files", &coverage.file),
     ];
-    let share = |backing: &Backing| format!("{} %", number(backing.coverage().unwrap_or(0.0) * 100.0));
     let sorts: Vec<String> = sorts
         .into_iter()
         .filter(|(_, backing)| backing.total().0 > 0)
@@ -77,6 +79,11 @@ fn resident(usage: &Usage) -> Option<String> {
         .collect();
     let all = coverage.all();
     (all.total().0 > 0).then(|| format!("{}, {} on huge pages: {}", all.total(), share(&all), sorts.join(" + ")))
+}
+
+/// `81.2 %`.
+pub(super) fn share(backing: &Backing) -> String {
+    format!("{} %", number(backing.coverage().unwrap_or(0.0) * 100.0))
 }
 
 /// `PostgreSQL, postgres (4711) and 5 more processes`.

@@ -1,6 +1,7 @@
 //! Whether a program uses huge pages: the answer, its numbers, the reasons and the next commands.
 
 mod facts;
+mod mapped;
 mod next;
 mod parts;
 
@@ -113,8 +114,10 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
         let (file, read, size) = (&cut.file, &cut.read, &cut.size);
         log.note(format!("{file}: only the last {read} of {size} were read"));
     }
-    [settings, log, findings]
-        .into_iter()
+    let mapped = usage.mapped.as_ref().map(mapped::table);
+    std::iter::once(settings)
+        .chain(mapped)
+        .chain([log, findings])
         .filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty())
         .collect()
 }

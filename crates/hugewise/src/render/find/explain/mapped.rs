@@ -1,0 +1,89 @@
+//! Code and mapped files: what backs them, why not more, and what would change that.
+
+use std::collections::BTreeSet;
+
+use doctor::usage::{Mapped, MappedFile, MappedSort};
+use host::processes::Reason;
+use host::snapshot::Feature;
+use model::Bytes;
+
+use super::facts::share;
+use draw::sheet::Sheet;
+use draw::words::{or, or_empty};
+
+/// Less code is not worth a line.
+const WORTH: Bytes = Bytes::mib(1);
+
+fn title(sort: MappedSort) -> &'static str {
+    match sort {
+        MappedSort::ProgramText => "program text",
+        MappedSort::LibraryText => "library text",
+        MappedSort::JitCode => "JIT code",
+        MappedSort::Data => "data",
+    }
+}
+
+/// `program text 5.1M (0 % on huge pages) + library text 2.7M (0 %)`.
+pub(super) fn code(mapped: &Mapped) -> Option<String> {
+    let code = || mapped.sums.iter().filter(|(sort, _)| **sort != MappedSort::Data);
+    let all: Bytes = code().map(|(_, backing)| backing.total()).sum();
+    let sums = code().enumerate().map(|(at, (sort, backing))| {
+        let on = if at == 0 { " on huge pages" } else { "" };
+        format!("{} {} ({}{on})", title(*sort), backing.total(), share(backing))
+    });
+    (all >= WORTH).then(|| sums.collect::<Vec<_>>().join(" + "))
+}
+
+/// The largest of them, and below it what would change each reason.
+pub(super) fn table(mapped: &Mapped) -> Sheet {
+    let mut sheet = Sheet::new(
+        "Mapped files and code",
+        ["what", "file system", "#resident", "#huge", "why not", "file"],
+    );
+    for file in &mapped.largest {
+        sheet.row([
+            title(file.sort),
+            &or(file.file_system.as_ref(), if file.file.is_some() { "?" } else { "" }),
+            &file.backing.total().to_string(),
+            &share(&file.backing),
+            or_empty(file.why.map(Reason::short)).as_str(),
+            file.file.as_deref().unwrap_or_default(),
+        ]);
+    }
+    let notes: BTreeSet<String> = mapped.largest.iter().filter_map(|file| note(file, mapped)).collect();
+    notes.into_iter().for_each(|note| sheet.note(note));
+    sheet
+}
+
+/// What a reason is, and what would change it.
+fn note(file: &MappedFile, mapped: &Mapped) -> Option<String> {
+    let reason = file.why?;
+    let is_code = file.sort != MappedSort::Data;
+    let change = match reason {
+        Reason::FileNotAdvised if is_code => {
+            "until its page cache is dropped, a file that was written in pieces of a huge page (`dd bs=2M`) is on them".to_owned()
+        }
+        Reason::FileNotAdvised | Reason::FileCached => {
+            "call MADV_HUGEPAGE before the file is read the first time, or write it in pieces of a huge page (`dd bs=2M`)".to_owned()
+        }
+        Reason::FileUnaligned if is_code => "link it with -Wl,-z,max-page-size=2097152".to_owned(),
+        Reason::FileUnaligned => "map it at an address that fits; no mapping on an overlay is aligned by the kernel".to_owned(),
+        Reason::FileSystem => since(file.file_system.as_deref()?)? + or_empty(option(is_code, mapped)).as_str(),
+        Reason::OfTmpfs | Reason::TmpfsNotAdvised => "mount it with huge=within_size".to_owned(),
+        _ => return None,
+    };
+    Some(format!("{}: {reason}; {change}", reason.short()))
+}
+
+/// `ext4 keeps files in huge pages since Linux 6.16`.
+fn since(file_system: &str) -> Option<String> {
+    let [major, minor, _] = Feature::of_file_system(file_system)?.since();
+    Some(format!("{file_system} keeps files in huge pages since Linux {major}.{minor}"))
+}
+
+/// The other way, of kernels that have it.
+fn option(is_code: bool, mapped: &Mapped) -> Option<&'static str> {
+    (is_code && mapped.may_collapse_code != Some(false)).then_some(
+        ", and a kernel built with CONFIG_READ_ONLY_THP_FOR_FS collapses code of files that no process has open for writing",
+    )
+}
