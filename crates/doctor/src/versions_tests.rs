@@ -68,19 +68,44 @@ const ROWS: [Row; 17] = [
     row("D22", "thp_anon= names 64K alone", dropped, [6, 12]),
     row("F06", "nothing", |tree, _| tree, NEVER),
     row("F06", "40 sessions", |tree, _| sessions(tree, QUIET), [7, 0]),
-    row("F06", "40 sessions, preempt=lazy", |tree, _| sessions(tree, "preempt=lazy"), [6, 13]),
+    row(
+        "F06",
+        "40 sessions, preempt=lazy",
+        |tree, _| sessions(tree, "preempt=lazy"),
+        [6, 13],
+    ),
     row("D05", "advised memory, no stalls", |tree, _| advised(tree, 3), NEVER),
-    row("D05", "advised memory, stalls", |tree, _| advised(tree, 911_203), [0, 0]),
+    row(
+        "D05",
+        "advised memory, stalls",
+        |tree, _| advised(tree, 911_203),
+        [0, 0],
+    ),
     row("D33", "max_ptes_none=511", |tree, _| ptes_none(tree, 511), NEVER),
     row("D33", "max_ptes_none=64", |tree, _| ptes_none(tree, 64), [7, 2]),
     row("C10", "a group without accounting", |tree, _| group(tree, "rw"), NEVER),
     row("C10", "a group with accounting", accounted, [6, 7]),
     row("A21", "small pools", |tree, _| large_pool(tree, 1024), NEVER),
     row("A21", "pools of 128G", |tree, _| large_pool(tree, 65_536), [5, 19]),
-    row("G08", "a usual guest", |tree, _| guest(tree, "memory-backend-memfd,id=m,size=1G"), NEVER),
-    row("G08", "a confidential guest", |tree, _| guest(tree, "sev-snp-guest,id=sev0"), [6, 8]),
+    row(
+        "G08",
+        "a usual guest",
+        |tree, _| guest(tree, "memory-backend-memfd,id=m,size=1G"),
+        NEVER,
+    ),
+    row(
+        "G08",
+        "a confidential guest",
+        |tree, _| guest(tree, "sev-snp-guest,id=sev0"),
+        [6, 8],
+    ),
     row("I02", "nothing", |tree, _| tree, [7, 4]),
-    row("I02", "a file of a later kernel", |tree, _| thp(tree, "anon_beside_full", 1), [0, 0]),
+    row(
+        "I02",
+        "a file of a later kernel",
+        |tree, _| thp(tree, "anon_beside_full", 1),
+        [0, 0],
+    ),
 ];
 
 const fn row(rule: &'static str, what: &'static str, plant: fn(Tree, [u32; 2]) -> Tree, since: [u32; 2]) -> Row {
@@ -104,7 +129,9 @@ fn dropped(tree: Tree, number: [u32; 2]) -> Tree {
 
 fn sessions(tree: Tree, line: &str) -> Tree {
     let server = process(100, "postgres").arg("-D").arg("/data");
-    let tree = server.area(shared(16 << 10, "/dev/zero (deleted)")).on(tree.line("/proc/cmdline", line));
+    let tree = server
+        .area(shared(16 << 10, "/dev/zero (deleted)"))
+        .on(tree.line("/proc/cmdline", line));
     (0..40).fold(tree, |tree, at| process(200 + at, "postgres").parent(100).on(tree))
 }
 
@@ -121,7 +148,14 @@ fn ptes_none(tree: Tree, value: u64) -> Tree {
 
 /// Older kernels refuse the option.
 fn accounted(tree: Tree, number: [u32; 2]) -> Tree {
-    group(tree, if number >= [6, 7] { "rw,memory_hugetlb_accounting" } else { "rw" })
+    group(
+        tree,
+        if number >= [6, 7] {
+            "rw,memory_hugetlb_accounting"
+        } else {
+            "rw"
+        },
+    )
 }
 
 fn group(tree: Tree, options: &str) -> Tree {
@@ -131,7 +165,10 @@ fn group(tree: Tree, options: &str) -> Tree {
         .cgroup("/db")
         .area(hugetlb(1024, 2048).resident(100))
         .on(tree)
-        .file("/proc/self/mounts", format!("cgroup2 /sys/fs/cgroup cgroup2 {options} 0 0\n"))
+        .file(
+            "/proc/self/mounts",
+            format!("cgroup2 /sys/fs/cgroup cgroup2 {options} 0 0\n"),
+        )
         .line(&format!("{at}/memory.max"), 1000_u64 << 20)
         .line(&format!("{at}/memory.current"), 300_u64 << 20)
 }
@@ -157,7 +194,9 @@ fn each_rule_fires_on_the_releases_that_it_is_for_and_is_silent_on_the_others() 
         } in ROWS
         {
             let expected = number(release) >= since;
-            let verdict = explain(rule).expect(rule).judge(&evidence(plant(plain(release), number(release))));
+            let verdict = explain(rule)
+                .expect(rule)
+                .judge(&evidence(plant(plain(release), number(release))));
             let is_right = match &verdict {
                 Verdict::Found(_) => expected,
                 Verdict::Clear => !expected,

@@ -28,7 +28,11 @@ struct Held {
 impl Held {
     /// `None` where it did not come so far, as without the right to mount.
     fn started(command: &mut Command) -> Option<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
         let mut start = String::new();
         let out = child.stdout.take().expect("a pipe");
         BufReader::new(out).read_line(&mut start).expect("an address");
@@ -42,11 +46,20 @@ impl Held {
     /// Bytes that PMD entries map of it.
     fn mapped(&self) -> u64 {
         let smaps = std::fs::read_to_string(format!("/proc/{}/smaps", self.child.id())).expect("its mappings");
-        let from = smaps.lines().skip_while(|line| !line.starts_with(&format!("{}-", self.start)));
+        let from = smaps
+            .lines()
+            .skip_while(|line| !line.starts_with(&format!("{}-", self.start)));
         let own = from.take_while(|line| !line.starts_with("VmFlags"));
         let pmd = own.filter(|line| line.starts_with("FilePmdMapped") || line.starts_with("ShmemPmdMapped"));
-        pmd.map(|line| line.split_whitespace().nth(1).expect("kB").parse::<u64>().expect("a number") << 10)
-            .sum()
+        pmd.map(|line| {
+            line.split_whitespace()
+                .nth(1)
+                .expect("kB")
+                .parse::<u64>()
+                .expect("a number")
+                << 10
+        })
+        .sum()
     }
 
     /// What explain says of its file, with all that is resident held against the sum of its sorts.
@@ -58,14 +71,20 @@ impl Held {
             kinds.values().map(|bytes| bytes.as_u64().expect("bytes")).sum()
         };
         let sums = program["mapped"]["sums"].as_object().expect("sums");
-        let of_files: u64 = ["program-text", "library-text", "data"].iter().filter_map(|sort| sums.get(*sort)).map(bytes).sum();
+        let of_files: u64 = ["program-text", "library-text", "data"]
+            .iter()
+            .filter_map(|sort| sums.get(*sort))
+            .map(bytes)
+            .sum();
         let coverage = bytes(&program["resident"]["file"]);
         assert!(
             coverage.abs_diff(of_files) <= coverage / 50,
             "code and data are the file memory: {of_files} of {coverage}"
         );
         let files = program["mapped"]["largest"].as_array().expect("files");
-        let own = files.iter().find(|one| one["file"] == file.to_str().expect("a plain path"));
+        let own = files
+            .iter()
+            .find(|one| one["file"] == file.to_str().expect("a plain path"));
         own.unwrap_or_else(|| panic!("{}: {program}", file.display())).clone()
     }
 }
@@ -84,7 +103,11 @@ fn reason(held: &Held, file: &Path) -> (u64, Option<String>, Option<String>) {
     let huge = told["backing"]["thp"].as_u64().unwrap_or(0);
     assert!(huge.abs_diff(before) <= HUGE, "{huge} of {before}: {told}");
     let text = |key: &str| told[key].as_str().map(str::to_owned);
-    assert_eq!(text("why").is_none(), told["backing"]["base"].as_u64().unwrap_or(0) == 0, "{told}");
+    assert_eq!(
+        text("why").is_none(),
+        told["backing"]["base"].as_u64().unwrap_or(0) == 0,
+        "{told}"
+    );
     (huge, text("why"), text("file_system"))
 }
 
@@ -112,7 +135,10 @@ fn a_mapped_file_has_the_share_of_smaps_and_the_reason_of_its_place_and_advice()
         let held = Held::started(&mut command).expect("a mapping");
         let (huge, why, file_system) = reason(&held, &file);
         let why = why.as_deref();
-        if matches!(why, Some("file-system" | "of-file" | "of-tmpfs" | "tmpfs-not-advised" | "policy-unread")) {
+        if matches!(
+            why,
+            Some("file-system" | "of-file" | "of-tmpfs" | "tmpfs-not-advised" | "policy-unread")
+        ) {
             // Nothing else matters there.
             assert!(file_system.is_some() || why == Some("of-file"), "{why:?}");
             continue;
@@ -123,7 +149,10 @@ fn a_mapped_file_has_the_share_of_smaps_and_the_reason_of_its_place_and_advice()
             _ if huge == SIZE => assert_eq!(why, None),
             // Some of its folios are smaller, as where memory is fragmented.
             (_, ADVISED) => assert!(matches!(why, Some("file-cached" | "not-given")), "{why:?}"),
-            _ => assert!(matches!(why, Some("file-not-advised" | "file-unaligned" | "not-given")), "{why:?}"),
+            _ => assert!(
+                matches!(why, Some("file-not-advised" | "file-unaligned" | "not-given")),
+                "{why:?}"
+            ),
         }
     }
 }
@@ -149,7 +178,9 @@ fn a_file_of_a_tmpfs_has_the_reason_of_the_mount_that_its_process_sees() {
         let script = "mount -t tmpfs -o huge=$1,size=32M none \"$2\" && exec \"$3\" \"$2/data\" $4 $5";
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh", huge]);
-        command.args([&at, &program]).args([place, advice].map(|word| word.to_string()));
+        command
+            .args([&at, &program])
+            .args([place, advice].map(|word| word.to_string()));
         if Command::new("unshare").arg("--version").output().is_err() {
             return missing("unshare");
         }

@@ -18,7 +18,11 @@ fn images(path: &str) -> Value {
 
 /// Offset, address, size in the file and alignment of the executable segments, and what the file is for a loader: by readelf.
 fn by_readelf(file: &str) -> (String, Vec<[u64; 4]>, u64) {
-    let run = Command::new("readelf").args(["-hlW", file]).env("LC_ALL", "C").output().expect("readelf");
+    let run = Command::new("readelf")
+        .args(["-hlW", file])
+        .env("LC_ALL", "C")
+        .output()
+        .expect("readelf");
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
     let kind = match text.lines().find(|line| line.trim_start().starts_with("Type:")) {
         Some(line) if line.contains("EXEC") => "fixed",
@@ -59,12 +63,18 @@ fn what_is_read_of_executables_is_what_readelf_reads() {
         return missing("readelf");
     }
     let jvm = std::fs::read_dir("/usr/lib/jvm").ok().and_then(|mut all| {
-        let real = all.find(|one| one.as_ref().is_ok_and(|one| one.file_type().is_ok_and(|kind| kind.is_dir())));
+        let real = all.find(|one| {
+            one.as_ref()
+                .is_ok_and(|one| one.file_type().is_ok_and(|kind| kind.is_dir()))
+        });
         Some(real?.ok()?.path().display().to_string())
     });
     let own = env!("CARGO_BIN_EXE_hugewise").to_owned();
     let places = [Some("/usr/lib/postgresql".to_owned()), jvm, Some(own)];
-    for place in places.into_iter().map(|place| place.filter(|place| Path::new(place).exists())) {
+    for place in places
+        .into_iter()
+        .map(|place| place.filter(|place| Path::new(place).exists()))
+    {
         let Some(place) = place else {
             skipped("a PostgreSQL or a JVM is not installed");
             continue;
@@ -72,7 +82,10 @@ fn what_is_read_of_executables_is_what_readelf_reads() {
         let images = images(&place);
         let segments = images["segments"].as_array().expect("segments");
         assert!(!segments.is_empty(), "{images}");
-        let mut files: Vec<&str> = segments.iter().map(|one| one["file"].as_str().expect("a path")).collect();
+        let mut files: Vec<&str> = segments
+            .iter()
+            .map(|one| one["file"].as_str().expect("a path"))
+            .collect();
         files.sort_unstable();
         files.dedup();
         for file in files {
@@ -82,8 +95,18 @@ fn what_is_read_of_executables_is_what_readelf_reads() {
             let mut told: Vec<_> = own
                 .map(|one| {
                     let number = |key: &str| one[key].as_u64().expect("bytes");
-                    let place = [hex(&one["offset"]), hex(&one["address"]), number("size"), number("align")];
-                    (place, number("pages"), one["fit"].as_str().expect("an answer"), one["kind"].as_str().expect("it"))
+                    let place = [
+                        hex(&one["offset"]),
+                        hex(&one["address"]),
+                        number("size"),
+                        number("align"),
+                    ];
+                    (
+                        place,
+                        number("pages"),
+                        one["fit"].as_str().expect("an answer"),
+                        one["kind"].as_str().expect("it"),
+                    )
                 })
                 .collect();
             told.sort_unstable();
@@ -104,7 +127,10 @@ fn what_is_read_of_executables_is_what_readelf_reads() {
 fn the_summary_names_the_linkers_option_and_every_form_is_there() {
     let own = env!("CARGO_BIN_EXE_hugewise");
     let text = done(&["explain", "--image", own, "--page-size", "2M"]).out;
-    assert!(text.contains("1 of 1 executable segment") && text.contains(own), "{text}");
+    assert!(
+        text.contains("1 of 1 executable segment") && text.contains(own),
+        "{text}"
+    );
     assert!(text.contains("-Wl,-z,max-page-size=2097152"), "{text}");
     let small = done(&["explain", "--image", own, "--page-size", "64K"]).out;
     assert!(small.contains("64K"), "{small}");
@@ -118,7 +144,10 @@ fn the_summary_names_the_linkers_option_and_every_form_is_there() {
 fn what_is_no_executable_is_refused_with_its_name() {
     for (words, part) in [
         (&["explain", "--image", "/no/such/file"][..], "--image /no/such/file"),
-        (&["explain", "--image", "/proc/self/status", "--page-size", "2M"], "no ELF program or library"),
+        (
+            &["explain", "--image", "/proc/self/status", "--page-size", "2M"],
+            "no ELF program or library",
+        ),
         (&["explain", "--image", "/dev/null", "--page-size", "2M"], "a device"),
         (&["explain", "--image", "/bin", "--page-size", "3M"], "--page-size 3M"),
         (&["explain", "--image", "/bin", "postgres"], "cannot be used with"),

@@ -25,9 +25,7 @@ pub struct Mapped {
 }
 
 /// The sorts of mapped files and code.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MappedSort {
     /// Code of the program's own file.
@@ -77,7 +75,9 @@ impl Mapped {
         let files = files.into_iter().map(|((sort, file), areas)| MappedFile {
             file: file.map(str::to_owned),
             sort,
-            file_system: file.and_then(|file| file_system(ground.mounts, file)).map(str::to_owned),
+            file_system: file
+                .and_then(|file| file_system(ground.mounts, file))
+                .map(str::to_owned),
             why: main_reason(&areas, target, ground),
             backing: Coverage::of(areas).all(),
         });
@@ -85,7 +85,9 @@ impl Mapped {
         largest.sort_by_key(|file| Reverse(file.backing.total()));
         largest.truncate(MOST);
         Some(Self {
-            sums: sums.filter(|(_, backing): &(_, Backing)| backing.total() > Bytes(0)).collect(),
+            sums: sums
+                .filter(|(_, backing): &(_, Backing)| backing.total() > Bytes(0))
+                .collect(),
             largest,
             may_collapse_code: ground.kernel.may_collapse_code(),
         })
@@ -122,7 +124,9 @@ fn main_reason(areas: &[&Area], target: &Target, ground: &Ground<'_>) -> Option<
             *sums.entry(reason).or_default() += pages.backing.of(PageKind::Base).0;
         }
     }
-    sums.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(reason, _)| reason)
+    sums.into_iter()
+        .max_by_key(|(_, bytes)| *bytes)
+        .map(|(reason, _)| reason)
 }
 
 #[cfg(test)]
@@ -158,7 +162,11 @@ mod tests {
         assert_eq!(sum(MappedSort::ProgramText), (Bytes::mib(20), Bytes(0)));
         assert_eq!(sum(MappedSort::LibraryText), (Bytes::mib(8), Bytes::mib(6)));
         assert_eq!(sum(MappedSort::JitCode), (Bytes::mib(4), Bytes(0)));
-        assert_eq!(sum(MappedSort::Data), (Bytes::mib(64), Bytes::mib(32)), "two views of one file");
+        assert_eq!(
+            sum(MappedSort::Data),
+            (Bytes::mib(64), Bytes::mib(32)),
+            "two views of one file"
+        );
         let files = [MappedSort::ProgramText, MappedSort::LibraryText, MappedSort::Data];
         let of_files: u64 = files.map(|sort| mapped.sums[&sort].total().0).iter().sum();
         let coverage = usage.resident.known().expect("counted");

@@ -30,8 +30,12 @@ fn keeper<'a>(mounts: &'a [Mount], path: &str) -> Option<&'a Mount> {
     if mount.kind != "overlay" {
         return Some(mount);
     }
-    let layers = ["upperdir", "lowerdir"].into_iter().filter_map(|name| mount.option(name));
-    let mut below = layers.flat_map(|paths| paths.split(':')).map(|path| mount_of(mounts, path));
+    let layers = ["upperdir", "lowerdir"]
+        .into_iter()
+        .filter_map(|name| mount.option(name));
+    let mut below = layers
+        .flat_map(|paths| paths.split(':'))
+        .map(|path| mount_of(mounts, path));
     let first = below.next()??;
     let is_one = first.kind != "overlay" && below.all(|other| other.is_some_and(|other| other.kind == first.kind));
     Some(if is_one { first } else { mount })
@@ -109,7 +113,8 @@ fn by_tmpfs(mapping: &MappingPages, ground: &Ground<'_>, huge: Option<&str>) -> 
     match (of_all.map(|choice| choice.chosen.as_str()), huge) {
         (Some("deny"), _) => Some(Reason::SharedNever),
         (Some("force"), _) | (_, Some("always" | "within_size")) => None,
-        (_, Some("advise")) if mapping.flags.is_empty() || has(mapping, "hg") => None,
+        // What it was not advised is not known, or said otherwise.
+        (_, Some("advise")) if mapping.flags.is_empty() || has(mapping, "hg") || has(mapping, "nh") => None,
         (_, Some("advise")) => Some(Reason::TmpfsNotAdvised),
         _ => Some(Reason::OfTmpfs),
     }
@@ -117,8 +122,7 @@ fn by_tmpfs(mapping: &MappingPages, ground: &Ground<'_>, huge: Option<&str>) -> 
 
 /// Do a place in the file and its address have the same place within a huge page?
 fn is_congruent(mapping: &MappingPages, pmd: Bytes) -> bool {
-    mapping.start.0.wrapping_sub(mapping.offset.0).is_multiple_of(pmd.0)
-        && aligned_bytes(mapping, pmd).is_some()
+    mapping.start.0.wrapping_sub(mapping.offset.0).is_multiple_of(pmd.0) && aligned_bytes(mapping, pmd).is_some()
 }
 
 #[cfg(test)]

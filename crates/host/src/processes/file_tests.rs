@@ -48,7 +48,10 @@ fn why(mapped: Mapped) -> Option<Reason> {
         .line(&format!("{THP}/enabled"), "always [madvise] never")
         .line(&format!("{THP}/shmem_enabled"), format!("[{}]", mapped.shmem))
         .line(&format!("{THP}/hpage_pmd_size"), 2 << 20)
-        .file("/proc/5/status", "Name:\ta\nVmRSS:\t9 kB\nVmPTE:\t9 kB\nTHP_enabled:\t1\n")
+        .file(
+            "/proc/5/status",
+            "Name:\ta\nVmRSS:\t9 kB\nVmPTE:\t9 kB\nTHP_enabled:\t1\n",
+        )
         .file("/proc/5/smaps", smaps);
     let source = Source::from_tree("made", tree);
     let process = one(&source, 5).into_result().expect("a process");
@@ -130,8 +133,13 @@ fn a_tmpfs_decides_by_its_mount_and_the_machine_over_all_of_them() {
         ("/always/a", "rd sh nh", false, "never", Reason::AdvisedAgainst),
         ("/advise/a", "rd sh", false, "never", Reason::TmpfsNotAdvised),
         ("/advise/a", "rd sh hg", true, "never", Reason::NotGiven),
+        ("/advise/a", "rd sh nh", false, "never", Reason::AdvisedAgainst),
     ] {
-        assert_eq!(on(file, flags, eligible, shmem), Some(expected), "{file} {flags} {shmem}");
+        assert_eq!(
+            on(file, flags, eligible, shmem),
+            Some(expected),
+            "{file} {flags} {shmem}"
+        );
     }
     let shifted = Mapped {
         file: "/always/a",
@@ -143,7 +151,10 @@ fn a_tmpfs_decides_by_its_mount_and_the_machine_over_all_of_them() {
 
 #[test]
 fn a_path_lies_on_the_innermost_mount_above_it() {
-    let tree = Tree::new().file("/proc/self/mounts", format!("{MOUNTS}none /xfs/in tmpfs rw 0 0\n/dev/vdd /xfs xfs ro 0 0\n"));
+    let tree = Tree::new().file(
+        "/proc/self/mounts",
+        format!("{MOUNTS}none /xfs/in tmpfs rw 0 0\n/dev/vdd /xfs xfs ro 0 0\n"),
+    );
     let mounts = mounts::of_process(&Source::from_tree("made", tree), 5);
     let of = |path| mount_of(&mounts, path).map(|mount| (mount.target.as_str(), mount.kind.as_str()));
     assert_eq!(of("/xfs/in/a"), Some(("/xfs/in", "tmpfs")));
@@ -151,7 +162,11 @@ fn a_path_lies_on_the_innermost_mount_above_it() {
     let later = mount_of(&mounts, "/xfs/a").expect("a mount");
     assert_eq!(later.options, ["ro"]);
     assert_eq!(file_system(&mounts, "/over/a"), Some("xfs"));
-    assert_eq!(file_system(&mounts, "/box/a"), Some("overlay"), "of what is below one nothing is known");
+    assert_eq!(
+        file_system(&mounts, "/box/a"),
+        Some("overlay"),
+        "of what is below one nothing is known"
+    );
     assert_eq!(file_system(&mounts, "/memfd:a (deleted)"), None);
     assert_eq!(file_system(&[], "/a"), None);
 }

@@ -28,10 +28,15 @@ pub fn why_base(mapping: &MappingPages, process: &ProcessPages, ground: &Ground<
     }
     let reason = advised_against(mapping, process).or_else(|| {
         let by_policy = match is_shared_memory(mapping) {
-            true => thp.shared_policy(pmd).known().map(|policy| by_shared_policy(mapping, policy)),
+            true => thp
+                .shared_policy(pmd)
+                .known()
+                .map(|policy| by_shared_policy(mapping, policy)),
             false => thp.policy(pmd).known().map(|policy| by_policy(mapping, policy)),
         };
-        let Some(by_policy) = by_policy else { return Some(Reason::PolicyUnread) };
+        let Some(by_policy) = by_policy else {
+            return Some(Reason::PolicyUnread);
+        };
         by_policy
             .or_else(|| by_shape(mapping, base, pmd))
             .or_else(|| mapping.flags.is_empty().then_some(Reason::FlagsUnread))

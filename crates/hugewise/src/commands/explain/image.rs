@@ -22,7 +22,10 @@ pub(super) fn run(session: &mut Session<'_>, path: &Path, page: Option<Bytes>) -
         (Some(page), _) => bail!("--page-size {page}: a huge page has a power of two above {LEAST}, such as 2M"),
         (None, Reading::Known(page)) => page,
         (None, Reading::Unread(why)) => {
-            bail!("the size of a huge page on {} is not known: {why} (name it: --page-size 2M)", session.source.name())
+            bail!(
+                "the size of a huge page on {} is not known: {why} (name it: --page-size 2M)",
+                session.source.name()
+            )
         }
     };
     let images = Images::read(path, page).map_err(|why| anyhow!("--image {}: {}", why.place, why.why))?;

@@ -62,7 +62,7 @@ fn answer(images: &Images, fit: Fit) -> Option<String> {
         Fit::IfMappedSo => {
             let [major, minor, _] = Feature::FilesAligned.since();
             format!(
-                "{all} can where the kernel maps the library at a multiple of {page} (ext4 and xfs since Linux {major}.{minor}): \
+                "{all} can be on huge pages of {page} where the kernel maps the library at a multiple of that size (ext4 and xfs since Linux {major}.{minor}): \
                  {}. Linked with {option}, they ask for that themselves.",
                 linked()
             )
@@ -71,7 +71,7 @@ fn answer(images: &Images, fit: Fit) -> Option<String> {
             "{all} can never be on huge pages of {page}: {}. Link them with {option} -Wl,-z,separate-code.",
             linked()
         ),
-        Fit::Size => format!("{all} can never be: smaller than {page}."),
+        Fit::Size => format!("{all} can never be on huge pages of {page}: smaller than one."),
     };
     (number > 0).then_some(text)
 }
@@ -82,13 +82,29 @@ fn linked<'a>(segments: impl Iterator<Item = &'a Segment>) -> String {
     segments.for_each(|segment| *counts.entry(segment.align).or_default() += 1);
     let most = counts.iter().max_by_key(|(_, count)| **count).map(|(align, _)| *align);
     let mostly = if counts.len() > 1 { "mostly " } else { "" };
-    format!("linked with an alignment of {mostly}{}", most.unwrap_or_default().exact())
+    format!(
+        "linked with an alignment of {mostly}{}",
+        most.unwrap_or_default().exact()
+    )
 }
 
 fn table(images: &Images, most: usize) -> Sheet {
-    let columns = ["file", "what", "~#offset", "~#address", "#alignment", "#size", "#whole pages", "huge?"];
+    let columns = [
+        "file",
+        "what",
+        "~#offset",
+        "~#address",
+        "#alignment",
+        "#size",
+        "#whole pages",
+        "huge?",
+    ];
     let mut sheet = Sheet::new("Executable segments", columns);
-    images.segments.iter().take(most).for_each(|segment| sheet.row(cells(segment)));
+    images
+        .segments
+        .iter()
+        .take(most)
+        .for_each(|segment| sheet.row(cells(segment)));
     if let Some(more) = images.segments.len().checked_sub(most).filter(|more| *more > 0) {
         sheet.note(format!("and {more} smaller ones, which --format csv lists"));
     }
@@ -162,7 +178,10 @@ mod tests {
             "2 of 3 executable segments can never be on huge pages of 2M: linked with an alignment of 4K. Link them with \
              -Wl,-z,max-page-size=2097152 -Wl,-z,separate-code."
         );
-        assert_eq!(lines[1..], ["1 of 3 executable segments can never be: smaller than 2M."]);
+        assert_eq!(
+            lines[1..],
+            ["1 of 3 executable segments can never be on huge pages of 2M: smaller than one."]
+        );
         assert_eq!(images.brief_sheets()[0].rows.len(), 3);
     }
 }

@@ -61,29 +61,38 @@ fn note(file: &MappedFile, mapped: &Mapped) -> Option<String> {
     let is_code = file.sort != MappedSort::Data;
     let change = match reason {
         Reason::FileNotAdvised if is_code => {
-            "until its page cache is dropped, a file that was written in pieces of a huge page (`dd bs=2M`) is on them".to_owned()
+            "Code: write its file in pieces of a huge page (`dd bs=2M`), which lasts until its page cache is dropped".to_owned()
         }
         Reason::FileNotAdvised | Reason::FileCached => {
-            "call MADV_HUGEPAGE before the file is read the first time, or write it in pieces of a huge page (`dd bs=2M`)".to_owned()
+            "Data: call MADV_HUGEPAGE before it is read the first time, or write the file in pieces of a huge page (`dd bs=2M`)"
+                .to_owned()
         }
-        Reason::FileUnaligned if is_code => "link it with -Wl,-z,max-page-size=2097152".to_owned(),
-        Reason::FileUnaligned => "map it at an address that fits; no mapping on an overlay is aligned by the kernel".to_owned(),
-        Reason::FileSystem => since(file.file_system.as_deref()?)? + or_empty(option(is_code, mapped)).as_str(),
-        Reason::OfTmpfs | Reason::TmpfsNotAdvised => "mount it with huge=within_size".to_owned(),
+        Reason::FileUnaligned if is_code => "Code: link it with -Wl,-z,max-page-size=2097152".to_owned(),
+        Reason::FileUnaligned => {
+            "Data: map it at an address that fits, which the kernel chooses by itself on ext4, xfs and btrfs, on no overlay"
+                .to_owned()
+        }
+        Reason::FileSystem => since(file.file_system.as_deref()?)? + option(is_code, mapped),
+        Reason::OfTmpfs | Reason::TmpfsNotAdvised => "Mount it with huge=within_size".to_owned(),
         _ => return None,
     };
-    Some(format!("{}: {reason}; {change}", reason.short()))
+    Some(format!("{}: {reason}. {change}.", reason.short()))
 }
 
-/// `ext4 keeps files in huge pages since Linux 6.16`.
+/// `ext4 has huge pages of files since Linux 6.16`.
 fn since(file_system: &str) -> Option<String> {
     let [major, minor, _] = Feature::of_file_system(file_system)?.since();
-    Some(format!("{file_system} keeps files in huge pages since Linux {major}.{minor}"))
+    Some(format!(
+        "{file_system} has huge pages of files since Linux {major}.{minor}"
+    ))
 }
 
 /// The other way, of kernels that have it.
-fn option(is_code: bool, mapped: &Mapped) -> Option<&'static str> {
-    (is_code && mapped.may_collapse_code != Some(false)).then_some(
-        ", and a kernel built with CONFIG_READ_ONLY_THP_FOR_FS collapses code of files that no process has open for writing",
-    )
+fn option(is_code: bool, mapped: &Mapped) -> &'static str {
+    match is_code && mapped.may_collapse_code != Some(false) {
+        true => {
+            ", and a kernel with CONFIG_READ_ONLY_THP_FOR_FS collapses code of files that no process has open for writing"
+        }
+        false => "",
+    }
 }
