@@ -151,7 +151,7 @@ fn what_is_no_executable_is_refused_with_its_name() {
         (&["explain", "--image", "/dev/null", "--page-size", "2M"], "a device"),
         (&["explain", "--image", "/bin", "--page-size", "3M"], "--page-size 3M"),
         (&["explain", "--image", "/bin", "postgres"], "cannot be used with"),
-        (&["explain", "postgres", "--page-size", "2M"], "--image"),
+        (&["explain", "postgres", "--page-size", "2M"], "cannot be used with"),
         (&["explain"], "TARGET"),
     ] {
         let why = refused(words);

@@ -18,6 +18,7 @@ pub struct Explain {
     #[arg(long, value_name = "DIR|FILE", conflicts_with = "target")]
     pub image: Option<PathBuf>,
     /// Judge the code for huge pages of this size [default: that of a THP on this machine]
-    #[arg(long, value_name = "SIZE", requires = "image", value_parser = crate::cli::values::page_size)]
+    #[arg(long, value_name = "SIZE", requires = "image", conflicts_with = "target",
+          value_parser = crate::cli::values::page_size)]
     pub page_size: Option<Bytes>,
 }
