@@ -59,8 +59,7 @@ fn case(why: &Unread) -> Case {
 }
 
 fn unknown(evidence: &Evidence) -> Answer {
-    let looks: [fn(&Evidence) -> Result<Option<Case>, Reason>; 2] = [newer, switches];
-    each(looks, |look| look(evidence))
+    each([newer(evidence), switches(evidence)], |case| case)
 }
 
 /// A release of which changes are not known here.
