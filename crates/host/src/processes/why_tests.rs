@@ -57,17 +57,17 @@ fn mapping(flags: &str) -> MappingPages {
 }
 
 fn why(mapping: &MappingPages, policy: &str) -> Option<Reason> {
-    why_of(mapping, true, Reading::Known(thp(policy)))
+    why_of(mapping, true, &Reading::Known(thp(policy)))
 }
 
-fn why_of(mapping: &MappingPages, thp_enabled: bool, thp: Reading<Thp>) -> Option<Reason> {
+fn why_of(mapping: &MappingPages, thp_enabled: bool, thp: &Reading<Thp>) -> Option<Reason> {
     let kernel = Kernel {
         release: Reading::Known("6.18.0".to_owned()),
         command_line: Reading::absent("cmdline"),
         base_page: Reading::Known(Bytes::kib(4)),
     };
     let ground = Ground {
-        thp: &thp,
+        thp,
         kernel: &kernel,
         mounts: &[],
     };
@@ -82,9 +82,9 @@ fn the_policy_and_the_programs_advice_decide_first() {
     assert_eq!(why(&mapping("rd wr hg"), "madvise"), Some(Reason::NotGiven));
     assert_eq!(why(&mapping("rd wr"), "always"), Some(Reason::NotGiven));
     assert_eq!(why(&mapping("rd wr nh"), "always"), Some(Reason::AdvisedAgainst));
-    let off = why_of(&mapping("rd hg"), false, Reading::Known(thp("always")));
+    let off = why_of(&mapping("rd hg"), false, &Reading::Known(thp("always")));
     assert_eq!(off, Some(Reason::SwitchedOff));
-    let unread = why_of(&mapping("rd"), true, Reading::absent("thp"));
+    let unread = why_of(&mapping("rd"), true, &Reading::absent("thp"));
     assert_eq!(unread, Some(Reason::PolicyUnread));
 }
 
