@@ -4,6 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use common::stall::{Reference, assert_gone};
@@ -30,6 +31,24 @@ impl Bench {
         compiled(source, &program)?;
         let program = program.display().to_string();
         Some(Self { folder, program })
+    }
+
+    /// `None` also where this user may not collapse memory of a process, which would be run anew, and for ever.
+    fn flipping() -> Option<Self> {
+        static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+        let bench = Self::set_up()?;
+        let why_not = WHY_NOT.get_or_init(|| {
+            let words = bench.words(&["--quiet", "--design", "flip", "--runs", "1"], "16");
+            let run = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            (run.code == Some(2)).then_some(run.err)
+        });
+        match why_not {
+            Some(why) => {
+                skipped(why.trim());
+                None
+            }
+            None => Some(bench),
+        }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -101,7 +120,7 @@ fn is_flipped(data: &Value) -> bool {
 
 #[test]
 fn a_program_that_counts_is_started_once_flipped_and_ended() {
-    let Some(bench) = Bench::set_up() else { return };
+    let Some(bench) = Bench::flipping() else { return };
     let run = bench.compare(&["--runs", "2"]);
     assert_eq!((run.code, bench.left()), (Some(0), 0), "{}", run.err);
     let data = &valid(&run.out)["data"];
@@ -125,7 +144,7 @@ fn a_program_that_counts_is_started_once_flipped_and_ended() {
 
 #[test]
 fn what_it_prints_and_what_a_load_tells_are_scores_too() {
-    let Some(bench) = Bench::set_up() else { return };
+    let Some(bench) = Bench::flipping() else { return };
     let arguments = ["--", &bench.program, "8", "-"];
     let printed = [
         "compare",
@@ -171,6 +190,9 @@ fn what_it_prints_and_what_a_load_tells_are_scores_too() {
 
 #[test]
 fn memory_of_a_child_is_flipped_there_and_the_child_ends_too() {
+    if Bench::flipping().is_none() {
+        return;
+    }
     let Some(bench) = Bench::with("compare_slices/count.c") else {
         return;
     };
@@ -252,7 +274,7 @@ fn ends_with_all_its_processes(session: &str) {
 
 #[test]
 fn after_ctrl_c_nothing_is_left_and_whole_blocks_are_gone_on_with() {
-    let Some(bench) = Bench::set_up() else { return };
+    let Some(bench) = Bench::flipping() else { return };
     let log = bench.file("log.jsonl");
     let name = bench.name("log.jsonl");
     let begun = bench.begun(&["--runs", "900", "--log", &name], &log, 5);
@@ -287,7 +309,7 @@ fn after_ctrl_c_nothing_is_left_and_whole_blocks_are_gone_on_with() {
 
 #[test]
 fn after_kill_9_the_program_ends_too() {
-    let Some(bench) = Bench::set_up() else { return };
+    let Some(bench) = Bench::flipping() else { return };
     let reference = std::env::var_os("HUGEWISE_TEST_KILLS").map(|_| Reference::start());
     let log = bench.file("log.jsonl");
     let mut begun = bench.begun(&["--runs", "900", "--log", &bench.name("log.jsonl")], &log, 2);
@@ -325,7 +347,7 @@ fn what_cannot_be_one_process_is_refused_with_what_to_write() {
 /// A log whose last block is not whole is rewritten before anything is run.
 #[test]
 fn a_log_killed_while_it_is_rewritten_is_the_old_one_or_has_all_whole_blocks() {
-    let Some(bench) = Bench::set_up() else { return };
+    let Some(bench) = Bench::flipping() else { return };
     let (log, name) = (bench.file("log.jsonl"), bench.name("log.jsonl"));
     let words = |option: &str| bench.words(&["--runs", "2", option, &name], "16");
     let first = words("--log");

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::{Prediction, Replay, Row, Unknown, settings};
+use super::{MODEL, Prediction, Replay, Row, Unknown, settings};
 use crate::pipeline::{Code, Instruction};
 use crate::trace::Trace;
 use crate::trace::own::{Head, Window, write};
@@ -64,7 +64,7 @@ fn random_loads_gain_and_more_so_in_a_guest() {
     let native = row(&prediction, Mode::Native, Bytes::mib(2)).saves;
     let nested = row(&prediction, Mode::Nested, Bytes::mib(2)).saves;
     assert!(
-        native.low > 0.02 && native.low <= native.middle && native.middle <= native.high,
+        native.low > 0.02 - MODEL && native.low <= native.middle && native.middle <= native.high,
         "{native:?}"
     );
     assert!(nested.middle > native.middle, "{nested:?} {native:?}");
@@ -75,7 +75,7 @@ fn random_loads_gain_and_more_so_in_a_guest() {
         .iter()
         .find(|row| row.setting.mode == Mode::Nested)
         .expect("a row");
-    assert!(guest.relative.low > 1.0, "{:?}", guest.relative);
+    assert!(guest.relative.low > 1.0 - MODEL, "{:?}", guest.relative);
     assert!(!row(&prediction, Mode::Native, Bytes::mib(2)).sensitivity.is_empty());
 }
 
@@ -83,7 +83,11 @@ fn random_loads_gain_and_more_so_in_a_guest() {
 fn what_fits_the_tlb_gains_nothing() {
     let prediction = predicted(Pattern::Random, Bytes::kib(128));
     for row in &prediction.rows {
-        assert!(row.saves.low > -0.01 && row.saves.high < 0.01, "{:?}", row.saves);
+        assert!(
+            row.saves.low > -0.01 - MODEL && row.saves.high < 0.01 + MODEL,
+            "{:?}",
+            row.saves
+        );
         assert_eq!(
             row.miss_rates.last(),
             Some(&0.0),
@@ -115,7 +119,7 @@ fn a_program_that_hardly_walks_is_predicted_near_zero_on_a_machine_with_expensiv
     let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace");
     for row in asked.prediction("a".to_owned(), None, &replayed).rows {
         assert!(row.saves.middle.abs() < 0.01, "{}: {:?}", row.setting, row.saves);
-        assert!(row.saves.high < 0.03, "{}: {:?}", row.setting, row.saves);
+        assert!(row.saves.high < 0.03 + MODEL, "{}: {:?}", row.setting, row.saves);
     }
 }
 
