@@ -52,7 +52,7 @@ pub struct Row {
 const USUAL_INSTRUCTIONS: f64 = 3.0;
 /// What the model itself is off by, as a share of the time: to each side of a range, beside what is swept. With it the ranges held 15 of 16 comparisons of
 /// eight programs on two machines (`benches/results/predict-*.md`), without it 5, and what eight others save lay within it of the middle in 7.
-pub const MODEL: f64 = 0.06;
+const MODEL: f64 = 0.06;
 /// Resamples behind an interval.
 const RESAMPLES: usize = 400;
 

@@ -18,7 +18,7 @@ use super::stop::Stop;
 use crate::cli::args::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Shape, TABLES, form, sample};
+use crate::show::{Shape, form, sample};
 use crate::ui::Outcome;
 use select::Select;
 
@@ -36,7 +36,10 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
-    let is_series = matches!(form(session.global, Format::Text, &TABLES)?, Format::Csv | Format::Json);
+    let is_series = matches!(
+        form(session.global, Format::Text, ProcessList::FORMS)?,
+        Format::Csv | Format::Json
+    );
     let stop = Stop::on_signals()?;
     if !is_series {
         session.ui.watch();

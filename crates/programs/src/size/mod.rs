@@ -3,6 +3,7 @@
 pub mod database;
 pub mod jvm;
 pub mod machine;
+pub mod pages;
 
 pub use crate::postgres::need as postgres;
 pub use model::sizing::{SizeError, Sizing};

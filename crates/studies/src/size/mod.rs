@@ -3,7 +3,6 @@
 pub mod esx;
 pub mod gain;
 pub mod ksm;
-pub mod pages;
 
 #[cfg(test)]
 mod vectors_tests;

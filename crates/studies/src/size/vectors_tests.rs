@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::{esx, gain, ksm, pages};
+use super::{esx, gain, ksm};
 
 fn close(value: f64, expected: f64) {
     assert!(
@@ -68,36 +68,6 @@ fn vcf_study_backing_by_1_gb_pages() {
     close(mixed.percent_1g, 99.030_612_244_897_96);
     // buddy-stats of the same study: 2023 free 1 GB pages of 2 TB; 2009 GB can be reserved, so that is the tighter limit.
     close(esx::Backing::new(2048, 2023, 0).missing_gb, 25.0);
-}
-
-#[test]
-fn jboss_post_esx_paper_and_postgresql_manual_pages_for_bytes() {
-    let two = Bytes::mib(2);
-    for (bytes, expected) in [
-        (Bytes(6_442_450_944), 3072),
-        (Bytes(2_147_483_648), 1024),
-        (Bytes::kib(6_490_428), 3170),
-        (Bytes(3_758_096_384), 1792),
-    ] {
-        assert_eq!(pages::pages_for(bytes, two), Ok(expected), "{bytes}");
-    }
-}
-
-#[test]
-fn jboss_post_memlock_and_shmmax() {
-    assert_eq!(pages::memlock_kib(3072, Bytes::mib(2)), Ok(6_291_456));
-    assert_eq!(
-        pages::memlock(Bytes::gib(6), Bytes::mib(2))
-            .expect("a size")
-            .whole("memlock"),
-        Some(6_291_456)
-    );
-    assert_eq!(
-        pages::shmmax(Bytes::gib(8), Bytes::kib(4))
-            .expect("a size")
-            .whole("shmmax"),
-        Some(8_589_934_592)
-    );
 }
 
 #[test]

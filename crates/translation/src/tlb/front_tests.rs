@@ -9,14 +9,6 @@ use crate::tlb::reference::{Reference, side};
 use crate::{Access, Array, Backing, Held, Replacement, Side};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
-const POLICIES: [Replacement; 5] = [
-    Replacement::Lru,
-    Replacement::TreePlru,
-    Replacement::NotRecentlyUsed,
-    Replacement::NearLru,
-    Replacement::Random,
-];
-
 /// What a test does to both models.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -44,7 +36,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
         .prop_map(|((l1, split), (ways, l2))| {
             let array = |level, (ways, sets, policy, hashed): (u32, u32, usize, bool), pages: &[Bytes]| {
                 let mut array = Array::shared(level, pages, sets, ways);
-                array.replacement = POLICIES[policy];
+                array.replacement = Replacement::ALL[policy];
                 for held in &mut array.holds {
                     held.hash = if hashed { Hash::Fold } else { Hash::Linear };
                 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use host::Source;
+use model::sizing::{Sizing, Step};
 use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
 use plan::{Host, Need};
@@ -13,8 +14,8 @@ use programs::config::postgres::Configuration;
 use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
+use programs::size::pages;
 use programs::size::postgres::{self, Origin, Postgres};
-use studies::size::{Sizing, Step, pages};
 
 use super::super::running::{self, Own};
 use super::super::size::{estimated, server};
@@ -86,7 +87,7 @@ fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need
     };
     if matches!(goal.kind_on(host), JvmKind::Sun | JvmKind::JRockit | JvmKind::Ibm) {
         let about = pages::pages(goal.heap, page)?.about;
-        let pages = pages::pages_for(goal.heap, page)?;
+        let pages = model::sizing::pages_for(goal.heap, page)?;
         let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
         return Ok(vec![wanted(page, None, pages, how, own)]);
     }

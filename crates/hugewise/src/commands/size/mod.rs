@@ -12,8 +12,9 @@ use programs::config::vmware;
 use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
+use programs::size::pages;
 use programs::size::postgres::{self, Postgres};
-use studies::size::{Sizing, esx, gain, ksm, pages};
+use studies::size::{Sizing, esx, gain, ksm};
 
 use super::running;
 use super::session::Session;

@@ -3,7 +3,7 @@
 use model::Bytes;
 
 use super::{SizeError, Sizing};
-pub use model::sizing::{memlock_kib, pages_for};
+use model::sizing::{memlock_kib, pages_for};
 
 const JBOSS: &str = "JBoss community post \"Big performance wins with large pages\" (RHEL 5.1, \
                      vm.nr_hugepages = 3072)";
@@ -86,7 +86,7 @@ pub fn shmmax(segment: Bytes, base: Bytes) -> Result<Sizing, SizeError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SizeError, memlock_kib, pages, pages_for};
+    use super::{SizeError, memlock, memlock_kib, pages, pages_for, shmmax};
     use model::Bytes;
 
     #[test]
@@ -101,5 +101,31 @@ mod tests {
         }
         assert!(memlock_kib(u64::MAX, Bytes::gib(1)).is_err());
         assert!(pages(Bytes(u64::MAX), Bytes::gib(1)).is_err());
+    }
+
+    #[test]
+    fn jboss_post_esx_paper_and_postgresql_manual_pages_for_bytes() {
+        let two = Bytes::mib(2);
+        for (bytes, expected) in [
+            (Bytes(6_442_450_944), 3072),
+            (Bytes(2_147_483_648), 1024),
+            (Bytes::kib(6_490_428), 3170),
+            (Bytes(3_758_096_384), 1792),
+        ] {
+            assert_eq!(pages_for(bytes, two), Ok(expected), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn jboss_post_memlock_and_shmmax() {
+        assert_eq!(memlock_kib(3072, Bytes::mib(2)), Ok(6_291_456));
+        assert_eq!(
+            memlock(Bytes::gib(6), Bytes::mib(2)).expect("a size").whole("memlock"),
+            Some(6_291_456)
+        );
+        assert_eq!(
+            shmmax(Bytes::gib(8), Bytes::kib(4)).expect("a size").whole("shmmax"),
+            Some(8_589_934_592)
+        );
     }
 }
