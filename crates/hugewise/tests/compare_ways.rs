@@ -213,6 +213,9 @@ fn a_go_program_is_collapsed_from_outside() {
 fn assert_collapsed(arms: &Value, by: &str) {
     let arm = &arms[1];
     let technique = arm["technique"].as_str().unwrap_or_default();
+    if technique.contains("collapsed from outside while it runs: 0.0 %") && !rustix::process::geteuid().is_root() {
+        return skipped("not root: this user may not collapse memory of another process");
+    }
     assert!(
         technique.starts_with("collapsed from outside") && technique.contains(by),
         "{technique}"
