@@ -179,7 +179,10 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
     let room = Room::of(evidence)?;
     let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
     let mut demands = demands(&evidence.files, &sizes).into_iter();
-    Ok(demands.any(|demand| demand.page.unwrap_or(room.default) == page))
+    // Proxmox VE fills the pools itself.
+    let mut guests = evidence.files.guests.iter().flat_map(|guest| guest.hugetlb());
+    let is_it = |asked: Option<Bytes>| asked.unwrap_or(room.default) == page;
+    Ok(demands.any(|demand| is_it(demand.page)) || guests.any(|(_, asked)| is_it(asked)))
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
@@ -342,7 +345,7 @@ pub(super) fn postgres(server: &Server) -> Option<Demand> {
 
 /// HotSpot takes the default size in place of one that does not exist.
 pub(super) fn java_demand(java: &Java, sizes: &[Bytes]) -> Demand {
-    let own = java.jvm.page_size.filter(|size| sizes.contains(size));
+    let own = java.jvm.named_page(|size| sizes.contains(&size));
     let page = own.unwrap_or(Bytes::mib(2));
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let xmx = java.argument("-Xmx").unwrap_or("no -Xmx");
@@ -362,7 +365,7 @@ pub(super) fn java_demand(java: &Java, sizes: &[Bytes]) -> Demand {
 }
 
 /// As `hugewise size innodb` counts it.
-fn mysql_demand(server: &Server) -> Demand {
+pub(super) fn mysql_demand(server: &Server) -> Demand {
     let name = "innodb_buffer_pool_size";
     let line = server.settings.last(name);
     let refused = || server.mysql_bytes(name).err();

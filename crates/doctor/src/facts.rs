@@ -140,9 +140,18 @@ pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
     distribution(evidence).add_boot_parameters(parameters)
 }
 
+/// How to have so many pages after the next boot too.
+pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String {
+    if default_size(evidence).is_ok_and(|default| default == page) {
+        return format!("to keep it: echo vm.nr_hugepages={pages} > /etc/sysctl.d/60-hugepages.conf");
+    }
+    let parameters = format!("hugepagesz={} hugepages={pages}", page.exact());
+    format!("to keep it: {}", boot_fix(evidence, &parameters))
+}
+
 /// How those that stand in the defaults of GRUB already come to the kernel.
-pub(super) fn boot_again(evidence: &Evidence) -> &'static str {
-    distribution(evidence).apply_boot_parameters()
+pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
+    distribution(evidence).apply_boot_parameters(parameters)
 }
 
 fn distribution(evidence: &Evidence) -> Distribution {

@@ -55,7 +55,7 @@ pub fn judge(evidence: &Evidence) -> Diagnosis {
     if drafts.iter().any(|draft| draft.finding.id == pools::STARVES) {
         ledger.starve();
     }
-    diagnosis.findings = drafts.into_iter().map(|draft| ledger.settle(draft)).collect();
+    diagnosis.findings = ledger.settle_all(drafts);
     diagnosis
 }
 

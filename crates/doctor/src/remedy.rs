@@ -1,12 +1,14 @@
 //! What a finding advises, and whether this machine can take it: every fix and plan goes through here before it is shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Feature;
 use host::snapshot::thp::THP;
 use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
 use programs::Evidence;
+
+use crate::facts::{keep_pool, persistent};
 
 /// Something to do, and what the machine must have for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(super) struct Remedy {
     goal: Option<String>,
     /// Is it for the case that no other can be taken?
     is_last: bool,
+    /// The pool whose pages it keeps for the next boot, as all fixes together leave them.
+    keeps: Option<Bytes>,
 }
 
 /// What a machine must have.
@@ -44,6 +48,8 @@ pub(super) enum Need {
     Memory(Bytes),
     /// Transparent huge pages.
     HasThp,
+    /// No finding wants the pool for a program.
+    Unwanted(Bytes),
 }
 
 impl Remedy {
@@ -54,6 +60,15 @@ impl Remedy {
             needs: Vec::new(),
             goal: None,
             is_last: false,
+            keeps: None,
+        }
+    }
+
+    /// To have the pool after the next boot too, in these words and the number, or else by a command of its own.
+    pub(super) fn keep(page: Bytes, words: &str) -> Self {
+        Self {
+            keeps: Some(page),
+            ..Self::new(words)
         }
     }
 
@@ -80,6 +95,15 @@ impl Remedy {
 pub(super) struct Draft {
     pub(super) finding: Finding,
     pub(super) remedies: Vec<Remedy>,
+    /// The page size of a pool that it wants for a program.
+    pub(super) wants: Option<Bytes>,
+}
+
+impl Draft {
+    /// Does it advise on what the fixes of all others leave?
+    fn is_late(&self) -> bool {
+        self.remedies.iter().any(|remedy| remedy.keeps.is_some())
+    }
 }
 
 /// Memory in per cent that pools may have: the kernel and programs need the rest.
@@ -92,6 +116,8 @@ pub(super) struct Ledger<'e> {
     pools: BTreeMap<Bytes, Account>,
     /// Bytes of pools that have pages and no account.
     others: u64,
+    /// Pools that findings want for programs, by page size.
+    wanted: BTreeSet<Bytes>,
     /// Is memory so short that no pool may grow?
     is_starved: bool,
 }
@@ -125,8 +151,21 @@ impl<'e> Ledger<'e> {
             evidence,
             others: others.fold(0, u64::saturating_add),
             pools: pools.filter_map(account).collect(),
+            wanted: BTreeSet::new(),
             is_starved: false,
         }
+    }
+
+    /// All findings, in their order, with those fixes that this machine can take together.
+    pub(super) fn settle_all(&mut self, drafts: Vec<Draft>) -> Vec<Finding> {
+        self.wanted.extend(drafts.iter().filter_map(|draft| draft.wants));
+        let mut settled: Vec<(usize, Finding)> = Vec::new();
+        let (late, first): (Vec<_>, Vec<_>) = drafts.into_iter().enumerate().partition(|(_, draft)| draft.is_late());
+        for (at, draft) in first.into_iter().chain(late) {
+            settled.push((at, self.settle(draft)));
+        }
+        settled.sort_by_key(|(at, _)| *at);
+        settled.into_iter().map(|(_, finding)| finding).collect()
     }
 
     /// No pool may grow from here on: what is left of memory is too little already.
@@ -135,7 +174,10 @@ impl<'e> Ledger<'e> {
     }
 
     /// The finding with those fixes that this machine can take beside those of the findings before it.
-    pub(super) fn settle(&mut self, Draft { mut finding, remedies }: Draft) -> Finding {
+    pub(super) fn settle(&mut self, draft: Draft) -> Finding {
+        let Draft {
+            mut finding, remedies, ..
+        } = draft;
         let (last, first): (Vec<Remedy>, Vec<Remedy>) = remedies.into_iter().partition(|remedy| remedy.is_last);
         // One finding asks for one pool, in several ways.
         let before = self.pools.clone();
@@ -144,7 +186,7 @@ impl<'e> Ledger<'e> {
         for remedy in &first {
             self.pools.clone_from(&before);
             if self.takes(remedy) {
-                finding.fix.push(remedy.text.clone());
+                finding.fix.push(self.text(remedy));
                 goal = goal.or_else(|| remedy.goal.clone());
                 larger(&mut taken, &self.pools);
             }
@@ -158,6 +200,20 @@ impl<'e> Ledger<'e> {
         self.pools = taken;
         self.name_files(&mut finding);
         finding
+    }
+
+    fn text(&self, remedy: &Remedy) -> String {
+        let Some(page) = remedy.keeps else {
+            return remedy.text.clone();
+        };
+        let pool = self.evidence.snapshot.pool(page);
+        let now = pool.and_then(|pool| persistent(pool).ok()).unwrap_or(0);
+        let grown = self.pools.get(&page).filter(|account| account.whole > account.now);
+        let pages = grown.map_or(now, |account| account.whole);
+        match remedy.text.as_str() {
+            "" => keep_pool(self.evidence, page, pages),
+            words => format!("{words} {pages}"),
+        }
     }
 
     /// Red Hat Enterprise Linux 6 has the files of THP in a directory of another name.
@@ -183,6 +239,7 @@ impl<'e> Ledger<'e> {
             Need::Sysctl(name) => snapshot.sysctls.text(name).known().is_some(),
             Need::Feature(feature) => snapshot.kernel.has(*feature) == Some(true),
             Need::HasThp => snapshot.thp.known().is_some(),
+            Need::Unwanted(page) => !self.wanted.contains(page),
             Need::Memory(least) => snapshot
                 .memory
                 .get("MemTotal")

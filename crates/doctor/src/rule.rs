@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use model::Unread;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
+use model::{Bytes, Unread};
 use programs::Evidence;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
@@ -109,6 +109,8 @@ pub(super) struct Case {
     evidence: Vec<Proof>,
     consequence: String,
     fix: Vec<Remedy>,
+    /// The page size of a pool that its program is to have.
+    wants: Option<Bytes>,
 }
 
 impl Rule {
@@ -182,8 +184,11 @@ impl Rule {
             plan: None,
             link: self.link.to_owned(),
         };
-        let remedies = case.fix;
-        Draft { finding, remedies }
+        Draft {
+            finding,
+            remedies: case.fix,
+            wants: case.wants,
+        }
     }
 }
 
@@ -250,6 +255,7 @@ impl Case {
             evidence: Vec::new(),
             consequence: consequence.into(),
             fix: Vec::new(),
+            wants: None,
         }
     }
 
@@ -275,6 +281,12 @@ impl Case {
         value: impl fmt::Display,
     ) -> Self {
         self.evidence.push(Proof::new(source, field, value));
+        self
+    }
+
+    /// A program is to have this pool: no other finding advises to free it.
+    pub(super) fn wants(mut self, page: Bytes) -> Self {
+        self.wants = Some(page);
         self
     }
 

@@ -182,6 +182,19 @@ impl Jvm {
         (is_less && self.wants_hugetlb()).then_some((asked, granted))
     }
 
+    /// The page size that it requests by name: ZGC has one, others take the default size for one that does not exist.
+    pub fn named_page(&self, exists: impl Fn(Bytes) -> bool) -> Option<Bytes> {
+        match self.takes_2m_alone() {
+            true => Some(Bytes::mib(2)),
+            false => self.page_size.filter(|page| exists(*page)),
+        }
+    }
+
+    /// ZGC maps its heap in granules of 2 MiB, and takes huge pages of that size only (JDK-8273872).
+    pub fn takes_2m_alone(&self) -> bool {
+        self.kind == JvmKind::HotSpot && self.collector == Some(Collector::Z)
+    }
+
     /// Are explicit huge pages requested, and not THP? (`UseTransparentHugePages` goes first.)
     pub fn wants_hugetlb(&self) -> bool {
         self.large_pages && !self.transparent

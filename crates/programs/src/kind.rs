@@ -80,7 +80,7 @@ impl Kind {
         if let Some((_, kind)) = NAMES.into_iter().find(known) {
             return Some(kind);
         }
-        if name.starts_with("ora_") {
+        if name.starts_with("ora_") || program.starts_with("ora_") {
             return Some(Self::Oracle);
         }
         let has_option = |argument: &String| DPDK_OPTIONS.iter().any(|option| argument.starts_with(option));

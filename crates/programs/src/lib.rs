@@ -14,6 +14,7 @@ pub mod gc_log;
 pub(crate) mod glibc;
 mod hsperfdata;
 pub mod image;
+mod images;
 pub(crate) mod jvm;
 mod kind;
 mod log;
@@ -114,6 +115,8 @@ pub struct Details {
     pub glibc: Reading<(u32, u32)>,
     /// hugetlbfs mounts as the process sees them; read only for programs that need a path.
     pub hugetlb_mounts: Reading<Vec<Mount>>,
+    /// Can it see the files of THP in /sys? By its mounts, where all of them are known.
+    pub thp_files: Reading<bool>,
     /// The version of the program; read only where advice depends on it.
     pub version: Reading<(u32, u32)>,
     /// The option file of MySQL, which includes others.

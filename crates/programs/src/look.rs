@@ -13,6 +13,8 @@ use super::facts::{self, Own, StatusLines};
 use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mysql, postgres};
 use crate::config::{Unit, unit};
 use host::processes;
+use host::snapshot::Mount;
+use host::snapshot::thp::THP;
 use host::{Snapshot, Source, snapshot, spread};
 
 /// Processes from this size on are looked into, whatever they are.
@@ -187,14 +189,15 @@ impl<'a> Looker<'a> {
             Some(Kind::Postgres) => postgres::own(source, program),
             _ => Own::default(),
         };
+        let mounts = snapshot::mounts::all_of(source, &program.file("mounts"));
         let details = Details {
             memlock: facts::memlock(source, pid),
             unit: service.map(|name| self.unit(name)),
             started: facts::started(source, pid),
             jvm,
             glibc: self.glibc(program, &areas),
-            hugetlb_mounts: snapshot::mounts::all_of(source, &program.file("mounts"))
-                .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
+            thp_files: mounts.as_ref().and_then(|mounts| sees_thp(mounts)),
+            hugetlb_mounts: mounts.map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
             version: version(source, program, kind),
             setting: own.setting,
             innodb: own.innodb,
@@ -262,6 +265,20 @@ impl<'a> Looker<'a> {
             _ => glibc::version(source, pid, areas),
         }
     }
+}
+
+/// Does a table of mounts show the directory of THP? One without a root is a part of a table.
+fn sees_thp(mounts: &[Mount]) -> Result<bool, Unread> {
+    let covers = |mount: &&Mount| {
+        let target = mount.target.trim_end_matches('/');
+        THP.strip_prefix(target)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if mounts.iter().all(|mount| mount.target != "/") {
+        return Err(Unread::new(Cause::Absent, "mounts", "a capture has a part of them"));
+    }
+    // Of those above it the last one is on top.
+    Ok(mounts.iter().rfind(covers).is_some_and(|mount| mount.kind == "sysfs"))
 }
 
 /// MongoDB's advice depends on its version: the official image's variable, or the package that is installed.

@@ -6,7 +6,7 @@ use programs::Evidence;
 use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity};
 
-use crate::demand::{Demand, Room, java_demand, postgres, shortages};
+use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Pod];
@@ -133,6 +133,9 @@ const USUAL: Bytes = Bytes::mib(2);
 fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
     if let Some(java) = container.java.as_ref().filter(|java| java.jvm.wants_hugetlb()) {
         return Some(java_demand(java, &Boot::COMMON));
+    }
+    if let Some(server) = &container.mysql {
+        return Some(mysql_demand(server));
     }
     let own = container.postgres.as_ref()?;
     let mut server = match &evidence.files.postgres()[..] {

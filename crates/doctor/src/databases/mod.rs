@@ -8,6 +8,7 @@ use programs::size::database::innodb;
 use programs::{Area, Kind, Program, Setting};
 
 use super::facts::{default_size, each, has, known, persistent, pools, programs};
+use super::limits::barred;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
@@ -102,6 +103,7 @@ fn fell_back_case(
     let pages = size.0.div_ceil(page.0.max(1));
     let pool = evidence.snapshot.pool(page);
     let need = || Need::More { page, pages };
+    let case = case.wants(page);
     let counts = pool.and_then(|pool| Some((*pool.nr.known()?, pool.available()?)));
     let case = case.seen_free(evidence);
     let case = match counts {
@@ -183,6 +185,7 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} in hugetlb pools is idle", program.title()))
+            .wants(default_page(evidence))
             .seen(program.file("smaps"), "/dev/shm/ora_*", size)
             .seen("/sys/kernel/mm/hugepages", "free", idle)
             .fix("ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;")
@@ -205,7 +208,15 @@ fn mysql(evidence: &Evidence) -> Answer {
             .partition(|area| area.is_hugetlb());
         let size = |chunks: &[&Area]| chunks.iter().map(|area| area.size()).sum::<Bytes>();
         let (base, all) = (size(&small), size(&small).0 + size(&huge).0);
+        let barred = match has.0 == 0 && !program.is_mariadb() {
+            true => barred(evidence, program, base)?,
+            false => None,
+        };
         let text = match has.0 {
+            0 if barred.is_some() => format!(
+                "{} is configured to use huge pages, and no page of a pool backs its memory: it has no right to SHM_HUGETLB, which MySQL before 8.0.27 takes them by",
+                program.title()
+            ),
             0 => format!(
                 "{} is configured to use huge pages, and no page of a pool backs its memory",
                 program.title()
@@ -222,20 +233,30 @@ fn mysql(evidence: &Evidence) -> Answer {
             .seen(program.file("smaps"), "large mappings on base pages", base)
             .seen_hugetlb(program, has)
             .seen_free(evidence);
-        Ok(Some(mysql_fix(evidence, program, case)))
+        let case = match barred {
+            Some(group) => case.seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no").seen(
+                "/proc/sys/vm/hugetlb_shm_group",
+                "",
+                group,
+            ),
+            None => case,
+        };
+        Ok(Some(mysql_fix(evidence, program, case, barred.is_some())))
     })
 }
 
 /// The pool that its settings need, by the calculator; a restart alone, where it is there.
-fn mysql_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
+fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool) -> Case {
     let page = default_page(evidence);
     let settings = program.details.as_ref().and_then(|details| details.innodb);
     let pages = settings.and_then(|settings| innodb(&settings, page).ok()?.whole("pages"));
     let own = program.hugetlb().map_or(0, |bytes| bytes.0 / page.0.max(1));
     let spare = evidence.snapshot.pool(page).and_then(host::snapshot::Pool::available);
     let goal = format!("mysql:pid={}", program.pid());
+    let case = case.wants(page);
     let case = match (pages, spare) {
-        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => case,
+        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages && !is_barred => case,
+        (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => case.plan(goal),
         (Some(pages), Some(spare)) => {
             let more = pages.saturating_sub(own);
             let need = || Need::More { page, pages: more };
@@ -243,12 +264,11 @@ fn mysql_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
         }
         _ => case.plan(goal),
     };
-    let case = case.fix("restart it: such memory is taken at the start only");
-    let is_mysql = !program.is_mariadb();
-    case.fix_if(
-        is_mysql,
-        "MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01",
-    )
+    if !is_barred {
+        return case.fix("restart it: such memory is taken at the start only");
+    }
+    case.fix("or in its unit: AmbientCapabilities=CAP_IPC_LOCK (CapabilityBoundingSet= alone gives none)")
+        .fix("then restart it; MySQL 8.0.27 and later take them with mmap, which needs no right: for them a restart is enough")
 }
 
 /// By its command line, or else by its option files, which may ask for them even where they could not be read.

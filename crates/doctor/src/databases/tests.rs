@@ -70,6 +70,26 @@ fn f05_mysql_without_the_pages_it_asked_for() {
             .area(anonymous(20))
             .on(machine()),
     );
+    // Rights: a capability, the group, or before Linux 5.16 a memlock limit.
+    let on = |release: &str, server: Process| {
+        server.on(pool(
+            machine().line("/proc/sys/kernel/osrelease", release),
+            "2048kB",
+            700,
+            700,
+            0,
+        ))
+    };
+    let large = || mysql("--large-pages").memlock("65536");
+    for release in ["5.15.0", "6.1.0"] {
+        let finding = found("F05", on(release, large()));
+        assert!(finding.consequence.contains("no right to SHM_HUGETLB"), "{finding:?}");
+        assert!(finding.fix[0].contains("plan --for mysql:pid=103"), "{finding:?}");
+        let allowed = found("F05", on(release, large().locks())).fix;
+        assert!(allowed[0].starts_with("restart it"), "{allowed:?}");
+    }
+    let by_limit = |release: &str| found("F05", on(release, mysql("--large-pages").memlock("8589934592"))).consequence;
+    assert!(!by_limit("5.15.0").contains("no right") && by_limit("6.1.0").contains("no right"));
     // 6 of 8 chunks of the buffer pool.
     let chunks =
         |count: u64, chunk: fn() -> Mapped, mysql: Process| (0..count).fold(mysql, |mysql, _| mysql.area(chunk()));

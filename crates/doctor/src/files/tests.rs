@@ -326,6 +326,102 @@ fn files_are_held_against_the_machine_that_is_given_too() {
     assert_eq!(on(650).of("E01").count(), 0);
 }
 
+/// ZGC has one page size; the default size decides before JDK 18.
+#[test]
+fn zgc_and_a_page_size_that_is_not_its_own() {
+    let java = |options: &str| format!("java -XX:+UseZGC -XX:+UseLargePages -Xmx1g {options} Main\n");
+    let (plain, large) = (java(""), java("-XX:LargePageSizeInBytes=1g"));
+    let boot = (
+        "cmdline",
+        "root=/dev/sda default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=700\n",
+    );
+    let finding = found("E03", &[("start.sh", &large)]);
+    assert_eq!(finding.severity, Severity::Error);
+    assert!(
+        finding.consequence.contains("ZGC takes huge pages of 2M only"),
+        "{finding:?}"
+    );
+    let finding = found("E03", &[("start.sh", &plain), boot]);
+    assert!(finding.consequence.contains("JDK 17 and earlier"), "{finding:?}");
+    // The heap is counted against its own pool.
+    clear("E01", &[("start.sh", &plain), boot]);
+    found(
+        "E01",
+        &[
+            ("start.sh", &plain),
+            (
+                "cmdline",
+                "root=/dev/sda default_hugepagesz=1G hugepagesz=1G hugepages=4\n",
+            ),
+        ],
+    );
+    clear("E03", &[("start.sh", &plain), POOL]);
+    let g1 = "java -XX:+UseLargePages -Xmx1g Main\n";
+    clear("E03", &[("start.sh", g1), boot]);
+}
+
+#[test]
+fn containers_of_a_compose_file() {
+    let compose = |lines: &str| {
+        format!(
+            "services:\n  db:\n    image: mariadb:lts\n{lines}    command: --large-pages --innodb-buffer-pool-size=1G\n"
+        )
+    };
+    let low = compose("    ulimits: {memlock: 262144}\n");
+    let finding = found("B02", &[("compose.yaml", &low)]);
+    assert!(finding.consequence.contains("db may lock 256K"), "{finding:?}");
+    let finding = found(
+        "F05",
+        &[("compose.yaml", &low), ("sysctl.conf", "vm.nr_hugepages = 100\n")],
+    );
+    assert!(finding.consequence.contains("643 pages of 2M"), "{finding:?}");
+    for lines in [
+        "",
+        "    ulimits: {memlock: -1}\n",
+        "    ulimits: {memlock: 67108864}\n",
+        "    cap_add: [IPC_LOCK]\n    ulimits: {memlock: 262144}\n",
+    ] {
+        clear("B02", &[("compose.yaml", &compose(lines))]);
+    }
+    let locked = "services:\n  es:\n    image: elasticsearch:8.15.0\n    environment: [bootstrap.memory_lock=true]\n    ulimits:\n      memlock: {soft: 65536, hard: 65536}\n";
+    assert!(
+        found("B02", &[("compose.yaml", locked)])
+            .consequence
+            .contains("does not start")
+    );
+}
+
+/// A guest's pages are a file in a mount of their size.
+#[test]
+fn a_libvirt_guest_without_a_mount_of_its_page_size() {
+    let guest = |source: &str| {
+        format!(
+            "<domain type='kvm'><name>vm</name><memory unit='GiB'>4</memory><memoryBacking><hugepages><page size='1' unit='G'/></hugepages>{source}</memoryBacking></domain>\n"
+        )
+    };
+    let on = |xml: &str, mounts: &str| {
+        let tree = pool(machine(), "1048576kB", 4, 4, 0).file("/proc/self/mounts", mounts);
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = given(&[("vm.xml", xml)]);
+        judge(&evidence)
+    };
+    let two = "hugetlbfs /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n";
+    let short = on(&guest(""), two);
+    let finding = short.of("G04").next().expect("a finding");
+    assert!(
+        finding.consequence.contains("usable hugetlbfs mount for 1048576 KiB"),
+        "{finding:?}"
+    );
+    assert_eq!(
+        (short.of("A05").count(), short.of("A02").count()),
+        (0, 0),
+        "the pool is the guest's"
+    );
+    assert_eq!(on(&guest("<source type='memfd'/>"), two).of("G04").count(), 0);
+    let both = format!("{two}none /mnt/huge1G hugetlbfs rw,pagesize=1024M 0 0\n");
+    assert_eq!(on(&guest(""), &both).of("G04").count(), 0);
+}
+
 #[test]
 fn what_a_unit_starts_is_judged_as_a_command_is() {
     let unit = |exec: &str| format!("[Service]\nEnvironmentFile=-/etc/default/app\n{exec}\n");

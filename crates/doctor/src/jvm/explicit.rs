@@ -96,12 +96,13 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
 
 /// A pool that holds the heap.
 fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, case: Case) -> Result<Case, Reason> {
-    let asked = jvm.page_size.filter(|page| evidence.snapshot.pool(*page).is_some());
+    let asked = jvm.named_page(|page| evidence.snapshot.pool(page).is_some());
     let page = asked.or(default_size(evidence).ok()).unwrap_or(Bytes::mib(2));
     let pages = pool_pages(jvm, heap, page);
     // Its own pages are there already, and the rest is what it lacks.
     let missing = pages.saturating_sub(program.hugetlb()?.0 / page.0.max(1));
     let need = || Need::More { page, pages: missing };
+    let case = case.wants(page);
     let sentence = format!(
         "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
         page.exact()

@@ -1,10 +1,12 @@
 //! Java command lines against the pools and the policy that files set.
 
+use model::Bytes;
+use model::findings::Severity;
 use programs::Evidence;
-use programs::config::given::FileKind;
+use programs::config::given::{FileKind, Java};
 
 use super::options::{invalid_size, obsolete};
-use crate::demand::{Shortage, shortages};
+use crate::demand::{Room, Shortage, shortages};
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Java];
@@ -30,7 +32,10 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn sizes(evidence: &Evidence) -> Answer {
-    let cases = evidence.files.java().into_iter().filter_map(|java| {
+    let all = evidence.files.java();
+    let mut cases: Vec<Case> = all.iter().filter_map(|java| of_zgc(evidence, java)).collect();
+    let others = all.iter().filter(|java| !java.jvm.takes_2m_alone());
+    cases.extend(others.filter_map(|java| {
         let size = java.jvm.page_size.filter(|_| java.jvm.wants_hugetlb())?;
         let known = programs::config::Boot::COMMON.contains(&size);
         (!known).then(|| {
@@ -40,8 +45,42 @@ pub(super) fn sizes(evidence: &Evidence) -> Answer {
                 "Linux on x86-64 and arm64 has no pages of that size, and the JVM takes the default size",
             )
         })
-    });
-    Ok(cases.collect())
+    }));
+    Ok(cases)
+}
+
+/// ZGC with a page size that is not its own: JDK 18 and later name 2M to the kernel, those before get the default size.
+fn of_zgc(evidence: &Evidence, java: &Java) -> Option<Case> {
+    let own = Bytes::mib(2);
+    if !java.jvm.takes_2m_alone() || !java.jvm.wants_hugetlb() {
+        return None;
+    }
+    if let Some(size) = java.jvm.page_size.filter(|size| *size != own) {
+        let case = Case::sure(format!(
+            "the JVM of {} does not start (JDK 18 and later): ZGC takes huge pages of 2M only, and {} is named",
+            java.path,
+            size.exact()
+        ));
+        let case = case.severity(Severity::Error);
+        return Some(
+            case.seen(&java.path, "-XX:LargePageSizeInBytes", size.exact())
+                .fix("leave -XX:LargePageSizeInBytes out, and have a pool of 2M pages for the heap: hugewise size jvm"),
+        );
+    }
+    let default = Room::of(evidence).ok()?.default;
+    let is_other = default != own;
+    is_other.then(|| {
+        Case::likely(format!(
+            "the JVM of {} does not start with JDK 17 and earlier: the file of its heap gets pages of the default size, {}, and ZGC takes 2M only; \
+             JDK 18 and later take theirs from the pool of 2M",
+            java.path,
+            default.exact()
+        ))
+        .seen(&java.path, "-XX:+UseZGC -XX:+UseLargePages", "set")
+        .seen("the kernel", "default size of huge pages", default.exact())
+        .fix("JDK 18 or later, with a pool of 2M pages for the heap (hugewise size jvm)")
+        .fix("or default_hugepagesz=2M on the boot command line: pages of other sizes are still asked for by hugepagesz= and hugepages=")
+    })
 }
 
 pub(super) fn policy(evidence: &Evidence) -> Answer {

@@ -167,7 +167,19 @@ fn e05_and_e06_transparent_pages_that_are_off() {
     let shmem_never = "always within_size advise [never] deny force";
     let transparent = || java(&["-XX:+UseTransparentHugePages"]).area(anonymous(512));
     found("E05", transparent().on(thp(machine(), "enabled", never)));
-    clear("E05", transparent().on(machine()));
+    // Advised, or with some of it on huge pages already, the option is in effect.
+    let advised = |area: Mapped| java(&["-XX:+UseTransparentHugePages", "-Xmx512m"]).area(area);
+    let heap = || anonymous(512).at(0xe000_0000, 0);
+    clear("E05", advised(heap().flags("rd wr mr mw me ac hg")).on(machine()));
+    clear("E05", advised(heap().thp(400)).on(machine()));
+    let finding = found("E05", advised(heap()).on(machine()));
+    assert!(finding.consequence.contains("or it could not read them"), "{finding:?}");
+    let sandbox = "tmpfs / tmpfs ro 0 0\nproc /proc proc rw 0 0\nsysfs /sys/block sysfs ro 0 0\n";
+    let finding = found("E05", advised(heap()).on(machine()).file("/proc/90/mounts", sandbox));
+    assert!(
+        finding.consequence.contains("it cannot see the files of THP"),
+        "{finding:?}"
+    );
     let zgc = || java(&["-XX:+UseZGC", "-XX:+UseTransparentHugePages"]).area(shared(512, "/memfd:java_heap (deleted)"));
     found("E06", zgc().on(thp(machine(), "shmem_enabled", shmem_never)));
     clear("E06", zgc().on(machine()));

@@ -37,6 +37,9 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     let is_transparent = |jvm: &Jvm| jvm.transparent;
     each_jvm(evidence, is_transparent, |program, jvm| {
+        if policy == "madvise" && jvm.kind == JvmKind::HotSpot && jvm.collector != Some(model::Collector::Z) {
+            return Ok(not_advised(program));
+        }
         if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
             return Ok(None);
         }
@@ -61,6 +64,37 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
         .otherwise("this kernel's policy offers no `madvise`: `always`, or a hugetlb pool");
         Ok(Some(case))
     })
+}
+
+/// A JVM that was told to use THP and advises no part of its heap has switched the option off at its start.
+fn not_advised(program: &Program) -> Option<Case> {
+    let heap = Heap::of(program).ok()??;
+    let (base, all) = heap.on_base().ok()?;
+    let is_on_base = all >= Bytes::mib(64) && base.0 > all.0 / 10 * 9;
+    if !is_on_base || heap.is_advised()? {
+        return None;
+    }
+    let hidden = program.details.as_ref()?.thp_files.known() == Some(&false);
+    let why = match hidden {
+        true => "it cannot see the files of THP below /sys, which it reads at its start",
+        false => "the files of THP said `never` at its start, or it could not read them",
+    };
+    let case = Case::likely(format!(
+        "{} is configured to use THP and advised no part of its heap ({base} of {all} is backed by base pages): the JVM switched the option off, as {why}",
+        program.title()
+    ))
+    .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
+    .seen(program.file("smaps"), "VmFlags of its heap", "no hg (MADV_HUGEPAGE)");
+    let case = match hidden {
+        true => case
+            .seen(program.file("mounts"), "sysfs at /sys", "not there")
+            .fix("let the sandbox show /sys/kernel/mm/transparent_hugepage (Flatpak: --filesystem=/sys/kernel/mm/transparent_hugepage:ro; containers: /sys read-only), then restart the JVM"),
+        false => case.fix("restart the JVM; its log has the reason: `UseTransparentHugePages disabled`"),
+    };
+    Some(case.fix_with(
+        Need::Feature(Feature::Collapse),
+        format!("at once, until then: hugewise collapse {}", program.pid()),
+    ))
 }
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {

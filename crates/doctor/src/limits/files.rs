@@ -3,7 +3,8 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::given::FileKind;
+use programs::Limit;
+use programs::config::given::{FileKind, Run};
 use programs::config::memlock_for;
 
 use crate::demand::Room;
@@ -41,6 +42,58 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
         )
     });
     Ok(cases.collect())
+}
+
+/// Containers whose program locks its memory, and which may not.
+pub(super) fn containers(evidence: &Evidence) -> Answer {
+    let cases = evidence.files.runs.iter().filter_map(|run| {
+        let (limit, place) = run.memlock.as_ref()?;
+        let Limit::Bytes(bytes) = *limit else { return None };
+        let (why, least, outcome) = locks(run)?;
+        if run.may_lock || least.is_some_and(|least| bytes > least.0) {
+            return None;
+        }
+        Some(
+            Case::likely(format!("{} may lock {limit}, and {why}: {outcome}", run.name))
+                .severity(Severity::Warning)
+                .seen(place, "memlock, in bytes", bytes)
+                .seen(&run.place, "CAP_IPC_LOCK", "not added")
+                .fix("compose: ulimits: {memlock: -1}; docker run: --ulimit memlock=-1 (a number counts bytes, where limits.conf counts KiB)"),
+        )
+    });
+    Ok(cases.collect())
+}
+
+/// Why a program locks memory, how much it locks at least if that is known, and what happens where it may not.
+fn locks(run: &Run) -> Option<(&'static str, Option<Bytes>, &'static str)> {
+    let has = |name: &str, value: &str| {
+        let mut all = run.environment.iter();
+        all.any(|set| set.name == name && set.value.trim_matches('"') == value)
+    };
+    let asks = |option: &str| run.words.iter().any(|word| word == option);
+    if has("bootstrap.memory_lock", "true") {
+        return Some((
+            "bootstrap.memory_lock locks the whole heap",
+            None,
+            "the node does not start (`memory locking requested ... but memory is not locked`)",
+        ));
+    }
+    if has("HUGETLB_SHM", "yes") {
+        return Some((
+            "HUGETLB_SHM=yes makes System V segments of huge pages",
+            None,
+            "before Linux 5.16 they count as locked memory; from there on they need CAP_IPC_LOCK (cap_add: [IPC_LOCK])",
+        ));
+    }
+    if asks("--memlock") {
+        return Some(("--memlock locks the whole server", None, "it starts without the lock"));
+    }
+    let is_mariadb = run.words.first().is_some_and(|word| word.ends_with("mariadbd"));
+    is_mariadb.then_some((
+        "MariaDB 10.6 and later lock the rings of io_uring, on kernels before 5.12 out of the limit of all processes of the user",
+        Some(Bytes::mib(1)),
+        "`io_uring_queue_init() failed with ENOMEM`; its huge pages need no such limit",
+    ))
 }
 
 pub(super) fn shm_limits(evidence: &Evidence) -> Answer {

@@ -6,7 +6,7 @@ use programs::config::{Unit, memlock_for};
 use programs::{Details, Evidence, Kind, Limit, Program};
 
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{each, each_looked_into, has, known, programs};
+use crate::facts::{default_size, each, each_looked_into, has, known, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
@@ -32,6 +32,10 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
         ))
         .seen(program.file("limits"), "Max locked memory", limit)
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
+        let case = match shm {
+            Some(_) => case.wants(default_size(evidence)?),
+            None => case,
+        };
         Ok(Some(limit_fix(evidence, program, case)))
     })
 }

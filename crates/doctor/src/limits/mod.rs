@@ -9,6 +9,8 @@ mod tests;
 
 use programs::config::given::FileKind;
 
+pub(crate) use shm::barred;
+
 use super::rule::Checks;
 use super::topic::Topic;
 
@@ -16,7 +18,7 @@ pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("B01", shm::eperm),
-        Checks::of_machine("B02", memlock::too_low),
+        Checks::of_both("B02", memlock::too_low, &[FileKind::Compose], files::containers),
         Checks::of_both(
             "B03",
             memlock::unlike_limits_conf,

@@ -3,9 +3,9 @@
 use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::{Evidence, Kind, Program};
+use programs::{Evidence, Kind, Limit, Program};
 
-use crate::facts::{bytes, each_that_can, has, known, persistent, pools, programs};
+use crate::facts::{bytes, default_size, each_that_can, has, known, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
@@ -55,6 +55,7 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         .seen(program.file("status"), "Gid and Groups", join(groups))
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
         .seen(program.file("limits"), "Max locked memory", memlock);
+        let case = case.wants(default_size(evidence)?);
         let groups = program.cgroup().ok().flatten();
         if groups.is_some_and(|groups| groups.is_container) {
             return Ok(Some(case.fix(
@@ -69,6 +70,20 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
                 .fix("then restart it"),
         ))
     })
+}
+
+/// The group that would let a program make System V segments of huge pages, if it is not in it and has no other right to. Before
+/// Linux 5.16 a limit of locked memory that holds them is one.
+pub(crate) fn barred(evidence: &Evidence, program: &Program, bytes: Bytes) -> Result<Option<u32>, Reason> {
+    let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
+    if program.may_lock()? || known(&program.groups)?.contains(&group) {
+        return Ok(None);
+    }
+    let Some(details) = &program.details else {
+        return Ok(None);
+    };
+    let by_limit = !has(evidence, Feature::ShmWithoutMemlock)? && *known(&details.memlock)? >= Limit::Bytes(bytes.0);
+    Ok((!by_limit).then_some(group))
 }
 
 fn join(groups: &[u32]) -> String {

@@ -69,6 +69,9 @@ pub(super) fn mismatch(evidence: &Evidence) -> Answer {
             known(&program.kind)?;
             return Ok(None);
         }
+        if let Some(case) = socket_mem(program, &pools)? {
+            return Ok(Some(case));
+        }
         for pool in &pools {
             if let Some(case) = starved(program, pool)? {
                 return Ok(Some(case));
@@ -76,6 +79,56 @@ pub(super) fn mismatch(evidence: &Evidence) -> Answer {
         }
         Ok(None)
     })
+}
+
+/// A DPDK program without pages yet, and what it asks of each node (`--socket-mem`, in MiB), against what is free there.
+fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason> {
+    if !program.is(Kind::Dpdk)? || program.hugetlb()?.0 > 0 {
+        return Ok(None);
+    }
+    let arguments = known(&program.arguments)?;
+    let mut words = arguments.iter().skip_while(|word| !word.starts_with("--socket-mem"));
+    let option = words.next().map(|word| word.split_once('=').map(|(_, list)| list));
+    let Some(list) = option.and_then(|list| list.or_else(|| words.next().map(String::as_str))) else {
+        return Ok(None);
+    };
+    let is_filled = |pool: &&&Pool| pool.nr.known().is_some_and(|pages| *pages > 0);
+    let Some(pool) = pools.iter().rfind(is_filled).or(pools.first()) else {
+        return Ok(None);
+    };
+    let asked = list.split(',').map(|mib| Bytes::mib(mib.trim().parse().unwrap_or(0)));
+    for (node, asked) in (0_u32..).zip(asked) {
+        let mut free = Bytes(0);
+        let mut is_there = false;
+        for own in pools {
+            let part = known(&own.nodes)?.iter().find(|part| part.node == node);
+            is_there |= part.is_some() && own.size == pool.size;
+            let pages = part.map_or(Ok(&0), |part| known(&part.free))?;
+            free.0 = pages.saturating_mul(own.size.0).saturating_add(free.0);
+        }
+        if free < asked && is_there {
+            return Ok(Some(too_few_on(program, pool, (node, asked, free), list)));
+        }
+    }
+    Ok(None)
+}
+
+fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes), list: &str) -> Case {
+    let page = pool.size;
+    let pages = asked.0.div_ceil(page.0.max(1));
+    let file = node_file(pool, node);
+    Case::likely(format!(
+        "{} asks for {asked} on node {node} (--socket-mem), and {free} in hugetlb pages is free there: it does not start",
+        program.title()
+    ))
+    .wants(page)
+    .seen(program.file("cmdline"), "--socket-mem", list)
+    .seen(&file, "free on the node", free)
+    .fix_with(
+        Need::More { page, pages },
+        format!("echo {pages} > {file} (beside those in use there)"),
+    )
+    .otherwise(format!("ask for less of node {node}: the machine has no room for such a pool"))
 }
 
 /// Does it still wait for pages of this pool that its nodes do not have?

@@ -33,6 +33,25 @@ fn a10_a_process_bound_to_a_node_without_pages() {
     clear("A10", bound("0").on(self::machine_with_one_node()));
 }
 
+/// What DPDK asks of each node.
+#[test]
+fn a10_socket_mem_of_a_node_without_pages() {
+    let dpdk = |option: &str| process(9, "dpdk-testpmd").arg("-l").arg("0-3").arg(option);
+    let machine = || two_nodes(1024, 0);
+    let finding = found("A10", dpdk("--socket-mem=1024,1024").on(machine()));
+    assert!(finding.consequence.contains("asks for 1G on node 1"), "{finding:?}");
+    assert!(
+        finding.fix[0].contains("echo 512 > /sys/devices/system/node/node1/"),
+        "{finding:?}"
+    );
+    found("A10", dpdk("--socket-mem").arg("0,1024").on(machine()));
+    clear("A10", dpdk("--socket-mem=1024,0").on(machine()));
+    clear(
+        "A10",
+        dpdk("--socket-mem=0,1024").area(hugetlb(100, 2048)).on(machine()),
+    );
+}
+
 fn machine_with_one_node() -> Tree {
     pool(machine(), "2048kB", 50, 0, 0)
 }

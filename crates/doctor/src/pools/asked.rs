@@ -11,8 +11,8 @@ use crate::remedy::{Need, fits_alone, most_in_pools};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
-pub(super) struct Request {
-    pub(super) pages: u64,
+struct Request {
+    pages: u64,
     place: String,
     field: String,
 }
@@ -30,6 +30,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         }
     }
     cases.extend(by_file(evidence)?);
+    cases.extend(without_pool(evidence, pools));
     if cases.is_empty() {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
@@ -38,6 +39,35 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         cases.extend(failed_since_boot(evidence));
     }
     Ok(cases)
+}
+
+/// Pages of the next boot for which the running kernel has no pool: before 3.16 only the boot line makes one of 1 GiB pages.
+fn without_pool(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
+    let Some(next) = &evidence.config.next_boot else {
+        return Vec::new();
+    };
+    let lacks = |size: Bytes| {
+        size >= Bytes::gib(1)
+            && evidence.snapshot.cpu.has("pdpe1gb").known() == Some(&true)
+            && pools.iter().all(|pool| pool.size != size)
+    };
+    let asked = next
+        .boot
+        .pools
+        .iter()
+        .filter_map(|pool| Some((pool.size?, pool.pages.total())));
+    let cases = asked
+        .filter(|(size, pages)| *pages > 0 && lacks(*size))
+        .map(|(size, pages)| {
+            let size = size.exact();
+            Case::sure(format!(
+                "{pages} pages of {size} are asked for at boot, and the running kernel was started without them"
+            ))
+            .seen(&next.place, format!("hugepagesz={size} hugepages"), pages)
+            .seen("/sys/kernel/mm/hugepages", format!("pool of {size}"), "none")
+            .fix(boot_again(evidence, &format!("PARAMETERS OF {}", next.place)))
+        });
+    cases.collect()
 }
 
 /// A file that is to be put on this machine, and asks for more than it has: the count is of pages of the default size there.
@@ -78,6 +108,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
         request.pages,
         bytes(pool, missing)
     ))
+    .wants(pool.size)
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
@@ -95,7 +126,10 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     let case = case.plan_with(need(), format!("pool:{size}={}", request.pages));
     let next = evidence.config.next_boot.as_ref();
     let boot = match next.is_some_and(|next| next.place == request.place) {
-        true => format!("the running kernel was started without it: {}", boot_again(evidence)),
+        true => format!(
+            "the running kernel was started without it: {}",
+            boot_again(evidence, &parameters)
+        ),
         false => boot_fix(evidence, &parameters),
     };
     if pool.size >= Bytes::gib(1) {
@@ -132,6 +166,7 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
         request.pages,
         bytes(pool, request.pages)
     ))
+    .wants(pool.size)
     .seen(&request.place, &request.field, request.pages)
     .seen("/proc/meminfo", "MemTotal", &total)
     .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
@@ -148,7 +183,7 @@ fn used(pool: &Pool) -> Option<u64> {
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
-pub(super) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();
     if default == Some(pool.size)
         && let Some(files) = evidence.config.sysctl.known()

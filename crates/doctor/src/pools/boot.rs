@@ -5,7 +5,7 @@ use model::findings::Severity;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
 use programs::{Evidence, Program};
 
-use crate::facts::{count, each, known, pools, programs};
+use crate::facts::{count, each, known, lacks_hugetlb, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
@@ -14,6 +14,9 @@ fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
 }
 
 pub(super) fn unsupported(evidence: &Evidence) -> Answer {
+    if lacks_hugetlb(evidence) {
+        return without_hugetlb(evidence);
+    }
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
     let boot = boot(evidence)?;
     let list: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
@@ -38,6 +41,28 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
             ))
         })
         .collect())
+}
+
+/// A kernel without hugetlb pages, as in a paravirtualized guest of Xen, drops whatever its boot line asks for.
+fn without_hugetlb(evidence: &Evidence) -> Answer {
+    let line = known(&evidence.snapshot.kernel.command_line)?;
+    let ours = |word: &&str| {
+        ["hugepages=", "hugepagesz=", "default_hugepagesz="]
+            .iter()
+            .any(|name| word.starts_with(name))
+    };
+    let words: Vec<&str> = line.split_whitespace().filter(ours).collect();
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let case = Case::sure(format!(
+        "`{}` has no effect: this kernel has no hugetlb pages",
+        words.join(" ")
+    ))
+    .seen("/proc/cmdline", "", words.join(" "))
+    .seen("/proc/meminfo", "Hugepagesize", "no such line")
+    .fix("a kernel with CONFIG_HUGETLBFS; in a guest of Xen: HVM or PVH in place of PV, which has base pages only");
+    Ok(vec![case])
 }
 
 /// The same memory in pages of the next smaller size that there is.

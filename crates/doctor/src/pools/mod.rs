@@ -13,6 +13,8 @@ mod tests;
 
 use programs::config::given::FileKind;
 
+pub(crate) use path::mounted_sizes;
+
 use super::rule::Checks;
 use super::topic::Topic;
 

@@ -46,7 +46,7 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
     })
 }
 
-fn mounted_sizes(evidence: &Evidence) -> String {
+pub(crate) fn mounted_sizes(evidence: &Evidence) -> String {
     let mounts = evidence
         .snapshot
         .mounts

@@ -3,6 +3,7 @@
 use model::Bytes;
 use programs::Evidence;
 
+use crate::demand::is_asked_for;
 use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
 use crate::rule::{Answer, Case};
 
@@ -20,6 +21,10 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     }
     each(pools.iter().filter(|pool| pool.size != default), |other| {
         let free = available(other)?;
+        // A program of a file that was given names that size.
+        if is_asked_for(evidence, other.size).unwrap_or(false) {
+            return Ok(None);
+        }
         if free == 0 || free < *known(&other.nr)? {
             return Ok(None);
         }

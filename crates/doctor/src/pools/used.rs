@@ -1,12 +1,13 @@
 //! Idle pools, and programs that could use them.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::Pool;
 use model::findings::Confidence;
 use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Area, Details, Kind, Program};
 
-use super::asked::request;
 use crate::demand::is_asked_for;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
 use crate::remedy::Need;
@@ -39,15 +40,14 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0)
         .fix("start the program that the pool is meant for; if it falls back, see its own finding");
-        // A pool that is short as well is not to be freed and to be filled in one report.
-        let asked = request(evidence, pool).ok().flatten();
-        let is_short = asked.is_some_and(|request| request.pages > nr);
+        // A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
+        let unwanted = || Need::Unwanted(pool.size);
         let case = case
-            .fix_if(
-                !is_short,
+            .fix_with(
+                unwanted(),
                 format!("or free it: echo 0 > {}", pool_file(pool, "nr_hugepages")),
             )
-            .fix_if(!is_short, "and remove it from /etc/sysctl.d and the boot command line");
+            .fix_with(unwanted(), "and remove it from /etc/sysctl.d and the boot command line");
         Ok(Some(case))
     })
 }
@@ -56,18 +56,31 @@ pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
     let mut free = Vec::new();
     for pool in pools {
-        let pages = available(pool)?;
-        if pages > 0 {
-            free.push((pool, bytes(pool, pages)));
+        if persistent(pool)? > 0 {
+            free.push((pool, bytes(pool, available(pool)?)));
         }
     }
     if free.is_empty() {
         return Ok(Vec::new());
     }
-    each(programs(evidence)?, |program| {
+    let all = programs(evidence)?;
+    // A segment that several processes share is one.
+    let mut first: BTreeMap<(&str, u64), u32> = BTreeMap::new();
+    for program in all {
+        if let Ok(Some(segment)) = largest_segment(program) {
+            first.entry(file_of(segment)).or_insert(program.pid());
+        }
+    }
+    let is_full = free.iter().all(|(_, room)| room.0 == 0);
+    each(all, |program| {
         let Some(segment) = largest_segment(program)? else {
             return Ok(None);
         };
+        let is_first = segment.inode == 0 || first.get(&file_of(segment)) == Some(&program.pid());
+        // A full pool is short for those that ask: those that have a part of it.
+        if !is_first || (is_full && program.hugetlb()?.0 == 0) {
+            return Ok(None);
+        }
         let too_small = free.iter().find(|(_, room)| *room < segment.size());
         let fits = free.iter().any(|(_, room)| *room >= segment.size());
         too_small
@@ -75,6 +88,11 @@ pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
             .map(|(pool, room)| Ok(bigger(program, segment, pool, *room, *known(&pool.nr)?)))
             .transpose()
     })
+}
+
+/// What tells a segment from others.
+fn file_of(segment: &Area) -> (&str, u64) {
+    (&segment.device, segment.inode)
 }
 
 /// The largest shared segment on base pages, of those sorts that databases make.
@@ -98,7 +116,7 @@ fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
 
 /// `has` is the pool as a whole, in pages.
 fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64) -> Case {
-    let pages = segment.size().0.div_ceil(pool.size.0) + 1;
+    let pages = segment.size().0.div_ceil(pool.size.0);
     let more = pages.saturating_sub(room.0 / pool.size.0);
     let need = || Need::Pool {
         page: pool.size,
@@ -109,6 +127,7 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
         program.title(),
         segment.size()
     ))
+    .wants(pool.size)
     .seen(
         program.file("maps"),
         format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
@@ -169,16 +188,48 @@ fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
     Ok(Some(base).filter(|_| worth && program.hugetlb().is_ok_and(|has| has.0 == 0)))
 }
 
+/// The largest mapping of its own memory on base pages: what it asks for at once, if it asks.
+fn largest_mapping(program: &Program) -> Option<Bytes> {
+    let own = |area: &&Area| area.is_private_data() && area.is_anonymous() && !area.is_hugetlb();
+    let areas = program.areas().ok()?.iter().filter(own);
+    areas.map(Area::size).max()
+}
+
+/// A pool that holds a mapping.
+fn raised(case: Case, pool: &Pool, mapping: Bytes) -> Case {
+    let (size, pages) = (pool.size.exact(), mapping.0.div_ceil(pool.size.0));
+    let need = || Need::Pool { page: pool.size, pages };
+    let missing = pages.saturating_sub(pool.nr.known().copied().unwrap_or_default());
+    case.plan_with(need(), format!("pool:{size}={pages}")).fix_with(
+        need(),
+        format!("{missing} pages of {size} are missing for that mapping, then restart it"),
+    )
+}
+
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
     let madvise = policy(evidence).is_ok_and(|policy| policy != "never");
+    let size = pool.size.exact();
+    let largest = largest_mapping(program).filter(|mapping| *mapping > memory);
+    let why = match largest {
+        Some(mapping) => format!(
+            "if it asks, it gets none: its mapping of {mapping} needs {} pages, and a mapping gets all of its pages or none",
+            mapping.0.div_ceil(pool.size.0)
+        ),
+        None => "the program does not use it".to_owned(),
+    };
     let case = Case::likely(format!(
-        "{} has {base} backed by base pages while a pool of {memory} (pages of {}) is idle: the program does not use it",
+        "{} has {base} backed by base pages while a pool of {memory} (pages of {size}) is idle: {why}",
         program.title(),
-        pool.size.exact()
     ))
+    .wants(pool.size)
     .seen(program.file("status"), "HugetlbPages", "0B")
     .seen(program.file("smaps_rollup"), "backed by base pages", base)
-    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
+    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string());
+    let case = match largest {
+        Some(mapping) => raised(case, pool, mapping),
+        None => case,
+    };
+    let case = case
     .fix("enable the program's own option for huge pages, if it has one")
     .fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID");
     if madvise {

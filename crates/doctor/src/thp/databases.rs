@@ -1,6 +1,7 @@
 //! Databases whose vendors recommend a THP policy.
 
 use host::snapshot::Feature;
+use model::Bytes;
 use programs::Evidence;
 use programs::{Kind, Program};
 
@@ -39,6 +40,64 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
         Ok(Some(case))
     })
 }
+
+/// Programs whose vendors advise against `always`: name of the process (15 letters), of the product, and their words for it.
+const NOT_ALWAYS: [(&str, &str, &str); 9] = [
+    (
+        "hdbindexserver",
+        "SAP HANA",
+        "madvise, or never on older systems (SAP note 2131662)",
+    ),
+    (
+        "hdbnameserver",
+        "SAP HANA",
+        "madvise, or never on older systems (SAP note 2131662)",
+    ),
+    ("clickhouse-serv", "ClickHouse", "madvise"),
+    ("splunkd", "Splunk", "never"),
+    ("beam.smp", "Couchbase", "never"),
+    ("memcached", "memcached of Couchbase", "never"),
+    ("tikv-server", "TiKV", "never"),
+    ("tidb-server", "TiDB", "never"),
+    ("voltdb", "VoltDB", "madvise or never"),
+];
+
+pub(super) fn vendors(evidence: &Evidence) -> Answer {
+    let policy = policy(evidence)?;
+    each(programs(evidence)?, |program| {
+        let name = program.pages.name.as_str();
+        let known = NOT_ALWAYS.iter().find(|(own, ..)| *own == name);
+        // beam.smp and memcached are names of others too.
+        let is_couchbase = || {
+            program
+                .arguments
+                .known()
+                .is_some_and(|all| all.iter().any(|word| word.contains("couchbase")))
+        };
+        let known = known.filter(|(_, product, _)| !product.contains("Couchbase") || is_couchbase());
+        let Some((_, product, advice)) = known.filter(|_| policy == "always") else {
+            return Ok(None);
+        };
+        let huge = program.thp()?;
+        if huge < WORTH {
+            return Ok(None);
+        }
+        Ok(Some(
+            Case::likely(format!(
+                "{} has {huge} backed by THP under the policy `always`; the vendor of {product} asks for {advice}",
+                program.title()
+            ))
+            .seen(thp_file("enabled"), "", &policy)
+            .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
+            .plan("thp=madvise")
+            .write("enabled", "madvise")
+            .otherwise("this kernel's policy offers no `madvise`: `never`"),
+        ))
+    })
+}
+
+/// Less on huge pages tells nothing of a policy's effect.
+const WORTH: Bytes = Bytes::gib(1);
 
 pub(super) fn mongo(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;

@@ -7,8 +7,10 @@ use programs::Evidence;
 use programs::config::{PolicyLine, requested};
 
 use super::sizes::dropped;
-use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
-use crate::remedy::Need;
+use crate::facts::{
+    boot_again, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file,
+};
+use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
@@ -53,6 +55,10 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     if !agree || *now == last.value {
         return Ok(None);
     }
+    let next = evidence.config.next_boot.as_ref();
+    if next.is_some_and(|next| next.place == last.place) {
+        return Ok(Some(not_booted_with(evidence, now, last)));
+    }
     Ok(Some(
         Case::sure(format!(
             "the THP policy is `{now}` now and will be `{}` after the next boot",
@@ -63,6 +69,23 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         .write_as("enabled", &last.value, |command| format!("to revert: {command}"))
         .fix(format!("or to keep it: set `{now}` in {}", last.place)),
     ))
+}
+
+/// The defaults of GRUB are not the boot line: what wrote them there did not write the boot loader's configuration.
+fn not_booted_with(evidence: &Evidence, now: &str, line: &PolicyLine) -> Case {
+    let parameter = format!("transparent_hugepage={}", line.value);
+    Case::sure(format!(
+        "the THP policy is `{now}`: `{parameter}` stands in {}, and the running kernel was started without it",
+        line.place
+    ))
+    .seen(thp_file("enabled"), "", now)
+    .seen(&line.place, "transparent_hugepage", &line.value)
+    .seen("/proc/cmdline", "transparent_hugepage", "not set")
+    .fix(format!("to have it at boot: {}", boot_again(evidence, &parameter)))
+    .write_as("enabled", &line.value, |command| {
+        format!("at once, until then: {command}")
+    })
+    .fix(format!("or to keep `{now}`: take the parameter out of {}", line.place))
 }
 
 /// More pages than requested; fewer are reported by A01.
@@ -91,7 +114,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             ))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
             .seen(place, "requested", pages)
-            .fix(format!("to keep it: raise the number there to {now}")),
+            .remedy(Remedy::keep(pool.size, "to keep it: raise the number there to")),
         ),
         None if now > 0 => Some(
             Case::hint(format!(
@@ -100,14 +123,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             ))
             .severity(Severity::Info)
             .seen(pool_file(pool, "nr_hugepages"), "", now)
-            .fix(if default == Some(pool.size) {
-                format!("to keep it: echo vm.nr_hugepages={now} > /etc/sysctl.d/60-hugepages.conf")
-            } else {
-                format!(
-                    "to keep it: {}",
-                    boot_fix(evidence, &format!("hugepagesz={size} hugepages={now}"))
-                )
-            }),
+            .remedy(Remedy::keep(pool.size, "")),
         ),
         _ => None,
     })

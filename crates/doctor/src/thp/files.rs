@@ -11,7 +11,7 @@ use super::sizes::dropped_in_files;
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
 
-pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod];
+pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
     let mut cases = conflicting(&evidence.files.policies);

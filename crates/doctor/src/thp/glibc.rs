@@ -4,7 +4,7 @@ use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::Program;
 
-use crate::facts::{available, count, each_that_can, known, policy, pools, programs, thp_file};
+use crate::facts::{available, count, default_size, each_that_can, known, policy, pools, programs, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
@@ -141,10 +141,12 @@ pub(super) fn morecore(evidence: &Evidence) -> Answer {
         if version < (2, 34) {
             return Ok(None);
         }
+        let page = default_size(evidence).unwrap_or(Bytes::mib(2));
         let case = Case::sure(format!(
             "{} uses base pages: {name} has had no effect since glibc 2.34, and no message reports it",
             program.title()
         ))
+        .wants(page)
         .seen(program.file("environ"), name, value)
         .seen(program.file("maps"), "glibc", format!("{}.{}", version.0, version.1))
         .seen(program.file("status"), "HugetlbPages", "0B")

@@ -9,6 +9,7 @@ mod files;
 mod glibc;
 mod shared;
 mod sizes;
+mod tmpfs;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,8 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D24", drift::newer),
         Checks::of_machine("D25", eligible::too_slow),
         Checks::of_machine("D27", shared::granule),
+        Checks::of_machine("D28", tmpfs::option),
+        Checks::of_machine("D29", databases::vendors),
         Checks::of_machine("D32", eligible::text_not_alignable),
         Checks::of_machine("D33", effort::neither_none_nor_all),
     ],

@@ -285,6 +285,61 @@ fn d21_shared_memory_on_base_pages() {
 }
 
 #[test]
+fn d29_a_policy_that_a_vendor_advises_against() {
+    let server = |name: &str| process(70, name).area(anonymous(4096).thp(2048));
+    let always = || thp(machine(), "enabled", ALWAYS);
+    let finding = found("D29", server("clickhouse-serv").on(always()));
+    assert!(
+        finding.consequence.contains("vendor of ClickHouse asks for madvise"),
+        "{finding:?}"
+    );
+    found("D29", server("hdbindexserver").on(always()));
+    found("D29", server("beam.smp").arg("/opt/couchbase/lib").on(always()));
+    clear("D29", server("beam.smp").on(always()));
+    clear("D29", server("clickhouse-serv").on(machine()));
+    clear("D29", process(70, "tikv-server").area(anonymous(64)).on(always()));
+}
+
+/// The option of a tmpfs: in vain, too generous, or not there.
+#[test]
+fn d28_huge_of_a_tmpfs() {
+    let policy = |chosen: &str| {
+        let all = "always within_size advise never deny force";
+        thp(machine(), "shmem_enabled", &all.replace(chosen, &format!("[{chosen}]")))
+    };
+    let mounts = |tree: Tree, lines: &str| tree.file("/proc/self/mounts", lines);
+    let run = "tmpfs /run tmpfs rw,size=524288k,huge=always 0 0\n";
+    let finding = found("D28", mounts(policy("never"), run));
+    assert!(finding.consequence.contains("256 small files fill /run"), "{finding:?}");
+    let finding = found("D28", mounts(policy("deny"), run));
+    assert!(finding.consequence.contains("has no effect"), "{finding:?}");
+    let shm = "tmpfs /dev/shm tmpfs rw,nosuid 0 0\n";
+    clear("D28", mounts(policy("never"), shm));
+    let guest = || process(61, "qemu-system-x86_64").area(shared(2048, "/dev/shm/vm1"));
+    let finding = found("D28", mounts(guest().on(policy("always")), shm));
+    assert!(finding.consequence.contains("mounted without huge="), "{finding:?}");
+    // Not asked for, or not decided by the mount.
+    clear("D28", mounts(guest().on(policy("never")), shm));
+    clear("D28", mounts(guest().on(policy("force")), shm));
+    clear(
+        "D28",
+        mounts(
+            guest().on(policy("always")),
+            "tmpfs /dev/shm tmpfs rw,huge=advise 0 0\n",
+        ),
+    );
+    let java = process(62, "java")
+        .arg("-XX:+UseTransparentHugePages")
+        .arg("-XX:AllocateHeapAt=/dev/shm")
+        .arg("Main");
+    found(
+        "D28",
+        mounts(java.area(shared(2048, "/dev/shm/jvmheap.x")).on(policy("never")), shm),
+    );
+    not_judged("D28", policy("never").without("/proc/self/mounts"), "mounts");
+}
+
+#[test]
 fn d22_and_d23_places_that_set_the_policy() {
     let boot = |value: &str| machine().line("/proc/cmdline", format!("transparent_hugepage={value}"));
     let file = |tree: Tree, value: &str| {

@@ -284,6 +284,11 @@ pub enum Why {
         /// Pages that it could get, and those that it has.
         spare: u64,
     },
+    /// MySQL before 8.0.27 takes its pages by SHM_HUGETLB, and has no right to.
+    Barred {
+        /// The group that would have it (`vm.hugetlb_shm_group`).
+        group: u32,
+    },
     /// A heap that takes its pages as it grows may need more than the pool has for it.
     NoRoomToGrow {
         /// What it may need in all.

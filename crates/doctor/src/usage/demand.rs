@@ -201,6 +201,16 @@ fn of_pool(needs: Needs, part: Option<&Part>, pools: &[PoolState]) -> Option<Why
     }
 }
 
+/// Pages that are there help no server that may not take them.
+pub(super) fn barred(evidence: &Evidence, target: &Target, why: &[Why]) -> Option<Why> {
+    let Some(Why::Restart { needs, .. }) = why.first() else {
+        return None;
+    };
+    let is_mysql = target.main.is(Kind::Mysql) == Ok(true) && !target.main.is_mariadb();
+    let group = is_mysql.then(|| crate::limits::barred(evidence, &target.main, needs.bytes()).ok())??;
+    Some(Why::Barred { group: group? })
+}
+
 /// ZGC lowers the maximum of its heap where it found too few pages.
 pub(super) fn lowered(target: &Target) -> Option<Why> {
     let (asked, granted) = target.main.jvm().ok()??.lowered()?;

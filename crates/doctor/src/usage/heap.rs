@@ -65,6 +65,12 @@ impl<'a> Heap<'a> {
         (!self.is_file).then(|| Bytes(self.range.end - self.range.start))
     }
 
+    /// Has the JVM advised some of it (MADV_HUGEPAGE)? `None` where its mappings do not show it.
+    pub(crate) fn is_advised(&self) -> Option<bool> {
+        let mut data = self.areas.iter().filter(|area| area.is_private_data() || self.is_file);
+        data.try_fold(false, |any, area| Some(any || area.has("hg")?))
+    }
+
     /// Bytes on base pages, and all: of memory that draws from a pool the whole, because it is reserved.
     ///
     /// # Errors

@@ -46,6 +46,9 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         _ => demand::why(target, parts.first(), &pools),
     };
     why.extend(demand::lowered(target).or_else(|| demand::no_room_to_grow(target, page, &pools)));
+    if let Some(barred) = demand::barred(evidence, target, &why) {
+        why.insert(0, barred);
+    }
     let limited = demand::limited(target, parts.first(), &why);
     if let Some(limited) = &limited {
         demand::put_limit(&mut why, limited);
@@ -93,8 +96,8 @@ fn is_denied(parts: &[Part]) -> bool {
 
 /// The size of pool pages that it asks for: a JVM takes one that does not exist for the default.
 fn page(evidence: &Evidence, target: &Target) -> Option<Bytes> {
-    let asked = target.main.jvm().ok().flatten().and_then(|jvm| jvm.page_size);
-    let asked = asked.filter(|page| evidence.snapshot.pool(*page).is_some());
+    let jvm = target.main.jvm().ok().flatten();
+    let asked = jvm.and_then(|jvm| jvm.named_page(|page| evidence.snapshot.pool(page).is_some()));
     asked.or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
 }
 

@@ -47,7 +47,9 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
         Some(Why::Lowered { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
         _ if in_use == InUse::Yes => state.compare(),
         Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
-        Some(Why::PoolShort { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
+        Some(Why::PoolShort { .. } | Why::Barred { .. }) => {
+            plan().into_iter().chain([restart(), Step::Explain]).collect()
+        }
         Some(Why::NotAsked { setting }) => {
             let set = Step::Set {
                 setting: setting.clone(),

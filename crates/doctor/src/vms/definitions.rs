@@ -7,9 +7,10 @@ use programs::config::Boot;
 use programs::config::given::{Backing, FileKind, Guest, Manager};
 
 use crate::demand::{Shortage, shortages};
-use crate::facts::{boot_fix, pool_file};
+use crate::facts::{boot_fix, default_size, known, pool_file};
+use crate::pools::mounted_sizes;
 use crate::remedy::Need;
-use crate::rule::{Answer, Case};
+use crate::rule::{Answer, Case, Reason};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu, FileKind::Proxmox];
 
@@ -54,6 +55,9 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
     cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
+    for guest in guests {
+        cases.extend(unmounted(evidence, guest)?);
+    }
     let asks = |guest: &Guest| guest.is_by_pool() && guest.hugetlb().next().is_some();
     if !guests.iter().any(asks) {
         return Ok(cases);
@@ -77,7 +81,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
 /// Definitions that their manager does not accept: nothing else about their pages can be right.
 fn refused(guest: &Guest) -> Vec<Case> {
     let (who, fix) = match guest.manager {
-        Manager::Libvirt => (
+        Manager::Libvirt | Manager::Qemu => (
             "libvirt",
             "nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out",
         ),
@@ -108,6 +112,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             guest.name
         ))
         .severity(Severity::Warning)
+        .wants(page)
         .seen(&guest.place, "pages of 1G", need)
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
@@ -116,6 +121,40 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         )
         .fix("or hugepages: 2")
     })
+}
+
+/// libvirt makes a file of the guest's memory in a mount of its page size, and knows those that were there at its own start.
+fn unmounted(evidence: &Evidence, guest: &Guest) -> Result<Vec<Case>, Reason> {
+    if !evidence.has_machine || !guest.by_file || !guest.refused.is_empty() {
+        return Ok(Vec::new());
+    }
+    let default = default_size(evidence)?;
+    let mounts = known(&evidence.snapshot.mounts)?;
+    let mut sizes: Vec<Bytes> = guest.hugetlb().map(|(_, page)| page.unwrap_or(default)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let is_mounted = |size: &Bytes| {
+        let mut of_pages = mounts.iter().filter(|mount| mount.kind == "hugetlbfs");
+        of_pages.any(|mount| mount.page_size().unwrap_or(default) == *size)
+    };
+    sizes.retain(|size| !is_mounted(size));
+    let cases = sizes.into_iter().map(|size| {
+        let (text, kib) = (size.exact(), size.0 >> 10);
+        Case::sure(format!(
+            "{} does not start: no hugetlbfs with pages of {text} is mounted (libvirt: `Unable to find any usable hugetlbfs mount for {kib} KiB`)",
+            guest.name
+        ))
+        .seen(&guest.place, "page size", &text)
+        .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
+        .fix(format!(
+            "printf '[Mount]\\nWhat=hugetlbfs\\nWhere=/dev/hugepages{text}\\nType=hugetlbfs\\nOptions=pagesize={text}\\n[Install]\\nWantedBy=multi-user.target\\n' > /etc/systemd/system/dev-hugepages{text}.mount"
+        ))
+        .fix(format!(
+            "systemctl daemon-reload && systemctl enable --now dev-hugepages{text}.mount, then restart libvirt, which looks for mounts at its start: systemctl try-restart virtqemud libvirtd"
+        ))
+        .wants(size)
+    });
+    Ok(cases.collect())
 }
 
 /// Page sizes of a guest that the machine, or x86-64, does not have.

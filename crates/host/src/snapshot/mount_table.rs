@@ -26,6 +26,18 @@ impl Mount {
             .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
     }
 
+    /// The most that a tmpfs takes: `size=524288k`.
+    pub fn size(&self) -> Option<Bytes> {
+        let size = self.option("size")?;
+        let number = |digits: &str, shift: u32| digits.parse::<u64>().ok()?.checked_mul(1 << shift).map(Bytes);
+        match size.split_at(size.len().saturating_sub(1)) {
+            (digits, "k") => number(digits, 10),
+            (digits, "m") => number(digits, 20),
+            (digits, "g") => number(digits, 30),
+            _ => number(size, 0),
+        }
+    }
+
     /// The page size of a hugetlbfs mount.
     pub fn page_size(&self) -> Option<Bytes> {
         self.option("pagesize")?.parse().ok()

@@ -39,12 +39,15 @@ impl Distribution {
     }
 
     /// How parameters that stand in the defaults of GRUB come to the kernel.
-    pub fn apply_boot_parameters(self) -> &'static str {
-        match self {
+    pub fn apply_boot_parameters(self, parameters: &str) -> String {
+        let command = match self {
             Self::Debian => "update-grub && reboot",
-            Self::RedHat | Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
+            // Their boot entries have lines of their own, which grub2-mkconfig may leave as they are.
+            Self::RedHat => return self.add_boot_parameters(parameters),
+            Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
             Self::Other => "write the boot loader's configuration anew (grub-mkconfig), then reboot",
-        }
+        };
+        command.to_owned()
     }
 
     /// How to add parameters to the boot command line.

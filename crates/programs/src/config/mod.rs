@@ -24,7 +24,7 @@ mod tests;
 
 use model::{Bytes, Reading, Unread};
 
-use host::snapshot::Feature;
+use host::snapshot::{Feature, Mount, mounts};
 use host::{Snapshot, Source};
 
 pub use crate::postgres::conf as postgres;
@@ -63,6 +63,8 @@ pub struct Config {
     pub distribution: Reading<Distribution>,
     /// System V shared memory segments.
     pub segments: Reading<Vec<Segment>>,
+    /// Mounts of file systems in memory: tmpfs and devtmpfs.
+    pub tmpfs: Reading<Vec<Mount>>,
     /// Files in hugetlbfs mounts, as paths.
     pub hugetlb_files: Reading<Vec<String>>,
     /// Lines of these files that the kernel, systemd or PAM refuses or ignores.
@@ -107,6 +109,10 @@ impl Config {
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: host::shm::read(source),
+            tmpfs: mounts::all(source).map(|mut mounts| {
+                mounts.retain(|mount| mount.kind == "tmpfs" || mount.kind == "devtmpfs");
+                mounts
+            }),
             hugetlb_files: hugetlb_files(source),
         }
     }
@@ -114,7 +120,7 @@ impl Config {
 
 /// The files below every hugetlbfs mount, one level of directories deep.
 fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
-    host::snapshot::mounts::all(source).and_then(|mounts| {
+    mounts::all(source).and_then(|mounts| {
         let mut files = Vec::new();
         for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {
             for name in listed(source, &mount.target)? {

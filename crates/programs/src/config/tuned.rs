@@ -10,6 +10,12 @@ pub(super) const COMMENT: &[char] = &['#', ';'];
 /// Profiles at most, so that a circle ends.
 const MOST: usize = 16;
 
+/// Is it the text of a profile?
+pub(super) fn is_profile(text: &str) -> bool {
+    let is_section = |line: &str| matches!(line.trim(), "[main]" | "[sysctl]" | "[bootloader]" | "[vm]");
+    text.lines().any(is_section)
+}
+
 /// The files of the profiles in force, each with its path.
 pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread> {
     let active = content(source, "/etc/tuned/active_profile")?.unwrap_or_default();

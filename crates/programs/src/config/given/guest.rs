@@ -24,6 +24,8 @@ pub struct Guest {
     pub is_x86: bool,
     /// Is memory taken without reserving it first?
     pub unreserved: bool,
+    /// Does libvirt make a file for it in a hugetlbfs mount?
+    pub by_file: bool,
     /// Is all memory taken at start?
     pub prealloc: bool,
     /// What starts it.
@@ -33,8 +35,9 @@ pub struct Guest {
 /// What starts a guest from its definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manager {
-    /// libvirt, or QEMU by itself.
     Libvirt,
+    /// QEMU by itself.
+    Qemu,
     /// Proxmox VE, which fills the pools itself when the guest starts.
     Proxmox,
 }
@@ -106,7 +109,8 @@ pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
         is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
         unreserved: options(&words, "object").iter().any(unreserved),
         prealloc,
-        manager: Manager::Libvirt,
+        by_file: false,
+        manager: Manager::Qemu,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use model::Unread;
 
+use super::compose::is_runtime;
 use super::{proxmox, shell};
 use crate::config::vmware;
 use crate::vms::asked::is_qemu;
@@ -34,6 +35,8 @@ pub enum FileKind {
     Environment,
     /// A virtual machine of Proxmox VE.
     Proxmox,
+    /// A compose file, or a `docker run` command.
+    Compose,
 }
 
 /// Why a file cannot be judged.
@@ -64,7 +67,10 @@ impl FileKind {
             return Ok(kind);
         }
         // Their form is theirs alone, whatever is written in them.
-        if let Some(kind) = [Self::Pod, Self::Libvirt].into_iter().find(|kind| kind.fits(text)) {
+        if let Some(kind) = [Self::Pod, Self::Compose, Self::Libvirt]
+            .into_iter()
+            .find(|kind| kind.fits(text))
+        {
             return Ok(kind);
         }
         let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
@@ -103,7 +109,7 @@ impl FileKind {
             name.is_some_and(|name| !name.is_empty() && !name.contains([' ', '.', '<', ':']))
         };
         let is_form = |line: &str| Self::Pod.fits(text) || line.starts_with('<');
-        if matches!(self, Self::Pod | Self::Libvirt | Self::Qemu) || self.fits(text) {
+        if matches!(self, Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu) || self.fits(text) {
             return true;
         }
         match self {
@@ -126,6 +132,7 @@ impl FileKind {
             "vmx" => Self::Vmware,
             "service" => Self::Unit,
             "cnf" => Self::Mysql,
+            "conf" if name == "tuned.conf" => Self::Sysctl,
             "conf" if directory.ends_with(".service.d") => Self::Unit,
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
             "conf" if name == "limits.conf" || below("limits.d") => Self::Limits,
@@ -134,7 +141,10 @@ impl FileKind {
             "cfg" if below("grub.d") => Self::Cmdline,
             _ if name == "grub" || path == "/proc/cmdline" => Self::Cmdline,
             _ if below("sysconfig") || directory.ends_with("etc/default") => Self::Environment,
-            _ if name == "jvm.options" || below("jvm.options.d") => Self::Java,
+            "options" | "vmoptions" if name.contains("jvm") || extension == "vmoptions" => Self::Java,
+            _ if below("jvm.options.d") => Self::Java,
+            _ if SCRIPTS.contains(&name) => Self::Environment,
+            "yaml" | "yml" if name.starts_with("compose.") || name.starts_with("docker-compose") => Self::Compose,
             _ => return None,
         })
     }
@@ -148,16 +158,23 @@ impl FileKind {
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
             Self::Limits => any(limit_line),
             Self::Unit => any(|line| line == "[Service]"),
-            Self::Environment if text.starts_with("#!") || shell::starts(text, is_java) => false,
+            Self::Environment if shell::starts(text, is_java) || shell::starts(text, is_runtime) => false,
             Self::Environment => any(|line| {
-                let (name, value) = line.split_once('=').unwrap_or_default();
+                let (name, value) = line.trim_start_matches("export ").split_once('=').unwrap_or_default();
                 let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-                !name.is_empty() && name.chars().all(is_name) && (value.contains("-XX:") || name == "GLIBC_TUNABLES")
+                let has_options = value.contains("-XX:") || value.contains("-Xm") || name == "GLIBC_TUNABLES";
+                let name = name.trim_end_matches('+');
+                !name.is_empty() && name.chars().all(is_name) && has_options
             }),
             Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
             Self::Postgres => any(|line| named(line, "shared_buffers") || named(line, "huge_pages")),
             Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
             Self::Pod => any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:")),
+            Self::Compose => {
+                shell::starts(text, is_runtime)
+                    || (text.lines().any(|line| line.trim_end() == "services:")
+                        && any(|line| line.starts_with("image:") || line.starts_with("build:")))
+            }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
             Self::Qemu => shell::starts(text, is_qemu),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
@@ -165,6 +182,19 @@ impl FileKind {
         }
     }
 }
+
+/// Scripts that hand a Java program its options in variables: Tomcat's, WildFly's, Cassandra's, Solr's, Hadoop's, Spark's.
+const SCRIPTS: [&str; 9] = [
+    "setenv.sh",
+    "standalone.conf",
+    "domain.conf",
+    "cassandra-env.sh",
+    "solr.in.sh",
+    "hadoop-env.sh",
+    "spark-env.sh",
+    "kafka-env.sh",
+    "zookeeper-env.sh",
+];
 
 /// `vm.swappiness = 10`, `kernel/shmmax=1`.
 fn sysctl_name(line: &str) -> Option<()> {
@@ -265,4 +295,5 @@ model::names!(FileKind, "a kind of file", {
     Vmware => "vmware",
     Environment => "environment",
     Proxmox => "proxmox",
+    Compose => "compose",
 });

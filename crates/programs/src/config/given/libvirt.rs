@@ -42,6 +42,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     }
     let bound = cells.iter().map(|(id, _)| bound(domain, id)).collect();
     let of_cell = |(id, size): (String, Bytes)| (size, pages.map_or(Backing::Any, |_| page_of(&sizes, &id)));
+    let source = backing.and_then(|backing| child(backing, "source"));
+    let is_memfd = source.and_then(|source| source.attribute("type")) == Some("memfd");
     let arch = domain.descendants().find(|node| node.has_tag_name("type"));
     Ok(Guest {
         place: format!("{path}:{}", line(pages.or(backing).unwrap_or(memory))),
@@ -57,6 +59,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         prealloc: backing
             .and_then(|backing| child(backing, "allocation"))
             .is_some_and(|allocation| allocation.attribute("mode") == Some("immediate")),
+        by_file: pages.is_some() && !is_memfd,
         manager: Manager::Libvirt,
     })
 }

@@ -1,5 +1,6 @@
 //! Configuration files that were given by name: what they ask for, with no machine around them.
 
+mod compose;
 mod garbled;
 mod guest;
 mod ini;
@@ -23,10 +24,11 @@ use std::collections::BTreeSet;
 
 use model::Unread;
 
-use super::files::said;
-use super::{BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, sysctl_files};
+use super::files::{Line, said};
+use super::{Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, sysctl_files, tuned};
 use starts::{Start, with_arguments};
 
+pub use compose::Run;
 pub use guest::{Backing, Guest, Manager};
 pub use ini::Server;
 pub use java::Java;
@@ -50,6 +52,8 @@ pub struct Given {
     mysql: Vec<Server>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,
+    /// Containers of compose files and of `docker run`.
+    pub runs: Vec<Run>,
     /// Virtual machines of libvirt and QEMU.
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.
@@ -90,6 +94,7 @@ impl Given {
         let alone = alone.map(|(path, set)| Start::of_variables(path, set));
         services
             .flat_map(|service| service.starts(&self.environment))
+            .chain(self.runs.iter().map(Run::start))
             .chain(alone)
             .collect()
     }
@@ -140,11 +145,15 @@ impl Given {
     pub fn environment(&self) -> impl Iterator<Item = &Setting> {
         let services = self.services.iter().flat_map(|service| &service.environment);
         let services = services.chain(self.environment.iter().flat_map(|(_, set)| set));
-        services.chain(self.containers().flat_map(|container| &container.environment))
+        let runs = self.runs.iter().flat_map(|run| &run.environment);
+        services
+            .chain(runs)
+            .chain(self.containers().flat_map(|container| &container.environment))
     }
 
     fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
         match kind {
+            FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
             FileKind::Sysctl => self.sysctl(path, text),
             FileKind::Cmdline => self.boot_line(path, text)?,
             FileKind::Limits => self.limits(path, text),
@@ -156,6 +165,7 @@ impl Given {
             FileKind::Postgres => self.postgres.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.mysql.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Pod => self.pods.extend(manifest::parse(path, text)?),
+            FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
@@ -166,14 +176,45 @@ impl Given {
 
     fn sysctl(&mut self, path: &str, text: &str) {
         for line in said(path, text, &['#', ';']) {
-            match sysctl_files::setting(&line) {
-                Some(setting) => {
-                    self.garbled.extend(sysctl_files::refused(&setting));
-                    self.sysctl.0.push(setting);
+            self.sysctl_line(&line);
+        }
+    }
+
+    fn sysctl_line(&mut self, line: &Line<'_>) {
+        match sysctl_files::setting(line) {
+            Some(setting) => {
+                self.garbled.extend(sysctl_files::refused(&setting));
+                self.sysctl.0.push(setting);
+            }
+            // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
+            None if line.text.starts_with('-') => {}
+            None => self.garbled.push(line.garbled("`name = value`")),
+        }
+    }
+
+    /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
+    fn profile(&mut self, path: &str, text: &str) {
+        let mut section = "";
+        for line in said(path, text, tuned::COMMENT) {
+            if line.text.starts_with('[') {
+                section = line.text;
+            }
+            let Some((key, value)) = line.pair() else { continue };
+            match section {
+                "[sysctl]" => self.sysctl_line(&line),
+                "[vm]" if key.starts_with("transparent_huge") => {
+                    self.policies.push(PolicyLine::new(line.place(), value))
                 }
-                // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
-                None if line.text.starts_with('-') => {}
-                None => self.garbled.push(line.garbled("`name = value`")),
+                "[bootloader]" if key.starts_with("cmdline") => {
+                    let words = value.trim_start_matches(['+', '=']).trim_matches('"');
+                    self.boot.push(BootLine {
+                        place: line.place(),
+                        boot: Boot::parse(words, Some(&Boot::SIZES)),
+                        words: words.to_owned(),
+                    });
+                    self.kinds.insert(FileKind::Cmdline);
+                }
+                _ => {}
             }
         }
     }

@@ -57,6 +57,7 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         asks: None,
         java: None,
         postgres: None,
+        mysql: None,
     };
     Ok(Some(of(place, object, container, volumes)))
 }
@@ -105,6 +106,7 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         asks,
         java: None,
         postgres: Some(server),
+        mysql: None,
     };
     Ok(Some(of(place, object, container, Vec::new())))
 }

@@ -8,6 +8,7 @@ use super::java::Java;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
+use crate::{Kind, images};
 use host::parse;
 
 /// A pod, or the template of one.
@@ -41,6 +42,8 @@ pub struct Container {
     pub java: Option<Java>,
     /// The PostgreSQL server in it, with what its command sets.
     pub postgres: Option<Server>,
+    /// The MySQL or MariaDB server in it, if its command switches large pages on.
+    pub mysql: Option<Server>,
 }
 
 /// A program that asks for hugetlb pages when there are some.
@@ -126,9 +129,18 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
     let start = start(path, node, &words, &environment);
     let postgres = start.postgres();
     let is_off = postgres.as_ref().is_some_and(Server::is_postgres_off);
+    let mysql = start.mysql().filter(|server| server.mysql_is_on("large_pages"));
+    let of_mysql = mysql.as_ref().map(|_| Asks {
+        place: start.place.clone(),
+        written: "--large-pages".to_owned(),
+        program: "the server",
+        switch: "without --large-pages",
+    });
+    let asks = asks(path, node, &words, &environment).filter(|_| !is_off);
     Ok(Container {
-        asks: asks(path, node, &words, &environment).filter(|_| !is_off),
+        asks: asks.or(of_mysql),
         java: start.java(),
+        mysql,
         postgres,
         place: start.place,
         name: named(node),
@@ -144,8 +156,8 @@ fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> S
     let words = words.iter().filter_map(|node| node.text());
     let mut words: Vec<String> = words.flat_map(|word| shlex::split(word).unwrap_or_default()).collect();
     let is_option = words.first().is_none_or(|word| word.starts_with('-'));
-    if is_option && bare_image(node).is_some_and(is_postgres) {
-        words.insert(0, "postgres".to_owned());
+    if let Some(program) = image(node).and_then(images::command).filter(|_| is_option) {
+        words.insert(0, program.to_owned());
     }
     Start {
         place: format!("{path}:{}", node.line),
@@ -154,15 +166,8 @@ fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> S
     }
 }
 
-/// `registry/postgres:16` is `postgres`.
-fn bare_image(node: &Node) -> Option<&str> {
-    let name = node.get("image")?.text()?;
-    let bare = name.rsplit('/').next().unwrap_or(name);
-    Some(bare.split([':', '@']).next().unwrap_or(bare))
-}
-
-fn is_postgres(image: &str) -> bool {
-    matches!(image, "postgres" | "postgresql" | "postgis" | "timescaledb")
+fn image(node: &Node) -> Option<&str> {
+    node.get("image")?.text()
 }
 
 const LARGE: &str = "-XX:+UseLargePages";
@@ -185,11 +190,11 @@ fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Op
     if let Some(line) = environment.iter().find(|line| line.value.contains(LARGE)) {
         return Some(java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
     }
-    bare_image(node).filter(|image| is_postgres(image))?;
     let image = node.get("image")?;
-    Some(Asks {
+    let written = image.text()?;
+    (images::program(written)? == Kind::Postgres).then(|| Asks {
         place: place(image),
-        written: image.text()?.to_owned(),
+        written: written.to_owned(),
         program: "PostgreSQL (huge_pages = try)",
         switch: "huge_pages = off",
     })

@@ -62,6 +62,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
         unreserved: false,
         prealloc: true,
+        by_file: false,
         manager: Manager::Proxmox,
     })
 }

@@ -111,14 +111,39 @@ impl Service {
 
 /// A file of variables, a line each (systemd.exec(5), EnvironmentFile=).
 pub(super) fn environment(path: &str, text: &str) -> Vec<Setting> {
-    let lines = said(path, text, &['#', ';']);
-    let set = lines.filter_map(|line| {
-        let (name, value) = line.pair()?;
-        let unquoted = shlex::split(value).filter(|words| words.len() == 1);
-        let value = unquoted.map_or_else(|| value.to_owned(), |words| words.concat());
-        Some(line.setting(name.trim_start_matches("export ").trim(), value))
-    });
-    set.collect()
+    let mut set: Vec<Setting> = Vec::new();
+    // A value goes on behind a backslash, and up to the end of its quotes.
+    let mut is_open = false;
+    for line in said(path, text, &['#', ';']) {
+        let text = line.text.strip_suffix('\\').unwrap_or(line.text);
+        let begun = set.last_mut().filter(|_| is_open);
+        if let Some(setting) = begun {
+            setting.value += &format!(" {text}");
+        } else if let Some((name, value)) = assignment(text) {
+            set.push(line.setting(name, value));
+        } else {
+            continue;
+        }
+        let value = set.last().map_or("", |setting| setting.value.as_str());
+        is_open = text.len() < line.text.len() || (value.starts_with(['"', '\'']) && shlex::split(value).is_none());
+    }
+    for setting in &mut set {
+        // What follows a quoted value is another command: `; export NAME`.
+        let words = shlex::split(&setting.value).unwrap_or_default();
+        let is_quoted = words.len() == 1 || setting.value.starts_with(['"', '\'']);
+        if let Some(first) = words.first().filter(|_| is_quoted) {
+            first.trim_end_matches(';').clone_into(&mut setting.value);
+        }
+    }
+    set
+}
+
+/// `export NAME=value`, `NAME+=value`.
+fn assignment(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.strip_prefix("export ").unwrap_or(text).split_once('=')?;
+    let name = name.trim().trim_end_matches('+');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then_some((name, value.trim()))
 }
 
 /// `Environment=A=1 "B=2 3"`.

@@ -52,11 +52,8 @@ impl Start {
         let variables: Vec<&Setting> = self.environment.iter().filter(|set| has_options(&set.value)).collect();
         let mut words = vec!["java".to_owned()];
         let options = variables.iter().filter(|set| counts(&set.name));
-        words.extend(
-            options
-                .clone()
-                .flat_map(|set| set.value.split_whitespace().map(str::to_owned)),
-        );
+        let handed = options.clone().flat_map(|set| set.value.split_whitespace());
+        words.extend(handed.filter_map(|word| self.resolved(word)));
         let own = started.map_or(&[][..], |words| &words[1..]);
         words.extend(own.iter().flat_map(|word| self.expanded(word)));
         if started.is_none() && words.len() == 1 {
@@ -77,6 +74,28 @@ impl Start {
             || vec![word.to_owned()],
             |set| set.value.split_whitespace().map(str::to_owned).collect(),
         )
+    }
+
+    /// A word of a variable, with the variables in it. Those alone say no more, and one that is not known leaves the word unknown.
+    fn resolved(&self, word: &str) -> Option<String> {
+        let Some((before, rest)) = word.split_once('$') else {
+            return Some(word.to_owned());
+        };
+        let (name, after) = match rest.strip_prefix('{') {
+            Some(rest) => rest.split_once('}')?,
+            None => rest.split_at(
+                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len()),
+            ),
+        };
+        let (name, default) = name
+            .split_once(":-")
+            .map_or((name, None), |(name, value)| (name, Some(value)));
+        let set = self.environment.iter().rev().find(|set| set.name == name);
+        let value = set.map(|set| set.value.as_str()).or(default)?;
+        // Options in a variable are taken where it is set.
+        let is_plain = !before.is_empty() && !value.contains(['$', ' ']);
+        is_plain.then(|| self.resolved(&format!("{before}{value}{after}")))?
     }
 
     /// What the arguments of a PostgreSQL server set.

@@ -40,6 +40,11 @@ fn names_and_contents_tell_the_kind() {
         ("/etc/systemd/system/db.service", FileKind::Unit),
         ("/etc/systemd/system/db.service.d/10.conf", FileKind::Unit),
         ("config/jvm.options", FileKind::Java),
+        ("conf/jvm11-server.options", FileKind::Java),
+        ("bin/setenv.sh", FileKind::Environment),
+        ("bin/standalone.conf", FileKind::Environment),
+        ("docker-compose.prod.yml", FileKind::Compose),
+        ("/etc/tuned/db/tuned.conf", FileKind::Sysctl),
         ("postgresql.auto.conf", FileKind::Postgres),
         ("/etc/my.cnf", FileKind::Mysql),
         ("db.vmx", FileKind::Vmware),
@@ -55,6 +60,10 @@ fn names_and_contents_tell_the_kind() {
         ("java\0-Xmx1g\0Main\0", FileKind::Java),
         ("#shared_buffers = 1GB\n", FileKind::Postgres),
         ("[mysqld]\nlarge-pages\n", FileKind::Mysql),
+        ("#!/bin/sh\nexport KAFKA_HEAP_OPTS=\"-Xmx1G\"\n", FileKind::Environment),
+        ("CATALINA_OPTS+=' -XX:+UseLargePages'\n", FileKind::Environment),
+        ("services:\n  db:\n    image: mariadb\n", FileKind::Compose),
+        ("sudo docker run -d postgres:17\n", FileKind::Compose),
         (POD, FileKind::Pod),
         (DOMAIN, FileKind::Libvirt),
         ("taskset -c 1 qemu-system-x86_64 -m 4G\n", FileKind::Qemu),
@@ -196,6 +205,104 @@ fn java_is_read_as_a_process_would_be() {
         matches!(&wrong, Err(GivenError::Garbled(why)) if why.place == "start:1"),
         "{wrong:?}"
     );
+}
+
+/// Variables in which scripts hand on options: each assignment adds to those before it.
+#[test]
+fn options_in_variables_of_scripts() {
+    for text in [
+        "JAVA_OPTS=\"$JAVA_OPTS -Xmx4g -XX:+UseLargePages\"\n",
+        "if [ \"x$JAVA_OPTS\" = \"x\" ]; then\n   JAVA_OPTS=\"-Xms64m -Xmx4g\"\n   JAVA_OPTS=\"$JAVA_OPTS -XX:+UseLargePages\"\nfi\n",
+        "CATALINA_OPTS=\"-Xmx4g \\\n  -XX:+UseLargePages\"; export CATALINA_OPTS\n",
+        "export CATALINA_OPTS='-Xmx4g\n -XX:+UseLargePages'\n",
+        "HEAP=4g\nexport JVM_OPTS=\"-Xms${HEAP} -Xmx$HEAP -XX:+UseLargePages $MORE\"\n",
+        "SOLR_HEAP_OPTS=\"-Xmx${SOLR_HEAP:-4g}\"\nSOLR_OPTS+=\" -XX:+UseLargePages\"\n",
+    ] {
+        let java = given(&[("setenv.sh", text)]).java().remove(0);
+        let read = (java.jvm.large_pages, java.jvm.heap_max, &java.jvm.refused[..]);
+        assert_eq!(read, (true, Some(Bytes::gib(4)), &[][..]), "{text}");
+    }
+    let unknown = given(&[("setenv.sh", "JAVA_OPTS=\"-Xmx${HEAP} -XX:+UseLargePages\"\n")]).java();
+    assert_eq!((unknown[0].jvm.heap_max, &unknown[0].jvm.refused[..]), (None, &[][..]));
+    let unit = "[Service]\nEnvironment=\"JAVA_OPTS=-Xmx4g -XX:+UseLargePages\"\nExecStart=/opt/app/start.sh\n";
+    assert_eq!(
+        given(&[("app.service", unit)]).java()[0].jvm.heap_max,
+        Some(Bytes::gib(4))
+    );
+}
+
+#[test]
+fn containers_of_compose_files_and_commands() {
+    let file = "services:\n  db:\n    image: mariadb:lts\n    cap_add: [CAP_IPC_LOCK]\n    ulimits:\n      memlock: {soft: -1, hard: -1}\n    \
+                command: --large-pages --innodb-buffer-pool-size=1G\n  app:\n    image: example/app\n    privileged: true\n    \
+                ulimits:\n      memlock: \"65536\"\n    environment:\n      JAVA_TOOL_OPTIONS: -Xmx1g -XX:+UseLargePages\n    \
+                command: [java, -jar, app.jar]\n  pg:\n    image: docker.io/bitnami/postgresql:16\n    environment:\n      - A=1\n";
+    let given = given(&[("compose.yaml", file)]);
+    let [db, app, pg] = &given.runs[..] else {
+        panic!("{:?}", given.runs)
+    };
+    assert_eq!(
+        (db.may_lock, &db.memlock),
+        (true, &Some((Limit::Unlimited, "compose.yaml:6".to_owned())))
+    );
+    assert_eq!(
+        (app.may_lock, app.memlock.as_ref().map(|(limit, _)| *limit)),
+        (true, Some(Limit::Bytes(65536)))
+    );
+    assert_eq!(
+        (pg.kind, &pg.environment[0].name[..]),
+        (Some(crate::Kind::Postgres), "A")
+    );
+    let mysql = &given.mysql()[0];
+    assert!(mysql.is_mariadb && mysql.mysql_is_on("large_pages"), "{mysql:?}");
+    assert_eq!(
+        (given.postgres().len(), given.java()[0].jvm.heap_max),
+        (1, Some(Bytes::gib(1)))
+    );
+    let line = "sudo docker run -d --rm -it --name db -e POSTGRES_PASSWORD=x --ulimit memlock=262144:262144 --cap-add=IPC_LOCK \\\n  \
+                -v /data:/var/lib postgres:17 -c shared_buffers=4GB -c huge_pages=on\n";
+    let given = self::given(&[("start", line)]);
+    let [run] = &given.runs[..] else {
+        panic!("{:?}", given.runs)
+    };
+    assert_eq!((run.name.as_str(), run.may_lock), ("db", true));
+    assert_eq!(
+        run.memlock.as_ref().map(|(limit, _)| *limit),
+        Some(Limit::Bytes(262_144))
+    );
+    let server = &given.postgres()[0];
+    assert_eq!(
+        server.settings.last("shared_buffers").map(|set| set.value.as_str()),
+        Some("4GB")
+    );
+    for wrong in [
+        "services:\n  db:\n    image: x\n    ulimits:\n      memlock: lots\n",
+        "services: []\n",
+    ] {
+        let error = Given::default()
+            .add("x.yaml", wrong.as_bytes(), Some(FileKind::Compose))
+            .expect_err(wrong);
+        assert!(error.to_string().contains("x.yaml"), "{error}");
+    }
+}
+
+#[test]
+fn a_profile_of_tuned_is_read_by_its_sections() {
+    let text = "[main]\nsummary=db\n[sysctl]\nvm.nr_hugepages=64\n[vm]\ntransparent_hugepages=never\n[bootloader]\ncmdline_db=+hugepagesz=1G hugepages=4\n";
+    let given = given(&[("tuned.conf", text)]);
+    assert_eq!(given.garbled, []);
+    assert_eq!(
+        given
+            .sysctl
+            .number("vm.nr_hugepages")
+            .map(|found| found.map(|(pages, _)| pages)),
+        Ok(Some(64))
+    );
+    assert_eq!(
+        (given.policies[0].value.as_str(), given.boot[0].boot.pools.len()),
+        ("never", 1)
+    );
+    assert!(given.has(FileKind::Cmdline));
 }
 
 #[test]

@@ -159,6 +159,10 @@ fn reason(why: &Why) -> String {
             "the {} pool has {spare} spare pages of {} needed now; such memory is taken at the start only: restart it",
             needs.page, needs.pages
         ),
+        Why::Barred { group } => format!(
+            "it has no right to SHM_HUGETLB (CAP_IPC_LOCK, or group {group} of vm.hugetlb_shm_group), by which MySQL before 8.0.27 takes \
+             its pages; 8.0.27 and later need none"
+        ),
         Why::NoRoomToGrow { needs, spare } => format!(
             "the heap takes its pages as it grows: the JVM may need {} of {}, the pool has {spare} for it, and without more the \
              JVM lowers the maximum of its heap",

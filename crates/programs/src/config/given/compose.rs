@@ -1,0 +1,201 @@
+//! Containers as a compose file or a `docker run` command starts them: what runs in them, and what they may lock.
+
+use model::Unread;
+
+use super::garbled::{empty, garbled};
+use super::shell;
+use super::starts::Start;
+use super::yaml::{self, Node};
+use crate::config::Setting;
+use crate::{Kind, Limit, images};
+
+/// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// Its service, `--name`, or its image.
+    pub name: String,
+    /// The program that its image is known to hold.
+    pub kind: Option<Kind>,
+    /// `ulimits: memlock:` or `--ulimit memlock=`, in bytes, with its place.
+    pub memlock: Option<(Limit, String)>,
+    /// Has it CAP_IPC_LOCK, by its name or as one of all?
+    pub may_lock: bool,
+    pub environment: Vec<Setting>,
+    /// What it starts, the program first.
+    pub words: Vec<String>,
+}
+
+impl Run {
+    fn new(place: String, name: &str) -> Self {
+        Self {
+            place,
+            name: name.to_owned(),
+            kind: None,
+            memlock: None,
+            may_lock: false,
+            environment: Vec::new(),
+            words: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(&self) -> Start {
+        Start {
+            place: self.place.clone(),
+            words: self.words.clone(),
+            environment: self.environment.clone(),
+        }
+    }
+
+    /// An image starts its own program where it is given options alone.
+    fn of_image(mut self, image: &str) -> Self {
+        self.kind = images::program(image);
+        let has_program = self.words.first().is_some_and(|word| !word.starts_with('-'));
+        if let Some(program) = images::command(image).filter(|_| !has_program) {
+            self.words.insert(0, program.to_owned());
+        }
+        self
+    }
+
+    fn allow(&mut self, capability: &str) {
+        let name = capability.to_ascii_uppercase();
+        self.may_lock |= matches!(name.trim_start_matches("CAP_"), "IPC_LOCK" | "ALL");
+    }
+
+    fn limit(&mut self, path: &str, line: usize, written: &str) -> Result<(), Unread> {
+        let limit = match written {
+            "-1" | "unlimited" | "infinity" => Limit::Unlimited,
+            bytes => Limit::Bytes(
+                bytes
+                    .parse()
+                    .map_err(|_| garbled(path, line, written, "bytes that it may lock, or -1"))?,
+            ),
+        };
+        self.memlock = Some((limit, format!("{path}:{line}")));
+        Ok(())
+    }
+
+    fn set(&mut self, place: &str, name: &str, value: &str) {
+        self.environment.push(Setting {
+            place: place.to_owned(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        });
+    }
+}
+
+/// Does a command line start a container?
+pub(super) fn is_runtime(program: &str) -> bool {
+    matches!(program, "docker" | "podman" | "nerdctl")
+}
+
+pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
+    if shell::starts(text, is_runtime) {
+        return command(path, text).map(|run| vec![run]);
+    }
+    let mut runs = Vec::new();
+    for document in yaml::documents(path, text)? {
+        for (name, service) in document.get("services").map_or(&[][..], Node::entries) {
+            runs.push(of_service(path, name, service)?);
+        }
+    }
+    match runs.is_empty() {
+        true => Err(empty(path, "no service of a compose file and no `docker run` is in it")),
+        false => Ok(runs),
+    }
+}
+
+fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
+    let place = |node: &Node| format!("{path}:{}", node.line);
+    let mut run = Run::new(place(service), name);
+    run.may_lock = service.get("privileged").and_then(Node::text) == Some("true");
+    for capability in service.get("cap_add").map_or(&[][..], Node::items) {
+        run.allow(capability.text().unwrap_or_default());
+    }
+    if let Some(memlock) = service.at(&["ulimits", "memlock"]) {
+        let written = memlock
+            .text()
+            .or_else(|| memlock.get("soft")?.text())
+            .unwrap_or_default();
+        run.limit(path, memlock.line, written)?;
+    }
+    if let Some(environment) = service.get("environment") {
+        for (name, value) in environment.entries() {
+            run.set(&place(value), name, value.text().unwrap_or_default());
+        }
+        for item in environment.items() {
+            if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
+                run.set(&place(item), name, value);
+            }
+        }
+    }
+    for key in ["entrypoint", "command"] {
+        let Some(node) = service.get(key) else { continue };
+        let words = node.items().iter().filter_map(Node::text).map(str::to_owned);
+        run.words.extend(words);
+        run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());
+    }
+    Ok(run.of_image(service.get("image").and_then(Node::text).unwrap_or_default()))
+}
+
+/// Options of `run` that have no value.
+const SWITCHES: [&str; 15] = [
+    "--detach",
+    "--disable-content-trust",
+    "--help",
+    "--init",
+    "--interactive",
+    "--no-healthcheck",
+    "--oom-kill-disable",
+    "--privileged",
+    "--publish-all",
+    "--quiet",
+    "--read-only",
+    "--replace",
+    "--rm",
+    "--sig-proxy",
+    "--tty",
+];
+
+/// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
+fn command(path: &str, text: &str) -> Result<Run, Unread> {
+    let words = shell::words(path, text, is_runtime)?;
+    let mut words = words
+        .iter()
+        .map(String::as_str)
+        .skip_while(|word| *word != "run")
+        .skip(1);
+    let mut run = Run::new(format!("{path}:1"), "the container");
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            run.words = words.map(str::to_owned).collect();
+            return Ok(run.of_image(word));
+        }
+        run.may_lock |= word == "--privileged";
+        let is_short = !word.starts_with("--");
+        if SWITCHES.contains(&word) || (is_short && word[1..].chars().all(|c| "ditPq".contains(c))) {
+            continue;
+        }
+        let (name, value) = match word.split_once('=').filter(|_| !is_short) {
+            Some(pair) => pair,
+            None => (word, words.next().unwrap_or_default()),
+        };
+        match name {
+            "--name" => value.clone_into(&mut run.name),
+            "--cap-add" => run.allow(value),
+            "-e" | "--env" => {
+                let (name, value) = value.split_once('=').unwrap_or((value, ""));
+                let place = run.place.clone();
+                run.set(&place, name, value);
+            }
+            "--ulimit" => {
+                if let Some(limit) = value.strip_prefix("memlock=") {
+                    run.limit(path, 1, limit.split(':').next().unwrap_or_default())?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Err(empty(path, "the `run` command names no image"))
+}

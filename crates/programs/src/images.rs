@@ -1,0 +1,113 @@
+//! Container images by the program that they hold.
+
+use crate::Kind;
+
+/// Names of images, without registry, repository and tag. What follows a dash and a digit is a version: `postgresql-16-c9s`, `spilo-17`.
+const IMAGES: [(&str, Kind); 32] = [
+    ("postgres", Kind::Postgres),
+    ("postgresql", Kind::Postgres),
+    ("postgresql-repmgr", Kind::Postgres),
+    ("postgis", Kind::Postgres),
+    ("timescaledb", Kind::Postgres),
+    ("timescaledb-ha", Kind::Postgres),
+    ("timescaledb-postgis", Kind::Postgres),
+    ("pgvector", Kind::Postgres),
+    ("citus", Kind::Postgres),
+    ("paradedb", Kind::Postgres),
+    ("spilo", Kind::Postgres),
+    ("patroni", Kind::Postgres),
+    ("crunchy-postgres", Kind::Postgres),
+    ("crunchy-postgres-ha", Kind::Postgres),
+    ("crunchy-postgres-gis", Kind::Postgres),
+    ("crunchy-postgres-gis-ha", Kind::Postgres),
+    ("percona-distribution-postgresql", Kind::Postgres),
+    ("percona-distribution-postgresql-with-postgis", Kind::Postgres),
+    ("edb-postgres-advanced", Kind::Postgres),
+    ("edb-postgres-extended", Kind::Postgres),
+    ("cloudnative-vectorchord", Kind::Postgres),
+    ("mysql", Kind::Mysql),
+    ("mysql-server", Kind::Mysql),
+    ("community-server", Kind::Mysql),
+    ("enterprise-server", Kind::Mysql),
+    ("percona", Kind::Mysql),
+    ("percona-server", Kind::Mysql),
+    ("percona-xtradb-cluster", Kind::Mysql),
+    ("mariadb", Kind::Mysql),
+    ("mariadb-galera", Kind::Mysql),
+    ("elasticsearch", Kind::Jvm),
+    ("opensearch", Kind::Jvm),
+];
+
+/// The program of an image such as `registry.example.com/crunchy-postgres:centos8-13.5-0`.
+pub(crate) fn program(image: &str) -> Option<Kind> {
+    let name = name(image);
+    let known = |name: &str| IMAGES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    known(name).or_else(|| known(without_version(name)))
+}
+
+/// What such an image runs if it is given options alone.
+pub(crate) fn command(image: &str) -> Option<&'static str> {
+    match program(image)? {
+        Kind::Postgres => Some("postgres"),
+        Kind::Mysql if name(image).starts_with("mariadb") => Some("mariadbd"),
+        Kind::Mysql => Some("mysqld"),
+        _ => None,
+    }
+}
+
+/// The last part of its path, without tag and digest.
+fn name(image: &str) -> &str {
+    let path = image.split('@').next().unwrap_or(image);
+    let last = path.rsplit('/').next().unwrap_or(path);
+    last.split(':').next().unwrap_or(last)
+}
+
+fn without_version(name: &str) -> &str {
+    let is_version = |at: &usize| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let dash = name.match_indices('-').map(|(at, _)| at).find(is_version);
+    dash.map_or(name, |at| &name[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, command, program};
+
+    #[test]
+    fn images_of_vendors_and_operators() {
+        for image in [
+            "postgres",
+            "postgres:17-alpine",
+            "bitnami/postgresql:16",
+            "docker.io/bitnami/postgresql-repmgr@sha256:0a",
+            "ghcr.io/cloudnative-pg/postgresql:17.2",
+            "registry.developers.crunchydata.com/crunchydata/crunchy-postgres:ubi8-16.2-0",
+            "percona/percona-distribution-postgresql:16.4",
+            "timescale/timescaledb-ha:pg16",
+            "ghcr.io/zalando/spilo-17:4.0-p2",
+            "quay.io/sclorg/postgresql-16-c9s",
+            "localhost:5000/postgis/postgis:16-3.4",
+        ] {
+            assert_eq!(
+                (program(image), command(image)),
+                (Some(Kind::Postgres), Some("postgres")),
+                "{image}"
+            );
+        }
+        for image in ["mysql:8.4", "percona/percona-xtradb-cluster:8.0", "rhel9/mysql-80"] {
+            assert_eq!(command(image), Some("mysqld"), "{image}");
+        }
+        for image in ["mariadb:lts", "bitnami/mariadb-galera:11", "rhel9/mariadb-105"] {
+            assert_eq!(command(image), Some("mariadbd"), "{image}");
+        }
+        for image in [
+            "postgres-exporter",
+            "prom/mysqld-exporter",
+            "pgbouncer:1",
+            "postgres-operator:v1",
+            "",
+            "redis:7",
+        ] {
+            assert_eq!(program(image), None, "{image}");
+        }
+    }
+}
