@@ -125,7 +125,16 @@ fn matters(program: &Program, kinds: &BTreeMap<u32, Kind>) -> bool {
     let parent = program.parent.known().and_then(|parent| kinds.get(parent)).copied();
     match kind {
         Some(Kind::Postgres) => parent != Some(Kind::Postgres),
-        Some(Kind::Oracle) => program.pages.name.starts_with("ora_pmon"),
+        Some(Kind::Oracle) => {
+            let first = program
+                .arguments
+                .known()
+                .and_then(|all| all.first())
+                .map_or("", String::as_str);
+            [&program.pages.name, first]
+                .iter()
+                .any(|name| name.starts_with("ora_pmon"))
+        }
         Some(_) => true,
         None => {
             let at_least = |bytes: &Reading<Bytes>, least: Bytes| bytes.known().is_none_or(|bytes| *bytes >= least);

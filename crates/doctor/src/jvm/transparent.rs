@@ -38,7 +38,7 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let is_transparent = |jvm: &Jvm| jvm.transparent;
     each_jvm(evidence, is_transparent, |program, jvm| {
         if policy == "madvise" && jvm.kind == JvmKind::HotSpot && jvm.collector != Some(model::Collector::Z) {
-            return Ok(not_advised(program));
+            return not_advised(program, jvm);
         }
         if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
             return Ok(None);
@@ -67,14 +67,21 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
 }
 
 /// A JVM that was told to use THP and advises no part of its heap has switched the option off at its start.
-fn not_advised(program: &Program) -> Option<Case> {
-    let heap = Heap::of(program).ok()??;
-    let (base, all) = heap.on_base().ok()?;
-    let is_on_base = all >= Bytes::mib(64) && base.0 > all.0 / 10 * 9;
-    if !is_on_base || heap.is_advised()? {
-        return None;
+fn not_advised(program: &Program, jvm: &Jvm) -> Result<Option<Case>, Reason> {
+    // A heap in a file is advised by nobody.
+    if jvm.heap_at.is_some() {
+        return Ok(None);
     }
-    let hidden = program.details.as_ref()?.thp_files.known() == Some(&false);
+    let heap = heap(program)?;
+    let (base, all) = heap.on_base()?;
+    let is_on_base = all >= Bytes::mib(64) && base.0 > all.0 / 10 * 9;
+    if !is_on_base || heap.is_advised() != Some(false) {
+        return Ok(None);
+    }
+    let hidden = program
+        .details
+        .as_ref()
+        .is_some_and(|own| own.thp_files.known() == Some(&false));
     let why = match hidden {
         true => "it cannot see the files of THP below /sys, which it reads at its start",
         false => "the files of THP said `never` at its start, or it could not read them",
@@ -91,10 +98,10 @@ fn not_advised(program: &Program) -> Option<Case> {
             .fix("let the sandbox show /sys/kernel/mm/transparent_hugepage (Flatpak: --filesystem=/sys/kernel/mm/transparent_hugepage:ro; containers: /sys read-only), then restart the JVM"),
         false => case.fix("restart the JVM; its log has the reason: `UseTransparentHugePages disabled`"),
     };
-    Some(case.fix_with(
+    Ok(Some(case.fix_with(
         Need::Feature(Feature::Collapse),
         format!("at once, until then: hugewise collapse {}", program.pid()),
-    ))
+    )))
 }
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {

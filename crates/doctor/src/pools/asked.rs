@@ -30,7 +30,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         }
     }
     cases.extend(by_file(evidence)?);
-    cases.extend(without_pool(evidence, pools));
+    cases.extend(without_pool(evidence, pools)?);
     if cases.is_empty() {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
@@ -42,32 +42,28 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
 }
 
 /// Pages of the next boot for which the running kernel has no pool: before 3.16 only the boot line makes one of 1 GiB pages.
-fn without_pool(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
+fn without_pool(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Case>, Reason> {
     let Some(next) = &evidence.config.next_boot else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    let lacks = |size: Bytes| {
-        size >= Bytes::gib(1)
-            && evidence.snapshot.cpu.has("pdpe1gb").known() == Some(&true)
-            && pools.iter().all(|pool| pool.size != size)
-    };
-    let asked = next
-        .boot
-        .pools
-        .iter()
-        .filter_map(|pool| Some((pool.size?, pool.pages.total())));
-    let cases = asked
-        .filter(|(size, pages)| *pages > 0 && lacks(*size))
-        .map(|(size, pages)| {
-            let size = size.exact();
-            Case::sure(format!(
-                "{pages} pages of {size} are asked for at boot, and the running kernel was started without them"
-            ))
-            .seen(&next.place, format!("hugepagesz={size} hugepages"), pages)
-            .seen("/sys/kernel/mm/hugepages", format!("pool of {size}"), "none")
-            .fix(boot_again(evidence, &format!("PARAMETERS OF {}", next.place)))
-        });
-    cases.collect()
+    let asked = next.boot.pools.iter();
+    let mut asked: Vec<(Bytes, u64)> = asked
+        .filter_map(|pool| Some((pool.size?, pool.pages.total())))
+        .collect();
+    asked.retain(|(size, pages)| *pages > 0 && *size >= Bytes::gib(1) && pools.iter().all(|pool| pool.size != *size));
+    if asked.is_empty() || !*known(&evidence.snapshot.cpu.has("pdpe1gb"))? {
+        return Ok(Vec::new());
+    }
+    let cases = asked.into_iter().map(|(size, pages)| {
+        let size = size.exact();
+        Case::sure(format!(
+            "{pages} pages of {size} are asked for at boot, and the running kernel was started without them"
+        ))
+        .seen(&next.place, format!("hugepagesz={size} hugepages"), pages)
+        .seen("/sys/kernel/mm/hugepages", format!("pool of {size}"), "none")
+        .fix(boot_again(evidence, &format!("PARAMETERS OF {}", next.place)))
+    });
+    Ok(cases.collect())
 }
 
 /// A file that is to be put on this machine, and asks for more than it has: the count is of pages of the default size there.

@@ -71,7 +71,7 @@ fn a04_a_segment_that_does_not_fit() {
     // A full pool is too small for what is left of a program that has it, and the segment of its processes is one.
     let full = |pid| {
         let held = hugetlb(200, 2048).named("/SYSV00000001 (deleted)").perms("rw-s");
-        let process = process(pid, "ora_dbw0_ORCL").area(held);
+        let process = process(pid, "db2sysc").area(held);
         process.area(shared(178, "/SYSV00000000 (deleted)"))
     };
     let all_used = || pool(crate::machines::machine(), "2048kB", 100, 0, 0);

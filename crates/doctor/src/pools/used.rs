@@ -177,7 +177,7 @@ pub(super) fn program_beside(evidence: &Evidence) -> Answer {
 /// What it has on base pages, if that is worth a pool of so much and nothing else is said about such programs: databases, JVMs
 /// and hypervisors have rules of their own, which know how they are made to ask.
 fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
-    if !matches!(program.kind.known(), Some(None)) || is_own(program) {
+    if known(&program.kind)?.is_some() || is_own(program) {
         return Ok(None);
     }
     let base = match program.pages.backing.known() {

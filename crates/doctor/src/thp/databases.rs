@@ -65,8 +65,9 @@ const NOT_ALWAYS: [(&str, &str, &str); 9] = [
 pub(super) fn vendors(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     each(programs(evidence)?, |program| {
+        known(&program.kind)?;
         let name = program.pages.name.as_str();
-        let known = NOT_ALWAYS.iter().find(|(own, ..)| *own == name);
+        let listed = NOT_ALWAYS.iter().find(|(own, ..)| *own == name);
         // beam.smp and memcached are names of others too.
         let is_couchbase = || {
             program
@@ -74,8 +75,8 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
                 .known()
                 .is_some_and(|all| all.iter().any(|word| word.contains("couchbase")))
         };
-        let known = known.filter(|(_, product, _)| !product.contains("Couchbase") || is_couchbase());
-        let Some((_, product, advice)) = known.filter(|_| policy == "always") else {
+        let listed = listed.filter(|(_, product, _)| !product.contains("Couchbase") || is_couchbase());
+        let Some((_, product, advice)) = listed.filter(|_| policy == "always") else {
             return Ok(None);
         };
         let huge = program.thp()?;
