@@ -115,6 +115,15 @@ pub(super) fn each_jvm(
     })
 }
 
+/// The file that shows this mapping.
+pub(super) fn shown_in(program: &Program, area: &Area) -> String {
+    let name = match area.counted {
+        Some(_) => "smaps",
+        None => "maps",
+    };
+    program.file(name)
+}
+
 /// What is mapped and not resident yet.
 pub(super) fn absent(area: &Area) -> Bytes {
     Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))

@@ -7,7 +7,7 @@ use programs::config::given::FileKind;
 use programs::size::database::innodb;
 use programs::{Area, Kind, Program, Setting};
 
-use super::facts::{default_size, each, has, known, persistent, pools, programs};
+use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
 use super::limits::barred;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
@@ -91,7 +91,7 @@ fn fell_back_case(
     ))
     .info_if(!expected)
     .seen(
-        program.file("maps"),
+        shown_in(program, segment),
         format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
         size,
     )
@@ -156,7 +156,7 @@ fn preempted(evidence: &Evidence) -> Answer {
             segment.size()
         ))
         .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
-        .seen(program.file("maps"), segment.name.to_string(), segment.size())
+        .seen(shown_in(program, segment), segment.name.to_string(), segment.size())
         .seen("/proc", "processes below the postmaster", sessions);
         let page = default_page(evidence);
         let pages = segment.size().0.div_ceil(page.0.max(1));

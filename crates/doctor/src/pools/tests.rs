@@ -271,10 +271,25 @@ fn a24_a_program_beside_its_pool() {
     assert!(finding.consequence.contains("model (10)"), "{}", finding.consequence);
     assert_eq!(evidence(larger).programs.known().map(Vec::len), Some(3));
     assert!(
-        finding.consequence.contains("its mapping of 2.9G needs 1500 pages"),
+        finding.fix[1].contains("988 pages more in the pool: its mapping of 2.9G needs 1500"),
         "{finding:?}"
     );
-    assert!(finding.fix[1].contains("988 pages of 2M are missing"), "{finding:?}");
+    let miner = found(
+        "A24",
+        process(11, "xmrig")
+            .area(anonymous(2336))
+            .on(pool(machine(), "2048kB", 1011, 1011, 0)),
+    );
+    assert!(
+        miner
+            .consequence
+            .contains("gets none, as its mapping of 2.3G needs 1168 pages"),
+        "{miner:?}"
+    );
+    assert!(
+        miner.fix[0].contains("pool:2M=1168") && miner.fix[1].contains("157 pages of 2M are missing"),
+        "{miner:?}"
+    );
     clear("A24", beside("hugewise").on(idle()));
     clear("A24", beside("solver").on(machine()));
     clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));

@@ -9,7 +9,7 @@ use programs::Evidence;
 use programs::{Area, Details, Kind, Program};
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
+use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs, shown_in};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -129,7 +129,7 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
     ))
     .wants(pool.size)
     .seen(
-        program.file("maps"),
+        shown_in(program, segment),
         format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
         segment.size(),
     )
@@ -188,6 +188,9 @@ fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
     Ok(Some(base).filter(|_| worth && program.hugetlb().is_ok_and(|has| has.0 == 0)))
 }
 
+/// Programs that ask for hugetlb pages by default, and fall back where they get none.
+const ASK: [&str; 2] = ["xmrig", "xmrig-notls"];
+
 /// The largest mapping of its own memory on base pages: what it asks for at once, if it asks.
 fn largest_mapping(program: &Program) -> Option<Bytes> {
     let own = |area: &&Area| area.is_private_data() && area.is_anonymous() && !area.is_hugetlb();
@@ -195,46 +198,55 @@ fn largest_mapping(program: &Program) -> Option<Bytes> {
     areas.map(Area::size).max()
 }
 
-/// A pool that holds a mapping.
-fn raised(case: Case, pool: &Pool, mapping: Bytes) -> Case {
-    let (size, pages) = (pool.size.exact(), mapping.0.div_ceil(pool.size.0));
-    let need = || Need::Pool { page: pool.size, pages };
-    let missing = pages.saturating_sub(pool.nr.known().copied().unwrap_or_default());
-    case.plan_with(need(), format!("pool:{size}={pages}")).fix_with(
-        need(),
-        format!("{missing} pages of {size} are missing for that mapping, then restart it"),
-    )
-}
-
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
     let madvise = policy(evidence).is_ok_and(|policy| policy != "never");
     let size = pool.size.exact();
+    let asks = ASK.contains(&program.pages.name.as_str());
     let largest = largest_mapping(program).filter(|mapping| *mapping > memory);
-    let why = match largest {
-        Some(mapping) => format!(
-            "if it asks, it gets none: its mapping of {mapping} needs {} pages, and a mapping gets all of its pages or none",
-            mapping.0.div_ceil(pool.size.0)
+    let mapping = largest.map(|mapping| (mapping, mapping.0.div_ceil(pool.size.0)));
+    let why = match (mapping, asks) {
+        (Some((mapping, pages)), true) => format!(
+            "it asks for huge pages by default and gets none, as its mapping of {mapping} needs {pages} pages, and a mapping gets all of its pages or none"
         ),
-        None => "the program does not use it".to_owned(),
+        _ => "the program does not use it".to_owned(),
     };
     let case = Case::likely(format!(
         "{} has {base} backed by base pages while a pool of {memory} (pages of {size}) is idle: {why}",
         program.title(),
     ))
-    .wants(pool.size)
     .seen(program.file("status"), "HugetlbPages", "0B")
     .seen(program.file("smaps_rollup"), "backed by base pages", base)
     .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string());
-    let case = match largest {
-        Some(mapping) => raised(case, pool, mapping),
+    let case = match mapping {
+        Some(_) => case.wants(pool.size),
         None => case,
     };
-    let case = case
-    .fix("enable the program's own option for huge pages, if it has one")
-    .fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID");
-    if madvise {
-        case.fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and free the pool")
-    } else {
-        case
+    let all = mapping.map_or(0, |(_, pages)| pages);
+    let missing = all.saturating_sub(pool.nr.known().copied().unwrap_or_default());
+    let need = || Need::Pool {
+        page: pool.size,
+        pages: all,
+    };
+    if asks && mapping.is_some() {
+        return case
+            .plan_with(need(), format!("pool:{size}={all}"))
+            .fix_with(
+                need(),
+                format!("{missing} pages of {size} are missing for that mapping; then restart it"),
+            )
+            .otherwise("give it less memory: the machine has no room for such a pool");
     }
+    let case = case.fix("enable the program's own option for huge pages, if it has one");
+    let case = match mapping {
+        Some((mapping, _)) => case.fix_with(
+            need(),
+            format!("with {missing} pages more in the pool: its mapping of {mapping} needs {all}, and gets all of them or none"),
+        ),
+        None => case,
+    };
+    let case = case.fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID");
+    case.fix_if(
+        madvise,
+        "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and free the pool",
+    )
 }

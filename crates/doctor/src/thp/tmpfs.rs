@@ -18,10 +18,18 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
         _ => wasteful(evidence, mounts),
     };
     // These two hold for every mount, whatever its option says.
-    if shmem != "force" && shmem != "deny" {
-        cases.extend(each(programs(evidence)?, |program| {
-            without_option(program, mounts, shmem)
-        })?);
+    if shmem == "force" || shmem == "deny" {
+        return Ok(cases);
+    }
+    let of_programs =
+        programs(evidence).and_then(|programs| each(programs, |program| without_option(program, mounts, shmem)));
+    match of_programs {
+        Ok(more) => cases.extend(more),
+        Err(reason) if cases.is_empty() => return Err(reason),
+        Err(reason) => {
+            let elsewhere = Some(cases);
+            return Err(Reason { elsewhere, ..reason });
+        }
     }
     Ok(cases)
 }
