@@ -117,6 +117,10 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         need.saturating_mul(page.0) >> 20
     ));
     let other = demand.asker == FileKind::Java && has.is_none();
+    let case = case.fix_if(
+        demand.asker == FileKind::Postgres,
+        "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number",
+    );
     Some(case.fix_if(
         other,
         format!(

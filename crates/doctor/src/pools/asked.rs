@@ -88,8 +88,8 @@ fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
 fn short_at_boot(case: Case, pool: &Pool, has: u64) -> Case {
     let size = pool.size.exact();
     case.fix(format!(
-        "the boot line asks for them already, and memory had no more whole pages of {size}: write hugepages={has} there, or ask for \
-         pages of 2M in their place"
+        "the boot line asks for them already, and memory had no more whole pages of {size}: write hugepagesz={size} hugepages={has} \
+         there, or ask for smaller pages in their place"
     ))
 }
 

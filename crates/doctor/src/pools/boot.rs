@@ -6,6 +6,7 @@ use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
 use programs::{Evidence, Program};
 
 use crate::facts::{count, each, known, lacks_hugetlb, pools, programs};
+use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
@@ -28,16 +29,20 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
                 .ignored
                 .get(at + 1)
                 .filter(|next| next.why == IgnoredWhy::FollowsIgnored);
-            Case::sure(format!(
+            let case = Case::sure(format!(
                 "`{}` and the page count after it are ignored: this machine has no pages of that size",
                 ignored.parameter
             ))
             .seen("/proc/cmdline", "", &ignored.parameter)
-            .seen("/sys/kernel/mm/hugepages", "sizes", list.join(" "))
-            .fix(in_its_place(
-                &ignored.parameter,
-                count.map(|count| count.parameter.as_str()),
-                &sizes,
+            .seen("/sys/kernel/mm/hugepages", "sizes", list.join(" "));
+            let instead = in_its_place(&ignored.parameter, count.map(|count| count.parameter.as_str()), &sizes);
+            let case = match instead {
+                Some(remedy) => case.remedy(remedy),
+                None => case,
+            };
+            case.otherwise(format!(
+                "take `{}` and its count off the boot command line, and reboot",
+                ignored.parameter
             ))
         })
         .collect())
@@ -66,20 +71,18 @@ fn without_hugetlb(evidence: &Evidence) -> Answer {
 }
 
 /// The same memory in pages of the next smaller size that there is.
-fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> String {
+fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> Option<Remedy> {
     let value = |parameter: &str| parameter.split_once('=').map(|(_, value)| value.to_owned());
-    let asked: Option<Bytes> = value(size).and_then(|size| size.parse().ok());
-    let pages: Option<u64> = count.and_then(value).and_then(|pages| pages.parse().ok());
-    let fits = asked.and_then(|asked| sizes.iter().copied().filter(|size| *size < asked).max());
-    let (Some(asked), Some(pages), Some(fits)) = (asked, pages, fits) else {
-        return format!("take `{size}` and its count off the boot command line, and reboot");
-    };
-    let instead = asked.0.saturating_mul(pages).div_ceil(fits.0.max(1));
-    format!(
+    let asked: Bytes = value(size)?.parse().ok()?;
+    let pages: u64 = count.and_then(value)?.parse().ok()?;
+    let page = sizes.iter().copied().filter(|size| *size < asked).max()?;
+    let instead = asked.0.saturating_mul(pages).div_ceil(page.0.max(1));
+    let text = format!(
         "write `hugepagesz={} hugepages={instead}` in place of `{size} {}` on the boot command line, and reboot",
-        fits.exact(),
+        page.exact(),
         count.unwrap_or_default()
-    )
+    );
+    Some(Remedy::new(text).need(Need::Pool { page, pages: instead }))
 }
 
 /// Is it ignored because of its place in the line? Unknown sizes are reported by A13.
