@@ -14,7 +14,7 @@ pub mod gc_log;
 pub(crate) mod glibc;
 mod hsperfdata;
 pub mod image;
-mod images;
+mod image_names;
 pub(crate) mod jvm;
 mod kind;
 mod log;

@@ -7,7 +7,7 @@ use super::shell;
 use super::starts::Start;
 use super::yaml::{self, Node};
 use crate::config::Setting;
-use crate::{Kind, Limit, images};
+use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,9 +50,9 @@ impl Run {
 
     /// An image starts its own program where it is given options alone.
     fn of_image(mut self, image: &str) -> Self {
-        self.kind = images::program(image);
+        self.kind = image_names::program(image);
         let has_program = self.words.first().is_some_and(|word| !word.starts_with('-'));
-        if let Some(program) = images::command(image).filter(|_| !has_program) {
+        if let Some(program) = image_names::command(image).filter(|_| !has_program) {
             self.words.insert(0, program.to_owned());
         }
         self

@@ -8,7 +8,7 @@ use super::java::Java;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
-use crate::{Kind, images};
+use crate::{Kind, image_names};
 use host::parse;
 
 /// A pod, or the template of one.
@@ -156,7 +156,7 @@ fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> S
     let words = words.iter().filter_map(|node| node.text());
     let mut words: Vec<String> = words.flat_map(|word| shlex::split(word).unwrap_or_default()).collect();
     let is_option = words.first().is_none_or(|word| word.starts_with('-'));
-    if let Some(program) = image(node).and_then(images::command).filter(|_| is_option) {
+    if let Some(program) = image(node).and_then(image_names::command).filter(|_| is_option) {
         words.insert(0, program.to_owned());
     }
     Start {
@@ -192,7 +192,7 @@ fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Op
     }
     let image = node.get("image")?;
     let written = image.text()?;
-    (images::program(written)? == Kind::Postgres).then(|| Asks {
+    (image_names::program(written)? == Kind::Postgres).then(|| Asks {
         place: place(image),
         written: written.to_owned(),
         program: "PostgreSQL (huge_pages = try)",
