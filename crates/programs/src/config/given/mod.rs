@@ -203,7 +203,7 @@ impl Given {
             match section {
                 "[sysctl]" => self.sysctl_line(&line),
                 "[vm]" if key.starts_with("transparent_huge") => {
-                    self.policies.push(PolicyLine::new(line.place(), value))
+                    self.policies.push(PolicyLine::new(line.place(), value));
                 }
                 "[bootloader]" if key.starts_with("cmdline") => {
                     let words = value.trim_start_matches(['+', '=']).trim_matches('"');
