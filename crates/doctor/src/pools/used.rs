@@ -222,7 +222,7 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         None => case,
     };
     let all = mapping.map_or(0, |(_, pages)| pages);
-    let missing = all.saturating_sub(pool.nr.known().copied().unwrap_or_default());
+    let missing = all.saturating_sub(memory.0 / pool.size.0.max(1));
     let need = || Need::Pool {
         page: pool.size,
         pages: all,

@@ -55,8 +55,9 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
     cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
+    let mut last = Vec::new();
     for guest in guests {
-        cases.extend(unmounted(evidence, guest)?);
+        last.extend(unmounted(evidence, guest)?);
     }
     let asks = |guest: &Guest| guest.is_by_pool() && guest.hugetlb().next().is_some();
     if !guests.iter().any(asks) {
@@ -72,9 +73,10 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
             };
             cases.extend(short.into_iter().filter(exists).map(case));
         }
-        Err(reason) if cases.is_empty() => return Err(reason),
+        Err(reason) if cases.is_empty() && last.is_empty() => return Err(reason),
         Err(_) => {}
     }
+    cases.extend(last);
     Ok(cases)
 }
 
@@ -137,7 +139,8 @@ fn unmounted(evidence: &Evidence, guest: &Guest) -> Result<Vec<Case>, Reason> {
         let mut of_pages = mounts.iter().filter(|mount| mount.kind == "hugetlbfs");
         of_pages.any(|mount| mount.page_size().unwrap_or(default) == *size)
     };
-    sizes.retain(|size| !is_mounted(size));
+    // Of a size that is not there another case says so.
+    sizes.retain(|size| !is_mounted(size) && evidence.snapshot.pool(*size).is_some());
     let cases = sizes.into_iter().map(|size| {
         let (text, kib) = (size.exact(), size.0 >> 10);
         Case::sure(format!(
@@ -147,7 +150,7 @@ fn unmounted(evidence: &Evidence, guest: &Guest) -> Result<Vec<Case>, Reason> {
         .seen(&guest.place, "page size", &text)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix(format!(
-            "printf '[Mount]\\nWhat=hugetlbfs\\nWhere=/dev/hugepages{text}\\nType=hugetlbfs\\nOptions=pagesize={text}\\n[Install]\\nWantedBy=multi-user.target\\n' > /etc/systemd/system/dev-hugepages{text}.mount"
+            "(echo '[Mount]'; echo What=hugetlbfs; echo Where=/dev/hugepages{text}; echo Type=hugetlbfs; echo Options=pagesize={text}; echo '[Install]'; echo WantedBy=multi-user.target) > /etc/systemd/system/dev-hugepages{text}.mount"
         ))
         .fix(format!(
             "systemctl daemon-reload && systemctl enable --now dev-hugepages{text}.mount, then restart libvirt, which looks for mounts at its start: systemctl try-restart virtqemud libvirtd"
