@@ -305,7 +305,7 @@ fn d29_a_policy_that_a_vendor_advises_against() {
 fn d28_huge_of_a_tmpfs() {
     let policy = |chosen: &str| {
         let all = "always within_size advise never deny force";
-        thp(machine(), "shmem_enabled", &all.replace(chosen, &format!("[{chosen}]")))
+        thp(machine(), "shmem_enabled", all.replace(chosen, &format!("[{chosen}]")))
     };
     let mounts = |tree: Tree, lines: &str| tree.file("/proc/self/mounts", lines);
     let run = "tmpfs /run tmpfs rw,size=524288k,huge=always 0 0\n";
