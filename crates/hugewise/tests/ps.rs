@@ -167,7 +167,19 @@ fn every_mapping_of_this_process_says_why_it_is_on_base_pages() {
     for mapping in reasons {
         assert!(mapping["why_base"].is_string(), "{mapping}");
     }
+    // Private memory, shared memory and files are all of it, but for pages that two mappings of a file show.
+    let bytes = |kinds: &Value| -> u64 {
+        let kinds = kinds.as_object().expect("kinds").values();
+        kinds.map(|bytes| bytes.as_u64().expect("bytes")).sum()
+    };
+    let all: u64 = mappings.iter().map(|mapping| bytes(&mapping["backing"])).sum();
+    let sum: u64 = ["private", "shared", "file"]
+        .iter()
+        .map(|sort| bytes(&data["coverage"][sort]))
+        .sum();
+    assert!(sum <= all && sum as f64 >= 0.98 * all as f64, "{sum} of {all}: {data}");
     let text = done(&["ps", &pid, "--vmas"]).out;
+    assert!(text.contains("on huge pages: private"), "{text}");
     assert!(text.contains("why base") && text.contains(" file "), "{text}");
 }
 

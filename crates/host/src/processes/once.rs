@@ -28,30 +28,46 @@ impl Coverage {
     where
         T: Deref<Target: AsRef<[u8]>> + 'a,
     {
-        let (mut private, mut shared) = (Backing::new(), Objects::default());
-        let (mut file, mut copies) = (Objects::default(), Backing::new());
-        for mapping in mappings {
-            match Sort::of(mapping) {
-                Sort::Private => private.extend(mapping.backing().iter()),
-                Sort::Shared => shared.add(mapping),
-                // Pages that a process wrote are copies of its own.
-                Sort::File if mapping.is_private_data() => copies.extend(mapping.backing().iter()),
-                Sort::File => file.add(mapping),
-            }
-        }
-        let mut file = file.once();
-        file.extend(copies.iter());
-        Self {
-            private,
-            shared: shared.once(),
-            file,
-        }
+        let mut covering = Covering::default();
+        mappings.into_iter().for_each(|mapping| covering.add(mapping));
+        covering.sum()
     }
 
     /// All three.
     pub fn all(&self) -> Backing {
         let parts = [&self.private, &self.shared, &self.file];
         parts.into_iter().flat_map(Backing::iter).collect()
+    }
+}
+
+/// The same while mappings are read one by one.
+#[derive(Debug, Default)]
+pub struct Covering {
+    private: Backing,
+    shared: Objects,
+    file: Objects,
+    /// Pages of files that a process wrote are copies of its own.
+    copies: Backing,
+}
+
+impl Covering {
+    pub fn add<T: Deref<Target: AsRef<[u8]>>>(&mut self, mapping: &Mapping<T>) {
+        match Sort::of(mapping) {
+            Sort::Private => self.private.extend(mapping.backing().iter()),
+            Sort::Shared => self.shared.add(mapping),
+            Sort::File if mapping.is_private_data() => self.copies.extend(mapping.backing().iter()),
+            Sort::File => self.file.add(mapping),
+        }
+    }
+
+    pub fn sum(self) -> Coverage {
+        let mut file = self.file.once();
+        file.extend(self.copies.iter());
+        Coverage {
+            private: self.private,
+            shared: self.shared.once(),
+            file,
+        }
     }
 }
 

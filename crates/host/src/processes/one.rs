@@ -4,7 +4,7 @@ use model::process::{MappingPages, ProcessPages, SharedMemory};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
-use super::mapping::Counts;
+use super::mapping::{Counts, Mapping};
 use super::once::Objects;
 use super::scan;
 use super::smaps;
@@ -78,7 +78,7 @@ pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
 
 pub fn mappings_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<MappingPages>> {
     let mut mappings = Vec::new();
-    let read = each_mapping(source, pid, limits, |mapping| mappings.push(mapping));
+    let read = each_mapping(source, pid, limits, |mapping| mappings.push(mapping.to_pages()));
     read.map(|()| mappings).into()
 }
 
@@ -90,7 +90,7 @@ pub fn each_mapping(
     source: &Source,
     pid: u32,
     limits: Limits,
-    mut visit: impl FnMut(MappingPages),
+    mut visit: impl FnMut(&Mapping<&[u8]>),
 ) -> Result<(), Unread> {
     if source.is_live() {
         let status = status(source, pid)?;
@@ -105,7 +105,7 @@ pub fn each_mapping(
         }
     }
     smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
-        visit(mapping.to_pages());
+        visit(mapping);
         Ok(())
     })
 }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-use model::process::MappingPages;
 use model::{Bytes, Unread};
 
 use super::limits::{Deadline, Limits};
@@ -134,7 +133,7 @@ pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Rang
 }
 
 /// Visits the mappings of a process of this machine that has no hugetlb pages, without the kernel's flags.
-pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(MappingPages)) -> Result<(), Unread> {
+pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(&Mapping<&[u8]>)) -> Result<(), Unread> {
     let mut all = 0;
     each_own(pid, |mapping| {
         all += mapping.size().0;
@@ -143,14 +142,13 @@ pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(M
     let mut walk = Walk::over(pid, all, deadline)?;
     each_own(pid, |mapping| {
         let counts = walk.counts(&mapping.range)?;
-        let mapping = Mapping {
+        visit(&Mapping {
             counted: Some(Counted {
                 counts,
                 ..Counted::default()
             }),
             ..mapping.clone()
-        };
-        visit(mapping.to_pages());
+        });
         Ok(())
     })
 }

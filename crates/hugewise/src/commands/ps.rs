@@ -6,7 +6,7 @@ mod select;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use host::processes::{self, Ground, Limits, Missed, Missing, Reason, ThpByStart};
+use host::processes::{self, Coverage, Covering, Ground, Limits, Missed, Missing, Reason, ThpByStart};
 use host::snapshot::mounts;
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
@@ -142,6 +142,7 @@ fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, args: &args
 /// What one walk over the mappings of a process adds up.
 struct Walked {
     missed: Reading<Missed>,
+    coverage: Reading<Coverage>,
     thp: ThpByStart,
     /// Why it did not come to the end.
     failed: Option<Unread>,
@@ -159,20 +160,24 @@ impl Walked {
         let mounts = mounts::of_process(source, process.pid);
         let ground = Ground::new(snapshot, &mounts);
         let mut missing = Missing::new(process, &ground);
-        let mut thp = ThpByStart::default();
+        let (mut thp, mut covering) = (ThpByStart::default(), Covering::default());
         let walked = processes::each_mapping(source, process.pid, limits, |mapping| {
-            let why = missing.add(&mapping);
-            thp.add(&mapping);
-            visit(mapping, why);
+            covering.add(mapping);
+            let pages = mapping.to_pages();
+            let why = missing.add(&pages);
+            thp.add(&pages);
+            visit(pages, why);
         });
         match walked {
             Ok(()) => Self {
                 missed: missing.sum(),
+                coverage: Reading::Known(covering.sum()),
                 thp,
                 failed: None,
             },
             Err(why) => Self {
                 missed: Reading::Unread(why.clone()),
+                coverage: Reading::Unread(why.clone()),
                 thp: ThpByStart::default(),
                 failed: Some(why),
             },
@@ -210,6 +215,7 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
     Ok(OneProcess {
         mappings: vmas.then_some(mappings),
         missed: Some(missed),
+        coverage: Some(walked.coverage),
         nodes: Some(nodes),
         hints: if was_refused { hints(snapshot) } else { Vec::new() },
         process,

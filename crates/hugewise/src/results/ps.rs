@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::processes::{Held, Missed, NodePages, Reason};
+use host::processes::{Coverage, Held, Missed, NodePages, Reason};
 use model::process::{MappingPages, ProcessPages, SharedMemory};
 use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
@@ -89,6 +89,9 @@ pub struct OneProcess {
     /// Its mappings by address; `null` unless asked for.
     #[schemars(with = "Option<Reading<Vec<MappingRow>>>")]
     pub mappings: Option<Reading<MappingRows>>,
+    /// What it has resident, each page once: private memory, shared memory and files, which add up.
+    #[serde(default)]
+    pub coverage: Option<Reading<Coverage>>,
     /// Memory that huge pages could back and do not.
     #[serde(default)]
     pub missed: Option<Reading<Missed>>,

@@ -12,7 +12,7 @@ use model::{Bytes, PageKind, Reading};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Shape, Show};
-pub(super) use cells::{amount, share};
+pub(super) use cells::{amount, by_sort, percent, share};
 use cells::{kinds_in_words, kinds_of};
 use draw::axis::number;
 use draw::columns;
@@ -66,6 +66,8 @@ impl Show for OneProcess {
             nodes: None,
         };
         let mut first = processes(&self.title(), &[row]);
+        let coverage = self.coverage.as_ref().and_then(Reading::known).and_then(by_sort);
+        coverage.iter().for_each(|text| first.note(format!("resident {text}")));
         parts::reasons(&mut first, self.missed.as_ref(), &self.hints);
         let nodes = self.nodes.as_ref().map(|nodes| parts::nodes("NUMA nodes", nodes));
         [Some(first), nodes].into_iter().flatten().collect()

@@ -1,11 +1,11 @@
 //! What a reader wants to know first: the answer, the parts of memory, the pools, and why memory is on base pages.
 
 use doctor::usage::{InUse, Part, PartKind, PoolState, Usage, Why};
-use model::{Backing, Cause, Reading};
+use model::{Cause, Reading};
 
+use super::super::ps::by_sort;
 use super::mapped::code;
 use super::parts::{in_numbers, kinds, mixed, title};
-use draw::axis::number;
 use draw::words::{counted, or, or_empty};
 
 /// What a reader wants to know first, each under a label.
@@ -28,7 +28,8 @@ pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {
             format!("{}, {backing}", process.name),
         )
     });
-    let resident = resident(usage).map(|text| fact("resident", text));
+    let resident = usage.resident.known().and_then(by_sort);
+    let resident = resident.map(|text| fact("resident", text));
     let code = usage.mapped.as_ref().and_then(code).map(|text| fact("code", text));
     let pools = usage.pools.iter().filter(|pool| matters(usage, pool));
     let pools = pools.map(|one| (format!("{} pool", one.page), pool(one)));
@@ -62,28 +63,6 @@ fn of_processes(usage: &Usage, part: &Part) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// `269M, 80.2 % on huge pages: private 3.1M (0 %) + files 266M (81.2 %)`.
-fn resident(usage: &Usage) -> Option<String> {
-    let coverage = usage.resident.known()?;
-    let sorts = [
-        ("private", &coverage.private),
-        ("shared", &coverage.shared),
-        ("files", &coverage.file),
-    ];
-    let sorts: Vec<String> = sorts
-        .into_iter()
-        .filter(|(_, backing)| backing.total().0 > 0)
-        .map(|(name, backing)| format!("{name} {} ({})", backing.total(), share(backing)))
-        .collect();
-    let all = coverage.all();
-    (all.total().0 > 0).then(|| format!("{}, {} on huge pages: {}", all.total(), share(&all), sorts.join(" + ")))
-}
-
-/// `81.2 %`.
-pub(super) fn share(backing: &Backing) -> String {
-    format!("{} %", number(backing.coverage().unwrap_or(0.0) * 100.0))
 }
 
 /// `PostgreSQL, postgres (4711) and 5 more processes`.

@@ -7,7 +7,7 @@ use host::processes::Reason;
 use host::snapshot::Feature;
 use model::Bytes;
 
-use super::facts::share;
+use super::super::ps::percent;
 use draw::sheet::Sheet;
 use draw::words::{or, or_empty};
 
@@ -29,7 +29,7 @@ pub(super) fn code(mapped: &Mapped) -> Option<String> {
     let all: Bytes = code().map(|(_, backing)| backing.total()).sum();
     let sums = code().enumerate().map(|(at, (sort, backing))| {
         let on = if at == 0 { " on huge pages" } else { "" };
-        format!("{} {} ({}{on})", title(*sort), backing.total(), share(backing))
+        format!("{} {} ({}{on})", title(*sort), backing.total(), percent(backing))
     });
     (all >= WORTH).then(|| sums.collect::<Vec<_>>().join(" + "))
 }
@@ -45,7 +45,7 @@ pub(super) fn table(mapped: &Mapped) -> Sheet {
             title(file.sort),
             &or(file.file_system.as_ref(), if file.file.is_some() { "?" } else { "" }),
             &file.backing.total().to_string(),
-            &share(&file.backing),
+            &percent(&file.backing),
             or_empty(file.why.map(Reason::short)).as_str(),
             file.file.as_deref().unwrap_or_default(),
         ]);

@@ -1,5 +1,6 @@
 //! Cells about memory and page kinds, for tables of processes, groups and VMs.
 
+use host::processes::Coverage;
 use model::{Backing, Bytes, PageKind};
 
 use draw::axis::number;
@@ -9,6 +10,30 @@ use draw::words::or_empty;
 pub(crate) fn share(backing: Option<&Backing>) -> String {
     let share = backing.and_then(Backing::coverage);
     or_empty(share.map(|share| number(share * 100.0)))
+}
+
+/// `81.2 %`.
+pub(crate) fn percent(backing: &Backing) -> String {
+    format!("{} %", number(backing.coverage().unwrap_or(0.0) * 100.0))
+}
+
+/// `269M, 80.2 % on huge pages: private 3.1M (0 %) + files 266M (81.2 %)`.
+pub(crate) fn by_sort(coverage: &Coverage) -> Option<String> {
+    let sorts = [
+        ("private", &coverage.private),
+        ("shared", &coverage.shared),
+        ("files", &coverage.file),
+    ];
+    let sorts: Vec<String> = sorts
+        .into_iter()
+        .filter(|(_, backing)| backing.total().0 > 0)
+        .map(|(name, backing)| format!("{name} {} ({})", backing.total(), percent(backing)))
+        .collect();
+    let all = coverage.all();
+    (all.total().0 > 0).then(|| {
+        let sorts = sorts.join(" + ");
+        format!("{}, {} on huge pages: {sorts}", all.total(), percent(&all))
+    })
 }
 
 /// Nothing is blank: a table of zeros hides the few numbers that matter.
