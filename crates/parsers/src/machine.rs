@@ -97,7 +97,7 @@ pub(crate) fn machine(bytes: &[u8]) {
         let mut thp = ThpByStart::default();
         mappings.iter().for_each(|mapping| thp.add(mapping));
         let _ = host::processes::nodes(&source, process.pid, &thp, Limits::default());
-        let mounts = host::snapshot::mounts::of_process(&source, process.pid);
+        let mounts = host::snapshot::MountTree::of_process(&source, process.pid);
         let _ = host::processes::missed(mappings, process, &Ground::new(&evidence.snapshot, &mounts));
     }
 }

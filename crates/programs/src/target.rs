@@ -10,7 +10,7 @@ use model::{Bytes, Reading, Unread};
 use super::{Area, Kind, Listens, Logs, Program, candidates, containers, log, look, postgres};
 use crate::evidence::uptime;
 use crate::vms;
-use host::snapshot::{Mount, mounts};
+use host::snapshot::MountTree;
 use host::{Membership, Snapshot, Source};
 
 /// Shared memory below this size is a library's scratch area, not a database's cache.
@@ -56,7 +56,7 @@ pub struct Target {
     /// The virtual machine that it runs.
     pub vm: Option<Vm>,
     /// The mounts that it sees.
-    pub mounts: Vec<Mount>,
+    pub mounts: MountTree,
     /// The directory that it works in, if that could be read.
     pub directory: Option<String>,
     /// Where it takes connections, of a PostgreSQL server on this machine.
@@ -336,7 +336,7 @@ fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: 
     Target {
         family: family(source, &others),
         asked: None,
-        mounts: mounts::of_process(source, main.pid()),
+        mounts: MountTree::of_process(source, main.pid()),
         log: log::lines(source, &main, kind, directory.as_deref()),
         vm: vms::vm(source, main.pid()),
         listens: directory

@@ -1,7 +1,7 @@
 //! Mappings that could be backed by huge pages and are not.
 
 use host::processes::{Ground, Reason as Why, why_base};
-use host::snapshot::Feature;
+use host::snapshot::{Feature, MountTree};
 use model::Bytes;
 use programs::{Area, Evidence, Program};
 
@@ -21,7 +21,11 @@ pub(super) fn not_eligible(evidence: &Evidence) -> Answer {
             .iter()
             .filter(|area| area.is_private_data() && area.base() >= Some(LARGE));
         let refused = refused.filter_map(|area| {
-            let why = why_base(&area.to_pages(), &program.pages, &Ground::new(&evidence.snapshot, &[]))?;
+            let why = why_base(
+                &area.to_pages(),
+                &program.pages,
+                &Ground::new(&evidence.snapshot, &MountTree::default()),
+            )?;
             matches!(why, Why::AdvisedAgainst | Why::NotEligible).then_some((area, why))
         });
         Ok(refused

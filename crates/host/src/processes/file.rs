@@ -6,36 +6,25 @@ use model::{Bytes, PageKind};
 use super::ground::{Ground, advised_against, aligned_bytes, by_shape, has};
 use super::mapping::{DEV_SHM, is_shmem};
 use super::reason::Reason;
-use crate::snapshot::{Feature, Mount};
-
-/// The mount that a path lies on: of those above it the innermost, of two at one place the later one.
-pub fn mount_of<'a>(mounts: &'a [Mount], path: &str) -> Option<&'a Mount> {
-    let is_above = |mount: &&Mount| {
-        let rest = path.strip_prefix(mount.target.trim_end_matches('/'));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    mounts.iter().filter(is_above).max_by_key(|mount| mount.target.len())
-}
+use crate::snapshot::{Feature, Mount, MountTree};
 
 /// The type of the file system that keeps a file's pages: below an overlay that of its layers, if it is one.
-pub fn file_system<'a>(mounts: &'a [Mount], path: &str) -> Option<&'a str> {
+pub fn file_system<'a>(mounts: &'a MountTree, path: &str) -> Option<&'a str> {
     keeper(mounts, path).map(|mount| mount.kind.as_str())
 }
 
-fn keeper<'a>(mounts: &'a [Mount], path: &str) -> Option<&'a Mount> {
+fn keeper<'a>(mounts: &'a MountTree, path: &str) -> Option<&'a Mount> {
     if is_of_kernel(path) {
         return None;
     }
-    let mount = mount_of(mounts, path)?;
+    let mount = mounts.of(path)?;
     if mount.kind != "overlay" {
         return Some(mount);
     }
     let layers = ["upperdir", "lowerdir"]
         .into_iter()
         .filter_map(|name| mount.option(name));
-    let mut below = layers
-        .flat_map(|paths| paths.split(':'))
-        .map(|path| mount_of(mounts, path));
+    let mut below = layers.flat_map(|paths| paths.split(':')).map(|path| mounts.of(path));
     let first = below.next()??;
     let is_one = first.kind != "overlay" && below.all(|other| other.is_some_and(|other| other.kind == first.kind));
     Some(if is_one { first } else { mount })

@@ -1,8 +1,8 @@
 //! Mapped files as smaps shows them on Linux 6.18 and older, with the reason that the kernel has (benches/files.py tries them).
 
-use super::{file_system, mount_of};
+use super::file_system;
 use crate::processes::{Ground, Reason, mappings, one, why_base};
-use crate::snapshot::mounts;
+use crate::snapshot::MountTree;
 use crate::{Snapshot, Source, Tree};
 
 const MOUNTS: &str = "/dev/vda / ext4 rw 0 0\n/dev/vdb /xfs xfs rw 0 0\n/dev/vdc /btrfs btrfs rw 0 0\n\
@@ -56,7 +56,7 @@ fn why(mapped: Mapped) -> Option<Reason> {
     let source = Source::from_tree("made", tree);
     let process = one(&source, 5).into_result().expect("a process");
     let mapping = mappings(&source, 5).into_result().expect("mappings").remove(0);
-    let mounts = mounts::of_process(&source, 5);
+    let mounts = MountTree::of_process(&source, 5);
     why_base(&mapping, &process, &Ground::new(&Snapshot::take(&source), &mounts))
 }
 
@@ -155,11 +155,15 @@ fn a_path_lies_on_the_innermost_mount_above_it() {
         "/proc/self/mounts",
         format!("{MOUNTS}none /xfs/in tmpfs rw 0 0\n/dev/vdd /xfs xfs ro 0 0\n"),
     );
-    let mounts = mounts::of_process(&Source::from_tree("made", tree), 5);
-    let of = |path| mount_of(&mounts, path).map(|mount| (mount.target.as_str(), mount.kind.as_str()));
+    let mounts = MountTree::of_process(&Source::from_tree("made", tree), 5);
+    let of = |path| {
+        mounts
+            .of(path)
+            .map(|mount| (mount.target.as_str(), mount.kind.as_str()))
+    };
     assert_eq!(of("/xfs/in/a"), Some(("/xfs/in", "tmpfs")));
     assert_eq!(of("/xfsa"), Some(("/", "ext4")));
-    let later = mount_of(&mounts, "/xfs/a").expect("a mount");
+    let later = mounts.of("/xfs/a").expect("a mount");
     assert_eq!(later.options, ["ro"]);
     assert_eq!(file_system(&mounts, "/over/a"), Some("xfs"));
     assert_eq!(
@@ -168,5 +172,5 @@ fn a_path_lies_on_the_innermost_mount_above_it() {
         "of what is below one nothing is known"
     );
     assert_eq!(file_system(&mounts, "/memfd:a (deleted)"), None);
-    assert_eq!(file_system(&[], "/a"), None);
+    assert_eq!(file_system(&MountTree::default(), "/a"), None);
 }

@@ -5,7 +5,7 @@ use model::{Bytes, PageKind, Reading};
 
 use super::reason::Reason;
 use crate::Snapshot;
-use crate::snapshot::{Kernel, Mount, Thp};
+use crate::snapshot::{Kernel, MountTree, Thp};
 
 /// What decides beside the mapping itself: the policy, the kernel, and the mounts that the process sees.
 #[derive(Clone, Copy, Debug)]
@@ -13,11 +13,11 @@ pub struct Ground<'a> {
     pub thp: &'a Reading<Thp>,
     pub kernel: &'a Kernel,
     /// Empty where they are not known.
-    pub mounts: &'a [Mount],
+    pub mounts: &'a MountTree,
 }
 
 impl<'a> Ground<'a> {
-    pub fn new(snapshot: &'a Snapshot, mounts: &'a [Mount]) -> Self {
+    pub fn new(snapshot: &'a Snapshot, mounts: &'a MountTree) -> Self {
         Self {
             thp: &snapshot.thp,
             kernel: &snapshot.kernel,

@@ -108,6 +108,7 @@ mod tests {
 
     use super::{Missed, missed};
     use crate::processes::{Ground, Reason, mappings, one};
+    use crate::snapshot::MountTree;
     use crate::{Snapshot, Source, Tree};
 
     const THP: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -129,7 +130,11 @@ mod tests {
         let source = Source::from_tree("made", tree);
         let process = one(&source, 5).into_result().expect("a process");
         let mappings = mappings(&source, 5).into_result().expect("mappings");
-        missed(&mappings, &process, &Ground::new(&Snapshot::take(&source), &[]))
+        missed(
+            &mappings,
+            &process,
+            &Ground::new(&Snapshot::take(&source), &MountTree::default()),
+        )
     }
 
     fn policy(policy: &str) -> Tree {

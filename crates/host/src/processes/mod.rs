@@ -27,7 +27,7 @@ mod stat;
 pub mod status;
 mod why;
 
-pub use file::{file_system, mount_of};
+pub use file::file_system;
 pub use folios::{FolioSample, own_range_mthp};
 pub use frames::own_frames;
 pub use ground::Ground;

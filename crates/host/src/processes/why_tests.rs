@@ -4,7 +4,7 @@ use model::process::{MappingPages, ProcessPages};
 use model::{Address, Backing, Bytes, PageKind, Reading};
 
 use super::{Ground, Reason, why_base};
-use crate::snapshot::{Choice, Kernel, Thp};
+use crate::snapshot::{Choice, Kernel, MountTree, Thp};
 
 fn thp(policy: &str) -> Thp {
     let chosen = Choice {
@@ -69,7 +69,7 @@ fn why_of(mapping: &MappingPages, thp_enabled: bool, thp: &Reading<Thp>) -> Opti
     let ground = Ground {
         thp,
         kernel: &kernel,
-        mounts: &[],
+        mounts: &MountTree::default(),
     };
     why_base(mapping, &process(thp_enabled), &ground)
 }

@@ -32,7 +32,7 @@ pub use kernel::Kernel;
 pub use ksm::Ksm;
 pub use kvm::{Kvm, Mmu};
 pub use memory::{FreeBlocks, Meminfo, Memory, Pressure, Stall};
-pub use mounts::Mount;
+pub use mounts::{Mount, MountTree};
 pub use numbers::Numbers;
 pub use sysctl::Sysctls;
 pub use thp::{Choice, Thp, ThpSize};

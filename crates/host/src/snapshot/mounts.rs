@@ -1,5 +1,7 @@
 //! File systems with huge pages: hugetlbfs, and tmpfs with `huge=`.
 
+use std::collections::BTreeMap;
+
 use model::Reading;
 
 use super::mount_table;
@@ -32,4 +34,34 @@ pub fn of_process(source: &Source, pid: u32) -> Vec<Mount> {
 /// Every mount that a process sees.
 pub fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
     source.text(path).map(|table| mount_table::mounts(&table))
+}
+
+/// Mounts by their places, to be asked for what a path lies on: a process may have many of both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MountTree(BTreeMap<String, Mount>);
+
+impl MountTree {
+    /// Those that a process sees; empty where they could not be read.
+    pub fn of_process(source: &Source, pid: u32) -> Self {
+        // Of two at one place the later one is on top.
+        Self(
+            of_process(source, pid)
+                .into_iter()
+                .map(|mount| (mount.target.clone(), mount))
+                .collect(),
+        )
+    }
+
+    /// The innermost mount that a path lies on.
+    pub fn of(&self, path: &str) -> Option<&Mount> {
+        let mut above = Some(path);
+        while let Some(at) = above {
+            let place = if at.is_empty() { "/" } else { at };
+            if let Some(mount) = self.0.get(place) {
+                return Some(mount);
+            }
+            above = at.rsplit_once('/').map(|(above, _)| above);
+        }
+        None
+    }
 }

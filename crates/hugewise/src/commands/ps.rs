@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use host::processes::{self, Coverage, Covering, Ground, Limits, Missed, Missing, Reason, ThpByStart};
-use host::snapshot::mounts;
+use host::snapshot::MountTree;
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
@@ -157,7 +157,7 @@ impl Walked {
         limits: Limits,
         mut visit: impl FnMut(MappingPages, Option<Reason>),
     ) -> Self {
-        let mounts = mounts::of_process(source, process.pid);
+        let mounts = MountTree::of_process(source, process.pid);
         let ground = Ground::new(snapshot, &mounts);
         let mut missing = Missing::new(process, &ground);
         let (mut thp, mut covering) = (ThpByStart::default(), Covering::default());

@@ -16,7 +16,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use crate::Kind;
 use configured::{Asked, HugeMounts};
 use host::processes::{self, Ground, Reason, smaps};
-use host::snapshot::{Kernel, Meminfo, Thp, mounts};
+use host::snapshot::{Kernel, Meminfo, MountTree, Thp, mounts};
 use host::{Source, spread};
 
 /// Command lines that no process runs yet.
@@ -88,7 +88,11 @@ pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
 /// Why most of a guest's memory that is on base pages is.
 fn why_base(source: &Source, pid: u32, mappings: &[MappingPages]) -> Option<Reason> {
     let process = processes::one(source, pid);
-    let (thp, kernel, mounts) = (Thp::read(source), Kernel::read(source), mounts::of_process(source, pid));
+    let (thp, kernel, mounts) = (
+        Thp::read(source),
+        Kernel::read(source),
+        MountTree::of_process(source, pid),
+    );
     let ground = Ground {
         thp: &thp,
         kernel: &kernel,
