@@ -5,8 +5,7 @@ use model::Bytes;
 use super::{SizeError, Sizing};
 use model::sizing::{memlock_kib, pages_for};
 
-const JBOSS: &str = "JBoss community post \"Big performance wins with large pages\" (RHEL 5.1, \
-                     vm.nr_hugepages = 3072)";
+const JBOSS: &str = "JBoss community post on large pages for the JVM (RHEL 5.1, vm.nr_hugepages = 3072)";
 
 /// `size pages`: pages for bytes, and what is lost by rounding.
 ///
