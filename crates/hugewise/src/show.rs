@@ -177,6 +177,7 @@ fn page(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
         headlines: data.headlines(),
         lead: data.lead(),
         blocks: data.blocks(),
+        folded: data.folded(),
         long: data.long(),
         about: &view.about,
         json: view.json,

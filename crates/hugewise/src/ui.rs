@@ -257,7 +257,12 @@ impl Progress {
     /// How much is done (0 to 1), how long the rest takes, and what is being done.
     pub fn show(&self, done: f64, left: Duration, what: &str) {
         let done = done.clamp(0.0, 1.0);
-        let text = format!("{} s left  {}", left.as_secs_f64().ceil(), printable(what));
+        // At the begin it is not known how long it takes.
+        let time = match left.is_zero() && done == 0.0 {
+            true => String::new(),
+            false => format!("{} s left  ", left.as_secs_f64().ceil()),
+        };
+        let text = format!("{time}{}", printable(what));
         if let Some(told) = self.told.as_ref().filter(|told| told.get().elapsed() >= LINE_PERIOD) {
             told.set(Instant::now());
             complain(&format!("{:.0} %  {text}", done * 100.0));

@@ -85,6 +85,46 @@ fn the_session_of_a_server_is_explained_as_its_server() {
 }
 
 #[test]
+fn one_of_several_servers_is_chosen_by_its_directory_or_port() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "postgres-good")
+        .expect("it");
+    let root = machine.to_str().expect("a plain path");
+    let explain = |word: &str| done(&["--root", root, "explain", word]).out;
+    let server = explain("postgres");
+    for which in [
+        "postgres:pid=812",
+        "postgres:/etc/postgresql/15/main",
+        "postgresql:/etc/postgresql/15/main/postgresql.conf",
+    ] {
+        assert_eq!(explain(which).lines().next(), server.lines().next(), "{which}");
+    }
+    for which in ["postgres:port=1", "postgres:/srv/other", "postgres:pid=1"] {
+        let error = refused(&["--root", root, "explain", which]);
+        assert!(error.contains(&format!("`{which}`")), "{error}");
+    }
+}
+
+#[test]
+fn what_follows_a_restart_names_the_program_and_not_its_old_pid() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "kubernetes-node")
+        .expect("it");
+    let root = machine.to_str().expect("a plain path");
+    let pid =
+        valid(&done(&["--root", root, "explain", "java", "--json"]).out)["data"]["programs"][0]["pid"].to_string();
+    let text = done(&["--root", root, "explain", &pid]).out;
+    let next = text.split("\nNext\n").nth(1).expect("steps");
+    assert!(
+        next.contains("restart") && next.contains("  hugewise explain "),
+        "{next}"
+    );
+    assert!(!next.contains(&format!("hugewise explain {pid}")), "{next}");
+}
+
+#[test]
 fn an_empty_word_means_no_process() {
     let error = refused(&["explain", ""]);
     assert!(error.contains("is empty"), "{error}");

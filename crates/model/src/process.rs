@@ -1,5 +1,8 @@
 //! Page kinds behind processes, as `ps` reports them.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +67,70 @@ impl ProcessPages {
         let segments = self.segments.iter();
         let segments = segments.map(|segment| (segment, of(segment, &mut own))).collect();
         Some((own, segments))
+    }
+}
+
+/// Processes, with the memory that they share counted once.
+#[derive(Clone, Debug, Default)]
+pub struct Once<'a> {
+    /// Each process without its segments; `None` if its page kinds are not known.
+    pub own: Vec<(&'a ProcessPages, Option<Backing>)>,
+    /// Each segment.
+    pub segments: Vec<Shared<'a>>,
+}
+
+/// A segment of shared memory, and the processes that map it.
+#[derive(Clone, Debug)]
+pub struct Shared<'a> {
+    /// The first of them.
+    pub first: &'a ProcessPages,
+    /// How many others map it.
+    pub others: u64,
+    /// The segment as the process maps it that has touched most of it.
+    pub segment: &'a SharedMemory,
+    /// What backs it there.
+    pub backing: Backing,
+}
+
+impl<'a> Once<'a> {
+    /// Of these processes.
+    pub fn of(rows: impl IntoIterator<Item = &'a ProcessPages>) -> Self {
+        let mut own = Vec::new();
+        let mut segments: BTreeMap<&str, Shared<'a>> = BTreeMap::new();
+        for row in rows {
+            let (alone, shared) = match row.without_segments() {
+                Some((alone, shared)) => (Some(alone), shared),
+                None => {
+                    let unknown = row.segments.iter().map(|segment| (segment, Backing::new()));
+                    (None, unknown.collect())
+                }
+            };
+            own.push((row, alone));
+            for (segment, backing) in shared {
+                match segments.entry(&segment.id) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(Shared {
+                            first: row,
+                            others: 0,
+                            segment,
+                            backing,
+                        });
+                    }
+                    Entry::Occupied(entry) => entry.into_mut().also(segment, backing),
+                }
+            }
+        }
+        let segments = segments.into_values().collect();
+        Self { own, segments }
+    }
+}
+
+impl<'a> Shared<'a> {
+    fn also(&mut self, segment: &'a SharedMemory, backing: Backing) {
+        self.others += 1;
+        if segment.resident > self.segment.resident {
+            (self.segment, self.backing) = (segment, backing);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Layer;
-use crate::{Bytes, PageKind, Reading};
+use crate::{Backing, Bytes, PageKind, Reading};
 
 /// What applying a plan came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +36,13 @@ pub struct Program {
     /// Did it start after the plan was applied? `null` if that is not known.
     #[serde(default)]
     pub since: Option<bool>,
+    /// What backs all its processes, each page once; of pools, what is reserved for it counts too.
+    #[serde(default = "unread")]
+    pub backing: Reading<Backing>,
+}
+
+fn unread() -> Reading<Backing> {
+    Reading::absent("backing")
 }
 
 impl Program {
@@ -116,9 +123,9 @@ pub struct VerifiedPlan {
     pub restarted: bool,
     /// Its changes.
     pub checks: Vec<Check>,
-    /// Running programs that it is for.
+    /// Running programs that it is for; `null` if it is for no program that can be looked up.
     #[serde(default)]
-    pub programs: Vec<Program>,
+    pub programs: Option<Vec<Program>>,
     /// How far it has come.
     pub state: PlanState,
 }
@@ -181,8 +188,11 @@ pub struct User {
     pub name: String,
     /// The page kind.
     pub kind: PageKind,
-    /// How much of its memory these pages back.
+    /// How much of its memory these pages back. What several processes share counts once, for the first of them.
     pub bytes: Bytes,
+    /// How many other processes share some of it.
+    #[serde(default)]
+    pub others: u64,
 }
 
 /// What reverting came to.
@@ -271,6 +281,14 @@ impl Verdict {
     /// Is it bad news?
     pub fn is_bad(self) -> bool {
         matches!(self, Self::Short | Self::Different | Self::Unread)
+    }
+}
+
+impl VerifiedPlan {
+    /// Do programs run that it is for, and have all of them been started since?
+    pub fn has_new_programs(&self) -> bool {
+        let programs = self.programs.as_ref();
+        programs.is_some_and(|programs| !programs.is_empty() && programs.iter().all(Program::is_new))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ::programs::Evidence;
-use host::processes::{Ground, Limits, ThpByStart};
+use host::processes::{Ground, Limits, Missing, ThpByStart};
 use host::{Node, Snapshot, Source, Tree};
 
 /// Machines with processes, virtual machines, containers and configuration files in them.
@@ -92,13 +92,17 @@ pub(crate) fn machine(bytes: &[u8]) {
     let _ = ::programs::vms::list(&source);
     let processes = host::processes::list(&source);
     for process in processes.known().into_iter().flatten().take(4) {
-        let mappings = host::processes::mappings(&source, process.pid);
-        let mappings = mappings.known().map(Vec::as_slice).unwrap_or_default();
-        let mut thp = ThpByStart::default();
-        mappings.iter().for_each(|mapping| thp.add(mapping));
-        let _ = host::processes::nodes(&source, process.pid, &thp, Limits::default());
         let mounts = host::snapshot::MountTree::of_process(&source, process.pid);
-        let _ = host::processes::missed(mappings, process, &Ground::new(&evidence.snapshot, &mounts));
+        let ground = Ground::new(&evidence.snapshot, &mounts);
+        let (mut thp, mut missing) = (ThpByStart::default(), Missing::new(process, &ground));
+        let _ = host::processes::each_mapping(&source, process.pid, Limits::default(), |mapping| {
+            let mapping = mapping.to_pages();
+            thp.add(&mapping);
+            missing.add(&mapping);
+            Ok(())
+        });
+        let _ = host::processes::nodes(&source, process.pid, &thp, Limits::default());
+        let _ = missing.sum();
     }
 }
 

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use host::Source;
-use host::processes::smaps;
+use host::processes::areas::{Area, counted};
 use host::processes::status::Status;
+use host::processes::{Coverage, Sort};
 use model::compare::Looks;
 use model::{Backing, Bytes, Cause, Unread};
 
@@ -197,20 +198,20 @@ impl Watch {
     /// `tree` is who was there, and the memory that each had a moment ago.
     fn look(&mut self, tree: &[(u32, u64)], memory: u64, not_whole: Option<Unread>) {
         let began = cpu_time();
-        let (mut own, mut text, mut why_not) = (Backing::new(), Backing::new(), not_whole);
-        let mut whole = true;
+        let (mut areas, mut why_not, mut whole) = (Vec::new(), not_whole, true);
         for &(pid, had) in tree {
-            match self.backing(pid) {
-                // Its memory is gone before it is: this look came too late for it.
-                Ok((more, code)) if had > 0 && more.total().0 + code.total().0 == 0 => whole = false,
-                Ok((more, code)) => {
-                    own.extend(more.iter());
-                    text.extend(code.iter());
+            match counted(&self.source, pid).into_result() {
+                Ok(more) => {
+                    // Its memory is gone before it is: this look came too late for it.
+                    let is_there = more.iter().any(|area| area.resident() > Some(Bytes(0)));
+                    whole &= had == 0 || is_there;
+                    areas.extend(more);
                 }
                 Err(why) if why.unread == Cause::Absent => whole &= had == 0,
                 Err(why) => why_not = Some(why),
             }
         }
+        let (own, text) = (Coverage::of(&areas).own(), code(&areas));
         self.last = cpu_time().saturating_sub(began);
         self.looks.count += 1;
         self.looks.seconds += self.last.as_secs_f64();
@@ -222,22 +223,6 @@ impl Watch {
             (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
             self.why_not = why_not;
         }
-    }
-
-    /// Own memory, and code from files.
-    fn backing(&self, pid: u32) -> Result<(Backing, Backing), Unread> {
-        let path = format!("/proc/{pid}/smaps");
-        let bytes = self.source.bytes_within(&path, Bytes::gib(1)).into_result()?;
-        let mappings = smaps::parse(&path, &bytes)?;
-        let (mut own, mut text) = (Backing::new(), Backing::new());
-        for mapping in &mappings {
-            if is_own(mapping.name) {
-                own.extend(mapping.backing().iter());
-            } else if mapping.perms.contains(&b'x') {
-                text.extend(mapping.backing().iter());
-            }
-        }
-        Ok((own, text))
     }
 
     /// What it comes to, given the largest resident set that the kernel reports at the end. A program starts in this
@@ -284,10 +269,10 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Memory without a file behind it, or with one that is memory itself.
-pub fn is_own(name: &[u8]) -> bool {
-    const MEMORY: [&[u8]; 5] = [b"/anon_hugepage", b"/memfd:", b"/SYSV", b"/dev/zero", b"/dev/shm/"];
-    !name.starts_with(b"/") || MEMORY.iter().any(|beginning| name.starts_with(beginning))
+/// What backs the code of files that processes map.
+pub fn code(areas: &[Area]) -> Backing {
+    let is_code = |area: &&Area| Sort::of(*area) == Sort::File && area.perms.contains('x');
+    Coverage::of(areas.iter().filter(is_code)).file
 }
 
 #[cfg(test)]

@@ -1,26 +1,11 @@
 //! Looks at made-up programs, and at this very process.
 
-use super::{Attention, Watch, is_own, own_peak};
+use super::{Attention, Watch, own_peak};
 use host::{Source, Tree};
 use model::{Bytes, PageKind};
 use std::time::{Duration, Instant};
 
 const UNKNOWN: Attention = Attention::Measured(Bytes(0));
-
-#[test]
-fn own_memory_is_what_has_no_file() {
-    for own in [
-        "",
-        "[heap]",
-        "[anon:x]",
-        "/memfd:a (deleted)",
-        "/anon_hugepage (deleted)",
-        "/SYSV00000000 (deleted)",
-    ] {
-        assert!(is_own(own.as_bytes()), "{own}");
-    }
-    assert!(!is_own(b"/usr/lib/libc.so.6"));
-}
 
 /// A machine with one process of `memory`, of which so much is mapped; nothing once it has unmapped it.
 fn machine(memory: Bytes, mapped: Option<Bytes>) -> Source {

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use host::processes::{Coverage, is_counted, taken_of_pool};
 use model::vms::Vm;
-use model::{Bytes, Reading, Unread};
+use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::{Area, Kind, Listens, Logs, Program, candidates, containers, log, look, postgres};
 use crate::evidence::uptime;
@@ -104,13 +105,18 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
         return Err(TargetError::Empty);
     }
     let all = candidates(source).into_result()?.programs;
-    let meant = meant(source, &all, word);
+    let not_found = || TargetError::NotFound {
+        word: word.to_owned(),
+        near: known(source, &all),
+    };
+    let is_kind = |word: &str| WORDS.iter().any(|(known, _)| *known == word);
+    // `postgres:port=5433` is one of several.
+    let one = word
+        .split_once(':')
+        .filter(|(kind, which)| is_kind(kind) && !which.is_empty());
+    let meant = meant(source, &all, one.map_or(word, |(kind, _)| kind));
     if meant.is_empty() {
-        let word = word.to_owned();
-        return Err(TargetError::NotFound {
-            word,
-            near: known(source, &all),
-        });
+        return Err(not_found());
     }
     let asked = word.parse::<u32>().ok();
     let families = families(&meant);
@@ -123,7 +129,14 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
             ..looked_into(source, snapshot, main.clone(), others)
         }
     };
-    Ok(families.into_iter().map(looked_into).collect())
+    let mut targets: Vec<Target> = families.into_iter().map(looked_into).collect();
+    if let Some((_, which)) = one {
+        targets.retain(|target| target.is_one(which));
+    }
+    match targets.is_empty() {
+        true => Err(not_found()),
+        false => Ok(targets),
+    }
 }
 
 /// The first way of reading the word that finds anything.
@@ -370,6 +383,56 @@ fn known(source: &Source, all: &[Program]) -> Vec<String> {
 }
 
 impl Target {
+    /// What all its processes have resident, each page once.
+    pub fn coverage(&self) -> Reading<Coverage> {
+        self.areas().map(Coverage::of).into()
+    }
+
+    /// What backs all its processes; of pools, what is reserved for it counts too.
+    pub fn taken(&self) -> Reading<Backing> {
+        let taken = |areas: Vec<&Area>| {
+            let resident = Coverage::of(areas.iter().copied()).all();
+            let pools: BTreeSet<Bytes> = areas.iter().filter_map(|area| area.hugetlb_page()).collect();
+            let of_pool = |page: Bytes| (PageKind::Hugetlb(page), taken_of_pool(areas.iter().copied(), page));
+            let rest = resident.iter().filter(|(kind, _)| kind.pool().is_none());
+            rest.chain(pools.into_iter().map(of_pool)).collect()
+        };
+        self.areas().map(taken).into()
+    }
+
+    /// Is it that of several programs of a kind: `pid=4711`, `port=5433`, or its directory or configuration file?
+    fn is_one(&self, which: &str) -> bool {
+        match which.split_once('=') {
+            Some(("pid", pid)) => pid.parse() == Ok(self.main.pid()),
+            Some(("port", port)) => {
+                let typed = || self.main.argument("--port=").map(str::to_owned);
+                let listens = self.listens.as_ref().map(|listens| listens.port.to_string());
+                listens.or_else(typed).as_deref() == Some(port)
+            }
+            _ => {
+                let path = Some(which.trim_end_matches('/'));
+                let file = self.configuration();
+                let directory = file.as_deref().and_then(|file| Some(file.rsplit_once('/')?.0));
+                [self.directory.as_deref(), file.as_deref(), directory].contains(&path)
+            }
+        }
+    }
+
+    /// The mappings of all its processes.
+    ///
+    /// # Errors
+    /// If those of the main process could not be read, or not be counted.
+    fn areas(&self) -> Result<Vec<&Area>, Unread> {
+        let areas: Vec<&Area> = self.main.areas()?.iter().chain(self.family.iter().flatten()).collect();
+        match is_counted(areas.iter().copied()) {
+            true => Ok(areas),
+            false => {
+                let why = "counting these pages would hold up a process of this size";
+                Err(Unread::new(Cause::Failed, self.main.file("smaps"), why))
+            }
+        }
+    }
+
     /// The configuration file of PostgreSQL, as its arguments say or in the directory that it works in, or the option file of MySQL.
     pub fn configuration(&self) -> Option<String> {
         match self.main.kind.known()? {

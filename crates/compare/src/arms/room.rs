@@ -118,7 +118,12 @@ impl<'a> Room<'a> {
         // One that could not be read was reported by `borrow`.
         let heap = self.jvm_heap().and_then(Result::ok).unwrap_or_default();
         let spare = SPARE_BYTES.max(kind.pool().unwrap_or_default());
-        let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + spare.0);
+        // A database takes its memory at its start, in pieces whose size was seen.
+        let times = match self.program.memory {
+            Memory::Database(_) => 1.0,
+            _ => SPARE,
+        };
+        let needed = Bytes((memory.0.max(heap.0) as f64 * times) as u64 + spare.0);
         self.pool.unwrap_or(needed)
     }
 }

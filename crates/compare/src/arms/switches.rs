@@ -44,6 +44,21 @@ const LAUNCHERS: [&str; 18] = [
     "chrt", "chroot", "doas", "env", "exec", "ionice", "nice", "nohup", "numactl", "prlimit", "runuser", "setpriv",
     "setsid", "stdbuf", "sudo", "taskset", "time", "timeout",
 ];
+/// Options of those that take no value.
+const FLAGS: [&str; 10] = [
+    "-E",
+    "-H",
+    "-n",
+    "-w",
+    "--clear-groups",
+    "--init-groups",
+    "--keep-groups",
+    "--nnp",
+    "--no-new-privs",
+    "--reset-env",
+];
+/// Names of programs that users have, too.
+const USERS: [&str; 2] = ["java", "postgres"];
 /// Programs that run a line of the shell behind an option that ends with a `c`.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ksh", "zsh", "su", "runuser"];
 /// The size of pages that databases take without a setting.
@@ -164,8 +179,11 @@ fn texts(words: &[OsString]) -> Vec<&str> {
 fn place(words: &[&str]) -> Option<Place> {
     for (at, word) in words.iter().enumerate() {
         let is_option = word.starts_with('-') || word.contains('=');
-        // A name without a folder behind an option is its value, such as a user.
-        let is_value = at > 0 && !word.contains('/') && words[at - 1].starts_with('-') && words[at - 1] != "--";
+        // A name without a folder behind an option is its value, such as a user, unless it is no user's name or the option has no value.
+        let before = at.checked_sub(1).map(|before| words[before]);
+        let takes_value = |option: &str| option.starts_with('-') && option != "--" && !FLAGS.contains(&option);
+        let may_be_value = !word.contains('/') && (Known::of(word).is_none() || USERS.contains(word));
+        let is_value = may_be_value && before.is_some_and(takes_value);
         if is_option || is_value {
             continue;
         }

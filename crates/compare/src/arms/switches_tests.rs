@@ -31,6 +31,25 @@ fn a_database_is_set_at_the_end_of_its_arguments() {
 }
 
 #[test]
+fn a_server_behind_an_option_without_a_value_is_no_value() {
+    for line in [
+        &["setpriv", "--reuid=104", "--regid=110", "--init-groups", "mariadbd"][..],
+        &["setpriv", "--init-groups", "postgres"],
+        &["numactl", "--interleave", "all", "mysqld"],
+        &["sudo", "-E", "postgres"],
+        &["nohup", "-x", "mysqld_safe"],
+    ] {
+        let known = known(&words(line)).map(|(_, word)| word);
+        assert_eq!(
+            known.as_deref(),
+            Some(words(&line[line.len() - 1..])[0].as_os_str()),
+            "{line:?}"
+        );
+    }
+    assert_eq!(known(&words(&["sudo", "-u", "postgres", "true"])), None);
+}
+
+#[test]
 fn launchers_and_shells_are_looked_through_and_the_names_of_users_are_no_programs() {
     assert_set(
         &[

@@ -7,9 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use host::Source;
-use host::processes;
+use host::processes::{self, areas::counted_within};
 use model::collapse::{Collapse, Pieces, Refused};
-use model::process::MappingPages;
 use model::{Bytes, Unread};
 
 use super::live::{Live, PATIENT};
@@ -113,14 +112,14 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let mut live = Live::open(pid, spec.base_page).map_err(|source| Error::Process { pid, source })?;
     let source = Source::live();
     let name = processes::one_within(&source, pid, PATIENT).into_result()?.name;
-    let before = mappings(&source, pid)?;
+    let before = counted_within(&source, pid, PATIENT).into_result()?;
     let pieces = spec.span.pieces(&before, page);
     if pieces.is_empty() {
         let span = spec.span.clone();
         return Err(Error::Nothing { pid, span, page });
     }
     let done = work(spec, &pieces, &mut live, progress, stop)?;
-    let after = mappings(&source, pid)?;
+    let after = counted_within(&source, pid, PATIENT).into_result()?;
     let ms: Vec<f64> = done.took.iter().map(|took| took.as_secs_f64() * 1e3).collect();
     Ok(Collapse {
         pid,
@@ -147,10 +146,6 @@ fn hint(error: &io::Error) -> &'static str {
         }
         _ => "",
     }
-}
-
-fn mappings(source: &Source, pid: u32) -> Result<Vec<MappingPages>, Unread> {
-    processes::mappings_within(source, pid, PATIENT).into_result()
 }
 
 /// What became of the pieces.

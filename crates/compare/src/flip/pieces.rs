@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use model::process::MappingPages;
+use host::processes::Coverage;
+use host::processes::areas::Area;
 use model::{Backing, Bytes};
 
 /// Which of a process's memory is meant.
@@ -57,52 +58,42 @@ impl fmt::Display for Span {
 
 impl Span {
     /// The part of a mapping that is meant; hugetlb pages are large already.
-    fn of(&self, mapping: &MappingPages) -> Option<Range<u64>> {
-        let whole = mapping.start.0..mapping.end.0;
-        let anonymous = mapping.name.is_empty() || mapping.name.starts_with("[anon");
-        let private = mapping.perms.ends_with('p');
+    fn of(&self, area: &Area) -> Option<Range<u64>> {
+        let whole = area.range.clone();
         let meant = match self {
-            Self::Anon => private && mapping.perms.starts_with("rw") && (anonymous || mapping.name == "[heap]"),
-            Self::Heap => mapping.name == "[heap]",
-            Self::Text => mapping.perms.contains('x') && mapping.name.starts_with('/'),
+            Self::Anon => area.is_private_data() && area.is_anonymous(),
+            Self::Heap => &*area.name == "[heap]",
+            Self::Text => area.perms.contains('x') && area.name.starts_with('/'),
             Self::Addresses(_) => true,
         };
         let part = match self {
             Self::Addresses(range) => whole.start.max(range.start)..whole.end.min(range.end),
             _ => whole,
         };
-        let hugetlb = mapping.flags.iter().any(|flag| flag == "ht");
-        (meant && !hugetlb && part.start < part.end).then_some(part)
+        (meant && !area.is_hugetlb() && part.start < part.end).then_some(part)
     }
 
     /// What backs the mappings that are meant, whole mappings each.
-    pub(super) fn backing(&self, mappings: &[MappingPages]) -> Backing {
-        let meant = mappings.iter().filter(|mapping| self.of(mapping).is_some());
-        let mut sum = Backing::new();
-        meant.for_each(|mapping| sum.extend(mapping.backing.iter()));
-        sum
+    pub(super) fn backing(&self, areas: &[Area]) -> Backing {
+        Coverage::of(areas.iter().filter(|area| self.of(area).is_some())).all()
     }
 
-    /// What backs the shared memory of the same program, which is not flipped: a heap may be in it, as that of ZGC is. With the name
-    /// of its largest mapping; nothing beside memory that was named.
-    pub(super) fn shared(&self, mappings: &[MappingPages]) -> Shared {
-        let is_meant = |mapping: &&MappingPages| *self == Self::Anon && is_shared_memory(mapping);
-        let mut shared = Shared::default();
-        let mut largest = Bytes(0);
-        for mapping in mappings.iter().filter(is_meant) {
-            shared.backing.extend(mapping.backing.iter());
-            if mapping.backing.total() > largest {
-                largest = mapping.backing.total();
-                shared.name.clone_from(&mapping.name);
-            }
+    /// What backs the shared memory of the same program, which is not flipped: a heap may be in it, as that of ZGC is, whose pages each
+    /// of three mappings shows. With the name of its largest mapping; nothing beside memory that was named.
+    pub(super) fn shared(&self, areas: &[Area]) -> Shared {
+        let is_meant = |area: &&Area| *self == Self::Anon && area.is_shared_memory() && !area.is_hugetlb();
+        let meant = || areas.iter().filter(is_meant);
+        let largest = meant().max_by_key(|area| area.resident());
+        Shared {
+            backing: Coverage::of(meant()).shared,
+            name: largest.map_or_else(String::new, |area| area.name.to_string()),
         }
-        shared
     }
 
     /// First addresses of all PMD ranges that lie whole inside mappings that hold anything at all.
-    pub(super) fn pieces(&self, mappings: &[MappingPages], page: Bytes) -> Vec<u64> {
-        let used = mappings.iter().filter(|mapping| mapping.backing.total().0 > 0);
-        used.filter_map(|mapping| self.of(mapping))
+    pub(super) fn pieces(&self, areas: &[Area], page: Bytes) -> Vec<u64> {
+        let used = areas.iter().filter(|area| area.resident() > Some(Bytes(0)));
+        used.filter_map(|area| self.of(area))
             .flat_map(|part| aligned(part, page))
             .collect()
     }
@@ -114,13 +105,6 @@ pub struct Shared {
     pub backing: Backing,
     /// The name of its largest mapping.
     pub name: String,
-}
-
-/// Memory that has no file on a disk: of memfd, shm_open, System V, or an anonymous shared mapping. Pool pages are large already.
-fn is_shared_memory(mapping: &MappingPages) -> bool {
-    const NAMES: [&str; 5] = ["/memfd:", "/dev/shm/", "/SYSV", "/dev/zero", "[anon_shmem"];
-    let is_named = NAMES.iter().any(|name| mapping.name.starts_with(name));
-    is_named && mapping.perms.ends_with('s') && !mapping.flags.iter().any(|flag| flag == "ht")
 }
 
 /// The PMD ranges that lie whole between two addresses.

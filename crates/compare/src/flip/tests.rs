@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use model::process::MappingPages;
-use model::{Address, Backing, Bytes, PageKind, Unread};
+use host::processes::areas::Area;
+use host::processes::{Counted, Counts};
+use model::{Bytes, Unread};
 
 use super::collapse::{Done, work};
 use super::target::Target;
@@ -13,19 +14,23 @@ use super::{Budget, Error, Span, Spec, run};
 
 const PAGE: Bytes = Bytes::mib(2);
 
-fn mapping(start: u64, end: u64, perms: &str, name: &str, resident: Bytes) -> MappingPages {
-    let mut backing = Backing::new();
-    backing.add(PageKind::Base, resident);
-    MappingPages {
-        start: Address(start),
-        end: Address(end),
-        perms: perms.to_owned(),
-        name: name.to_owned(),
-        offset: Bytes(0),
-        size: Bytes(end - start),
-        backing,
-        thp_eligible: Some(true),
-        flags: Vec::new(),
+fn mapping(start: u64, end: u64, perms: &str, name: &str, resident: Bytes) -> Area {
+    let counts = Counts {
+        rss: resident,
+        ..Counts::default()
+    };
+    Area {
+        range: start..end,
+        perms: perms.into(),
+        offset: 0,
+        device: "00:01".into(),
+        // Files of different names are different ones here.
+        inode: name.len() as u64,
+        name: name.into(),
+        counted: Some(Counted {
+            counts,
+            ..Counted::default()
+        }),
     }
 }
 
@@ -197,11 +202,23 @@ fn a_process_that_is_not_there_is_named() {
 
 #[test]
 fn shared_memory_beside_private_one_is_counted_and_pool_pages_and_files_are_not() {
-    let mut pool = mapping(0, 4 << 20, "rw-s", "/memfd:pool (deleted)", Bytes::mib(4));
-    pool.flags.push("ht".to_owned());
+    let mut pool = mapping(0, 4 << 20, "rw-s", "/memfd:pool (deleted)", Bytes(0));
+    pool.counted.as_mut().expect("counts").counts.shared_hugetlb = Bytes::mib(4);
+    // ZGC maps its heap three times; each view shows the same pages.
+    let view = |at: u64| {
+        mapping(
+            at,
+            at + (64 << 20),
+            "rw-s",
+            "/memfd:java_heap (deleted)",
+            Bytes::mib(60),
+        )
+    };
     let mappings = [
         mapping(0, 8 << 20, "rw-p", "", Bytes::mib(8)),
-        mapping(0, 64 << 20, "rw-s", "/memfd:java_heap (deleted)", Bytes::mib(60)),
+        view(4 << 40),
+        view(8 << 40),
+        view(16 << 40),
         mapping(0, 2 << 20, "rw-s", "/dev/shm/x", Bytes::mib(2)),
         mapping(0, 4 << 20, "r--s", "/usr/share/file", Bytes::mib(4)),
         pool,

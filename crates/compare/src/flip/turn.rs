@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use host::Source;
-use host::processes::{self, status::Status};
+use host::processes::areas::{Area, counted_within};
+use host::processes::status::Status;
 use model::collapse::Refused;
 use model::compare::{Flip, Restored};
-use model::process::MappingPages;
 use model::{Backing, Bytes, Unread};
 
 use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, refuse, work};
@@ -98,13 +98,13 @@ impl Flipped {
             is_changed: false,
             spec,
         };
-        let mappings = flipped.mappings()?;
-        let pieces = flipped.spec.span.pieces(&mappings, flipped.spec.page);
+        let areas = flipped.areas()?;
+        let pieces = flipped.spec.span.pieces(&areas, flipped.spec.page);
         if pieces.is_empty() {
             let (span, page) = (flipped.spec.span.clone(), flipped.spec.page);
             return Err(Error::Nothing { pid, span, page });
         }
-        flipped.before = flipped.all(&mappings);
+        flipped.before = flipped.all(&areas);
         flipped.found = Found::of(&pieces, flipped.live.large(&pieces, flipped.spec.page)?);
         Ok(flipped)
     }
@@ -114,13 +114,13 @@ impl Flipped {
     /// # Errors
     /// If it cannot be read.
     pub fn look(&self) -> Result<Backing, Unread> {
-        Ok(self.all(&self.mappings()?))
+        Ok(self.all(&self.areas()?))
     }
 
     /// The memory that is meant, and the shared memory beside it: an arm is in effect by the share of both.
-    fn all(&self, mappings: &[MappingPages]) -> Backing {
-        let mut all = self.spec.span.backing(mappings);
-        all.extend(self.spec.span.shared(mappings).backing.iter());
+    fn all(&self, areas: &[Area]) -> Backing {
+        let mut all = self.spec.span.backing(areas);
+        all.extend(self.spec.span.shared(areas).backing.iter());
         all
     }
 
@@ -129,11 +129,8 @@ impl Flipped {
     /// # Errors
     /// If it cannot be read.
     pub fn reach(&self) -> Result<(Bytes, Shared), Unread> {
-        let mappings = self.mappings()?;
-        Ok((
-            self.spec.span.backing(&mappings).total(),
-            self.spec.span.shared(&mappings),
-        ))
+        let areas = self.areas()?;
+        Ok((self.spec.span.backing(&areas).total(), self.spec.span.shared(&areas)))
     }
 
     /// Turns all pieces to one kind; stops between two pieces when asked.
@@ -183,11 +180,11 @@ impl Flipped {
     }
 
     fn pieces(&self) -> Result<Vec<u64>, Error> {
-        Ok(self.spec.span.pieces(&self.mappings()?, self.spec.page))
+        Ok(self.spec.span.pieces(&self.areas()?, self.spec.page))
     }
 
-    fn mappings(&self) -> Result<Vec<MappingPages>, Unread> {
-        processes::mappings_within(&self.source, self.spec.pid, PATIENT).into_result()
+    fn areas(&self) -> Result<Vec<Area>, Unread> {
+        counted_within(&self.source, self.spec.pid, PATIENT).into_result()
     }
 
     fn is_switched_off(&self) -> bool {

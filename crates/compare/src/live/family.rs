@@ -1,16 +1,19 @@
 //! The processes of a server, wherever they went: what backs their memory, shared memory counted once, and what they used.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use host::Source;
-use host::processes::{Stat, smaps};
+use host::processes::areas::{Area, counted};
+use host::processes::{Coverage, Stat, segments};
 use model::compare::Metric;
-use model::{Backing, Bytes, Cause, PageKind, Unread};
-use process::{cpu_time, is_own, tree};
+use model::{Backing, Bytes, Cause, Unread};
+use process::{code, cpu_time, tree};
 
 /// The variable that stays with what a server's command starts, also where another process becomes its parent.
 pub(super) const MARK: &str = "HUGEWISE_RUN";
+
+/// A smaller mapping may be the stack of a thread, which is never touched whole.
+const PIECE: Bytes = Bytes::mib(16);
 
 /// The processes that a command started.
 pub(super) struct Family {
@@ -27,7 +30,7 @@ pub(super) struct Look {
     pub(super) backing: Result<Backing, Unread>,
     /// Code from files.
     pub(super) text: Backing,
-    /// What their memory comes to once all that is shared is touched.
+    /// What their memory comes to once all of it is touched.
     pub(super) whole: Bytes,
     /// CPU time that the look took.
     pub(super) took: Duration,
@@ -95,20 +98,41 @@ impl Family {
     /// What backs their memory now.
     pub(super) fn look(&self) -> Look {
         let began = cpu_time();
-        let mut sum = Sum::default();
+        let (mut areas, mut why_not) = (Vec::new(), None);
         for pid in self.pids() {
-            let path = format!("/proc/{pid}/smaps");
-            let bytes = self.source.bytes_within(&path, Bytes::gib(1)).into_result();
-            let read = bytes.and_then(|bytes| smaps::parse(&path, &bytes).map(|mappings| sum.add(&mappings)));
-            match read {
+            match counted(&self.source, pid).into_result() {
+                Ok(more) => areas.extend(more),
                 // It has ended.
-                Err(why) if why.unread != Cause::Absent => sum.why_not = Some(why),
-                _ => {}
+                Err(why) if why.unread == Cause::Absent => {}
+                Err(why) => why_not = Some(why),
             }
         }
         Look {
             took: cpu_time().saturating_sub(began),
-            ..sum.look()
+            ..Look::of(&areas, why_not)
+        }
+    }
+}
+
+impl Look {
+    /// At the mappings of all of them. Memory that was mapped in one piece counts whole: a pool has to reserve all of it.
+    fn of(areas: &[Area], why_not: Option<Unread>) -> Self {
+        let covered = Coverage::of(areas);
+        let shared = segments(areas).into_iter().map(|segment| segment.size.0);
+        let is_piece = |area: &&Area| area.is_private_data() && area.is_anonymous() && area.size() >= PIECE;
+        let untouched = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
+        let untouched: u64 = areas.iter().filter(is_piece).map(untouched).sum();
+        let backing = covered.own();
+        let nothing = || Unread::new(Cause::Absent, "/proc/PID/smaps", "no process of the server was found");
+        Self {
+            whole: Bytes(covered.private.total().0 + untouched + shared.sum::<u64>()),
+            backing: match why_not {
+                Some(why) => Err(why),
+                None if backing.total().0 == 0 => Err(nothing()),
+                None => Ok(backing),
+            },
+            text: code(areas),
+            took: Duration::ZERO,
         }
     }
 }
@@ -155,75 +179,13 @@ fn ticks_per_second() -> f64 {
     rustix::param::clock_ticks_per_second() as f64
 }
 
-/// A file by device and inode.
-type File = (Vec<u8>, u64);
-/// What is mapped of it by page kind, and in all.
-type Mapped = (BTreeMap<PageKind, Bytes>, Bytes);
-
-/// The memory of several processes, in the making.
-#[derive(Default)]
-struct Sum {
-    private: Backing,
-    text: Backing,
-    /// By device and inode: the most that one process has of it on each page kind, and its size.
-    shared: BTreeMap<File, Mapped>,
-    why_not: Option<Unread>,
-}
-
-impl Sum {
-    fn add(&mut self, mappings: &[host::processes::Mapping<&[u8]>]) {
-        // Several mappings of one process that are of one file are parts of it.
-        let mut shared: BTreeMap<(Vec<u8>, u64), (Backing, Bytes)> = BTreeMap::new();
-        for mapping in mappings {
-            if !is_own(mapping.name) {
-                if mapping.perms.contains(&b'x') {
-                    self.text.extend(mapping.backing().iter());
-                }
-            } else if mapping.perms.ends_with(b"s") {
-                let part = shared.entry((mapping.device.to_vec(), mapping.inode)).or_default();
-                part.0.extend(mapping.backing().iter());
-                part.1 = Bytes(part.1.0 + mapping.size().0);
-            } else {
-                self.private.extend(mapping.backing().iter());
-            }
-        }
-        for (file, (backing, size)) in shared {
-            let most = self.shared.entry(file).or_default();
-            for (kind, bytes) in backing.iter() {
-                let known = most.0.entry(kind).or_default();
-                *known = (*known).max(bytes);
-            }
-            most.1 = most.1.max(size);
-        }
-    }
-
-    fn look(self) -> Look {
-        let whole = self.private.total().0 + self.shared.values().map(|(_, size)| size.0).sum::<u64>();
-        let mut backing = self.private;
-        for (kinds, _) in self.shared.into_values() {
-            backing.extend(kinds);
-        }
-        let is_empty = backing.total().0 == 0;
-        let nothing = || Unread::new(Cause::Absent, "/proc/PID/smaps", "no process of the server was found");
-        Look {
-            backing: match self.why_not {
-                Some(why) => Err(why),
-                None if is_empty => Err(nothing()),
-                None => Ok(backing),
-            },
-            text: self.text,
-            whole: Bytes(whole),
-            took: Duration::ZERO,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use host::processes::smaps;
+    use host::processes::areas::counted;
+    use host::{Source, Tree};
     use model::{Bytes, PageKind};
 
-    use super::{Sum, Used};
+    use super::{Look, Used};
 
     const SERVER: &str = "\
 7f0000000000-7f0040000000 rw-s 00000000 00:0f 77 /anon_hugepage (deleted)
@@ -237,21 +199,29 @@ Size: 1024 kB
 KernelPageSize: 4 kB
 Rss: 512 kB
 VmFlags: rd wr
+7f0060000000-7f0070000000 rw-p 00000000 00:00 0
+Size: 262144 kB
+KernelPageSize: 4 kB
+Rss: 512 kB
+VmFlags: rd wr
 ";
 
     #[test]
     fn memory_that_processes_share_counts_once_and_that_of_each_counts_for_each() {
         let other = SERVER.replace("8192 kB", "4096 kB");
-        let mut sum = Sum::default();
-        for text in [SERVER, &other] {
-            sum.add(&smaps::parse("smaps", text.as_bytes()).expect("smaps"));
-        }
-        let look = sum.look();
+        let tree = Tree::new().file("/proc/7/smaps", SERVER).file("/proc/8/smaps", &*other);
+        let source = Source::from_tree("made", tree);
+        let areas = [7, 8].map(|pid| counted(&source, pid).into_result().expect("smaps"));
+        let look = Look::of(&areas.concat(), None);
         let backing = look.backing.expect("there");
         assert_eq!(backing.of(PageKind::HUGETLB_2M), Bytes::mib(8));
-        assert_eq!(backing.of(PageKind::Base), Bytes::mib(1));
-        assert_eq!(look.whole, Bytes(Bytes::gib(1).0 + Bytes::mib(1).0));
-        assert!(Sum::default().look().backing.is_err(), "nothing is not zero");
+        assert_eq!(backing.of(PageKind::Base), Bytes::mib(2));
+        // The segment, and of each process its large mapping and what it has touched of the small one.
+        assert_eq!(
+            look.whole,
+            Bytes(Bytes::gib(1).0 + 2 * Bytes::mib(256).0 + Bytes::mib(1).0)
+        );
+        assert!(Look::of(&[], None).backing.is_err(), "nothing is not zero");
     }
 
     #[test]

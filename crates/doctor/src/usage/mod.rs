@@ -14,10 +14,11 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-use host::processes::{Coverage, Ground, Reason};
+use host::processes::{Ground, Reason};
+use host::snapshot::Feature;
 use model::findings::Finding;
 use model::{Bytes, Cause, Reading};
-use programs::{Area, Evidence, Kind, Program, Target};
+use programs::{Evidence, Kind, Program, Target};
 
 pub use account::{Asked, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, PoolState, Usage, Why};
 pub use heap::largest_heap;
@@ -63,11 +64,13 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         parts: &parts,
         findings: &findings,
         is_denied,
+        collapsed: collapsed(evidence),
+        is_scanned: evidence.snapshot.kernel.has(Feature::PagemapScan) != Some(false),
         limited: limited.as_ref(),
     });
     let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
     Usage {
-        resident: coverage(target),
+        resident: target.coverage(),
         mapped: Mapped::of(target, &Ground::new(&evidence.snapshot, &target.mounts)),
         hugetlb,
         of_process: target.asked.as_ref().map(of_process),
@@ -87,6 +90,12 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         log_cut: target.log.cut.clone(),
         findings,
     }
+}
+
+fn collapsed(evidence: &Evidence) -> Option<Bytes> {
+    let snapshot = &evidence.snapshot;
+    let page = snapshot.pmd_page().known().copied()?;
+    (snapshot.kernel.has(Feature::Collapse) != Some(false)).then_some(page)
 }
 
 fn is_denied(parts: &[Part]) -> bool {
@@ -133,14 +142,6 @@ fn own_findings(evidence: &Evidence, target: &Target) -> Vec<Finding> {
         places.any(|place| own.iter().any(|own| place.starts_with(own)))
     });
     findings
-}
-
-/// What all its processes have resident, each page once.
-fn coverage(target: &Target) -> Reading<Coverage> {
-    target.main.areas().map_or_else(Reading::Unread, |areas| {
-        let all: Vec<&Area> = areas.iter().chain(target.family.iter().flatten()).collect();
-        heap::counted(&all).map(|_| Coverage::of(all))
-    })
 }
 
 /// The private memory of the one process that was asked for.

@@ -1,10 +1,10 @@
 //! What to do next: steps from here to huge pages, or from huge pages to a verdict. None of them ends with an error.
 
 use host::groups::TooLow;
-use host::processes::Reason;
+use host::processes::{Coverage, Reason};
+use model::Bytes;
 use model::findings::Finding;
-use model::{Bytes, PageKind};
-use programs::{Kind, Target};
+use programs::{Area, Kind, Target};
 
 use super::demand::{HEAP_AT, service};
 use super::heap::largest_heap;
@@ -25,6 +25,10 @@ pub(super) struct State<'a> {
     pub(super) findings: &'a [Finding],
     /// May this user not read its mappings?
     pub(super) is_denied: bool,
+    /// The page that private memory of a running process can be collapsed into; `None` if this kernel cannot do that.
+    pub(super) collapsed: Option<Bytes>,
+    /// Can it see which pages of a running process are huge, as a comparison in place does?
+    pub(super) is_scanned: bool,
     /// Limits of control groups that forbid its pages.
     pub(super) limited: Option<&'a (Needs, Vec<TooLow>)>,
 }
@@ -118,8 +122,13 @@ impl State<'_> {
     fn compare(&self) -> Vec<Step> {
         let Self { target, kind, .. } = self;
         match kind {
-            Some(kind) if kind.is_hypervisor() => vec![Step::MeasureGuest],
-            _ if self.parts.first().is_some_and(|part| part.hugetlb.is_some()) => vec![Step::Compare {
+            Some(kind) if kind.is_hypervisor() => {
+                let is_kvm = target.vm.as_ref().and_then(|vm| vm.kvm.known()) == Some(&true);
+                is_kvm.then_some(Step::MeasureGuest).into_iter().collect()
+            }
+            // The host has not the files that a container starts from.
+            _ if self.is_on_a_pool() && is_in_a_container(target) => Vec::new(),
+            _ if self.is_on_a_pool() => vec![Step::Compare {
                 server: server(target, *kind),
                 command: command(target),
             }],
@@ -129,6 +138,10 @@ impl State<'_> {
                 .filter(|step| *step != Step::Collapse)
                 .collect(),
         }
+    }
+
+    fn is_on_a_pool(&self) -> bool {
+        self.parts.first().is_some_and(|part| part.hugetlb.is_some())
     }
 
     /// The plan that a finding of this program has.
@@ -145,22 +158,27 @@ impl State<'_> {
     /// The ways without a restart: anonymous memory of a running process can change its pages, unless it switched THP off.
     fn in_place(&self) -> Vec<Step> {
         let main = &self.target.main;
-        let anonymous = main.areas().unwrap_or_default().iter().filter(|area| {
+        let Some(page) = self.collapsed else { return Vec::new() };
+        let areas = main.areas().unwrap_or_default();
+        let holds_a_page = |area: &&Area| area.range.start.next_multiple_of(page.0) + page.0 <= area.range.end;
+        let anonymous = areas.iter().filter(|area| {
             area.is_private_data() && area.is_anonymous() && !area.is_hugetlb() && area.has("nh") != Some(true)
         });
-        let bytes: u64 = anonymous
-            .filter_map(|area| area.counts())
-            .map(|counts| counts.transparent())
-            .map(|backing| backing.of(PageKind::Base).0 + backing.of(PageKind::Thp).0)
-            .sum();
+        let bytes = Coverage::of(anonymous.filter(holds_a_page)).private.total();
+        // A comparison is refused where less than half of the memory can change.
+        let shared = areas
+            .iter()
+            .filter(|area| area.is_shared_memory() && !area.is_hugetlb());
+        let is_most = bytes >= Coverage::of(shared).shared.total();
         let is_hypervisor = self.kind.is_some_and(Kind::is_hypervisor);
-        let can =
-            bytes >= WORTH.0 && main.pages.thp_enabled.known() != Some(&false) && main.pid() != 1 && !is_hypervisor;
-        match (can, self.in_use) {
-            (false, _) => Vec::new(),
-            (true, InUse::Yes) => vec![Step::CompareLive],
-            (true, _) => vec![Step::CompareLive, Step::Collapse],
-        }
+        let is_switched_off = main.pages.thp_enabled.known() == Some(&false);
+        let can = bytes >= WORTH && is_most && !is_switched_off && main.pid() != 1 && !is_hypervisor;
+        let steps = [
+            (Step::CompareLive, self.is_scanned),
+            (Step::Collapse, self.in_use != InUse::Yes),
+        ];
+        let steps = steps.into_iter().filter(|(_, is_possible)| can && *is_possible);
+        steps.map(|(step, _)| step).collect()
     }
 }
 
@@ -174,6 +192,11 @@ fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
         Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
         _ => None,
     }
+}
+
+fn is_in_a_container(target: &Target) -> bool {
+    let groups = target.main.cgroup().ok().flatten();
+    groups.is_some_and(|groups| groups.is_container)
 }
 
 /// A database whose process says how it was started. One that another user than root started has rights of its own.

@@ -214,6 +214,26 @@ fn where_the_policy_is_never_the_plan_of_the_finding_is_next() {
 }
 
 #[test]
+fn steps_without_a_restart_are_those_that_this_kernel_and_this_memory_take() {
+    let in_place = |release: &str, cache: u64| {
+        let java = process(90, "java").arg("-Xmx512m").arg("Main");
+        let java = java.area(anonymous(512).at(0xe000_0000, 0));
+        let java = java.area(shared(cache, "/memfd:cache (deleted)"));
+        let tree = java.on(machine().line("/proc/sys/kernel/osrelease", release));
+        let usage = all(&Source::from_tree("made", tree), "90").expect("found").remove(0);
+        assert!(matches!(usage.next[0], Step::Plan { .. }), "{:?}", usage.next);
+        let steps = usage.next.into_iter();
+        steps
+            .filter(|step| matches!(step, Step::CompareLive | Step::Collapse))
+            .collect::<Vec<Step>>()
+    };
+    assert_eq!(in_place("6.12.10", 64), [Step::CompareLive, Step::Collapse]);
+    assert!(in_place("6.12.10", 2048).is_empty(), "most of its memory cannot change");
+    assert_eq!(in_place("6.6.30", 64), [Step::Collapse]);
+    assert!(in_place("5.15.0", 64).is_empty());
+}
+
+#[test]
 fn a_heap_of_zgc_is_one_view_of_its_file() {
     let views = [(1 << 42, 2), (1 << 43, 40), (1 << 44, 3)];
     let usage = zgc(&["-Xmx512m"], &views);

@@ -34,6 +34,8 @@ pub struct Content<'a> {
     /// A table before the blocks.
     pub lead: Option<Sheet>,
     pub blocks: Vec<Block>,
+    /// What is for specialists: behind the blocks, and folded.
+    pub folded: Vec<Block>,
     /// A table behind the blocks that may be very long; it is written as it is made, as is the result itself.
     pub long: Option<Long<'a>>,
     pub about: &'a Envelope<()>,
@@ -46,7 +48,8 @@ impl Content<'_> {
     /// # Errors
     /// If a chart cannot be drawn.
     pub fn page(self) -> Result<impl FnOnce(&mut dyn Write) -> io::Result<()>, PictureError> {
-        let parts = self.blocks.into_iter().map(Part::of).collect::<Result<Vec<_>, _>>()?;
+        let drawn = |blocks: Vec<Block>| blocks.into_iter().map(Part::of).collect::<Result<Vec<_>, _>>();
+        let (parts, folded) = (drawn(self.blocks)?, drawn(self.folded)?);
         Ok(move |out: &mut dyn Write| {
             let about = self.about;
             let page = Page {
@@ -54,6 +57,7 @@ impl Content<'_> {
                 headlines: &self.headlines,
                 lead: &self.lead,
                 parts: &parts,
+                folded: &folded,
                 long: &self.long,
                 warnings: &provenance::warnings(about),
                 provenance: &provenance::provenance(about),
@@ -93,6 +97,7 @@ struct Page<'a, 'r> {
     headlines: &'a [String],
     lead: &'a Option<Sheet>,
     parts: &'a [Part],
+    folded: &'a [Part],
     long: &'a Option<Long<'r>>,
     warnings: &'a Option<Sheet>,
     provenance: &'a Sheet,

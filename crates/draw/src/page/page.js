@@ -26,6 +26,14 @@
   document.addEventListener('scroll', hide, true);
   document.addEventListener('pointerleave', hide);
 
+  // Paper folds nothing.
+  addEventListener('beforeprint', function () {
+    unfold(true);
+  });
+  function unfold(open) {
+    document.querySelectorAll('details.folded').forEach(function (part) { part.open = open; });
+  }
+
   const save = document.getElementById('save');
   save.hidden = false;
   save.addEventListener('click', function () {
@@ -38,8 +46,10 @@
   });
   JSON.parse(document.getElementById('result').textContent);
   // For tests: charts that have lines and points, and points that can be hovered.
+  unfold(true);
   const drawn = Array.from(document.querySelectorAll('section.chart')).filter(function (chart) {
     return chart.querySelector('svg polyline') && chart.querySelector('.hit') && chart.getBoundingClientRect().height > 100;
   });
+  unfold(false);
   document.documentElement.dataset.charts = drawn.length;
 })();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use model::texts::Texts;
 use model::{Cause, Reading, Unread};
 
+use super::limits::Limits;
 use super::mapping::{Counted, Mapping};
+use super::one::each_mapping;
 use super::smaps;
 use crate::Source;
 
@@ -17,6 +19,14 @@ pub fn counted(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/smaps");
     let mut areas = Areas::new(&path);
     let read = smaps::each(source, &path, |mapping| areas.add(mapping));
+    read.map(|()| areas.all).into()
+}
+
+/// The same of a process of any size: one that is too large to be walked at once is walked in steps, and shows no flags then.
+pub fn counted_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<Area>> {
+    let path = format!("/proc/{pid}/smaps");
+    let mut areas = Areas::new(&path);
+    let read = each_mapping(source, pid, limits, |mapping| areas.add(mapping));
     read.map(|()| areas.all).into()
 }
 

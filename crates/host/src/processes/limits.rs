@@ -91,8 +91,9 @@ mod tests {
 
     use super::Limits;
     use crate::Source;
+    use crate::processes::areas::counted_within;
     use crate::processes::list::list_within;
-    use crate::processes::{mappings_within, one_within};
+    use crate::processes::one_within;
 
     /// No page tables are few enough to be walked at once, and no time is left for steps.
     const NOTHING: Limits = Limits {
@@ -106,7 +107,7 @@ mod tests {
         let listed = list_within(&source, NOTHING, Bytes(0)).into_result().expect("a list");
         let row = listed.into_iter().find(|row| row.pid == pid).expect("this process");
         let alone = one_within(&source, pid, NOTHING).into_result().expect("this process");
-        let mapped = mappings_within(&source, pid, NOTHING);
+        let mapped = counted_within(&source, pid, NOTHING);
         for why in [row.backing.unread(), alone.backing.unread(), mapped.unread()] {
             let why = why.expect("cut short");
             // Before Linux 6.7 there are no steps, and all of it is left out.

@@ -3,7 +3,8 @@
 use model::process::ProcessPages;
 use model::{Bytes, Cause, Reading};
 
-use super::super::{Limits, mappings, one};
+use super::super::areas::counted;
+use super::super::{Limits, one};
 use super::{list, list_within};
 use crate::{Source, Tree};
 
@@ -169,7 +170,7 @@ fn one_process_may_be_absent_or_without_memory() {
         assert_eq!(why.unread().expect("no memory").unread, Cause::Absent, "{why:?}");
     }
     assert_eq!(
-        mappings(&source, 20).unread().expect("not captured").unread,
+        counted(&source, 20).unread().expect("not captured").unread,
         Cause::Absent
     );
     assert_eq!(
@@ -195,13 +196,11 @@ fn this_very_process_is_found_by_every_way() {
         );
     }
     let here = std::ptr::from_ref(&pid).addr() as u64;
-    let own = mappings(&source, pid).into_result().expect("own mappings");
-    let mut around = own
-        .iter()
-        .filter(|mapping| (mapping.start.0..mapping.end.0).contains(&here));
+    let own = counted(&source, pid).into_result().expect("own mappings");
+    let mut around = own.iter().filter(|area| area.range.contains(&here));
     let stack = around.next().expect("a mapping around a variable");
     assert!(
-        stack.backing.total() > Bytes(0) && stack.perms.starts_with("rw"),
+        stack.resident() > Some(Bytes(0)) && stack.perms.starts_with("rw"),
         "{stack:?}"
     );
 }

@@ -49,17 +49,7 @@ impl Extend<Self> for Missed {
     }
 }
 
-/// The memory of a process that huge pages could back and do not. Unread where the machine has no THP, or does not
-/// report its size.
-pub fn missed(mappings: &[MappingPages], process: &ProcessPages, ground: &Ground<'_>) -> Reading<Missed> {
-    let mut missing = Missing::new(process, ground);
-    for mapping in mappings {
-        missing.add(mapping);
-    }
-    missing.sum()
-}
-
-/// The same while mappings are read one by one.
+/// The memory of a process that huge pages could back and do not, while its mappings are read one by one.
 #[derive(Debug)]
 pub struct Missing<'a> {
     process: &'a ProcessPages,
@@ -89,7 +79,7 @@ impl<'a> Missing<'a> {
         why
     }
 
-    /// The sum over what was added.
+    /// The sum over what was added. Unread where the machine has no THP, or does not report its size.
     pub fn sum(self) -> Reading<Missed> {
         self.pmd.map(|_| self.sum).into()
     }
@@ -106,8 +96,9 @@ fn in_blocks(mapping: &MappingPages, pmd: Bytes) -> Bytes {
 mod tests {
     use model::{Bytes, Cause, Reading};
 
-    use super::{Missed, missed};
-    use crate::processes::{Ground, Reason, mappings, one};
+    use super::{Missed, Missing};
+    use crate::processes::areas::counted;
+    use crate::processes::{Ground, Reason, one};
     use crate::snapshot::MountTree;
     use crate::{Snapshot, Source, Tree};
 
@@ -129,12 +120,14 @@ mod tests {
             .file("/proc/5/smaps", SMAPS);
         let source = Source::from_tree("made", tree);
         let process = one(&source, 5).into_result().expect("a process");
-        let mappings = mappings(&source, 5).into_result().expect("mappings");
-        missed(
-            &mappings,
-            &process,
-            &Ground::new(&Snapshot::take(&source), &MountTree::default()),
-        )
+        let snapshot = Snapshot::take(&source);
+        let mounts = MountTree::default();
+        let mut missing = Missing::new(&process, &Ground::new(&snapshot, &mounts));
+        let areas = counted(&source, 5).into_result().expect("mappings");
+        for area in areas {
+            missing.add(&area.to_pages());
+        }
+        missing.sum()
     }
 
     fn policy(policy: &str) -> Tree {

@@ -145,7 +145,8 @@ mod tests {
     use model::Unread;
 
     use super::{Line, Sums, ThpByStart, each_area, nodes};
-    use crate::processes::{Limits, mappings, one};
+    use crate::processes::areas::counted;
+    use crate::processes::{Limits, one};
     use crate::{Source, Tree};
 
     fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Line>, Unread> {
@@ -155,8 +156,8 @@ mod tests {
 
     fn thp(source: &Source, pid: u32) -> ThpByStart {
         let mut thp = ThpByStart::default();
-        let mappings = mappings(source, pid).into_result().expect("mappings");
-        mappings.iter().for_each(|mapping| thp.add(mapping));
+        let areas = counted(source, pid).into_result().expect("mappings");
+        areas.iter().for_each(|area| thp.add(&area.to_pages()));
         thp
     }
 

@@ -33,6 +33,11 @@ impl Coverage {
         covering.sum()
     }
 
+    /// Without files.
+    pub fn own(&self) -> Backing {
+        self.private.iter().chain(self.shared.iter()).collect()
+    }
+
     /// All three.
     pub fn all(&self) -> Backing {
         let parts = [&self.private, &self.shared, &self.file];
@@ -74,6 +79,19 @@ impl Covering {
 /// Were the bytes of every one of these mappings read?
 pub fn is_counted<'a, T: 'a>(mappings: impl IntoIterator<Item = &'a Mapping<T>>) -> bool {
     mappings.into_iter().all(|mapping| mapping.counted.is_some())
+}
+
+/// Each segment of shared memory that they map, once.
+pub fn segments<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>) -> Vec<SharedMemory>
+where
+    T: Deref<Target: AsRef<[u8]>> + 'a,
+{
+    let mut segments = Objects::default();
+    let shared = mappings
+        .into_iter()
+        .filter(|mapping| Sort::of(*mapping) == Sort::Shared);
+    shared.for_each(|mapping| segments.add(mapping));
+    segments.each()
 }
 
 /// Bytes that mappings take of the pool of one page size: touched or reserved, a segment once however often it is mapped, and of

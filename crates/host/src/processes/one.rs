@@ -1,6 +1,6 @@
 //! One process: its status and what backs it, with no more cost than asked for.
 
-use model::process::{MappingPages, ProcessPages, SharedMemory};
+use model::process::{ProcessPages, SharedMemory};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
@@ -68,21 +68,10 @@ pub(super) fn status(source: &Source, pid: u32) -> Result<Status, Unread> {
     Ok(status)
 }
 
-/// Every mapping of a process, in the order of addresses.
+/// Visits every mapping of a process, in the order of addresses: it may have hundreds of thousands, and smaps has 750 bytes for each.
 ///
 /// One too large to be walked at once is walked in steps; then the kernel's flags are missing. If it has hugetlb pages
 /// too, which the steps cannot distinguish, it is left out with the reason.
-pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
-    mappings_within(source, pid, Limits::default())
-}
-
-pub fn mappings_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<MappingPages>> {
-    let mut mappings = Vec::new();
-    let read = each_mapping(source, pid, limits, |mapping| mappings.push(mapping.to_pages()));
-    read.map(|()| mappings).into()
-}
-
-/// Visits the same one by one: a process may have hundreds of thousands, and smaps has 750 bytes for each.
 ///
 /// # Errors
 /// Why they cannot be read, or not to the end.
@@ -90,7 +79,7 @@ pub fn each_mapping(
     source: &Source,
     pid: u32,
     limits: Limits,
-    mut visit: impl FnMut(&Mapping<&[u8]>),
+    visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
 ) -> Result<(), Unread> {
     if source.is_live() {
         let status = status(source, pid)?;
@@ -104,10 +93,7 @@ pub fn each_mapping(
             };
         }
     }
-    smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
-        visit(mapping);
-        Ok(())
-    })
+    smaps::each(source, &format!("/proc/{pid}/smaps"), visit)
 }
 
 /// The sum of a process's mappings.

@@ -133,7 +133,11 @@ pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Rang
 }
 
 /// Visits the mappings of a process of this machine that has no hugetlb pages, without the kernel's flags.
-pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(&Mapping<&[u8]>)) -> Result<(), Unread> {
+pub(super) fn each_mapping(
+    pid: u32,
+    deadline: Deadline,
+    mut visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
+) -> Result<(), Unread> {
     let mut all = 0;
     each_own(pid, |mapping| {
         all += mapping.size().0;
@@ -148,8 +152,7 @@ pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(&
                 ..Counted::default()
             }),
             ..mapping.clone()
-        });
-        Ok(())
+        })
     })
 }
 

@@ -37,6 +37,8 @@ pub enum Feature {
     ShrinkUnderused,
     /// PR_THP_DISABLE_EXCEPT_ADVISED (prctl(2)).
     ExceptAdvised,
+    /// PAGEMAP_SCAN (pagemap.rst).
+    PagemapScan,
     /// hugetlb pages may count against memory.max (cgroup-v2.rst, `memory_hugetlb_accounting`).
     HugetlbInMemcg,
     /// Guests whose memory no process maps (KVM_CREATE_GUEST_MEMFD).
@@ -81,7 +83,7 @@ impl Feature {
             Self::StacksWithoutThp | Self::Sizes => [6, 8, 0],
             Self::SizesAtBoot | Self::ShrinkUnderused => [6, 12, 0],
             Self::ExceptAdvised => [6, 18, 0],
-            Self::HugetlbInMemcg => [6, 7, 0],
+            Self::PagemapScan | Self::HugetlbInMemcg => [6, 7, 0],
             Self::GuestMemfd => [6, 8, 0],
             Self::PreemptLazy => [6, 13, 0],
             Self::NoPreemptNone => [7, 0, 0],

@@ -35,7 +35,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Apply) -> anyhow::Resu
         }
         applied => applied.map_err(hinted)?,
     };
-    applied.programs = running::programs(&session.source, &applied.goals);
+    applied.programs = running::programs(&session.source, &applied.goals).unwrap_or_default();
     let is_bad = applied.end != End::Applied;
     let result = session.here(applied);
     Ok(session.give_what_was_done(&result, form).or_bad_news(is_bad))

@@ -9,6 +9,7 @@ use programs::Evidence;
 use programs::{self, Target};
 
 use super::diagnosis::only_accepted;
+use super::plan::Planner;
 use super::running;
 use super::session::Session;
 use crate::cli::args::{self, Format};
@@ -27,6 +28,7 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
     let snapshot = Snapshot::take(&session.source);
     let targets = programs::targets(&session.source, &snapshot, word)?;
     let machine = Evidence::of(&session.source, snapshot.clone(), Reading::Known(Vec::new()));
+    let planner = Planner::new(&session.source);
     let usage = |target: &Target| {
         let evidence = Evidence {
             programs: Reading::Known(vec![target.main.clone()]),
@@ -39,10 +41,18 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
             usage.next.retain(|step| *step != Step::ExplainAsRoot);
         }
         // What is suggested has to be what a plan takes.
+        let mut is_refused = false;
         for step in &mut usage.next {
-            if let (Step::Plan { goal }, Some(instead)) = (step, running::instead(&session.source, target)) {
-                *goal = instead;
+            if let Step::Plan { goal } = step {
+                *goal = running::instead(&session.source, target).unwrap_or_else(|| goal.clone());
+                is_refused |= !planner.accepts(goal);
             }
+        }
+        // Without its pages the other steps lead nowhere, but for those without a restart.
+        if is_refused {
+            usage
+                .next
+                .retain(|step| matches!(step, Step::CompareLive | Step::Collapse));
         }
         usage
     };

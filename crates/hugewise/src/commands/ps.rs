@@ -167,6 +167,7 @@ impl Walked {
             let why = missing.add(&pages);
             thp.add(&pages);
             visit(pages, why);
+            Ok(())
         });
         match walked {
             Ok(()) => Self {

@@ -42,6 +42,9 @@ pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
     let (first, more) = rest.split_once(',').unwrap_or((rest, ""));
     let goal = match (kind, first, first.strip_prefix("pid=")) {
         (_, _, Some(pid)) => of_target(source, *kind, &only(source, *kind, pid)?)?,
+        (Kind::Postgres | Kind::Mysql, port, None) if port.starts_with("port=") => {
+            of_target(source, *kind, &only(source, *kind, &format!("{word}:{port}"))?)?
+        }
         (_, "", None) => of_target(source, *kind, &only(source, *kind, word)?)?,
         (Kind::Postgres, path, None) if path.starts_with('/') && is_denied(source, path) => {
             bail!("{path} may not be read by this user (run it with sudo)")
@@ -125,14 +128,22 @@ fn described(target: &Target) -> String {
     format!("{} {} ({})", main.pages.name, main.pid(), facts.join(", "))
 }
 
-/// The running programs that goals are for.
-pub(super) fn programs(source: &Source, goals: &[String]) -> Vec<Program> {
+/// The running programs that goals are for; `None` if they are for no program that can be looked up.
+pub(super) fn programs(source: &Source, goals: &[String]) -> Option<Vec<Program>> {
     let wants = goals.iter().filter_map(|goal| Some(goal.parse::<Goal>().ok()?.want));
-    let targets = wants.flat_map(|want| targets(source, &want));
+    let wants: Vec<Want> = wants.filter(is_for_a_program).collect();
+    let targets = wants.iter().flat_map(|want| targets(source, want));
     let mut programs: Vec<Program> = targets.map(|target| program(source, &target)).collect();
     programs.sort_by_key(|program| program.pid);
     programs.dedup_by_key(|program| program.pid);
-    programs
+    (!wants.is_empty()).then_some(programs)
+}
+
+fn is_for_a_program(want: &Want) -> bool {
+    !matches!(
+        want,
+        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) | Want::Windows(_)
+    )
 }
 
 fn targets(source: &Source, want: &Want) -> Vec<Target> {
@@ -188,6 +199,7 @@ fn program(source: &Source, target: &Target) -> Program {
         unit: unit(target),
         started: started.map(|moment| moment.to_string()),
         since: None,
+        backing: target.taken(),
     }
 }
 

@@ -1,9 +1,7 @@
 //! What `hugewise ps` answers: processes and what backs them.
 
-use std::collections::BTreeMap;
-
 use host::processes::{Coverage, Held, Missed, NodePages, Reason};
-use model::process::{MappingPages, ProcessPages, SharedMemory};
+use model::process::{MappingPages, Once, ProcessPages, Shared};
 use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -151,8 +149,8 @@ impl Totals {
     /// Sums over rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessRow>) -> Self {
         let mut totals = Self::default();
-        let mut segments = Segments::default();
-        for ProcessRow { pages, .. } in rows {
+        let Once { own, segments } = Once::of(rows.into_iter().map(|row| &row.pages));
+        for (pages, own) in own {
             totals.processes += 1;
             add(&mut totals.page_tables, &pages.page_tables, Bytes(0));
             let of_all = pages.segments.iter().map(|segment| segment.resident).sum();
@@ -163,42 +161,18 @@ impl Totals {
                 &pages.hugetlb,
                 of_pools.map(|segment| segment.resident).sum(),
             );
-            match pages.without_segments() {
-                Some((own, shared)) => {
-                    totals.backing.extend(own.iter());
-                    shared
-                        .into_iter()
-                        .for_each(|(segment, backing)| segments.add(segment, backing));
-                }
-                None => {
-                    totals.unread += 1;
-                    pages
-                        .segments
-                        .iter()
-                        .for_each(|segment| segments.add(segment, Backing::new()));
-                }
+            match own {
+                Some(own) => totals.backing.extend(own.iter()),
+                None => totals.unread += 1,
             }
         }
-        segments.0.into_values().for_each(|(segment, backing)| {
+        segments.into_iter().for_each(|Shared { segment, backing, .. }| {
             totals.backing.extend(backing.iter());
             totals.resident.0 = totals.resident.0.saturating_add(segment.resident.0);
             let of_pool = segment.page.map_or(0, |_| segment.resident.0);
             totals.hugetlb.0 = totals.hugetlb.0.saturating_add(of_pool);
         });
         totals
-    }
-}
-
-/// Segments by their identity, each as the process sees it that touched most of it.
-#[derive(Default)]
-struct Segments<'a>(BTreeMap<&'a str, (&'a SharedMemory, Backing)>);
-
-impl<'a> Segments<'a> {
-    fn add(&mut self, segment: &'a SharedMemory, backing: Backing) {
-        let most = self.0.entry(&segment.id).or_insert_with(|| (segment, backing.clone()));
-        if segment.resident > most.0.resident {
-            *most = (segment, backing);
-        }
     }
 }
 

@@ -70,6 +70,10 @@ pub trait Show {
         let tables = tables.into_iter().map(Block::Sheet);
         maps.chain(figures).chain(tables).collect()
     }
+    /// What of its page is for specialists.
+    fn folded(&self) -> Vec<Block> {
+        Vec::new()
+    }
     /// Its tables as CSV by name, where one table does not hold them.
     fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
         vec![("", self.csv())]

@@ -178,7 +178,7 @@ fn what_is_set_again_at_boot_is_verified_after_a_restart_and_undone() {
     let second = root(&plan, SECOND, Some(&folder.join("disk"))).expect("as before");
     let told = boot(&kernel, &second, folder).expect("as before");
     assert!(
-        told.contains("3 of 3 obtained") && told.contains("restarted since"),
+        told.contains("3 of 3 changes in effect") && told.contains("restarted since"),
         "{told}"
     );
     assert!(

@@ -1,8 +1,9 @@
 //! Applying, verifying, undoing and status, one story each.
 
-use model::Bytes;
+use host::{Source, Tree};
 use model::plan::{Plan, Value};
-use model::setup::{End, RevertOutcome, StepOutcome, Verdict};
+use model::setup::{End, PlanState, Program, RevertOutcome, StepOutcome, Verdict};
+use model::{Bytes, PageKind, Reading};
 
 use super::error::Drift;
 use super::scene::{
@@ -52,11 +53,7 @@ fn a_plan_is_applied_verified_and_undone() {
         "what the plan leaves open stays"
     );
 
-    let verified = scene
-        .run()
-        .1
-        .verify(None, &nobody(), &|_| Vec::new())
-        .expect("verified");
+    let verified = scene.run().1.verify(None, &nobody(), &|_| None).expect("verified");
     assert!(verified.is_obtained(), "{verified:?}");
     assert_eq!(verified.plans[0].checks.len(), 13);
     assert!(
@@ -168,11 +165,7 @@ fn a_pool_that_cannot_be_had_whole_is_a_shortfall_with_what_was_obtained() {
         (step.outcome, step.asked.as_str(), step.obtained.as_str()),
         (StepOutcome::Short, "64", "25")
     );
-    let verified = scene
-        .run()
-        .1
-        .verify(None, &nobody(), &|_| Vec::new())
-        .expect("verified");
+    let verified = scene.run().1.verify(None, &nobody(), &|_| None).expect("verified");
     assert_eq!(verified.plans[0].checks[0].verdict, Verdict::Short);
     assert!(!verified.is_obtained());
     assert_eq!(scene.undo().steps[0].outcome, RevertOutcome::Restored);
@@ -182,6 +175,43 @@ fn a_pool_that_cannot_be_had_whole_is_a_shortfall_with_what_was_obtained() {
             .pool(M2, |pool| (pool.nodes[0].persistent, pool.nodes[0].room)),
         (5, 20)
     );
+}
+
+#[test]
+fn a_plan_is_in_use_once_its_own_program_has_the_pages() {
+    let scene = Scene::new();
+    scene.apply(&grow_pool(5, 16)).expect("applied");
+    let hugetlb = "7f0000000000-7f0000400000 rw-s 00000000 00:0f 9 /anon_hugepage (deleted)\nSize: 4096 kB\nKernelPageSize: 2048 kB\n\
+                   Rss: 0 kB\nShared_Hugetlb: 4096 kB\nVmFlags: rd wr sh ht\n";
+    let status = "Name:\tother\nVmRSS:\t8 kB\nHugetlbPages:\t4096 kB\n";
+    let others = ["/proc/8", "/proc/9"].iter().fold(Tree::new(), |tree, process| {
+        let tree = tree.file(&format!("{process}/status"), status);
+        tree.file(&format!("{process}/smaps"), hugetlb)
+    });
+    let others = host::processes::list(&Source::from_tree("made", others));
+    let state = |programs: &dyn Fn() -> Option<Vec<Program>>| {
+        let verified = scene.run().1.verify(None, &others, &|_| programs());
+        let verified = verified.expect("verified");
+        let users = verified.users.known().expect("read");
+        let shared: Vec<(u32, u64, u64)> = users.iter().map(|user| (user.pid, user.bytes.0, user.others)).collect();
+        assert_eq!(shared, [(8, 4 << 20, 1)], "a segment counts once");
+        verified.plans[0].state
+    };
+    let server = |mib: u64| {
+        let backing = [(PageKind::HUGETLB_2M, Bytes::mib(mib))].into_iter().collect();
+        Some(vec![Program {
+            pid: 7,
+            name: "postgres".to_owned(),
+            unit: None,
+            started: None,
+            since: None,
+            backing: Reading::Known(backing),
+        }])
+    };
+    assert_eq!(state(&|| server(20)), PlanState::InUse);
+    assert_eq!(state(&|| server(0)), PlanState::Set, "those of others are not its own");
+    assert_eq!(state(&|| Some(Vec::new())), PlanState::Set, "it is not running");
+    assert_eq!(state(&|| None), PlanState::InUse, "pages for any program");
 }
 
 #[test]
@@ -270,7 +300,7 @@ fn what_measurements_have_on_loan_is_left_to_them() {
         scene
             .run()
             .1
-            .verify(None, &nobody(), &|_| Vec::new())
+            .verify(None, &nobody(), &|_| None)
             .expect("verified")
             .is_obtained()
     );

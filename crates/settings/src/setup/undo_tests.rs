@@ -110,11 +110,7 @@ fn after_a_restart_settings_are_gone_and_files_are_undone() {
         .set_file("/proc/sys/kernel/random/boot_id", "second-boot\n");
     scene.machine.pool(M2, |pool| pool.nodes[0].set_persistent(16));
     scene.machine.set_file("/proc/sys/kernel/shmmax", "777\n");
-    let verified = scene
-        .run()
-        .1
-        .verify(None, &nobody(), &|_| Vec::new())
-        .expect("verified");
+    let verified = scene.run().1.verify(None, &nobody(), &|_| None).expect("verified");
     assert!(verified.plans[0].restarted && !verified.is_obtained());
     let verdict = |id: &str| {
         verified.plans[0]

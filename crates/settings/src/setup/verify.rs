@@ -1,9 +1,9 @@
 //! Verifying: is what was requested in effect at every layer, and does a process use it?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::plan::{Change, Plan, Target};
-use model::process::ProcessPages;
+use model::plan::{Change, Plan, Target, Value};
+use model::process::{Once, ProcessPages};
 use model::setup::{Check, PlanState, Program, User, Verdict, Verified, VerifiedPlan};
 use model::{Bytes, PageKind, Reading};
 
@@ -14,8 +14,8 @@ use super::change_log::Story;
 use super::error::SetupError;
 use crate::place::{Place, State, wanted};
 
-/// Looks up the running programs that goals are for.
-pub type Programs<'a> = dyn Fn(&[String]) -> Vec<Program> + 'a;
+/// Looks up the running programs that goals are for; `None` if they are for no program that can be looked up.
+pub type Programs<'a> = dyn Fn(&[String]) -> Option<Vec<Program>> + 'a;
 
 impl Setup {
     /// Holds a plan against the machine; without one, every plan that was applied and not undone.
@@ -57,9 +57,8 @@ impl Setup {
             let (plan, time) = (story.head.plan.clone(), story.head.time.clone());
             let restarted = self.is_restarted(story)?;
             let mut programs = programs(&plan.goals);
-            programs
-                .iter_mut()
-                .for_each(|program| program.since = since(program, &time));
+            let all = programs.iter_mut().flatten();
+            all.for_each(|program| program.since = since(program, &time));
             let mut verified = verified(access, &plan, Some(time), restarted, programs);
             let changes = plan.changes.iter().zip(&mut verified.checks);
             changes.for_each(|(change, check)| further_changed(access, change, check, &stories[nth..]));
@@ -69,7 +68,7 @@ impl Setup {
     }
 }
 
-/// Set is not in use: a restart may be to come, or the programs that are to have the pages do not run.
+/// Set is not in use: a restart may be to come, or the programs that are to have the pages do not run or have none.
 fn state(access: &Access<'_>, verified: &VerifiedPlan, plan: &Plan, users: &Reading<Vec<User>>) -> PlanState {
     if verified.checks.iter().any(|check| check.verdict.is_bad()) {
         return PlanState::NotAsSet;
@@ -78,15 +77,29 @@ fn state(access: &Access<'_>, verified: &VerifiedPlan, plan: &Plan, users: &Read
         let needs_start = !change.risk.restart.is_empty() || change.risk.reboot;
         needs_start && (check.verdict == Verdict::NotSeen || !check.note.is_empty())
     };
-    let has_restarted =
-        verified.restarted || !verified.programs.is_empty() && verified.programs.iter().all(Program::is_new);
+    let has_restarted = verified.restarted || verified.has_new_programs();
     let is_left = !has_restarted && plan.changes.iter().zip(&verified.checks).any(is_left);
     let kinds = kinds(access, plan);
-    let is_used = |user: &User| kinds.iter().any(|kind| kind.covers(user.kind));
-    let is_unused = !kinds.is_empty() && users.known().is_some_and(|users| !users.iter().any(is_used));
+    let is_asked = |kind: PageKind| kinds.iter().any(|asked| asked.covers(kind));
+    let is_unused = !kinds.is_empty() && !is_in_use(verified.programs.as_deref(), users, is_asked);
     match is_left || is_unused {
         true => PlanState::Set,
         false => PlanState::InUse,
+    }
+}
+
+/// Do the programs that a plan is for have such pages? If it is for none, or what backs them could not be read, any process counts.
+fn is_in_use(programs: Option<&[Program]>, users: &Reading<Vec<User>>, is_asked: impl Fn(PageKind) -> bool) -> bool {
+    let of_any = || {
+        let users = users.known();
+        users.is_none_or(|users| users.iter().any(|user| is_asked(user.kind)))
+    };
+    match programs {
+        None => of_any(),
+        Some(programs) => programs.iter().any(|program| match &program.backing {
+            Reading::Known(backing) => backing.iter().any(|(kind, bytes)| bytes.0 > 0 && is_asked(kind)),
+            Reading::Unread(_) => of_any(),
+        }),
     }
 }
 
@@ -101,23 +114,25 @@ fn verified(
     plan: &Plan,
     applied: Option<String>,
     restarted: bool,
-    programs: Vec<Program>,
+    programs: Option<Vec<Program>>,
 ) -> VerifiedPlan {
-    let is_new = !programs.is_empty() && programs.iter().all(Program::is_new);
+    let mut verified = VerifiedPlan {
+        programs,
+        state: PlanState::Set,
+        goals: plan.goals.clone(),
+        applied,
+        restarted,
+        checks: Vec::new(),
+    };
+    let is_new = verified.has_new_programs();
     let left = |change: &Change| match (restarted, is_new) {
         (true, _) => String::new(),
         (false, true) => reboot(change).unwrap_or_default(),
         (false, false) => still_to_do(change),
     };
     let checks = plan.changes.iter().map(|change| check(access, change, left(change)));
-    VerifiedPlan {
-        programs,
-        state: PlanState::Set,
-        goals: plan.goals.clone(),
-        applied,
-        restarted,
-        checks: checks.collect(),
-    }
+    verified.checks = checks.collect();
+    verified
 }
 
 fn check(access: &Access<'_>, change: &Change, left: String) -> Check {
@@ -201,26 +216,46 @@ impl Asked {
 
 fn kinds(access: &Access<'_>, plan: &Plan) -> Vec<Asked> {
     let kind = |change: &Change| match &change.target {
-        Target::Setting { path } if path.contains("/transparent_hugepage/") => Some(Asked::Transparent),
+        Target::Setting { path } if path.contains("/transparent_hugepage/") => {
+            let is_raised = path.ends_with("enabled") && reach(Some(&change.after)) > reach(change.before.known());
+            is_raised.then_some(Asked::Transparent)
+        }
         target => access.page(&Place::of(target)?).map(Asked::Pool),
     };
     plan.changes.iter().filter_map(kind).collect()
 }
 
-/// Processes with memory on pages of such kinds, by the kernel's own account of their mappings.
-pub fn users(rows: &[ProcessPages], is_asked: impl Fn(PageKind) -> bool) -> Vec<User> {
-    let mut users = Vec::new();
-    for row in rows {
-        let backing = row.backing.known().into_iter().flat_map(model::Backing::iter);
-        let of_kind = backing.filter(|&(kind, bytes)| bytes.0 > 0 && is_asked(kind));
-        users.extend(of_kind.map(|(kind, bytes)| User {
-            pid: row.pid,
-            name: row.name.clone(),
-            kind,
-            bytes,
-        }));
+/// How much memory a THP policy reaches; one that is lowered asks for no pages.
+fn reach(policy: Option<&Value>) -> u8 {
+    match policy {
+        Some(Value::Text(policy)) if ["always", "force"].contains(&policy.as_str()) => 2,
+        Some(Value::Text(policy)) if ["never", "deny"].contains(&policy.as_str()) => 0,
+        _ => 1,
     }
-    users
+}
+
+/// Processes with memory on pages of such kinds, by the kernel's own account of their mappings; shared memory once.
+pub fn users(rows: &[ProcessPages], is_asked: impl Fn(PageKind) -> bool) -> Vec<User> {
+    let Once { own, segments } = Once::of(rows);
+    let own = own.into_iter().filter_map(|(row, own)| Some((row, own?, 0)));
+    let shared = segments
+        .into_iter()
+        .map(|shared| (shared.first, shared.backing, shared.others));
+    let mut users: BTreeMap<(u32, PageKind), User> = BTreeMap::new();
+    for (row, backing, others) in own.chain(shared) {
+        for (kind, bytes) in backing.iter().filter(|&(kind, bytes)| bytes.0 > 0 && is_asked(kind)) {
+            let user = users.entry((row.pid, kind)).or_insert_with(|| User {
+                pid: row.pid,
+                name: row.name.clone(),
+                kind,
+                bytes: Bytes(0),
+                others: 0,
+            });
+            user.bytes.0 += bytes.0;
+            user.others = user.others.max(others);
+        }
+    }
+    users.into_values().collect()
 }
 
 fn notes(kinds: &BTreeSet<Asked>, users: &Reading<Vec<User>>, processes: &Reading<Vec<ProcessPages>>) -> Vec<String> {

@@ -8,7 +8,7 @@ use model::Bytes;
 /// Arguments of `hugewise explain`.
 #[derive(Args, Clone, Debug)]
 pub struct Explain {
-    /// Explain this PID, name, virtual machine, systemd unit or container
+    /// Explain this PID, name, virtual machine, systemd unit or container; one of several servers by `postgres:port=5433` or `postgres:DIR`
     #[arg(value_name = "TARGET", required_unless_present = "image")]
     pub target: Option<String>,
     /// Report which code of this executable, or of all below this directory, can ever be on huge pages

@@ -279,12 +279,12 @@ pub struct EsxBacking {
     /// Set the number of its 1 GB pages
     #[arg(long, value_name = "N", required_unless_present = "vsish")]
     pub pages_1g: Option<u64>,
-    /// Read it from what `vsish -e get /memory/lpage/vmLPage/WORLD` printed
+    /// Read both from what `vsish -e get /memory/lpage/vmLPage/WORLD` printed
     #[arg(long, value_name = "FILE", conflicts_with = "pages_1g")]
     pub vsish: Option<PathBuf>,
-    /// Set the number of its 2 MB pages
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub pages_2m: u64,
+    /// Set the number of its 2 MB pages [default: that in the file, else 0]
+    #[arg(long, value_name = "N")]
+    pub pages_2m: Option<u64>,
 }
 
 /// Arguments of `hugewise size esx-minfree`.

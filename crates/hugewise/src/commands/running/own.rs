@@ -1,8 +1,7 @@
 //! The pool pages that the program of a goal has already, and whether it asks for such pages.
 
 use host::Source;
-use host::processes::taken_of_pool;
-use model::Bytes;
+use model::{Bytes, PageKind};
 use plan::Facts;
 use plan::goal::{DatabaseGoal, Want};
 use programs::Target;
@@ -54,11 +53,10 @@ impl Own {
 }
 
 fn pages(target: &Target, page: Bytes) -> u64 {
-    let areas = target.main.areas().unwrap_or_default();
-    let taken = match taken_of_pool(areas, page) {
+    let taken = match target.taken().known().map(|taken| taken.of(PageKind::Hugetlb(page))) {
         // Its mappings could not be read: what it has touched is known all the same.
-        Bytes(0) => target.main.hugetlb().unwrap_or_default(),
-        taken => taken,
+        None | Some(Bytes(0)) => target.main.hugetlb().unwrap_or_default(),
+        Some(taken) => taken,
     };
     taken.0 / page.0.max(1)
 }

@@ -71,8 +71,9 @@ fn calculated(args: &Size) -> anyhow::Result<Sizing> {
         },
         Size::EsxMemory(args) => esx::memory(args.total, args.reserved, args.step)?,
         Size::EsxBacking(args) => {
-            let pages_1g = printed(args.vsish.as_deref(), args.pages_1g, vmware::pages_1g)?;
-            esx::backing(args.memory, pages_1g, args.pages_2m)
+            let typed = args.pages_1g.map(|pages_1g| (pages_1g, 0));
+            let (pages_1g, pages_2m) = printed(args.vsish.as_deref(), typed, vmware::page_backings)?;
+            esx::backing(args.memory, pages_1g, args.pages_2m.unwrap_or(pages_2m))
         }
         Size::EsxMinfree(args) => esx::min_free_sizing(args.memory),
         Size::IdleTax(args) => esx::idle_tax(args.shares, args.pages, args.active, args.tax)?,

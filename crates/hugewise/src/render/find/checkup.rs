@@ -83,26 +83,28 @@ impl Show for Checkup {
         latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
     }
 
-    /// What a reader asks for first comes first: curves, processes, findings; then what is for specialists: the TLB, the hypervisor, the
-    /// machine.
+    /// What a reader asks for: curves, processes, findings.
     fn blocks(&self) -> Vec<Block> {
         let is_shown = |block: &Block| !matches!(block, Block::Figure(figure) if !is_curve(figure));
         let latency = self.latency.iter().flat_map(Show::blocks).filter(is_shown);
         let processes = self.processes.iter().flat_map(Show::blocks);
-        let guest = self.guest.iter().flat_map(Show::blocks);
-        let tlb = self.tlb.iter().flat_map(Show::blocks);
-        let machine = inventory::sheets(&self.inventory).into_iter().chain(self.skipped());
         self.by_turns()
             .map(Block::Sheet)
             .into_iter()
             .chain(latency)
             .chain(processes)
             .chain(self.machines().into_iter().map(Block::Sheet))
-            .chain(self.findings().into_iter().chain(self.host_pages()).map(Block::Sheet))
-            .chain(tlb)
-            .chain(guest)
-            .chain(machine.map(Block::Sheet))
+            .chain(self.findings().into_iter().chain(self.skipped()).map(Block::Sheet))
             .collect()
+    }
+
+    /// The TLB, the hypervisor, the machine.
+    fn folded(&self) -> Vec<Block> {
+        let host = self.host_pages().into_iter().map(Block::Sheet);
+        let tlb = self.tlb.iter().flat_map(Show::blocks);
+        let guest = self.guest.iter().flat_map(Show::blocks);
+        let machine = inventory::sheets(&self.inventory).into_iter().map(Block::Sheet);
+        host.chain(tlb).chain(guest).chain(machine).collect()
     }
 
     fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {

@@ -52,8 +52,18 @@ impl Show for Undone {
 /// Processes that use pages.
 pub(super) fn users(title: &str, users: &[User]) -> Sheet {
     let mut sheet = Sheet::new(title, ["#pid", "name", "pages", "#memory"]);
-    for User { pid, name, kind, bytes } in users {
-        sheet.row([&pid.to_string(), name, &kind.to_string(), &bytes.to_string()]);
+    for user in users {
+        let others = match user.others {
+            0 => String::new(),
+            others => format!(" and {others} more that share it"),
+        };
+        let name = format!("{}{others}", user.name);
+        sheet.row([
+            &user.pid.to_string(),
+            &name,
+            &user.kind.to_string(),
+            &user.bytes.to_string(),
+        ]);
     }
     sheet
 }

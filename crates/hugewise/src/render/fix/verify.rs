@@ -1,13 +1,14 @@
 //! Whether what was asked for is there, change by change, and who uses it.
 
 use model::setup::{Check, PlanState, Program, Verdict, Verified, VerifiedPlan};
+use model::{PageKind, Reading};
 
 use super::apply::restart;
 use crate::show::{Shape, Show};
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
-use draw::words::moment;
+use draw::words::{counted, moment};
 
 impl Shape for Verified {
     const NAME: &'static str = "verified";
@@ -15,7 +16,7 @@ impl Shape for Verified {
 
 impl Show for Verified {
     fn title(&self) -> String {
-        "Asked for and obtained".to_owned()
+        "Applied plans and this machine".to_owned()
     }
 
     fn headlines(&self) -> Vec<String> {
@@ -25,9 +26,13 @@ impl Show for Verified {
         let checks = || self.plans.iter().flat_map(|plan| &plan.checks);
         let count = |verdict| checks().filter(|check| check.verdict == verdict).count();
         let bad = checks().filter(|check| check.verdict.is_bad()).count();
-        let obtained = format!("{} of {} obtained", count(Verdict::Obtained), checks().count());
+        let obtained = format!(
+            "{} of {} in effect",
+            count(Verdict::Obtained),
+            counted(checks().count(), "change")
+        );
         let unseen = count(Verdict::NotSeen);
-        let unseen = (unseen > 0).then(|| format!(", {unseen} cannot be seen from here"));
+        let unseen = (unseen > 0).then(|| format!(", {unseen} cannot be checked from this host"));
         let bad = (bad > 0).then(|| format!(", {bad} not as asked for"));
         let set = self.plans.iter().any(|plan| plan.state == PlanState::Set);
         let set = (set && bad.is_none()).then(|| ", set and not in use yet".to_owned());
@@ -67,20 +72,39 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
             sheet.note(format!("{}: {}", check.place, check.note));
         }
     }
-    plan.programs.iter().for_each(|program| sheet.note(since(program)));
+    let programs = plan.programs.as_deref().unwrap_or_default();
+    programs.iter().for_each(|program| sheet.note(since(program)));
+    if plan.programs.as_ref().is_some_and(Vec::is_empty) {
+        sheet.note("the program that this plan is for is not running");
+    }
     sheet
 }
 
-/// Does a running program still need a restart?
+/// Which huge pages does a running program have, and does it still need a restart?
 fn since(program: &Program) -> String {
-    let name = format!("{} ({})", program.name, program.pid);
+    let name = format!("{} ({}){}", program.name, program.pid, on_huge_pages(program));
     match program.since {
         Some(true) => format!("{name} was started after the plan was applied: no restart is needed"),
         Some(false) => {
             let restart = restart(program);
             format!("{name} has been running since before the plan was applied: {restart}")
         }
-        None => format!("{name} runs; whether it was started after the change is not known"),
+        None => format!("{name} is running; whether it was started after the change is not known"),
+    }
+}
+
+/// ` has 280M of hugetlb-2M and`; nothing where that could not be read.
+fn on_huge_pages(program: &Program) -> String {
+    let Reading::Known(backing) = &program.backing else {
+        return String::new();
+    };
+    let large = backing
+        .iter()
+        .filter(|&(kind, bytes)| kind != PageKind::Base && bytes.0 > 0);
+    let large: Vec<String> = large.map(|(kind, bytes)| format!("{bytes} of {kind}")).collect();
+    match large.is_empty() {
+        true => " has no huge pages and".to_owned(),
+        false => format!(" has {} and", large.join(" + ")),
     }
 }
 
@@ -103,10 +127,10 @@ fn found(check: &Check) -> String {
 
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Obtained => "obtained",
+        Verdict::Obtained => "in effect",
         Verdict::Short => "short",
         Verdict::Different => "different",
-        Verdict::Unread => "unread",
-        Verdict::NotSeen => "not seen from here",
+        Verdict::Unread => "could not be read",
+        Verdict::NotSeen => "not checked: not of this host",
     }
 }

@@ -135,7 +135,7 @@ fn reason(why: &Why) -> String {
             counted(needs.pages as usize, "page")
         ),
         Why::Restart { needs, spare } => format!(
-            "the {} pool has {spare} spare pages of {} needed now; such memory is taken at the start only: restart it",
+            "the {} pool has {spare} spare pages now, and {} are needed: the program takes them at its start only, so restart it",
             needs.page, needs.pages
         ),
         Why::Barred { group } => format!(
@@ -154,8 +154,8 @@ fn reason(why: &Why) -> String {
             )
         }
         Why::Limited { needs, allows, file } => format!(
-            "its control group allows {allows} in pages of {} and {} are needed ({}): no start and no setting of the program \
-             changes that ({file})",
+            "its control group allows {allows} in pages of {}, and {} are needed ({}): neither a restart nor a setting of the \
+             program changes that ({file})",
             needs.page,
             needs.bytes(),
             counted(needs.pages as usize, "page"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use doctor::usage::{Command, Database, Server, Step, Usage};
 use model::PageKind;
 
-use crate::render::fix::plan::quoted;
+use crate::render::fix::plan::word;
 
 /// Pages of a pool cannot change under a running program; other memory can.
 fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {
@@ -16,7 +16,7 @@ fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) ->
         (Some(server), _) => served(usage, server, kind),
         (None, Some(command)) => vec![format!(
             "sudo hugewise compare --arms base,{kind} -- {}",
-            started(command.ids, &command.arguments)
+            started(command.ids, command.arguments.iter().map(|argument| word(argument)))
         )],
         (None, None) => vec![format!("sudo hugewise compare --arms base,{kind} -- COMMAND")],
     }
@@ -32,11 +32,10 @@ fn live(usage: &Usage) -> Vec<String> {
 }
 
 /// As root starts it with the rights that it has.
-fn started((user, group): (u32, u32), arguments: &[String]) -> String {
+fn started((user, group): (u32, u32), words: impl Iterator<Item = String>) -> String {
     let rights = format!("setpriv --reuid={user} --regid={group} --init-groups");
-    let arguments = arguments.iter().map(|argument| word(argument));
-    let rights = (user != 0).then_some(rights);
-    rights.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+    let rights = (user != 0).then_some(rights).into_iter();
+    rights.chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The server is stopped, and started by the comparison as it was, with a load that can be replaced.
@@ -46,10 +45,12 @@ fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
         let socket = server.socket.as_ref().map(|path| format!(" {socket}{}", word(path)));
         socket.unwrap_or_default() + &port.unwrap_or_default()
     };
+    // Its own user is its superuser, and may log in by its socket.
+    let as_owner = |command: String| started(server.ids, std::iter::once(command));
     let (ready, load, metric) = match server.database {
         Database::Postgres => {
             let at = at("-p ", "-h ");
-            let load = format!("pgbench{at} -U postgres -n -S -c 2 -T 10 postgres");
+            let load = as_owner(format!("pgbench{at} -n -S -c 2 -T 10 postgres"));
             (format!("pg_isready{at}"), load, "tps=tps = ([0-9.]+),higher")
         }
         Database::Mysql => {
@@ -62,63 +63,66 @@ fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
             )
         }
     };
-    let stop = match &usage.unit {
-        Some(unit) => format!("sudo systemctl stop {unit}"),
-        None => format!("stop {} ({})", usage.name, usage.pid),
+    let [stop, start] = match &usage.unit {
+        Some(unit) => ["stop", "start"].map(|verb| format!("sudo systemctl {verb} {}", word(unit))),
+        None => [
+            format!("stop {} ({})", usage.name, usage.pid),
+            format!("start {} again", usage.name),
+        ],
     };
-    let first = match server.database {
-        Database::Postgres => Some(format!("pgbench{} -U postgres -i -s 50 postgres", at("-p ", "-h "))),
-        Database::Mysql => None,
-    };
+    let fill = || as_owner(format!("pgbench{} -i -s 50 postgres", at("-p ", "-h ")));
+    let first = (server.database == Database::Postgres).then(|| format!("sudo {}", fill()));
     let compare = format!(
         "sudo hugewise compare --arms base,{kind} --ready {} --load {} --metric {} -- {}",
         word(&ready),
         word(&load),
         word(metric),
-        started(server.ids, &server.arguments)
+        started(server.ids, server.arguments.iter().map(|argument| word(argument)))
     );
-    first.into_iter().chain([stop, compare]).collect()
+    first.into_iter().chain([stop, compare, start]).collect()
 }
 
-/// As a shell takes it: in quotes only where it needs them.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => quoted(text),
+/// What the program will go by: a restart gives it another PID.
+fn then<'a>(usage: &'a Usage, target: &'a str) -> &'a str {
+    let is_restarted = usage.next.iter().any(|step| matches!(step, Step::Restart { .. }));
+    match is_restarted && target.parse::<u32>().is_ok() {
+        true => usage.unit.as_deref().unwrap_or(&usage.name),
+        false => target,
     }
 }
 
 /// Commands to type, in order.
 pub(super) fn next(usage: &Usage, target: &str) -> Vec<String> {
-    let step = |step: &Step| match step {
+    let step = |step: &Step| {
+        match step {
         Step::Plan { goal } => vec![
-            format!("hugewise plan --for {goal} --output plan.json"),
+            format!("hugewise plan --for {} --output plan.json", word(goal)),
             "sudo hugewise apply plan.json".to_owned(),
         ],
         Step::Set { setting, place } if place.starts_with("/proc/") => {
-            vec![format!("set {setting} where {} gets its options", usage.name)]
+            vec![format!("add {setting} to the options of {}", usage.name)]
         }
         Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
-        Step::LeaveOut { setting, .. } => vec![format!("leave out {setting} where {} gets its options", usage.name)],
+        Step::LeaveOut { setting, .. } => vec![format!("remove {setting} from the options of {}", usage.name)],
         Step::Raise { file, bytes, page } if file.contains("kubepods") => vec![format!(
-            "request hugepages-{}i: {}i in the pod's resources ({file}; the kubelet sets it)",
+            "request hugepages-{}i: {}i in the pod's resources (the kubelet sets its limit)",
             page.exact(),
             bytes.exact()
         )],
         Step::Raise { file, bytes, .. } => vec![
             format!("echo {} | sudo tee {file}", bytes.0),
-            "raise it also in what sets that limit (a unit, or the options of a container): it is gone with the group"
+            "raise it also where it is configured (a unit, or the options of a container): this value is lost when the group is removed"
                 .to_owned(),
         ],
-        Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
+        Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {}", word(unit))],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
-        Step::Explain => vec![format!("hugewise explain {target}")],
-        Step::ExplainAsRoot => vec![format!("sudo hugewise explain {target}")],
+        Step::Explain => vec![format!("hugewise explain {}", word(then(usage, target)))],
+        Step::ExplainAsRoot => vec![format!("sudo hugewise explain {}", word(target))],
         Step::CompareLive => live(usage),
         Step::Collapse => vec![format!("sudo hugewise collapse {}", usage.pid)],
         Step::Compare { server, command } => compare(usage, server.as_ref(), command.as_ref()),
         Step::MeasureGuest => vec!["sudo hugewise measure guest".to_owned()],
+    }
     };
     let mut seen = BTreeSet::new();
     let steps: Vec<String> = usage.next.iter().flat_map(step).collect();

@@ -11,7 +11,7 @@ mod tests;
 
 use model::Envelope;
 use model::plan::{Change, Plan};
-pub(crate) use shell::quoted;
+pub(crate) use shell::{quoted, word};
 
 pub(crate) use difference::{difference, question};
 

@@ -71,6 +71,15 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// As a shell takes it: in quotes only where it needs them.
+pub(crate) fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => quoted(text),
+    }
+}
+
 /// Lines that are not run: only plain characters, because YAML ends lines at more of the others than shells do.
 pub(super) fn comment(text: &str) -> String {
     let plain = |line: &str| -> String {

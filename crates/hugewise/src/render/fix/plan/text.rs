@@ -5,6 +5,7 @@ use model::plan::{Change, Plan, Target};
 
 use super::difference;
 use super::risks::risks;
+use super::word;
 use crate::show::wrapped;
 use draw::layout::{behind, folded};
 use draw::look::Look;
@@ -29,7 +30,7 @@ pub(super) fn text(plan: &Plan, look: Look) -> String {
 
 /// The commands that follow, with the goals as they were typed.
 fn next(plan: &Plan) -> Option<String> {
-    let goals: String = plan.goals.iter().map(|goal| format!(" --for {goal}")).collect();
+    let goals: String = plan.goals.iter().map(|goal| format!(" --for {}", word(goal))).collect();
     let is_any = plan.applicable().count() > 0;
     is_any.then(|| format!("Next\n  hugewise plan{goals} --output plan.json\n  sudo hugewise apply plan.json\n"))
 }
