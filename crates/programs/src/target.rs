@@ -88,6 +88,9 @@ pub enum TargetError {
         /// Known programs that run.
         near: Vec<String>,
     },
+    /// Some run, and which of them it is could not be read.
+    #[error("which of the running programs `{0}` is could not be read (run it with sudo)")]
+    Hidden(String),
     /// It is empty, as a variable without a value is in a shell.
     #[error("the name of the program is empty (is a variable of the shell not set?)")]
     Empty,
@@ -130,10 +133,13 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
         }
     };
     let mut targets: Vec<Target> = families.into_iter().map(looked_into).collect();
-    if let Some((_, which)) = one {
-        targets.retain(|target| target.is_one(which));
-    }
+    let Some((_, which)) = one else {
+        return Ok(targets);
+    };
+    let is_hidden = targets.iter().any(|target| target.directory.is_none());
+    targets.retain(|target| target.is_one(which));
     match targets.is_empty() {
+        true if is_hidden => Err(TargetError::Hidden(word.to_owned())),
         true => Err(not_found()),
         false => Ok(targets),
     }

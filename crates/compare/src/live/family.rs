@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use host::Source;
 use host::processes::areas::{Area, counted};
-use host::processes::{Coverage, Stat, segments};
+use host::processes::{Coverage, Sort, Stat, objects};
 use model::compare::Metric;
 use model::{Backing, Bytes, Cause, Unread};
 use process::{code, cpu_time, tree};
@@ -118,7 +118,8 @@ impl Look {
     /// At the mappings of all of them. Memory that was mapped in one piece counts whole: a pool has to reserve all of it.
     fn of(areas: &[Area], why_not: Option<Unread>) -> Self {
         let covered = Coverage::of(areas);
-        let shared = segments(areas).into_iter().map(|segment| segment.size.0);
+        let segments = objects(areas, Sort::Shared).into_iter();
+        let shared = segments.map(|segment| segment.size.0);
         let is_piece = |area: &&Area| area.is_private_data() && area.is_anonymous() && area.size() >= PIECE;
         let untouched = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
         let untouched: u64 = areas.iter().filter(is_piece).map(untouched).sum();

@@ -135,7 +135,7 @@ fn f05_mariadb_needs_what_the_calculator_says_and_no_group() {
             .file("/etc/my.cnf", "[mariadbd]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n")
     };
     let fix = found("F05", server(200)).fix.join("\n");
-    assert!(fix.contains("it needs 643 pages of 2M, and 200 are spare"), "{fix}");
+    assert!(fix.contains("it needs 646 pages of 2M, and 200 are spare"), "{fix}");
     assert!(!fix.contains("hugetlb_shm_group"), "{fix}");
     let fix = found("F05", server(700)).fix.join("\n");
     assert!(fix.starts_with("restart it") && !fix.contains("plan --for"), "{fix}");

@@ -123,8 +123,8 @@ impl State<'_> {
         let Self { target, kind, .. } = self;
         match kind {
             Some(kind) if kind.is_hypervisor() => {
-                let is_kvm = target.vm.as_ref().and_then(|vm| vm.kvm.known()) == Some(&true);
-                is_kvm.then_some(Step::MeasureGuest).into_iter().collect()
+                let is_emulated = target.vm.as_ref().and_then(|vm| vm.kvm.known()) == Some(&false);
+                (!is_emulated).then_some(Step::MeasureGuest).into_iter().collect()
             }
             // The host has not the files that a container starts from.
             _ if self.is_on_a_pool() && is_in_a_container(target) => Vec::new(),

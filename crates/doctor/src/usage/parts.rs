@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::processes::{Ground, Sort, why_base};
+use host::processes::{Ground, Sort, objects, why_base};
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
 use programs::size::database::innodb;
@@ -71,9 +71,11 @@ fn of_rest(target: &Target, rest: &[&Area], chunks: Option<Bytes>) -> Vec<Part> 
     let of = |sort: Sort| all.iter().copied().filter(move |area| Sort::of(*area) == sort);
     let private: Vec<&Area> = of(Sort::Private).collect();
     let files: Vec<&Area> = of(Sort::File).collect();
+    let part = of_areas(PartKind::PrivateMemory, &private);
+    let has = part.hugetlb.map_or(0, |pages| pages.total);
     let private = Part {
-        needs: chunks.map(|page| of_settings(target, page).unwrap_or_else(|| of_chunks(&private, page))),
-        ..of_areas(PartKind::PrivateMemory, &private)
+        needs: chunks.map(|page| of_settings(target, page, has).unwrap_or_else(|| of_chunks(&private, page))),
+        ..part
     };
     let private = private.without_needs_that_are_met();
     let is_worth = |part: &Part| {
@@ -86,10 +88,14 @@ fn of_rest(target: &Target, rest: &[&Area], chunks: Option<Bytes>) -> Vec<Part> 
     Some(private).filter(has_any).into_iter().chain(files).collect()
 }
 
-/// As `size innodb` counts them, where the server's files could be read.
-fn of_settings(target: &Target, page: Bytes) -> Option<Needs> {
+/// As `size innodb` counts them, where the server's files could be read. How many pages align the buffer pool differs from start to start:
+/// a server that has all others has what it needs.
+fn of_settings(target: &Target, page: Bytes, has: u64) -> Option<Needs> {
     let settings = target.main.details.as_ref()?.innodb?;
-    let pages = innodb(&settings, page).ok()?.whole("pages")?;
+    let sizing = innodb(&settings, page).ok()?;
+    let most = sizing.whole("pages")?;
+    let least = most.saturating_sub(sizing.whole("alignment").unwrap_or(0));
+    let pages = if has >= least { has.min(most) } else { most };
     Some(Needs { page, pages })
 }
 
@@ -203,10 +209,17 @@ fn of_areas(what: PartKind, areas: &[&Area]) -> Part {
     let is_memory = |area: &&Area| what == PartKind::MappedFiles || area.is_private_data();
     let committed: Vec<&Area> = areas.iter().copied().filter(is_memory).collect();
     let backing = counted(areas);
+    let size = match what {
+        PartKind::MappedFiles => {
+            let files = objects(areas.iter().copied(), Sort::File).into_iter();
+            files.map(|file| file.size).sum()
+        }
+        _ => committed.iter().map(|area| area.size()).sum(),
+    };
     Part {
         what,
         range: None,
-        size: committed.iter().map(|area| area.size()).sum(),
+        size,
         touched: backing.clone().map(|backing| backing.total()),
         needs: None,
         hugetlb: of_pools(&committed),

@@ -37,7 +37,7 @@ pub use list::list;
 pub use mapping::{Counted, Counts, Mapping};
 pub use missed::{Missed, Missing};
 pub use nodes::{NodePages, ThpByStart, nodes};
-pub use once::{Coverage, Covering, Sort, is_counted, segments, taken_of_pool};
+pub use once::{Coverage, Covering, Sort, is_counted, objects, taken_of_pool};
 pub use one::{each_mapping, one, one_within};
 pub use proof::{Proof, own_range};
 pub use reason::Reason;

@@ -81,17 +81,15 @@ pub fn is_counted<'a, T: 'a>(mappings: impl IntoIterator<Item = &'a Mapping<T>>)
     mappings.into_iter().all(|mapping| mapping.counted.is_some())
 }
 
-/// Each segment of shared memory that they map, once.
-pub fn segments<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>) -> Vec<SharedMemory>
+/// Each segment or file of one sort that they map, once.
+pub fn objects<'a, T>(mappings: impl IntoIterator<Item = &'a Mapping<T>>, sort: Sort) -> Vec<SharedMemory>
 where
     T: Deref<Target: AsRef<[u8]>> + 'a,
 {
-    let mut segments = Objects::default();
-    let shared = mappings
-        .into_iter()
-        .filter(|mapping| Sort::of(*mapping) == Sort::Shared);
-    shared.for_each(|mapping| segments.add(mapping));
-    segments.each()
+    let mut objects = Objects::default();
+    let of_sort = mappings.into_iter().filter(|mapping| Sort::of(*mapping) == sort);
+    of_sort.for_each(|mapping| objects.add(mapping));
+    objects.each()
 }
 
 /// Bytes that mappings take of the pool of one page size: touched or reserved, a segment once however often it is mapped, and of

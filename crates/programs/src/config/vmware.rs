@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(reserved_mhz(groups), Ok(10386.0));
         assert!(reserved_mhz("vmgid name\n0 host\n").is_err() && reserved_mhz("resvMHz\n").is_err());
         // The top group has no parent: its column is empty.
-        let empty = " vmgid  name pgid  pname  resvMHz availMHz\n     0  host               10386    43434\n     1  system  0  host      26    43434\n";
+        let empty = " vmgid  name pgid  pname  resvMHz availMHz\n     0  host                10386    43434\n     1  system  0  host      26    43434\n";
         assert_eq!(reserved_mhz(empty), Ok(10386.0));
         let backing = "VM large page statistics {\n   Current number of 1GB page backings:1941\n   Max number of 1GB page backings:1960\n   \
                        Current number of 2MB page mappings:7\n   Current number of 2MB page backings:8605\n}\n";

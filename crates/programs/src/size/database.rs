@@ -182,20 +182,28 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
 /// How the pages of the buffer pool are worked out, and how many they are.
 type Pool = (Sizing, (String, u64));
 
-/// MariaDB rounds the pool up to what grows at once, and maps it as a whole (10.11.12 and later).
+/// MariaDB rounds the pool up to what grows at once, and maps it as a whole (10.11.12 and later). Where that mapping does not begin at a
+/// multiple of as much, it maps the pool anew with as many pages more as that takes: none in some starts, all of them in others.
 fn mariadb_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     const EXTENT: u64 = 8 << 20;
     let asked = settings.pool;
     let pool = Bytes(asked.0.div_ceil(EXTENT).saturating_mul(EXTENT));
     let pages = pages_for(pool, page)?;
+    let aligned = EXTENT.saturating_sub(page.0) / page.0.max(1);
     let about = format!("pages of {} for MariaDB with a buffer pool of {asked}", page.exact());
     let sizing = Sizing::new(
         about,
         "mappings of MariaDB 10.11.19 as strace shows them, and HugePages_Total",
     )
     .step("buffer_pool", format!("{asked} rounded up to 8M"), pool, "B")
-    .rounded_up("pool_pages", pool, page, pages);
-    Ok((sizing, (pages.to_string(), pages)))
+    .rounded_up("pool_pages", pool, page, pages)
+    .step(
+        "alignment",
+        "at most, so that the pool begins at a multiple of 8M",
+        aligned,
+        "pages",
+    );
+    Ok((sizing, (format!("{pages} + {aligned}"), pages.saturating_add(aligned))))
 }
 
 fn mysql_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
@@ -334,23 +342,26 @@ mod tests {
             .expect("a size");
             sizing.whole("pages")
         };
-        // Mappings of 10.11.19 under strace: 106M + 124M + 1G + 2 x 16M, and HugePages_Total of 643.
-        assert_eq!(pages(&[("innodb_buffer_pool_size", "1G")]), Some(643));
-        // 838M + 980M + 1000M + 2 x 64M.
+        // Mappings of 10.11.19 under strace: 106M + 124M + the pool + 2 x 16M. What it took of the pool in several starts was this much, or
+        // 1 to 3 pages less: 195; 259, 262; 283; 390; 643.
+        for (pool, most) in [("128M", 198), ("256M", 262), ("300M", 286), ("512M", 390), ("1G", 646)] {
+            assert_eq!(pages(&[("innodb_buffer_pool_size", pool)]), Some(most), "{pool}");
+        }
+        // 838M + 980M + 1000M + 6M + 2 x 64M.
         let large = [
             ("innodb_buffer_pool_size", "1000M"),
             ("key_buffer_size", "1G"),
             ("aria_pagecache_buffer_size", "1G"),
             ("innodb_log_buffer_size", "64M"),
         ];
-        assert_eq!(pages(&large), Some(419 + 490 + 500 + 64));
+        assert_eq!(pages(&large), Some(419 + 490 + 500 + 3 + 64));
         // 210M + 246M + 104M.
         let odd = [
             ("innodb_buffer_pool_size", "100M"),
             ("key_buffer_size", "256M"),
             ("aria_pagecache_buffer_size", "256M"),
         ];
-        assert_eq!(pages(&odd), Some(105 + 123 + 52 + 16));
+        assert_eq!(pages(&odd), Some(105 + 123 + 52 + 3 + 16));
         let small = [
             ("innodb_buffer_pool_size", "128M"),
             ("key_buffer_size", "16K"),
@@ -358,7 +369,7 @@ mod tests {
         ];
         assert_eq!(
             pages(&small),
-            Some(64 + 16),
+            Some(64 + 3 + 16),
             "what is below a page comes from elsewhere"
         );
         let set = Innodb::of([("innodb_buffer_pool_size", "128M"), ("key_buffer_size", "16K")]);

@@ -50,6 +50,7 @@ impl Show for Checkup {
             .chain(processes)
             .chain(self.machines())
             .chain(self.findings())
+            .chain(self.not_judged())
             .chain(self.host_pages())
             .chain(tlb)
             .chain(guest)
@@ -100,7 +101,7 @@ impl Show for Checkup {
 
     /// The TLB, the hypervisor, the machine.
     fn folded(&self) -> Vec<Block> {
-        let host = self.host_pages().into_iter().map(Block::Sheet);
+        let host = self.not_judged().into_iter().chain(self.host_pages()).map(Block::Sheet);
         let tlb = self.tlb.iter().flat_map(Show::blocks);
         let guest = self.guest.iter().flat_map(Show::blocks);
         let machine = inventory::sheets(&self.inventory).into_iter().map(Block::Sheet);
@@ -149,6 +150,10 @@ impl Checkup {
         doctor
             .flat_map(|doctor| [doctor::overview(doctor)].into_iter().chain(doctor::details(doctor)))
             .collect()
+    }
+
+    fn not_judged(&self) -> Vec<Sheet> {
+        self.doctor.iter().flat_map(doctor::not_judged).collect()
     }
 
     /// The page size of the host, as timing shows it.

@@ -32,7 +32,7 @@ impl Show for Verified {
             counted(checks().count(), "change")
         );
         let unseen = count(Verdict::NotSeen);
-        let unseen = (unseen > 0).then(|| format!(", {unseen} cannot be checked from this host"));
+        let unseen = (unseen > 0).then(|| format!(", {unseen} not checked here"));
         let bad = (bad > 0).then(|| format!(", {bad} not as asked for"));
         let set = self.plans.iter().any(|plan| plan.state == PlanState::Set);
         let set = (set && bad.is_none()).then(|| ", set and not in use yet".to_owned());
@@ -131,6 +131,6 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Short => "short",
         Verdict::Different => "different",
         Verdict::Unread => "could not be read",
-        Verdict::NotSeen => "not checked: not of this host",
+        Verdict::NotSeen => "not checked",
     }
 }

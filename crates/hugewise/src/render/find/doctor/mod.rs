@@ -55,7 +55,7 @@ impl Show for Doctor {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        details(self)
+        details(self).into_iter().chain(not_judged(self)).collect()
     }
 
     fn own(&self, about: &Envelope<()>, format: Format) -> Option<String> {
@@ -97,12 +97,16 @@ pub fn overview(doctor: &Doctor) -> Sheet {
     sheet
 }
 
-/// Every finding with all that is known about it, and what could not be judged.
+/// Every finding with all that is known about it.
 pub fn details(doctor: &Doctor) -> Vec<Sheet> {
-    let findings = doctor.diagnosis.findings.iter().map(finding);
+    doctor.diagnosis.findings.iter().map(finding).collect()
+}
+
+/// Rules that found nothing because something could not be read.
+pub fn not_judged(doctor: &Doctor) -> Vec<Sheet> {
     let not = unjudged("Not judged", &doctor.diagnosis.not_judged);
     let partly = unjudged("Judged in part", &doctor.diagnosis.partly);
-    findings.chain(not).chain(partly).collect()
+    not.into_iter().chain(partly).collect()
 }
 
 fn finding(finding: &Finding) -> Sheet {
