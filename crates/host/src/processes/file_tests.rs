@@ -1,7 +1,8 @@
 //! Mapped files as smaps shows them on Linux 6.18 and older, with the reason that the kernel has (benches/files.py tries them).
 
 use super::file_system;
-use crate::processes::{Ground, Reason, mappings, one, why_base};
+use crate::processes::areas::counted;
+use crate::processes::{Ground, Reason, one, why_base};
 use crate::snapshot::MountTree;
 use crate::{Snapshot, Source, Tree};
 
@@ -55,7 +56,11 @@ fn why(mapped: Mapped) -> Option<Reason> {
         .file("/proc/5/smaps", smaps);
     let source = Source::from_tree("made", tree);
     let process = one(&source, 5).into_result().expect("a process");
-    let mapping = mappings(&source, 5).into_result().expect("mappings").remove(0);
+    let mapping = counted(&source, 5)
+        .into_result()
+        .expect("mappings")
+        .remove(0)
+        .to_pages();
     let mounts = MountTree::of_process(&source, 5);
     why_base(&mapping, &process, &Ground::new(&Snapshot::take(&source), &mounts))
 }
