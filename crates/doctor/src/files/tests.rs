@@ -374,7 +374,7 @@ fn containers_of_a_compose_file() {
         "F05",
         &[("compose.yaml", &low), ("sysctl.conf", "vm.nr_hugepages = 100\n")],
     );
-    assert!(finding.consequence.contains("643 pages of 2M"), "{finding:?}");
+    assert!(finding.consequence.contains("646 pages of 2M"), "{finding:?}");
     for lines in [
         "",
         "    ulimits: {memlock: -1}\n",
