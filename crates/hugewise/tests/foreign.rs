@@ -361,7 +361,7 @@ fn a_plan_takes_the_buffer_pool_that_a_running_mysql_was_started_with() {
     fs::write(&file, "[mysqld]\nkey_buffer_size = 1M\n[mariadb]\n").expect("a file");
     let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
     assert!(
-        run.out.contains("206 (pool_pages 128, key_buffer 0,"),
+        run.out.contains("209 (pool_pages 128, alignment 3, key_buffer 0,"),
         "{}{}",
         run.out,
         run.err
