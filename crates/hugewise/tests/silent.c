@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
         if (fork()) continue;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         need(!chdir("/"), "/");
-        execl(argv[3], "postgres", "-c", "while :; do sleep 1000; done", "postgres", "-D", data, NULL);
+        execl(argv[3], "postgres", "-c", "while :; do kill -STOP $$; done", "postgres", "-D", data, NULL);
         _exit(1);
     }
     puts("up");

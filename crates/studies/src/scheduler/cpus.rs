@@ -22,6 +22,8 @@ impl Engine {
             world.cold = world.cold.max(part as Ns);
         }
         world.cpu = cpu;
+        // Also if it leaves again at this very moment.
+        world.left_at = self.cpus[cpu as usize].busy;
         let lane = &mut self.lanes[world.lane as usize];
         lane.clock = lane.clock.max(world.vtime);
         let there = &mut self.cpus[cpu as usize];
