@@ -14,7 +14,7 @@ pub use self::executor::Executor;
 use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
-use super::{Around, Error, Event, Keep, Named, Spec, forecast, parts, proof, warnings};
+use super::{Around, Error, Keep, Named, Spec, parts, proof, warnings};
 
 /// No reader needs it more often, and a run may take a millisecond.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
@@ -164,33 +164,6 @@ impl<E: Executor> Experiment<'_, E> {
         self.fit_budget_by_start(before);
         self.tell_forecast();
         Ok(())
-    }
-
-    /// What can be seen in the time that there is, as soon as enough blocks show the noise.
-    fn tell_forecast(&self) {
-        let Some(budget) = self
-            .spec
-            .budget
-            .filter(|_| self.whole == LEAST && !self.spec.all && !self.is_sliced())
-        else {
-            return;
-        };
-        let arms = self.arms(self.runs.clone());
-        let block = self.executor.elapsed().as_secs_f64() / f64::from(LEAST);
-        let most = f64::from(self.plan.most()) * block;
-        let forecast = |wanted| forecast::of(&arms, wanted, block, self.spec.smallest_effect, &[most]);
-        for forecast in self.spec.wanted.iter().filter_map(forecast) {
-            if forecast
-                .visible
-                .iter()
-                .any(|visible| visible.effect > self.spec.smallest_effect)
-            {
-                self.around.report(&Event::Forecast {
-                    forecast: &forecast,
-                    budget,
-                });
-            }
-        }
     }
 
     /// What an earlier session found when it looked at the very same runs.

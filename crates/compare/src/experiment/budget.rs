@@ -1,4 +1,4 @@
-//! How many blocks the time is enough for.
+//! How many blocks the time is enough for, and what they can show.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use model::compare::Ended;
 
 use super::{Executor, Experiment, Outcome, looks};
 use crate::looks::LEAST;
-use crate::{Error, Event};
+use crate::{Error, Event, forecast};
 
 /// A run that is under way when a kept time is over may go on for one part in so many of that, or for this long.
 const GRACE: u32 = 10;
@@ -111,6 +111,33 @@ impl<E: Executor> Experiment<'_, E> {
         // Only a plan of which no look was made yet may change.
         if self.plan.made().len() == self.spec.looked.len() {
             self.plan = looks(self.spec, most.max(done), self.plan.made());
+        }
+    }
+
+    /// What can be seen in the time that there is, as soon as enough blocks show the noise.
+    pub(super) fn tell_forecast(&self) {
+        let Some(budget) = self
+            .spec
+            .budget
+            .filter(|_| self.whole == LEAST && !self.spec.all && !self.is_sliced())
+        else {
+            return;
+        };
+        let arms = self.arms(self.runs.clone());
+        let block = self.executor.elapsed().as_secs_f64() / f64::from(LEAST);
+        let most = f64::from(self.plan.most()) * block;
+        let forecast = |wanted| forecast::of(&arms, wanted, block, self.spec.smallest_effect, &[most]);
+        for forecast in self.spec.wanted.iter().filter_map(forecast) {
+            if forecast
+                .visible
+                .iter()
+                .any(|visible| visible.effect > self.spec.smallest_effect)
+            {
+                self.around.report(&Event::Forecast {
+                    forecast: &forecast,
+                    budget,
+                });
+            }
         }
     }
 

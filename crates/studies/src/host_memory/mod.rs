@@ -12,6 +12,7 @@ mod demand;
 mod engine;
 pub mod file;
 mod frames;
+mod kernel;
 mod khugepaged;
 mod ksmd;
 mod lost;
@@ -31,11 +32,12 @@ mod totals;
 mod typed;
 mod what_if;
 
+pub use kernel::{Khugepaged, Ksm};
 pub use lost::PatternCost;
 pub use patterns::Translation;
 pub use policy::Policy;
 pub use result::{Amounts, HostMemory, Outcome, Sample, VmMemory, simulate};
-pub use scenario::{Content, Host, Khugepaged, Ksm, Pages, Rates, Scenario, Vm};
+pub use scenario::{Content, Host, Pages, Rates, Scenario, Vm};
 pub use states::{Edge, Level, States};
 pub use totals::Totals;
 
