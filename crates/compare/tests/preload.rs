@@ -286,7 +286,7 @@ fn on_pool_pages_every_situation_is_served_and_cut_pages_give_way() {
             );
             assert_eq!(report.demoted > 0, gives_way, "{name}: {report:?}");
         } else {
-            skipped(&format!("{name}: others took the pages on loan"));
+            skipped(&format!("others took the pages on loan: {name}"));
         }
     }
     lease.give_back().expect("given back");

@@ -169,7 +169,7 @@ impl Bench {
                 "round {round}: still on loan"
             );
             skipped(&format!(
-                "round {round}: others changed the pool: {:?} -> {now:?}",
+                "others changed the pool in round {round}: {:?} -> {now:?}",
                 self.before
             ));
         }

@@ -70,7 +70,10 @@ fn compiled(folder: &Path, compiler: &str, source: (&str, &str), options: &[&str
     match made {
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => {
-            skipped(&format!("{compiler}: {}", String::from_utf8_lossy(&output.stderr)));
+            skipped(&format!(
+                "it does not compile here with {compiler}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            ));
             None
         }
         Err(error) => {

@@ -89,7 +89,9 @@ impl Crowd {
         let before = fs::read_to_string(MOST_MAPPINGS).expect("a setting");
         let is_raised = all && before.trim().parse().is_ok_and(|most: u64| most < ALLOWED);
         if is_raised && let Err(error) = fs::write(MOST_MAPPINGS, ALLOWED.to_string()) {
-            skipped(&format!("{MOST_MAPPINGS}: {error}: fewer than {MAPPINGS} mappings"));
+            skipped(&format!(
+                "this machine gives fewer than {MAPPINGS} mappings: {MOST_MAPPINGS}: {error}"
+            ));
         }
         let maps = format!("/proc/{}/maps", self.start("plain", "mappings", &[]));
         let count = || fs::read_to_string(&maps).unwrap_or_default().lines().count();

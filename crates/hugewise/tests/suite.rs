@@ -32,7 +32,7 @@ fn can(experiment: &str, has_small_data: bool) -> bool {
     }
     let is_short = !lacks.is_empty() && !has_small_data;
     if is_short {
-        skipped(&format!("{experiment}: {lacks:?}"));
+        skipped(&format!("this machine has not what {experiment} needs: {lacks:?}"));
     }
     !is_short
 }

@@ -119,9 +119,11 @@ fn every_operation() {
                 assert!(why.contains("no pool of 8K") || why.contains("needs"), "{why}");
             }
             Some(why) if why.contains("quieter machine") || why.contains("only one visit") => {
-                testing::skipped(&format!("{}: {why}", point.op));
+                testing::skipped(&format!("the machine is too busy for {}: {why}", point.op));
             }
-            Some(why) if kind == Some(PageKind::Thp) => testing::skipped(&format!("{}: {why}", point.op)),
+            Some(why) if kind == Some(PageKind::Thp) => {
+                testing::skipped(&format!("no huge page to be had for {}: {why}", point.op))
+            }
             Some(why) => assert!(impossible, "{}: {why}", point.op),
         }
     }

@@ -156,7 +156,7 @@ fn usable() -> Option<u64> {
     let why = match (overcommit, free) {
         _ if !rustix::process::geteuid().is_root() => "changing pools needs root",
         (Some(before), Some((free, resv))) if free < resv + pages() => return Some(before),
-        (Some(_), Some(_)) => "the 2M pool has free pages, so that a lease would change nothing",
+        (Some(_), Some(_)) => "the pool of 2M pages has free pages, so that a lease would change nothing",
         _ => "no 2M hugetlb pool here",
     };
     testing::skipped(why);

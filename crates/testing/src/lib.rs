@@ -49,7 +49,7 @@ mod tests {
     fn a_missing_program_fails_in_ci_alone_and_every_reason_is_recorded() {
         match std::env::var(ROLE).as_deref() {
             Ok("missing") => return super::missing("a program"),
-            Ok("machine") => return super::skipped("no\nPMU"),
+            Ok("machine") => return super::skipped("this machine has\nno PMU"),
             _ => {}
         }
         let folder = std::env::temp_dir().join(format!("hugewise-testing-{}", std::process::id()));
@@ -66,7 +66,14 @@ mod tests {
         std::fs::remove_dir_all(&folder).expect("removed");
         assert_eq!(ended, [false, true, true]);
         let reasons: Vec<&str> = lines.lines().filter_map(|line| line.split('\t').next()).collect();
-        assert_eq!(reasons, ["missing: a program", "missing: a program", "machine: no PMU"]);
+        assert_eq!(
+            reasons,
+            [
+                "missing: a program",
+                "missing: a program",
+                "machine: this machine has no PMU"
+            ]
+        );
         assert!(
             lines.contains("\ttests::a_missing_program_fails_in_ci_alone"),
             "{lines}"

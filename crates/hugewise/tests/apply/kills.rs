@@ -319,7 +319,7 @@ fn whatever_is_struck_at_any_moment_leaves_everything_as_before() {
         assert_eq!(bench.changed_since(&before), [""; 0], "{what}");
         if !within(OTHERS, || pools() == pools_before) {
             skipped(&format!(
-                "{what}: others changed a pool: {pools_before:?} -> {:?}",
+                "others changed a pool during {what}: {pools_before:?} -> {:?}",
                 pools()
             ));
         }
