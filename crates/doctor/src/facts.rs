@@ -163,6 +163,16 @@ pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
     distribution(evidence).apply_boot_parameters(parameters)
 }
 
+/// How parameters come to the boot entries, from which the kernel is started.
+pub(super) fn entry_fix(evidence: &Evidence, parameters: &str) -> String {
+    match distribution(evidence) {
+        Distribution::RedHat => boot_again(evidence, parameters),
+        _ => format!(
+            "add `{parameters}` to /etc/kernel/cmdline, from which kernel-install writes the entries, have it write them, and reboot"
+        ),
+    }
+}
+
 fn distribution(evidence: &Evidence) -> Distribution {
     evidence
         .config

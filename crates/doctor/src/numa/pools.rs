@@ -52,17 +52,15 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
 }
 
 pub(super) fn mismatch(evidence: &Evidence) -> Answer {
-    let pools: Vec<&Pool> = pools(evidence)?
-        .iter()
-        .filter(|pool| pool.nodes.known().is_some_and(|nodes| nodes.len() > 1))
-        .collect();
-    if pools.is_empty() {
+    let pools: Vec<&Pool> = pools(evidence)?.iter().collect();
+    let is_spread = |pool: &&&Pool| pool.nodes.known().is_some_and(|nodes| nodes.len() > 1);
+    let spread: Vec<&Pool> = pools.iter().filter(is_spread).copied().collect();
+    if spread.is_empty() {
         // One node only: nothing can be bound away from the pool. Unless the nodes could not be read.
-        for pool in self::pools(evidence)? {
+        for pool in &pools {
             known(&pool.nodes)?;
             known(&pool.free)?;
         }
-        return Ok(Vec::new());
     }
     each(programs(evidence)?, |program| {
         if program.details.is_none() || is_own(program) {
@@ -72,7 +70,7 @@ pub(super) fn mismatch(evidence: &Evidence) -> Answer {
         if let Some(case) = socket_mem(program, &pools)? {
             return Ok(Some(case));
         }
-        for pool in &pools {
+        for pool in &spread {
             if let Some(case) = starved(program, pool)? {
                 return Ok(Some(case));
             }
@@ -100,6 +98,14 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
     for (node, asked) in (0_u32..).zip(asked) {
         let mut free = Bytes(0);
         let mut is_there = false;
+        let has = |own: &&Pool| {
+            own.nodes
+                .known()
+                .is_some_and(|nodes| nodes.iter().any(|part| part.node == node))
+        };
+        if asked.0 > 0 && !pools.iter().any(has) {
+            return Ok(Some(no_node(program, (node, asked), list)));
+        }
         for own in pools {
             let part = known(&own.nodes)?.iter().find(|part| part.node == node);
             is_there |= part.is_some() && own.size == pool.size;
@@ -111,6 +117,21 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
         }
     }
     Ok(None)
+}
+
+fn no_node(program: &Program, (node, asked): (u32, Bytes), list: &str) -> Case {
+    let there = list.split(',').take(node as usize).collect::<Vec<_>>().join(",");
+    Case::likely(format!(
+        "{} asks for {asked} on node {node} (--socket-mem), and this machine has no such node: it does not start",
+        program.title()
+    ))
+    .seen(program.file("cmdline"), "--socket-mem", list)
+    .seen("/sys/devices/system/node", format!("node{node}"), "not there")
+    .fix_if(
+        node > 0,
+        format!("ask for the nodes that are there alone: --socket-mem {there}"),
+    )
+    .fix("in a virtual machine: or give it as many nodes as its programs ask for")
 }
 
 fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes), list: &str) -> Case {

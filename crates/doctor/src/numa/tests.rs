@@ -50,6 +50,13 @@ fn a10_socket_mem_of_a_node_without_pages() {
         "A10",
         dpdk("--socket-mem=0,1024").area(hugetlb(100, 2048)).on(machine()),
     );
+    // omec-project/ngic-rtc#94: a guest of one node.
+    let one = || pool(machine_with_one_node(), "2048kB", 9000, 9000, 0);
+    let finding = found("A10", dpdk("--socket-mem=4096,4096").on(one()));
+    assert!(finding.consequence.contains("asks for 4G on node 1"), "{finding:?}");
+    assert!(finding.fix[0].ends_with("--socket-mem 4096"), "{finding:?}");
+    clear("A10", dpdk("--socket-mem=4096,0").on(one()));
+    clear("A10", dpdk("--socket-mem=4096").on(one()));
 }
 
 fn machine_with_one_node() -> Tree {

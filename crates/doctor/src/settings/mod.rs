@@ -2,9 +2,10 @@
 
 use model::{Cause, Unread};
 use programs::config::given::FileKind;
+use programs::config::{Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
-use super::facts::{each, known, thp};
+use super::facts::{boot_again, each, entry_fix, known, thp};
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
@@ -27,7 +28,45 @@ fn refused(evidence: &Evidence) -> Answer {
     all.sort_by_key(|why| (&why.place, &why.why));
     // Services of one unit share its file.
     all.dedup();
-    Ok(all.into_iter().map(case).collect())
+    let mut cases: Vec<Case> = all.into_iter().map(case).collect();
+    cases.extend(
+        evidence
+            .config
+            .unheard
+            .iter()
+            .filter_map(|line| unheard(evidence, line)),
+    );
+    Ok(cases)
+}
+
+/// A line that is right and comes to nothing. What the running kernel was started with all the same came another way.
+fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Option<Case> {
+    let running = evidence.snapshot.kernel.command_line.known().map_or("", String::as_str);
+    let is_running = |word: &str| running.split_whitespace().any(|other| other == word);
+    let words: Vec<&str> = words.split(' ').filter(|word| !is_running(word)).collect();
+    if words.is_empty() {
+        return None;
+    }
+    let words = words.join(" ");
+    let case = |what: &str| Case::sure(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
+    Some(match why {
+        UnheardWhy::AssignedAnew { variable, by } => case(&format!(
+            "{by} is read later, and assigns {variable} without its old value"
+        ))
+        .fix(format!(
+            "write it in a file of /etc/default/grub.d that is read last: {variable}=\"${variable} {words}\""
+        ))
+        .fix(boot_again(evidence, &words)),
+        UnheardWhy::BootEntries => case(
+            "this kernel was started by an entry of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
+        )
+        .fix(entry_fix(evidence, &words)),
+        UnheardWhy::SysctlConf => case(
+            "this release of Debian reads the files of sysctl.d at boot, and not this one",
+        )
+        .fix(format!("move it to a file of its own: echo '{words}' > /etc/sysctl.d/60-hugepages.conf"))
+        .fix("sysctl -p /etc/sysctl.d/60-hugepages.conf"),
+    })
 }
 
 /// Lines of its own files, and of its unit.

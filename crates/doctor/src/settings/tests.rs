@@ -66,3 +66,70 @@ fn i02_settings_of_a_newer_kernel() {
     clear("I02", machine());
     clear("I02", thp(machine(), "debug_cow", 0));
 }
+
+#[test]
+fn i01_lines_that_are_right_and_come_to_nothing() {
+    let grub = |text: &str| machine().file("/etc/default/grub", text);
+    let pages = "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet hugepagesz=1G hugepages=8\"\n";
+    // hetzneronline/installimage#39: a file of the image's maker is read later.
+    let maker = |text: &str| grub(pages).file("/etc/default/grub.d/hetzner.cfg", text);
+    let finding = found("I01", maker("GRUB_CMDLINE_LINUX_DEFAULT=\"consoleblank=0\"\n"));
+    assert!(
+        finding
+            .consequence
+            .starts_with("`hugepagesz=1G hugepages=8` has no effect: /etc/default/grub.d/hetzner.cfg:1"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.fix[0].contains("=\"$GRUB_CMDLINE_LINUX_DEFAULT hugepagesz=1G"),
+        "{finding:?}"
+    );
+    clear(
+        "I01",
+        maker("GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT consoleblank=0\"\n"),
+    );
+    clear("I01", maker("GRUB_CMDLINE_LINUX=\"consoleblank=0\"\n"));
+    let running = machine().line("/proc/cmdline", "quiet hugepagesz=1G hugepages=8");
+    clear(
+        "I01",
+        running
+            .file("/etc/default/grub", pages)
+            .file("/etc/default/grub.d/a.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=\n"),
+    );
+    // sap_install#148: kernels are started by entries of their own.
+    let entry = |options: &str| {
+        grub("GRUB_CMDLINE_LINUX=\"transparent_hugepage=never\"\n")
+            .file("/etc/os-release", "ID=\"rhel\"\nVERSION_ID=\"8.1\"\n")
+            .file("/boot/loader/entries/1.conf", format!("title x\noptions {options}\n"))
+    };
+    let finding = found("I01", entry("root=/dev/sda ro $tuned_params"));
+    assert!(
+        finding.fix[0].starts_with("grubby --update-kernel=ALL --args=\"transparent_hugepage=never\""),
+        "{finding:?}"
+    );
+    clear("I01", entry("root=/dev/sda transparent_hugepage=never"));
+    clear("I01", entry("$kernelopts"));
+    let variables = |text: &str| entry("$kernelopts").file("/boot/grub2/grubenv", text);
+    found("I01", variables("kernelopts=root=/dev/sda ro\n"));
+    clear(
+        "I01",
+        variables("kernelopts=root=/dev/sda transparent_hugepage=never\n"),
+    );
+    // Debian 13 no longer reads /etc/sysctl.conf at boot.
+    let debian = |release: &str| {
+        machine()
+            .file("/etc/sysctl.conf", "vm.swappiness = 1\nvm.nr_hugepages = 1024\n")
+            .file("/etc/os-release", format!("ID=debian\nVERSION_ID=\"{release}\"\n"))
+    };
+    let finding = found("I01", debian("13"));
+    assert!(
+        finding
+            .consequence
+            .starts_with("`vm.nr_hugepages = 1024` has no effect"),
+        "{finding:?}"
+    );
+    assert_eq!(finding.evidence[0].source, "/etc/sysctl.conf:2", "{finding:?}");
+    clear("A01", debian("13"));
+    clear("I01", debian("12"));
+    found("A01", debian("12"));
+}

@@ -5,6 +5,7 @@ use programs::Evidence;
 use programs::Program;
 
 use crate::facts::{available, count, default_size, each_that_can, known, policy, pools, programs, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 /// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
@@ -67,31 +68,111 @@ fn is_grown(program: &Program) -> Result<bool, Reason> {
     Ok(glibc(program).is_some_and(|version| version >= (2, 43)))
 }
 
+/// A variable by which an allocator is told to take pages of a pool.
+struct Told<'a> {
+    variable: &'static str,
+    value: &'a str,
+    /// Of this size alone.
+    page: Option<Bytes>,
+    pages: u64,
+    /// What does without a pool.
+    instead: &'static str,
+}
+
+/// glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; the directory in which gperftools'
+/// tcmalloc makes its files.
+fn told(program: &Program) -> Result<Option<Told<'_>>, Reason> {
+    let number = |value: &str| value.parse::<u64>().ok();
+    let glibc = tunable(program, "glibc.malloc.hugetlb")?.filter(|value| number(value).is_some_and(|value| value >= 2));
+    let reserve = program.tunable("MIMALLOC_RESERVE_HUGE_OS_PAGES")?;
+    let files = program
+        .tunable("TCMALLOC_MEMFS_MALLOC_PATH")?
+        .filter(|path| !path.is_empty());
+    let told = |variable, value, page, pages, instead| Told {
+        variable,
+        value,
+        page,
+        pages,
+        instead,
+    };
+    Ok(
+        match (glibc, reserve.and_then(|value| Some((value, number(value)?))), files) {
+            (Some(value), ..) => Some(told(
+                "GLIBC_TUNABLES: glibc.malloc.hugetlb",
+                value,
+                None,
+                1,
+                "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+            )),
+            (_, Some((value, pages @ 1..)), _) => Some(told(
+                "MIMALLOC_RESERVE_HUGE_OS_PAGES",
+                value,
+                Some(Bytes::gib(1)),
+                pages,
+                "the policy `always`, without that variable",
+            )),
+            (.., Some(value)) => Some(told(
+                "TCMALLOC_MEMFS_MALLOC_PATH",
+                value,
+                None,
+                1,
+                "the policy `always`, without that variable",
+            )),
+            _ => None,
+        },
+    )
+}
+
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
-    let mut room = 0_u64;
+    let mut rooms = Vec::new();
     for pool in pools(evidence)? {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
-        room = available(pool)?.saturating_add(growth).saturating_add(room);
+        rooms.push((pool.size, available(pool)?.saturating_add(growth)));
     }
     each_that_can(programs(evidence)?, |program| {
-        let asked = tunable(program, "glibc.malloc.hugetlb")?;
-        // 2 is the default size, a larger number is a page size.
-        let Some(value) = asked.filter(|value| value.parse::<u64>().is_ok_and(|value| value >= 2)) else {
+        let Some(told) = told(program)? else {
             return Ok(None);
         };
-        if room > 0 || program.hugetlb()?.0 > 0 {
+        let own = rooms
+            .iter()
+            .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
+        let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
+        if room >= told.pages || program.hugetlb()?.0 > 0 {
             return Ok(None);
         }
+        let lacks = match told.page {
+            Some(page) => format!(
+                "to take {} of {}, and {room} can be had",
+                count(told.pages, "page", "pages"),
+                page.exact()
+            ),
+            None => "to use a pool, and no pool has a free page".to_owned(),
+        };
         let case = Case::sure(format!(
-            "malloc of {} uses base pages: it is configured to use a pool, and no pool has a free page",
+            "malloc of {} uses base pages: it is configured {lacks}",
             program.title()
         ))
-        .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", value)
+        .seen(program.file("environ"), told.variable, told.value)
         .seen(program.file("status"), "HugetlbPages", "0B")
-        .seen_free(evidence)
-        .fix("fill the pool, then restart it")
-        .fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
-        Ok(Some(case))
+        .seen_free(evidence);
+        let need = |page| Need::More {
+            page,
+            pages: told.pages,
+        };
+        let case = match told.page {
+            Some(page) => case
+                .fix_with(
+                    need(page),
+                    format!(
+                        "fill the pool of {} with {} more, then restart it",
+                        page.exact(),
+                        told.pages
+                    ),
+                )
+                .otherwise("ask for fewer: the machine has no room for such a pool"),
+            None => case.fix("fill the pool, then restart it"),
+        };
+        Ok(Some(case.fix(format!("or use THP: {}", told.instead))))
     })
 }
 

@@ -227,6 +227,19 @@ fn d15_malloc_that_was_told_to_use_an_empty_pool() {
     );
     clear("D15", tuned("glibc.malloc.hugetlb=1").on(machine()));
     partly("D15", two().on(machine()).denied("/proc/34/environ"), "denied");
+    // Other allocators that are told to take a pool's pages.
+    let with = |variable: &str| process(34, "api").env(variable).area(anonymous(2048));
+    let reserve = || with("MIMALLOC_RESERVE_HUGE_OS_PAGES=4");
+    let finding = found("D15", reserve().on(pool(machine(), "1048576kB", 3, 3, 0)));
+    assert!(
+        finding.consequence.contains("4 pages of 1G, and 3 can be had"),
+        "{finding:?}"
+    );
+    clear("D15", reserve().on(pool(machine(), "1048576kB", 4, 4, 0)));
+    clear("D15", with("MIMALLOC_RESERVE_HUGE_OS_PAGES=0").on(machine()));
+    let files = || with("TCMALLOC_MEMFS_MALLOC_PATH=/dev/hugepages/tc");
+    found("D15", files().on(machine()));
+    clear("D15", files().on(pool(machine(), "2048kB", 32, 32, 0)));
 }
 
 #[test]

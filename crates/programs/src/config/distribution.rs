@@ -16,6 +16,14 @@ pub enum Distribution {
     Other,
 }
 
+/// The release of Debian itself, not of its kin: `13`.
+pub(super) fn debian_release(source: &Source) -> Option<u32> {
+    let text = source.text("/etc/os-release").into_result().ok()?;
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    let unquoted = |name: &str| value(name).map(|value| value.trim_matches('"'));
+    (unquoted("ID") == Some("debian")).then(|| unquoted("VERSION_ID")?.parse().ok())?
+}
+
 impl Distribution {
     pub(super) fn read(source: &Source) -> Reading<Self> {
         source.text("/etc/os-release").map(|text| Self::parse(&text))

@@ -4,18 +4,25 @@ use host::Source;
 use model::Unread;
 
 use super::files::{Line, content, listed, said};
-use super::{Boot, BootLine};
+use super::{Boot, BootLine, Unheard, UnheardWhy};
 
 /// In the order in which they come to the kernel.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 /// Where these are, the kernel's command line is theirs, and the defaults are for kernels that are installed later.
 const ENTRIES: &str = "/boot/loader/entries";
+/// Variables that entries name.
+const VARIABLES: &str = "/boot/grub2/grubenv";
 
-/// The command line that GRUB's scripts write for the next boot; `None` where they do not, or say nothing of it.
-pub(super) fn next_boot(source: &Source) -> Result<Option<BootLine>, Unread> {
-    if !listed(source, ENTRIES)?.is_empty() {
-        return Ok(None);
-    }
+/// What the defaults of GRUB come to.
+#[derive(Default)]
+pub(super) struct Grub {
+    /// The command line that GRUB's scripts write for the next boot; `None` where they do not, or say nothing of it.
+    pub(super) next_boot: Option<BootLine>,
+    /// What is written there about huge pages, and comes to no kernel.
+    pub(super) unheard: Vec<Unheard>,
+}
+
+pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
     let mut names = listed(source, "/etc/default/grub.d")?;
     names.retain(|name| name.ends_with(".cfg"));
     names.sort();
@@ -25,11 +32,89 @@ pub(super) fn next_boot(source: &Source) -> Result<Option<BootLine>, Unread> {
         files.extend(content(source, &path)?.map(|text| (path, text)));
     }
     let lines: Vec<Line<'_>> = files.iter().flat_map(|(path, text)| said(path, text, &['#'])).collect();
-    Ok(in_grub(&lines).map(|(line, words)| BootLine {
-        place: line.place(),
-        boot: Boot::parse(&words, Some(&Boot::SIZES)),
-        words,
-    }))
+    let Some((line, words)) = in_grub(&lines) else {
+        return Ok(Grub::default());
+    };
+    if listed(source, ENTRIES)?.is_empty() {
+        return Ok(Grub {
+            unheard: assigned_anew(&lines, &words),
+            next_boot: Some(BootLine {
+                place: line.place(),
+                boot: Boot::parse(&words, Some(&Boot::SIZES)),
+                words,
+            }),
+        });
+    }
+    let unheard = entries(source)?.and_then(|entries| not_in(&words, &entries));
+    Ok(Grub {
+        next_boot: None,
+        unheard: unheard
+            .map(|words| Unheard {
+                place: line.place(),
+                words,
+                why: UnheardWhy::BootEntries,
+            })
+            .into_iter()
+            .collect(),
+    })
+}
+
+/// What the boot entries hand to kernels; `None` where a variable is not known, or an entry does not say.
+fn entries(source: &Source) -> Result<Option<String>, Unread> {
+    let variables = content(source, VARIABLES)?.unwrap_or_default();
+    let variable = |name: &str| {
+        variables
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+    };
+    let mut options = Vec::new();
+    for name in listed(source, ENTRIES)? {
+        let text = content(source, &format!("{ENTRIES}/{name}"))?.unwrap_or_default();
+        let Some(own) = text.lines().find_map(|line| line.strip_prefix("options ")) else {
+            return Ok(None);
+        };
+        for word in own.split_whitespace() {
+            match word.strip_prefix('$').map(variable) {
+                // What tuned sets is read of its profile.
+                _ if word == "$tuned_params" => {}
+                Some(None) => return Ok(None),
+                Some(Some(value)) => options.push(value.trim_matches('"').to_owned()),
+                None => options.push(word.to_owned()),
+            }
+        }
+    }
+    Ok(Some(options.join(" ")))
+}
+
+/// The words about huge pages that a command line lacks.
+fn not_in(words: &str, line: &str) -> Option<String> {
+    let missing = words.split_whitespace().filter(|word| word.contains("huge"));
+    let missing: Vec<&str> = missing
+        .filter(|word| line.split_whitespace().all(|other| other != *word))
+        .collect();
+    (!missing.is_empty()).then(|| missing.join(" "))
+}
+
+/// What a later line takes away again, which assigns the same variable without its old value.
+fn assigned_anew(lines: &[Line<'_>], words: &str) -> Vec<Unheard> {
+    let assigned: Vec<(&Line<'_>, usize, String)> = lines
+        .iter()
+        .filter_map(|line| assignment(line.text).map(|(at, _, value)| (line, at, value)))
+        .collect();
+    let lost = assigned.iter().filter_map(|(line, at, value)| {
+        let words = not_in(value, words)?;
+        let (last, ..) = assigned.iter().rev().find(|(_, other, _)| other == at)?;
+        let by = last.place();
+        (by != line.place()).then(|| Unheard {
+            place: line.place(),
+            words,
+            why: UnheardWhy::AssignedAnew {
+                variable: GRUB[*at].to_owned(),
+                by,
+            },
+        })
+    });
+    lost.collect()
 }
 
 /// What GRUB's scripts hand to the kernel: both variables, each as the shell that reads the file leaves it.

@@ -69,6 +69,29 @@ pub struct Config {
     pub hugetlb_files: Reading<Vec<String>>,
     /// Lines of these files that the kernel, systemd or PAM refuses or ignores.
     pub refused: Vec<Unread>,
+    /// Lines about huge pages that are right and come to nothing, as something else is read.
+    pub unheard: Vec<Unheard>,
+}
+
+/// A line about huge pages in a file that people take for the machine's configuration, and that comes to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unheard {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// What of it is lost.
+    pub words: String,
+    pub why: UnheardWhy,
+}
+
+/// What is read in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnheardWhy {
+    /// A line that is read later assigns the variable without its old value.
+    AssignedAnew { variable: String, by: String },
+    /// Kernels start by boot entries with lines of their own.
+    BootEntries,
+    /// systemd reads the files of `sysctl.d`, and this distribution links /etc/sysctl.conf there no more.
+    SysctlConf,
 }
 
 impl Config {
@@ -80,8 +103,10 @@ impl Config {
             Some(false) => boot.without_nodes(),
             _ => boot,
         };
-        let next_boot = grub::next_boot(source).map(|line| {
-            line.map(|line| BootLine {
+        let mut unheard = sysctl_files::unheard(source).unwrap_or_default();
+        let next_boot = grub::read(source).map(|grub| {
+            unheard.extend(grub.unheard);
+            grub.next_boot.map(|line| BootLine {
                 boot: as_taken(line.boot),
                 ..line
             })
@@ -98,6 +123,7 @@ impl Config {
         });
         Self {
             refused,
+            unheard,
             boot: source
                 .line("/proc/cmdline")
                 .map(|line| as_taken(Boot::parse(&line, sizes.as_deref()))),

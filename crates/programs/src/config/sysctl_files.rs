@@ -3,8 +3,7 @@
 use model::Unread;
 
 use super::files::{Line, drop_ins, has_configuration, taken};
-use super::kernel_number;
-use super::{Setting, Settings};
+use super::{Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number};
 use host::Source;
 
 /// Directories, the strongest first: a file hides one of the same name in a later directory.
@@ -15,12 +14,29 @@ const DIRECTORIES: [&str; 5] = [
     "/usr/lib/sysctl.d",
     "/lib/sysctl.d",
 ];
-/// Read by procps's `sysctl --system` after all others; Debian links it as `sysctl.d/99-sysctl.conf`.
+/// Read by procps's `sysctl --system` after all others; distributions link it as `sysctl.d/99-sysctl.conf`.
 const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+/// The release of Debian that links it no more, so that nothing reads it at boot (release notes of Debian 13, section 5.1).
+const NO_LONGER: u32 = 13;
 
 pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
     has_configuration(source)?;
     taken(source, files(source)?, &['#', ';'], setting).map(Settings)
+}
+
+/// What stands about huge pages in a file that nothing reads at boot.
+pub(super) fn unheard(source: &Source) -> Result<Vec<Unheard>, Unread> {
+    if files(source)?.iter().any(|path| path == SYSCTL_CONF) {
+        return Ok(Vec::new());
+    }
+    let is_ours = |setting: &Setting| setting.name.contains("huge") || setting.name.starts_with("kernel.shm");
+    let lines = taken(source, [SYSCTL_CONF.to_owned()], &['#', ';'], setting)?;
+    let unheard = lines.into_iter().filter(is_ours).map(|setting| Unheard {
+        place: setting.place,
+        words: format!("{} = {}", setting.name, setting.value),
+        why: UnheardWhy::SysctlConf,
+    });
+    Ok(unheard.collect())
 }
 
 /// The files in the order of application: by name, whatever the directory.
@@ -34,7 +50,8 @@ fn files(source: &Source) -> Result<Vec<String>, Unread> {
             .is_some_and(|target| target.ends_with("/sysctl.conf"))
     };
     let mut files: Vec<String> = by_name.into_iter().map(|(_, path)| path).collect();
-    if !files.iter().any(linked) {
+    let is_debian = distribution::debian_release(source).is_some_and(|release| release >= NO_LONGER);
+    if !is_debian && !files.iter().any(linked) {
         files.push(SYSCTL_CONF.to_owned());
     }
     Ok(files)

@@ -26,7 +26,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 23] = [
+const SETTINGS: [(&str, Keep); 24] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -37,6 +37,7 @@ const SETTINGS: [(&str, Keep); 23] = [
     ("/etc/default/grub.d/*.cfg", boot_lines),
     ("/etc/kernel/cmdline", boot_lines),
     ("/boot/loader/entries/*.conf", boot_lines),
+    ("/boot/grub2/grubenv", boot_lines),
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
@@ -198,9 +199,10 @@ fn boot_lines(bytes: &[u8]) -> Kept {
         let (head, parameters) = boot_line(line);
         let (known, others): (Vec<&str>, Vec<&str>) = parameters
             .split_whitespace()
-            .partition(|word| is_parameter(word.trim_matches(['"', '\''])));
+            .partition(|word| is_boot_word(word.trim_matches(['"', '\''])));
         left_out += others.len();
-        if !known.is_empty() {
+        // Also without one: it may take the place of a line with some.
+        if !known.is_empty() || !head.is_empty() {
             let known: Vec<&str> = known.iter().map(|word| word.trim_matches(['"', '\''])).collect();
             let quote = if head.ends_with('=') { "\"" } else { "" };
             lines += &format!("{head}{quote}{}{quote}", secrets::line(&known.join(" ")));
@@ -218,12 +220,19 @@ fn boot_lines(bytes: &[u8]) -> Kept {
     }
 }
 
+/// A parameter about pages, or a variable that may hold some.
+fn is_boot_word(word: &str) -> bool {
+    is_parameter(word) || word.starts_with('$')
+}
+
 /// `GRUB_CMDLINE_LINUX="..."`, `options ...`, or a bare command line: what stands before the parameters, and these.
 fn boot_line(line: &str) -> (&str, &str) {
     let line = line.trim();
     match (line.starts_with('#'), line.split_once(['=', ' '])) {
         (true, _) => ("", ""),
-        (_, Some((name, rest))) if name.starts_with("GRUB_CMDLINE_LINUX") || name == "options" => {
+        (_, Some((name, rest)))
+            if name.starts_with("GRUB_CMDLINE_LINUX") || ["options", "kernelopts"].contains(&name) =>
+        {
             (&line[..=name.len()], rest)
         }
         _ => ("", line),
@@ -251,6 +260,15 @@ mod tests {
             "\noptions transparent_hugepage=never\n"
         );
         assert_eq!(text(boot_lines(b"root=/dev/sda1 quiet\n")), "");
+        let more = "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX quiet\"\nGRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+        assert_eq!(
+            text(boot_lines(more.as_bytes())),
+            "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX\"\nGRUB_CMDLINE_LINUX_DEFAULT=\"\"\n"
+        );
+        assert_eq!(
+            text(boot_lines(b"options root=/dev/sda1 $kernelopts\n")),
+            "options $kernelopts\n"
+        );
         assert_eq!(text(boot_lines(b"root=/dev/sda1 hugepages=4\n")), "hugepages=4\n");
     }
 

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What `predict` says huge pages save, beside what `compare --metric user` measures, on 24 programs that the model was not made with.
+
+    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--keep DIR] [--make compared,table,here] [--out FILE]
+
+The split was fixed before any of them was run: by the SHA-256 of their names, the first 8 may be looked at while a model is changed (`develop`), the
+other 16 judge it. Each is predicted twice, by the CPU table and by the machine as measured, then compared. Where several processes run, the children
+are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
+need a quiet machine, predictions do not, and another model can be held against the same comparisons.
+"""
+import argparse, hashlib, json, os, shutil, statistics, sys, tempfile
+
+from predict import HERE, NEAR, Program, compare, measured_tlb, result, row_of, run
+from shared import hugewise_path, tell
+
+KERNELS = "updates list tree probe sparse dense quick heap sieve transpose stencil ranks".split()
+TEXT = "{dir}/text"
+MAKE_TEXT = "awk 'BEGIN { srand(7); for (i = 0; i < 3000000; i++) printf \"%d user%d %x\\n\", rand() * 1e9, rand() * 1e6, i * 2654435761 % 4294967296 }' > text"
+
+
+def programs():
+    kernels = f"cc -O2 -o kernels {os.path.join(HERE, 'predict', 'kernels.c')}"
+    text = lambda name, needs, command: Program(name, needs, command, [MAKE_TEXT])
+    written = lambda file, lines: f"cat > {file} <<'END'\n{lines}\nEND"
+    script = lambda name, needs, command, file, lines, *more: Program(name, needs, command, [written(file, lines), *more])
+    return [Program(name, ["cc"], "{dir}/kernels " + name, [kernels]) for name in KERNELS] + [
+        text("xz", ["xz"], f"xz -T1 -2 -c {TEXT}"),
+        text("lz4", ["lz4"], f"lz4 -q -12 -c {TEXT}"),
+        text("zstd", ["zstd"], f"zstd -q --single-thread -14 -c {TEXT}"),
+        text("bzip2", ["bzip2"], f"bzip2 -c {TEXT}"),
+        text("sort", ["sort"], f"sort --parallel=1 -S 1G -k 2 {TEXT}"),
+        text("awk", ["awk"], "awk '{ n[$2] += $1; m[$3]++ } END { print length(n), length(m) }' " + TEXT),
+        script("perl", ["perl"], "perl {dir}/hash.pl", "hash.pl", "my %h; for my $i (1..2000000) { $h{($i * 7919) % 2000003} = $i } my $s = 0; for my $i (1..3000000) { $s += $h{($i * 31) % 2000003} // 0 } print $s;"),
+        script("python sort", ["python3"], "python3 {dir}/sort.py", "sort.py", "import random\nrandom.seed(5)\nrows = [(random.random(), i, str(i)) for i in range(1500000)]\nrows.sort()\nprint(sum(row[1] * 7 % 11 for row in rows))"),
+        script("node", ["node"], "node --max-old-space-size=4000 {dir}/map.js", "map.js", "const m = new Map(); for (let i = 0; i < 3e6; i++) m.set((i * 7919) % 3000017, { v: i }); let s = 0; for (let i = 0; i < 9e6; i++) { const o = m.get((i * 31) % 3000017); if (o) s += o.v } console.log(s)"),
+        script("java", ["java", "javac"], "java -Xms1g -Xmx1g -XX:+UseSerialGC -cp {dir} Maps", "Maps.java", "import java.util.*;\npublic class Maps { public static void main(String[] a) { TreeMap<Long, long[]> m = new TreeMap<>(); long x = 88172645463325252L, s = 0; for (int i = 0; i < 6000000; i++) { x ^= x << 13; x ^= x >>> 7; x ^= x << 17; if (i < 2000000) m.put(x, new long[] {i}); else { var e = m.floorEntry(x); if (e != null) s += e.getValue()[0]; } } System.out.println(s); } }", "javac -d . Maps.java"),
+        script("go trees", ["go"], "{dir}/trees", "trees.go", "package main\nimport \"fmt\"\ntype n struct{ l, r *n }\nfunc make_(d int) *n { if d == 0 { return &n{} }; return &n{make_(d - 1), make_(d - 1)} }\nfunc (t *n) sum() int { if t.l == nil { return 1 }; return 1 + t.l.sum() + t.r.sum() }\nfunc main() { long := make_(21); s := 0; for i := 0; i < 40; i++ { s += make_(15).sum() }; for i := 0; i < 12; i++ { s += long.sum() }; fmt.Println(s) }", "CGO_ENABLED=0 GO111MODULE=off GOCACHE={dir}/cache go build -o trees trees.go"),
+        script("sqlite groups", ["sqlite3"], "sqlite3 -batch :memory: '.read {dir}/groups.sql'", "groups.sql", "create table sale(id integer primary key, buyer integer, price integer);\nwith recursive n(i) as (select 1 union all select i + 1 from n where i < 2000000) insert into sale select i, (i * 7919) % 500009, i % 1000 from n;\ncreate index by_buyer on sale(buyer);\nselect count(*), max(total) from (select buyer, sum(price) total from sale group by buyer);"),
+    ]
+
+
+def chosen(which):
+    by_hash = sorted(programs(), key=lambda one: hashlib.sha256(one.name.encode()).hexdigest())
+    return by_hash[:8] if which == "develop" else by_hash[8:]
+
+
+def saved(verdict):
+    """What is saved of the time before, in percent: low, middle, high."""
+    return [None if verdict[key] is None else 100 * (1 - 1 / verdict[key]) for key in ("low", "ratio", "high")]
+
+
+def ranged(values):
+    low, middle, high = ("?" if value is None else f"{value:+.1f}" for value in values)
+    return f"{middle} ({low} to {high})"
+
+
+def judged(hugewise, program, folder, asked, measured, host):
+    """Its line, and for each way to predict: points off, whether the range holds, its width, whether the sign is right (None: no difference)."""
+    missing = [need for need in program.needs if not shutil.which(need)]
+    if missing:
+        return f"| {program.name} | skipped: {', '.join(missing)} not installed ||||", None
+    for line in program.build:
+        code, why = run(["sh", "-c", line.replace("{dir}", folder)], cwd=folder)
+        if code:
+            return f"| {program.name} | not built: {why.strip().splitlines()[-1]} ||||", None
+    shell = program.command.replace("{dir}", folder)
+    here = ["--machine", "here", *(word for file in measured for word in ("--measured", file))]
+
+    def told_by(which, make):
+        """The result of that name: a kept one, else one that is made now, if it is wanted."""
+        file = os.path.join(asked.keep or folder, f"{program.name.replace(' ', '-')}-{which}.json")
+        if not os.path.exists(file) and which in asked.make:
+            told, why = make()
+            if not told:
+                print(f"{program.name}: {which}: {why}", file=sys.stderr, flush=True)
+                return None
+            with open(file, "w") as text:
+                json.dump(told, text)
+        return json.load(open(file)) if os.path.exists(file) else None
+
+    def predicted(which, machine):
+        words = ["predict", *machine, "--budget", asked.budget, "--", "sh", "-c", f"exec {shell}"]
+        told = told_by(which, lambda: result(hugewise, words, os.path.join(folder, "predicted.json")))
+        row = told and row_of(told, host)
+        return row and [100 * row["saves"][key] for key in ("low", "middle", "high")]
+
+    told = told_by("compared", lambda: compare(hugewise, program, folder, asked.compare))
+    ways = [predicted("table", []), predicted("here", here)]
+    if not told:
+        return f"| {program.name} | not compared ||||", None
+    verdict = next(one for one in told["data"]["verdicts"] if one["arm"] == "thp" and one["metric"] == "user")
+    truth = saved(verdict)
+    differs = verdict["verdict"] in ("better", "worse")
+    counts, cells = [], []
+    for way in ways:
+        if way is None or truth[1] is None:
+            cells.append("unknown |")
+            counts.append(None)
+            continue
+        low, middle, high = way
+        off, holds = middle - truth[1], low <= truth[1] <= high
+        counts.append((abs(off), holds, high - low, (middle > 0) == (truth[1] > 0) if differs else None))
+        cells.append(f"{ranged(way)} | {off:+.1f}{'' if holds else ' **out**'}")
+    return f"| {program.name} | {ranged(truth)} {verdict['verdict']} | {cells[0]} | {cells[1]} |", counts
+
+
+def summed(name, counts):
+    known = [one for one in counts if one]
+    if not known:
+        return f"{name}: none"
+    signs = [one[3] for one in known if one[3] is not None]
+    return (
+        f"{name}: within {NEAR:g} points {sum(one[0] <= NEAR for one in known)} of {len(known)}, the range holds {sum(one[1] for one in known)} of {len(known)}, "
+        f"its median width {statistics.median(one[2] for one in known):.1f} points, sign right where there is a difference {sum(signs)} of {len(signs)}, "
+        f"median error {statistics.median(one[0] for one in known):.1f}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=["judged", "develop"], default="judged")
+    parser.add_argument("--budget", default="20s", help="for each prediction")
+    parser.add_argument("--compare", default="45s", help="for each comparison")
+    parser.add_argument("--only", help="programs by name, separated by commas")
+    parser.add_argument("--keep", help="a directory of results that are not made again")
+    parser.add_argument("--make", default="compared,table,here")
+    parser.add_argument("--out")
+    asked = parser.parse_args()
+    hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
+    wanted = [one for one in chosen(asked.set) if not asked.only or one.name in asked.only.split(",")]
+    lines = ["| program | compared, 95 % CI | by the table | off | as measured | off |", "|---|---:|---:|---:|---:|---:|"]
+    print("\n".join(lines), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        measured = [os.path.join(asked.keep or folder, name) for name in ("tlb.json", "latency.json")]
+        if not os.path.exists(measured[1]):
+            found = measured_tlb(hugewise, folder)
+            if found != measured[0]:
+                shutil.copy(found, measured[0])
+            told, why = result(hugewise, ["measure", "latency", "--pages", "base,thp", "--budget", "60s"], measured[-1])
+            told or sys.exit(f"measure latency: {why}")
+        results = [json.load(open(file)) for file in measured]
+        hosts = [one["data"]["host_backing"]["verdict"] for one in results if "host_backing" in one["data"]]
+        all_counts = []
+        for program in wanted:
+            inner = os.path.join(folder, program.name.replace(" ", "-"))
+            os.mkdir(inner)
+            line, counts = judged(hugewise, program, inner, asked, measured, hosts[0] if hosts else "none")
+            shutil.rmtree(inner)
+            print(line, flush=True)
+            lines.append(line)
+            all_counts.append(counts or (None, None))
+    machine = results[0]["machine"]
+    lines += ["", *(summed(name, [one[at] for one in all_counts]) for at, name in enumerate(["By the table", "As measured"]))]
+    head = [f"# Predicted and compared, programs held out ({asked.set}): {machine['cpu']}, kernel {machine['kernel']}", ""]
+    tell(head + lines, asked.out)
+
+
+if __name__ == "__main__":
+    main()
