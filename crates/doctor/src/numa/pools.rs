@@ -104,7 +104,7 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
                 .is_some_and(|nodes| nodes.iter().any(|part| part.node == node))
         };
         if asked.0 > 0 && !pools.iter().any(has) {
-            return Ok(Some(no_node(program, (node, asked), list)));
+            return Ok(Some(no_node(program, pool, (node, asked), list)));
         }
         for own in pools {
             let part = known(&own.nodes)?.iter().find(|part| part.node == node);
@@ -119,12 +119,13 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
     Ok(None)
 }
 
-fn no_node(program: &Program, (node, asked): (u32, Bytes), list: &str) -> Case {
+fn no_node(program: &Program, pool: &Pool, (node, asked): (u32, Bytes), list: &str) -> Case {
     let there = list.split(',').take(node as usize).collect::<Vec<_>>().join(",");
     Case::likely(format!(
         "{} asks for {asked} on node {node} (--socket-mem), and this machine has no such node: it does not start",
         program.title()
     ))
+    .wants(pool.size)
     .seen(program.file("cmdline"), "--socket-mem", list)
     .seen("/sys/devices/system/node", format!("node{node}"), "not there")
     .fix_if(
