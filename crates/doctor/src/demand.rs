@@ -8,7 +8,7 @@ use programs::Evidence;
 use programs::config::given::{FileKind, Java, Server};
 use programs::config::{Boot, Given};
 use programs::postgres::HugePages;
-use programs::size::database::{Innodb, innodb};
+use programs::size::mysql::{Innodb, innodb};
 
 use crate::facts::{default_size, known, node_file, persistent, pool_file, pools};
 use crate::jvm::pool_pages;

@@ -28,7 +28,7 @@ pub(crate) fn server(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = ::programs::size::postgres::Postgres::parse("fuzz", &text);
     let options = ::programs::config::mysql::Options::parse("fuzz", &text);
-    let _ = ::programs::size::database::Innodb::of(options.settings.pairs());
+    let _ = ::programs::size::mysql::Innodb::of(options.settings.pairs());
     let _ = translation::cpus::parse(bytes, "fuzz");
 }
 

@@ -16,7 +16,7 @@ const SOURCE: &str = "Linux Documentation/admin-guide/cgroup-v2.rst, HugeTLB; cg
 pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &Wanted) {
     let service = match &wanted.goal.want {
         Want::Jvm(jvm) => jvm.service.as_ref(),
-        Want::Postgres(database) | Want::Innodb(database) => database.service.as_ref(),
+        Want::Database(database) => database.service.as_ref(),
         _ => None,
     };
     let service = service.map(|service| format!("/system.slice/{service}"));

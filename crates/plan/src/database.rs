@@ -2,6 +2,7 @@
 
 use model::Reading;
 use model::plan::{Layer, Value};
+use programs::Kind;
 use programs::config::Setting;
 use programs::config::mysql::is_on;
 
@@ -11,9 +12,24 @@ use super::goal::{DatabaseGoal, OracleGoal};
 use super::limits::{Shared, shared};
 use super::{Facts, Need, thp};
 
-/// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
-pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) -> Result<(), String> {
+/// What the server's own files shall say.
+pub(super) fn draft(
+    drafts: &mut Drafts<'_>,
+    database: &DatabaseGoal,
+    needs: &[Need],
+    program: &Facts,
+) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
+    match database.kind {
+        Kind::Postgres => postgres(drafts, database),
+        Kind::Mysql => return mysql(drafts, database, needs, program),
+        other => return Err(format!("no lines are known for {}", other.title())),
+    }
+    Ok(())
+}
+
+/// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
+fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) {
     let over = programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
     let mut lines = vec![("huge_pages", "on".to_owned())];
@@ -50,17 +66,10 @@ pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal) -> Resu
             drafts.note(overridden(&database.file, &other));
         }
     }
-    Ok(())
 }
 
 /// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
-pub(super) fn innodb(
-    drafts: &mut Drafts<'_>,
-    database: &DatabaseGoal,
-    needs: &[Need],
-    program: &Facts,
-) -> Result<(), String> {
-    must_be_there(drafts, &database.file)?;
+fn mysql(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need], program: &Facts) -> Result<(), String> {
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
     match drafts
         .host

@@ -6,7 +6,7 @@ use model::{Cause, Reading, Unread};
 
 use super::tunables::is_tunable;
 use super::{Limit, Setting};
-use crate::size::database::Innodb;
+use crate::size::mysql::Innodb;
 use host::processes::Stat;
 use host::{CpuList, Source, parse};
 

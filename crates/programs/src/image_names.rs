@@ -2,56 +2,18 @@
 
 use crate::Kind;
 
-/// Names of images, without registry, repository and tag. What follows a dash and a digit is a version: `postgresql-16-c9s`, `spilo-17`.
-const IMAGES: [(&str, Kind); 32] = [
-    ("postgres", Kind::Postgres),
-    ("postgresql", Kind::Postgres),
-    ("postgresql-repmgr", Kind::Postgres),
-    ("postgis", Kind::Postgres),
-    ("timescaledb", Kind::Postgres),
-    ("timescaledb-ha", Kind::Postgres),
-    ("timescaledb-postgis", Kind::Postgres),
-    ("pgvector", Kind::Postgres),
-    ("citus", Kind::Postgres),
-    ("paradedb", Kind::Postgres),
-    ("spilo", Kind::Postgres),
-    ("patroni", Kind::Postgres),
-    ("crunchy-postgres", Kind::Postgres),
-    ("crunchy-postgres-ha", Kind::Postgres),
-    ("crunchy-postgres-gis", Kind::Postgres),
-    ("crunchy-postgres-gis-ha", Kind::Postgres),
-    ("percona-distribution-postgresql", Kind::Postgres),
-    ("percona-distribution-postgresql-with-postgis", Kind::Postgres),
-    ("edb-postgres-advanced", Kind::Postgres),
-    ("edb-postgres-extended", Kind::Postgres),
-    ("cloudnative-vectorchord", Kind::Postgres),
-    ("mysql", Kind::Mysql),
-    ("mysql-server", Kind::Mysql),
-    ("community-server", Kind::Mysql),
-    ("enterprise-server", Kind::Mysql),
-    ("percona", Kind::Mysql),
-    ("percona-server", Kind::Mysql),
-    ("percona-xtradb-cluster", Kind::Mysql),
-    ("mariadb", Kind::Mysql),
-    ("mariadb-galera", Kind::Mysql),
-    ("elasticsearch", Kind::Jvm),
-    ("opensearch", Kind::Jvm),
-];
-
 /// The program of an image such as `registry.example.com/crunchy-postgres:centos8-13.5-0`.
 pub(crate) fn program(image: &str) -> Option<Kind> {
     let name = name(image);
-    let known = |name: &str| IMAGES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-    known(name).or_else(|| known(without_version(name)))
+    Kind::of_image(name).or_else(|| Kind::of_image(without_version(name)))
 }
 
-/// What such an image runs if it is given options alone.
+/// What such an image of a server runs if it is given options alone.
 pub(crate) fn command(image: &str) -> Option<&'static str> {
-    match program(image)? {
-        Kind::Postgres => Some("postgres"),
-        Kind::Mysql if name(image).starts_with("mariadb") => Some("mariadbd"),
-        Kind::Mysql => Some("mysqld"),
-        _ => None,
+    let kind = program(image).filter(|kind| kind.server().is_some())?;
+    match name(image).starts_with("mariadb") {
+        true => Some("mariadbd"),
+        false => Some(kind.executable()),
     }
 }
 
@@ -62,6 +24,7 @@ fn name(image: &str) -> &str {
     last.split(':').next().unwrap_or(last)
 }
 
+/// What follows a dash and a digit is a version: `postgresql-16-c9s`, `spilo-17`.
 fn without_version(name: &str) -> &str {
     let is_version = |at: &usize| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
     let dash = name.match_indices('-').map(|(at, _)| at).find(is_version);

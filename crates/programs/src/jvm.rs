@@ -6,8 +6,15 @@ use model::{Bytes, Collector, Unread};
 
 use super::glibc::pair;
 use super::hsperfdata;
+use super::kind::Known;
 use super::{Area, Program};
 use host::Source;
+
+pub(crate) const KNOWN: Known = Known {
+    libraries: &["libjvm.so", "libj9vm"],
+    images: &["elasticsearch", "opensearch"],
+    ..Known::new("Java", &["jvm", "java"], &["java"])
+};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JvmKind {

@@ -1,73 +1,106 @@
-//! Which programs are known, by the names that they give themselves.
+//! Which programs are known: one line each, and what its own module says of it.
 
-use super::{Area, areas};
+use host::Source;
+use model::Unread;
 
-/// A program that has rules of its own for huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// A Java virtual machine.
-    Jvm,
-    Postgres,
-    Oracle,
-    Mysql,
-    /// Redis, Valkey or KeyDB.
-    Redis,
-    Mongo,
-    Qemu,
-    CloudHypervisor,
-    Firecracker,
-    /// A program of the Data Plane Development Kit.
-    Dpdk,
-    /// The Kubernetes node agent.
-    Kubelet,
+use super::facts::Own;
+use super::{Area, Program, Target, areas, dpdk, jvm, mongo, mysql, oracle, postgres, redis, vms};
+
+/// What a program is known by.
+pub(crate) struct Known {
+    /// Its name for users.
+    title: &'static str,
+    /// Words that mean it on the command line, the one of its goal first.
+    words: &'static [&'static str],
+    /// Names of executables. The kernel keeps 15 letters of a name, so longer ones are compared up to there.
+    executables: &'static [&'static str],
+    /// Beginnings of the names of libraries.
+    pub(crate) libraries: &'static [&'static str],
+    /// Names of container images, without registry, repository, tag and version.
+    pub(crate) images: &'static [&'static str],
+    /// Does a process have such a name or such arguments, whatever it runs?
+    pub(crate) has_signs: fn(&str, &[String]) -> bool,
+    pub(crate) is_hypervisor: bool,
+    pub(crate) server: Option<&'static Server>,
 }
 
-/// Names of executables. The kernel keeps 15 letters of a name, so longer ones are compared up to there.
-const NAMES: [(&str, Kind); 27] = [
-    ("java", Kind::Jvm),
-    ("postgres", Kind::Postgres),
-    ("postmaster", Kind::Postgres),
-    ("edb-postgres", Kind::Postgres),
-    ("mysqld", Kind::Mysql),
-    ("mariadbd", Kind::Mysql),
-    ("redis-server", Kind::Redis),
-    ("valkey-server", Kind::Redis),
-    ("keydb-server", Kind::Redis),
-    ("mongod", Kind::Mongo),
-    ("qemu-kvm", Kind::Qemu),
-    ("kvm", Kind::Qemu),
-    ("qemu-system-x86_64", Kind::Qemu),
-    ("qemu-system-aarch64", Kind::Qemu),
-    ("qemu-system-ppc64", Kind::Qemu),
-    ("qemu-system-s390x", Kind::Qemu),
-    ("qemu-system-i386", Kind::Qemu),
-    ("qemu-system-riscv64", Kind::Qemu),
-    ("cloud-hypervisor", Kind::CloudHypervisor),
-    ("firecracker", Kind::Firecracker),
-    ("dpdk-testpmd", Kind::Dpdk),
-    ("testpmd", Kind::Dpdk),
-    ("ovs-vswitchd", Kind::Dpdk),
-    ("vpp_main", Kind::Dpdk),
-    ("spdk_tgt", Kind::Dpdk),
-    ("reactor_0", Kind::Dpdk),
-    ("kubelet", Kind::Kubelet),
-];
+/// A server whose configuration file a plan may change.
+pub struct Server {
+    /// The user and the service that it usually runs as.
+    pub account: &'static str,
+    pub service: &'static str,
+    /// What a goal for it may name.
+    pub keys: &'static str,
+    /// Its file, where that is not known.
+    pub file: &'static str,
+    /// The setting for huge pages, and how one writes it.
+    pub setting: &'static str,
+    pub on: &'static str,
+    pub off: &'static str,
+    /// What would ask for them, where it is set not to.
+    pub asking: &'static str,
+    /// Does a server ask that has this value of the setting?
+    pub asks: fn(Option<&str>) -> bool,
+    /// The last value of the setting in a file and what that includes.
+    pub value_in: fn(&Source, &str) -> Result<Option<String>, Unread>,
+    /// The configuration file of a running server.
+    pub configuration: fn(&Target) -> Option<String>,
+    /// The configuration file of a data directory, or why there is none, where a directory may stand for it.
+    pub in_directory: Option<fn(&Source, &str) -> Result<String, String>>,
+    /// What its arguments decide and its file does not know, as further keys of a goal.
+    pub typed: fn(&[String]) -> String,
+    pub(crate) own: fn(&Source, &Program, bool) -> Own,
+}
 
-/// Options of DPDK's environment layer, which any program built with it takes.
-const DPDK_OPTIONS: [&str; 5] = [
-    "--huge-dir",
-    "--socket-mem",
-    "--file-prefix",
-    "--proc-type=",
-    "--in-memory",
-];
+impl Known {
+    pub(crate) const fn new(
+        title: &'static str,
+        words: &'static [&'static str],
+        executables: &'static [&'static str],
+    ) -> Self {
+        Self {
+            title,
+            words,
+            executables,
+            libraries: &[],
+            images: &[],
+            has_signs: |_, _| false,
+            is_hypervisor: false,
+            server: None,
+        }
+    }
+}
 
-/// Beginnings of the names of libraries.
-const LIBRARIES: [(&str, Kind); 3] = [
-    ("libjvm.so", Kind::Jvm),
-    ("libj9vm", Kind::Jvm),
-    ("librte_eal.so", Kind::Dpdk),
-];
+macro_rules! known {
+    ($($kind:ident: $known:expr,)*) => {
+        /// A program that has rules of its own for huge pages.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $($kind,)*
+        }
+
+        const ALL: &[(Kind, &Known)] = &[$((Kind::$kind, &$known),)*];
+    };
+}
+
+known! {
+    Jvm: jvm::KNOWN,
+    Postgres: postgres::KNOWN,
+    Oracle: oracle::KNOWN,
+    Mysql: mysql::KNOWN,
+    Redis: redis::KNOWN,
+    Mongo: mongo::KNOWN,
+    Qemu: vms::qemu::KNOWN,
+    CloudHypervisor: vms::cloud_hypervisor::KNOWN,
+    Firecracker: vms::firecracker::KNOWN,
+    Dpdk: dpdk::KNOWN,
+    Kubelet: Known::new("kubelet", &["kubelet"], &["kubelet"]),
+}
+
+fn first(is_it: impl Fn(&Known) -> bool) -> Option<Kind> {
+    let found = ALL.iter().find(|(_, known)| is_it(known));
+    found.map(|(kind, _)| *kind)
+}
 
 impl Kind {
     /// The kind of a process by its short name and its arguments.
@@ -76,42 +109,59 @@ impl Kind {
             .first()
             .map_or("", |first| first.split([' ', ':']).next().unwrap_or_default());
         let program = program.rsplit('/').next().unwrap_or_default();
-        let known = |(known, _): &(&str, Kind)| *known == program || known.get(..15).unwrap_or(known) == name;
-        if let Some((_, kind)) = NAMES.into_iter().find(known) {
-            return Some(kind);
-        }
-        if name.starts_with("ora_") || program.starts_with("ora_") {
-            return Some(Self::Oracle);
-        }
-        let has_option = |argument: &String| DPDK_OPTIONS.iter().any(|option| argument.starts_with(option));
-        arguments.iter().any(has_option).then_some(Self::Dpdk)
+        let is_it = |known: &&str| *known == program || known.get(..15).unwrap_or(known) == name;
+        first(|known| known.executables.iter().any(|name| is_it(name)))
+            .or_else(|| first(|known| (known.has_signs)(name, arguments) || (known.has_signs)(program, &[])))
     }
 
     /// The kind of a process by the libraries that it mapped, whatever it calls itself: a JVM inside another program, a
     /// program linked with DPDK's environment layer.
     pub(super) fn of_areas(areas: &[Area]) -> Option<Self> {
-        areas::known_files(areas, &LIBRARIES).next()
+        let of_kind = |(kind, known): &(Self, &Known)| known.libraries.iter().map(|name| (*name, *kind)).collect();
+        let libraries: Vec<_> = ALL.iter().flat_map::<Vec<_>, _>(of_kind).collect();
+        areas::known_files(areas, &libraries).next()
+    }
+
+    /// The program that a word on the command line means.
+    pub fn of_word(word: &str) -> Option<Self> {
+        first(|known| known.words.contains(&word))
+    }
+
+    /// The server that a word means, and what a plan has to know of it.
+    pub fn of_server(word: &str) -> Option<(Self, &'static Server)> {
+        let kind = Self::of_word(word)?;
+        Some((kind, kind.server()?))
+    }
+
+    pub(crate) fn of_image(name: &str) -> Option<Self> {
+        first(|known| known.images.contains(&name))
+    }
+
+    fn known(self) -> &'static Known {
+        ALL[self as usize].1
+    }
+
+    pub fn server(self) -> Option<&'static Server> {
+        self.known().server
+    }
+
+    /// The word with which its goal begins.
+    pub fn word(self) -> &'static str {
+        self.known().words[0]
+    }
+
+    /// The name of its program.
+    pub(crate) fn executable(self) -> &'static str {
+        self.known().executables[0]
     }
 
     /// Does it run virtual machines?
     pub fn is_hypervisor(self) -> bool {
-        matches!(self, Self::Qemu | Self::CloudHypervisor | Self::Firecracker)
+        self.known().is_hypervisor
     }
 
     /// Its name for users.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Jvm => "Java",
-            Self::Postgres => "PostgreSQL",
-            Self::Oracle => "Oracle Database",
-            Self::Mysql => "MySQL",
-            Self::Redis => "Redis",
-            Self::Mongo => "MongoDB",
-            Self::Qemu => "QEMU",
-            Self::CloudHypervisor => "Cloud Hypervisor",
-            Self::Firecracker => "Firecracker",
-            Self::Dpdk => "DPDK",
-            Self::Kubelet => "kubelet",
-        }
+        self.known().title
     }
 }

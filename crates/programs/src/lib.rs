@@ -8,6 +8,7 @@
 mod allocator;
 pub mod config;
 mod containers;
+mod dpdk;
 pub mod evidence;
 mod facts;
 pub mod gc_log;
@@ -19,9 +20,12 @@ pub(crate) mod jvm;
 mod kind;
 mod log;
 mod look;
+mod mongo;
 mod mysql;
+mod oracle;
 pub mod postgres;
 pub mod record;
+mod redis;
 pub mod size;
 mod target;
 mod tunables;
@@ -36,7 +40,7 @@ use model::process::ProcessPages;
 use model::{Bytes, PageKind, Reading, Unread};
 
 use crate::config::Unit;
-use crate::size::database::Innodb;
+use crate::size::mysql::Innodb;
 use host::CpuList;
 use host::snapshot::Mount;
 
@@ -46,7 +50,7 @@ pub(crate) use facts::zero_ended;
 pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
 pub use host::processes::areas::{self, Area, parse_maps};
 pub use jvm::{Jvm, JvmKind};
-pub use kind::Kind;
+pub use kind::{Kind, Server};
 pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};

@@ -10,7 +10,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
 use super::facts::{self, Own, StatusLines};
-use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mysql, postgres};
+use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mongo};
 use crate::config::{Unit, unit};
 use host::processes;
 use host::snapshot::Mount;
@@ -193,11 +193,8 @@ impl<'a> Looker<'a> {
         let service = cgroup.known().and_then(|groups| groups.service.clone());
         let jvm =
             (kind == Some(Kind::Jvm)).then(|| jvm::read(source, program, areas.known().map(Vec::as_slice)).into());
-        let own = match kind {
-            Some(Kind::Mysql) => mysql::own(source, program, is_container),
-            Some(Kind::Postgres) => postgres::own(source, program),
-            _ => Own::default(),
-        };
+        let server = kind.and_then(Kind::server);
+        let own = server.map_or_else(Own::default, |server| (server.own)(source, program, is_container));
         let mounts = snapshot::mounts::all_of(source, &program.file("mounts"));
         let details = Details {
             memlock: facts::memlock(source, pid),
@@ -207,7 +204,10 @@ impl<'a> Looker<'a> {
             glibc: self.glibc(program, &areas),
             thp_files: mounts.as_ref().and_then(|mounts| sees_thp(mounts)),
             hugetlb_mounts: mounts.map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
-            version: version(source, program, kind),
+            version: match kind {
+                Some(Kind::Mongo) => mongo::version(source, program),
+                _ => Reading::absent("the program's version decides nothing here"),
+            },
             setting: own.setting,
             innodb: own.innodb,
             option_file: own.option_file,
@@ -288,34 +288,4 @@ fn sees_thp(mounts: &[Mount]) -> Result<bool, Unread> {
     }
     // Of those above it the last one is on top.
     Ok(mounts.iter().rfind(covers).is_some_and(|mount| mount.kind == "sysfs"))
-}
-
-/// MongoDB's advice depends on its version: the official image's variable, or the package that is installed.
-fn version(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<(u32, u32)> {
-    if kind != Some(Kind::Mongo) {
-        return Reading::absent("the program's version decides nothing here");
-    }
-    let told = program
-        .tunables
-        .known()
-        .and_then(|tunables| glibc::pair(tunables.get("MONGO_VERSION")?));
-    match told {
-        Some(version) => Reading::Known(version),
-        None => packaged(source, "mongodb-org-server"),
-    }
-}
-
-/// The version of a package in dpkg's status file.
-fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
-    let status = "/var/lib/dpkg/status";
-    source.bytes(status).and_then(|bytes| {
-        let text = String::from_utf8_lossy(&bytes);
-        let header = format!("Package: {package}\n");
-        let after = text
-            .split_once(&header)
-            .map(|(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
-        let line = after.and_then(|block| block.lines().find_map(|line| line.strip_prefix("Version: ")));
-        let absent = || Unread::new(Cause::Absent, status, format!("the package {package} is not in it"));
-        line.and_then(glibc::pair).ok_or_else(absent)
-    })
 }

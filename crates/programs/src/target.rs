@@ -94,7 +94,7 @@ pub fn targets(source: &Source, snapshot: &Snapshot, word: &str) -> Result<Vec<T
     // `postgres:port=5433` is one of several.
     let one = word
         .split_once(':')
-        .filter(|(word, which)| meant::kind(word).is_some() && !which.is_empty());
+        .filter(|(word, which)| Kind::of_word(word).is_some() && !which.is_empty());
     let meant = meant::programs(source, &all, one.map_or(word, |(kind, _)| kind));
     if meant.is_empty() {
         return Err(not_found());
@@ -266,19 +266,10 @@ impl Target {
         }
     }
 
-    /// The configuration file of PostgreSQL, as its arguments say or in the directory that it works in, or the option file of MySQL.
+    /// The configuration file of a server, where that is known.
     pub fn configuration(&self) -> Option<String> {
-        match self.main.kind.known()? {
-            Some(Kind::Postgres) => {}
-            Some(Kind::Mysql) => return self.main.details.as_ref()?.option_file.clone(),
-            _ => return None,
-        }
-        let named = postgres::files(self.main.arguments.known()?).pop();
-        named.or_else(|| {
-            self.directory
-                .as_ref()
-                .map(|directory| format!("{directory}/postgresql.conf"))
-        })
+        let kind = (*self.main.kind.known()?)?;
+        (kind.server()?.configuration)(self)
     }
 }
 

@@ -137,9 +137,11 @@ fn switch(program: &Program) -> &'static str {
             .flatten()
             .is_some_and(|jvm| jvm.kind == JvmKind::OpenJ9)
     };
-    match program.kind.known().copied().flatten() {
-        Some(Kind::Postgres) => "huge_pages = off",
-        Some(Kind::Mysql) => "large-pages = OFF",
+    let kind = program.kind.known().copied().flatten();
+    if let Some(server) = kind.and_then(Kind::server) {
+        return server.off;
+    }
+    match kind {
         Some(Kind::Jvm) if openj9() => "without -Xlp",
         Some(Kind::Jvm) => "-XX:-UseLargePages",
         _ => "its own option for huge pages",

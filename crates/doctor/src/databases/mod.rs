@@ -4,7 +4,7 @@ use host::snapshot::Feature;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::given::FileKind;
-use programs::size::database::innodb;
+use programs::size::mysql::innodb;
 use programs::{Area, Kind, Program, Setting};
 
 use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};

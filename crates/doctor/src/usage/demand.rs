@@ -4,29 +4,22 @@ use host::groups::{self, TooLow};
 use host::processes::taken_of_pool;
 use model::{Bytes, Reading, Unread};
 use programs::Evidence;
-use programs::{Jvm, Kind, Setting, Target};
+use programs::{Jvm, Kind, Server, Setting, Target};
 
 use super::heap::{Heap, largest_heap};
 use super::parts::asks_for_hugetlb;
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
 
-const LARGE_PAGES: &str = "large-pages";
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 pub(super) const HEAP_AT: &str = "-XX:AllocateHeapAt";
 const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 /// Every setting that decides, as far as it could be read.
 pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
-    let mut asked = match kind {
-        Some(Kind::Postgres) => vec![own_setting(target, "huge_pages", "postgresql.conf")],
-        Some(Kind::Mysql) => vec![own_setting(target, LARGE_PAGES, "my.cnf")],
-        Some(Kind::Jvm) => target
-            .main
-            .jvm()
-            .ok()
-            .flatten()
-            .map_or_else(Vec::new, |jvm| flags(target, jvm)),
-        _ => Vec::new(),
+    let jvm = target.main.jvm().ok().flatten();
+    let mut asked = match kind.and_then(Kind::server) {
+        Some(server) => vec![own_setting(target, server)],
+        None => jvm.map_or_else(Vec::new, |jvm| flags(target, jvm)),
     };
     let tunables = target.main.tunables.known().into_iter().flatten();
     let paging = tunables.filter(|(name, _)| {
@@ -39,7 +32,6 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
     asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
     let areas = target.main.areas().unwrap_or_default();
-    let jvm = target.main.jvm().ok().flatten();
     if jvm.is_some_and(|jvm| heap_file::view(jvm, areas).is_some()) && heap_at(target).is_none() {
         let policy = thp.and_then(|thp| thp.shared_policy(*thp.pmd_size.known()?).known().cloned());
         asked.extend(policy.map(|policy| Asked::set("THP policy of shared memory", policy, SHARED_POLICY)));
@@ -61,7 +53,7 @@ impl Asked {
 }
 
 /// A setting of a server's own files.
-fn own_setting(target: &Target, name: &str, file: &str) -> Asked {
+fn own_setting(target: &Target, server: &Server) -> Asked {
     let setting = setting(target);
     let place = setting
         .as_ref()
@@ -70,17 +62,17 @@ fn own_setting(target: &Target, name: &str, file: &str) -> Asked {
         .flatten()
         .map(|setting| setting.place.clone());
     Asked {
-        setting: name.to_owned(),
+        setting: server.setting.to_owned(),
         value: setting
             .map(|setting| setting.map(|setting| setting.value.clone()))
             .into(),
         place: place
             .or_else(|| target.configuration())
-            .unwrap_or_else(|| file.to_owned()),
+            .unwrap_or_else(|| server.file.to_owned()),
     }
 }
 
-/// PostgreSQL's `huge_pages` or MySQL's `large-pages`, if it is set anywhere.
+/// The setting of a server, if it is set anywhere.
 fn setting(target: &Target) -> Result<Option<&Setting>, Unread> {
     match &target.main.details {
         Some(details) => details.setting.as_ref().into_result().map(Option::as_ref),
@@ -155,20 +147,24 @@ pub(super) fn why(target: &Target, part: Option<&Part>, pools: &[PoolState]) -> 
 }
 
 fn asks(target: &Target, kind: Option<Kind>) -> Asks {
-    let is_on = |value: &str| programs::config::mysql::is_on(value);
-    match (kind, setting(target)) {
-        (Some(Kind::Postgres), Ok(Some(set))) if set.value == "off" => Asks::No("huge_pages = try or on"),
-        (Some(Kind::Postgres), Ok(_)) => Asks::Yes,
-        (Some(Kind::Mysql), Ok(Some(set))) if is_on(&set.value) => Asks::Yes,
-        (Some(Kind::Mysql), Ok(_)) => Asks::No(LARGE_PAGES),
+    match (kind.and_then(Kind::server), setting(target)) {
+        (Some(server), Ok(set)) => {
+            return match (server.asks)(set.map(|set| set.value.as_str())) {
+                true => Asks::Yes,
+                false => Asks::No(server.asking),
+            };
+        }
         // Its files could not be read; its log may say that it asked.
-        (Some(Kind::Mysql), Err(_)) if was_refused(target) => Asks::Yes,
-        (Some(Kind::Jvm), _) => match target.main.jvm() {
+        (Some(_), Err(_)) if was_refused(target) => return Asks::Yes,
+        _ => {}
+    }
+    match kind {
+        Some(Kind::Jvm) => match target.main.jvm() {
             Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Asks::Yes,
             Ok(Some(jvm)) if !jvm.transparent => Asks::No("-XX:+UseLargePages or -XX:+UseTransparentHugePages"),
             _ => Asks::Otherwise,
         },
-        (Some(kind), _) if kind.is_hypervisor() => {
+        Some(kind) if kind.is_hypervisor() => {
             let asked = || target.vm.as_ref()?.configured.known()?.memory.first()?.kind;
             match asked() {
                 Some(_) => Asks::Yes,

@@ -84,10 +84,9 @@ impl State<'_> {
     fn goal(&self) -> Option<String> {
         let pid = self.target.main.pid();
         match self.kind {
-            Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
+            Some(kind) if kind.server().is_some() => Some(format!("{}:pid={pid}", kind.word())),
             // A plan needs the heap's maximum.
             Some(Kind::Jvm) => largest_heap(&self.target.main).map(|_| format!("jvm:pid={pid}")),
-            Some(Kind::Mysql) => Some(format!("mysql:pid={pid}")),
             Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
             _ => None,
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::processes::{Ground, Sort, objects, why_base};
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
-use programs::size::database::innodb;
+use programs::size::mysql::innodb;
 use programs::{Area, Jvm, Kind, SharedMemory, Target};
 
 use super::heap::{Heap, counted, largest_heap};

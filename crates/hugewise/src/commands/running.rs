@@ -3,64 +3,55 @@
 mod alone;
 mod own;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, Error, anyhow, bail};
 use host::{Snapshot, Source};
 use model::setup::Program;
 use model::{Bytes, Cause};
 use plan::goal::{DatabaseGoal, Goal, Want};
 use programs::config::mysql::Options;
-use programs::size::database::Innodb;
-use programs::{self, Target};
+use programs::{self, Server, Target};
 
 use alone::Alone;
 pub(super) use own::Own;
 
-/// In the order of [`Kind`]: the ways to start such a goal, the first of which finds its programs, and the goal without a
-/// running program.
-const KINDS: [(Kind, &[&str], &str); 4] = [
-    (Kind::Postgres, &["postgres", "postgresql"], "postgres:FILE"),
-    (Kind::Jvm, &["jvm", "java"], "jvm:heap=SIZE"),
-    (Kind::Mysql, &["mysql", "mariadb", "innodb"], "mysql:FILE"),
-    (Kind::Vm, &["vm"], "vm:SIZE"),
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a running program can stand for.
+#[derive(Clone, Copy)]
 enum Kind {
-    Postgres,
+    Server(programs::Kind, &'static Server),
     Jvm,
-    Mysql,
     Vm,
 }
 
 /// The goal with all that is read from a running program; any other as it was typed.
 pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
     let (word, rest) = args.split_once(':').unwrap_or((args, ""));
-    let kind = KINDS.iter().find(|(_, words, _)| words.contains(&word));
-    let Some((kind, ..)) = kind else {
+    let Some(kind) = Kind::of_word(word) else {
         return Ok(args.to_owned());
     };
     let (first, more) = rest.split_once(',').unwrap_or((rest, ""));
     let goal = match (kind, first, first.strip_prefix("pid=")) {
-        (_, _, Some(pid)) => of_target(source, *kind, &only(source, *kind, pid)?)?,
-        (Kind::Postgres | Kind::Mysql, port, None) if port.starts_with("port=") => {
-            of_target(source, *kind, &only(source, *kind, &format!("{word}:{port}"))?)?
+        (_, _, Some(pid)) => of_target(source, kind, &only(source, kind, pid)?)?,
+        (Kind::Server(..), port, None) if port.starts_with("port=") => {
+            of_target(source, kind, &only(source, kind, &format!("{word}:{port}"))?)?
         }
-        (_, "", None) => of_target(source, *kind, &only(source, *kind, word)?)?,
-        (Kind::Postgres, path, None) if path.starts_with('/') && is_denied(source, path) => {
-            bail!("{path} may not be read by this user (run it with sudo)")
-        }
-        (Kind::Postgres, path, None) if source.list(path).known().is_some() => {
-            format!("postgres:{}", file_of_directory(source, path)?)
-        }
+        (_, "", None) => of_target(source, kind, &only(source, kind, word)?)?,
+        (Kind::Server(_, server), path, None) => match server.in_directory {
+            Some(_) if path.starts_with('/') && is_denied(source, path) => {
+                bail!("{path} may not be read by this user (run it with sudo)")
+            }
+            Some(in_directory) if source.list(path).known().is_some() => {
+                format!("{}:{}", kind.word(), in_directory(source, path).map_err(Error::msg)?)
+            }
+            _ => return Ok(with_real_file(source, args)),
+        },
         (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => {
-            of_target(source, *kind, &only(source, *kind, name)?)?
+            of_target(source, kind, &only(source, kind, name)?)?
         }
-        (Kind::Postgres | Kind::Mysql, ..) => return Ok(with_real_file(source, args)),
         _ => return Ok(args.to_owned()),
     };
     let goal = with_own(&goal, more);
     Ok(match kind {
-        Kind::Postgres | Kind::Mysql => with_real_file(source, &goal),
+        Kind::Server(..) => with_real_file(source, &goal),
         Kind::Jvm | Kind::Vm => goal,
     })
 }
@@ -158,8 +149,7 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
     };
     let reads = |target: &Target, file: &str| target.configuration().is_some_and(|own| source.real(&own) == file);
     match want {
-        Want::Postgres(goal) => found("postgres", &|target| reads(target, &goal.file)),
-        Want::Innodb(goal) => found("mysql", &|target| reads(target, &goal.file)),
+        Want::Database(goal) => found(goal.kind.word(), &|target| reads(target, &goal.file)),
         Want::Jvm(goal) => found("java", &|target| match &goal.service {
             Some(service) => unit(target).as_ref() == Some(service),
             None => is_java(target, goal.heap),
@@ -176,14 +166,17 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
 pub(super) fn is_mariadb(source: &Source, goal: &DatabaseGoal) -> bool {
     let is_named = |name: &str| name.contains("mariadb");
     let has_sections = || Options::read(source, "", &goal.file).is_ok_and(|options| options.names_mariadb);
-    let running = || targets(source, &Want::Innodb(goal.clone()));
+    let running = || targets(source, &Want::Database(goal.clone()));
     let runs = || running().first().map(|target| target.main.is_mariadb());
     let is_installed = || source.real("/usr/sbin/mysqld").ends_with("/mariadbd");
-    goal.is_mariadb
-        || is_named(&goal.file)
-        || goal.service.as_deref().is_some_and(is_named)
-        || has_sections()
-        || runs().unwrap_or_else(is_installed)
+    let is_one = || {
+        goal.is_mariadb
+            || is_named(&goal.file)
+            || goal.service.as_deref().is_some_and(is_named)
+            || has_sections()
+            || runs().unwrap_or_else(is_installed)
+    };
+    goal.kind == programs::Kind::Mysql && is_one()
 }
 
 fn unit(target: &Target) -> Option<String> {
@@ -207,37 +200,30 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
     let pid = target.main.pid();
     let none = |what: &str| anyhow!("{what} of process {pid} is not known (write --for {})", kind.written());
     let goal = match kind {
-        Kind::Postgres => {
+        Kind::Server(_, server) => {
             let file = target.configuration();
-            must_be_of_the_host(source, target, kind, file.as_deref())?;
-            format!("postgres:{}", file.ok_or_else(|| none("the configuration file"))?)
+            must_be_of_the_host(source, target, server, file.as_deref())?;
+            let file = file.ok_or_else(|| none("the configuration file"))?;
+            let arguments = target.main.arguments.known().map_or(&[][..], Vec::as_slice);
+            format!("{}:{file}{}", kind.word(), (server.typed)(arguments))
         }
         Kind::Jvm => jvm(source, target).ok_or_else(|| none("the heap"))?,
-        Kind::Mysql => {
-            let file = target.configuration();
-            must_be_of_the_host(source, target, kind, file.as_deref())?;
-            let file = file.ok_or_else(|| none("the configuration file"))?;
-            format!("mysql:{file}{}", buffer_pool(target))
-        }
         Kind::Vm => vm(source, target)?,
     };
     // A scope or a slice cannot be restarted: a service can.
     Ok(match (unit(target), kind) {
         (_, Kind::Vm) | (None, Kind::Jvm) => goal,
         (Some(service), _) => format!("{goal},service={service}"),
-        (None, Kind::Postgres | Kind::Mysql) => format!("{goal},service=none"),
+        (None, Kind::Server(..)) => format!("{goal},service=none"),
     })
 }
 
 /// A file in a container has the path of another file here, which a plan must not change.
-fn must_be_of_the_host(source: &Source, target: &Target, kind: Kind, file: Option<&str>) -> anyhow::Result<()> {
+fn must_be_of_the_host(source: &Source, target: &Target, server: &Server, file: Option<&str>) -> anyhow::Result<()> {
     if !has_own_file(source, target, file) {
         return Ok(());
     }
-    let setting = match kind {
-        Kind::Postgres => "huge_pages = on",
-        _ => "large-pages",
-    };
+    let setting = server.on;
     bail!(
         "process {} runs in a container, which has a configuration file of its own: plan the pages alone \
          ({}), set `{setting}` in the container, and restart it",
@@ -267,26 +253,12 @@ fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
 /// The goal that a plan takes instead of a server whose configuration file it must not change, where the number of its pages
 /// is known.
 pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
-    let file = match target.main.kind.known()? {
-        Some(programs::Kind::Postgres | programs::Kind::Mysql) => target.configuration(),
-        _ => return None,
-    };
+    target.main.kind.known()?.and_then(programs::Kind::server)?;
+    let file = target.configuration();
     let is_own = has_own_file(source, target, file.as_deref());
     is_own
         .then(|| Alone::of_server(source, target, file.as_deref()))?
         .goal()
-}
-
-/// The size that the command line gives the buffer pool, which the file does not know.
-fn buffer_pool(target: &Target) -> String {
-    let arguments = target.main.arguments.known().map_or(&[][..], Vec::as_slice);
-    match Innodb::is_pool_among(arguments) {
-        true => {
-            let settings = Innodb::of([]).with_options(arguments);
-            format!(",buffer-pool={}", settings.pool.exact())
-        }
-        false => String::new(),
-    }
 }
 
 fn jvm(source: &Source, target: &Target) -> Option<String> {
@@ -342,29 +314,31 @@ fn is_of_libvirt(target: &Target) -> bool {
     arguments.is_some_and(|all| all.iter().any(|argument| argument.starts_with("guest=")))
 }
 
-/// The configuration file of a data directory: its own, or the one that the last start named.
-pub(super) fn file_of_directory(source: &Source, directory: &str) -> anyhow::Result<String> {
-    let directory = directory.trim_end_matches('/');
-    let own = format!("{directory}/postgresql.conf");
-    if source.text(&own).known().is_some() {
-        return Ok(own);
-    }
-    let options = format!("{directory}/postmaster.opts");
-    let named = source.text(&options).known().and_then(|text| {
-        let argument = text.split('"').find_map(|part| part.strip_prefix("config_file="))?;
-        Some(argument.to_owned())
-    });
-    named.ok_or_else(|| anyhow!("{directory} holds no postgresql.conf, and {options} names none: name the file itself"))
-}
-
 impl Kind {
+    fn of_word(word: &str) -> Option<Self> {
+        match word {
+            "jvm" | "java" => Some(Self::Jvm),
+            "vm" => Some(Self::Vm),
+            word => programs::Kind::of_server(word).map(|(kind, server)| Self::Server(kind, server)),
+        }
+    }
+
     fn word(self) -> &'static str {
-        KINDS[self as usize].1[0]
+        match self {
+            Self::Server(kind, _) => kind.word(),
+            Self::Jvm => "jvm",
+            Self::Vm => "vm",
+        }
     }
 
     /// The goal without a running program.
-    fn written(self) -> &'static str {
-        KINDS[self as usize].2
+    fn written(self) -> String {
+        let first = match self {
+            Self::Server(..) => "FILE",
+            Self::Jvm => "heap=SIZE",
+            Self::Vm => "SIZE",
+        };
+        format!("{}:{first}", self.word())
     }
 }
 

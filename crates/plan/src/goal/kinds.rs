@@ -1,6 +1,7 @@
 //! The kinds of goals: which keys each has, and what their values must be.
 
 use model::{Bytes, Collector};
+use programs::{Kind, Server};
 
 use super::error::GoalError;
 use super::names;
@@ -46,6 +47,7 @@ const SERVICE: &str = "the name of a systemd service";
 const PATH: &str = "an absolute path of letters, digits and / . _ + @ - without `..`";
 const PAGE: &str = "a page size such as 2M or 1G";
 const CPUS: &str = "CPUs such as 0-3 or 0+2+8-11";
+const BUFFER_POOL: &str = "buffer-pool";
 const SIZE: &str = "a size with a unit, such as 6g";
 
 /// What the words want, and the keys of their kind, for the message about an unknown one.
@@ -54,18 +56,13 @@ pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError>
     const THP: &str = "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service";
     const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk, code-cache";
     let user = |words: &mut Words| needed(words, "user", names::account, ACCOUNT);
+    if let Some((kind, server)) = Kind::of_server(words.kind()) {
+        return Ok((Want::Database(database(words, kind, server)?), server.keys));
+    }
     Ok(match words.kind() {
         "pool" => (Want::Pool(pool(words)?), POOL),
         "thp" => (Want::Thp(thp(words)?), THP),
         "jvm" | "java" => (Want::Jvm(jvm(words)?), JVM),
-        "postgres" | "postgresql" => {
-            let database = database(words, "postgres", "postgresql.service")?;
-            (Want::Postgres(database), "file, pages, user, service")
-        }
-        "innodb" | "mysql" | "mariadb" => {
-            let database = database(words, "mysql", "mysql.service")?;
-            (Want::Innodb(database), "file, pages, user, service, buffer-pool")
-        }
         "oracle" => (Want::Oracle(oracle(words)?), "sga, user, instances"),
         "redis" | "valkey" | "keydb" => (Want::Redis, ""),
         "vm" => (Want::Vm(vm(words)?), "memory, pages, hypervisor, node, count, name"),
@@ -181,21 +178,22 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
     })
 }
 
-fn database(words: &mut Words, user: &str, service: &str) -> Result<DatabaseGoal, GoalError> {
+fn database(words: &mut Words, kind: Kind, server: &Server) -> Result<DatabaseGoal, GoalError> {
     Ok(DatabaseGoal {
+        kind,
         is_mariadb: words.kind() == "mariadb",
         file: needed(words, "file", names::path, PATH)?,
         page: words.checked("pages", names::page, PAGE)?,
         user: words
             .checked("user", names::account, ACCOUNT)?
-            .unwrap_or_else(|| user.to_owned()),
+            .unwrap_or_else(|| server.account.to_owned()),
         service: match words.checked("service", names::service, SERVICE)?.as_deref() {
             Some("none" | "none.service") => None,
-            named => Some(named.unwrap_or(service).to_owned()),
+            named => Some(named.unwrap_or(server.service).to_owned()),
         },
-        buffer_pool: match words.kind() {
-            "postgres" | "postgresql" => None,
-            _ => words.checked("buffer-pool", names::size, SIZE)?,
+        buffer_pool: match server.keys.ends_with(BUFFER_POOL) {
+            true => words.checked(BUFFER_POOL, names::size, SIZE)?,
+            false => None,
         },
     })
 }

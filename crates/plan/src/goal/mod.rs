@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use model::plan::PoolNeed;
 use model::{Bytes, line_of};
+use programs::Kind;
 use words::Words;
 
 pub use error::GoalError;
@@ -80,9 +81,7 @@ impl Goal {
     pub fn is_same(&self, other: &Self) -> bool {
         let both = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
         let is_same = match (&self.want, &other.want) {
-            (Want::Postgres(one), Want::Postgres(other)) | (Want::Innodb(one), Want::Innodb(other)) => {
-                one.file == other.file
-            }
+            (Want::Database(one), Want::Database(other)) => (one.kind, &one.file) == (other.kind, &other.file),
             (Want::Jvm(one), Want::Jvm(other)) => match (&one.service, &other.service) {
                 (None, None) => both(&one.user, &other.user),
                 (one, other) => both(one, other),
@@ -106,7 +105,7 @@ impl Goal {
     pub(crate) fn user(&self) -> Option<&str> {
         match &self.want {
             Want::Jvm(jvm) => jvm.user.as_deref(),
-            Want::Postgres(database) | Want::Innodb(database) => Some(&database.user),
+            Want::Database(database) => Some(&database.user),
             Want::Oracle(oracle) => Some(&oracle.user),
             _ => None,
         }
@@ -122,7 +121,7 @@ impl Goal {
 
     fn of(mut words: Words) -> Result<Self, GoalError> {
         let first = match words.kind() {
-            "postgres" | "postgresql" | "innodb" | "mysql" | "mariadb" => "file",
+            word if Kind::of_server(word).is_some() => "file",
             "vm" => "memory",
             "thp" => "enabled",
             "placement" => "service",

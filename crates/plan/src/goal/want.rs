@@ -10,10 +10,8 @@ pub enum Want {
     Thp(ThpGoal),
     /// A Java virtual machine.
     Jvm(JvmGoal),
-    /// PostgreSQL with this configuration file.
-    Postgres(DatabaseGoal),
-    /// MySQL or MariaDB with this configuration file.
-    Innodb(DatabaseGoal),
+    /// A server with its configuration file.
+    Database(DatabaseGoal),
     Oracle(OracleGoal),
     /// Redis: no pool, but a policy.
     Redis,
@@ -127,6 +125,7 @@ pub enum JvmPages {
 /// `postgres:FILE,pages=1G,service=postgresql`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseGoal {
+    pub kind: programs::Kind,
     pub file: String,
     /// Page size; without, the default.
     pub page: Option<Bytes>,

@@ -105,6 +105,32 @@ fn configuration_files_of_databases_are_changed_in_one_line() {
     assert!(failed(&source, &[wanted("postgres:/etc/none.conf", &[(TWO, 1)])]).contains("is not there"));
 }
 
+/// The check of a plan knows the words of goals by a list of its own.
+#[test]
+fn a_plan_takes_every_word_for_a_server() {
+    let tree = small()
+        .file("/srv/postgresql.conf", "shared_buffers = 1GB\n")
+        .file("/srv/my.cnf", "[mysqld]\nport=3306\n")
+        .file("/etc/passwd", "mysql:x:27:27::/:/bin/sh\n")
+        .file("/etc/group", "mysql:x:27:\n");
+    let source = Source::from_tree("test", tree);
+    let after = |word: &str, file: &str| {
+        after(
+            &planned(&source, &[wanted(&format!("{word}:{file}"), &[(TWO, 66)])]),
+            file,
+        )
+    };
+    for word in ["postgres", "postgresql", "pg"] {
+        assert!(
+            after(word, "/srv/postgresql.conf").contains("huge_pages = on"),
+            "{word}"
+        );
+    }
+    for word in ["mysql", "mariadb", "innodb"] {
+        assert!(after(word, "/srv/my.cnf").contains("large-pages"), "{word}");
+    }
+}
+
 #[test]
 fn mariadb_needs_a_line_of_its_own_and_no_group() {
     let tree = small()

@@ -9,7 +9,6 @@ mod grub;
 pub(crate) mod includes;
 mod kernel_number;
 mod limits;
-pub mod mysql;
 mod policy;
 mod pool_lines;
 mod refused;
@@ -27,6 +26,7 @@ use model::{Bytes, Reading, Unread};
 use host::snapshot::{Feature, Mount, mounts};
 use host::{Snapshot, Source};
 
+pub use crate::mysql::conf as mysql;
 pub use crate::postgres::conf as postgres;
 pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootLine, BootPool, DigitsTaken, Ignored, IgnoredWhy, PoolRequest};

@@ -7,12 +7,85 @@ pub mod value;
 use model::{Cause, Unread};
 
 use super::facts::Own;
-use super::{Program, Setting};
+use super::kind::{Known, Server};
+use super::{Program, Setting, Target};
 use conf::Configuration;
 use host::Source;
 pub use value::HugePages;
 
 const NAME: &str = "huge_pages";
+
+pub(crate) const KNOWN: Known = Known {
+    images: &[
+        "postgres",
+        "postgresql",
+        "postgresql-repmgr",
+        "postgis",
+        "timescaledb",
+        "timescaledb-ha",
+        "timescaledb-postgis",
+        "pgvector",
+        "citus",
+        "paradedb",
+        "spilo",
+        "patroni",
+        "crunchy-postgres",
+        "crunchy-postgres-ha",
+        "crunchy-postgres-gis",
+        "crunchy-postgres-gis-ha",
+        "percona-distribution-postgresql",
+        "percona-distribution-postgresql-with-postgis",
+        "edb-postgres-advanced",
+        "edb-postgres-extended",
+        "cloudnative-vectorchord",
+    ],
+    server: Some(&Server {
+        account: "postgres",
+        service: "postgresql.service",
+        keys: "file, pages, user, service",
+        file: "postgresql.conf",
+        setting: NAME,
+        on: "huge_pages = on",
+        off: "huge_pages = off",
+        asking: "huge_pages = try or on",
+        // `try` unless it is set.
+        asks: |value| value.and_then(HugePages::of) != Some(HugePages::Off),
+        value_in: |source, file| {
+            let read = Configuration::read(source, "", file)?;
+            Ok(read.settings.last(NAME).map(|set| set.value.clone()))
+        },
+        configuration,
+        in_directory: Some(in_directory),
+        typed: |_| String::new(),
+        own,
+    }),
+    ..Known::new(
+        "PostgreSQL",
+        &["postgres", "postgresql", "pg"],
+        &["postgres", "postmaster", "edb-postgres"],
+    )
+};
+
+/// As its arguments say, or in the directory that it works in.
+fn configuration(server: &Target) -> Option<String> {
+    let named = files(server.main.arguments.known()?).pop();
+    named.or_else(|| Some(format!("{}/postgresql.conf", server.directory.as_ref()?)))
+}
+
+/// The configuration file of a data directory: its own, or the one that the last start named.
+pub fn in_directory(source: &Source, directory: &str) -> Result<String, String> {
+    let directory = directory.trim_end_matches('/');
+    let own = format!("{directory}/postgresql.conf");
+    if source.text(&own).known().is_some() {
+        return Ok(own);
+    }
+    let options = format!("{directory}/postmaster.opts");
+    let named = source.text(&options).known().and_then(|text| {
+        let argument = text.split('"').find_map(|part| part.strip_prefix("config_file="))?;
+        Some(argument.to_owned())
+    });
+    named.ok_or_else(|| format!("{directory} holds no postgresql.conf, and {options} names none: name the file itself"))
+}
 
 /// Where a running server takes connections, by its own account (`postmaster.pid` in its data directory).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +110,7 @@ pub(super) fn listens(source: &Source, program: &Program, directory: &str) -> Op
 
 /// `huge_pages`, if it is written anywhere: in the arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that says it. Its
 /// value is one of the documentation's words, whichever of its other names is written there.
-pub(super) fn own(source: &Source, program: &Program) -> Own {
+fn own(source: &Source, program: &Program, _: bool) -> Own {
     let mut refused = Vec::new();
     let arguments = program.arguments.as_ref();
     let setting = arguments.and_then(|arguments| {

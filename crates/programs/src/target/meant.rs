@@ -9,32 +9,6 @@ use crate::{Kind, Program, containers, vms};
 /// Fewer characters of a container's id mean too many of them.
 const LEAST_ID: usize = 6;
 
-/// Words for programs whose processes go by other names.
-const WORDS: [(&str, Kind); 16] = [
-    ("dpdk", Kind::Dpdk),
-    ("innodb", Kind::Mysql),
-    ("java", Kind::Jvm),
-    ("jvm", Kind::Jvm),
-    ("kubelet", Kind::Kubelet),
-    ("mariadb", Kind::Mysql),
-    ("mongo", Kind::Mongo),
-    ("mongodb", Kind::Mongo),
-    ("mysql", Kind::Mysql),
-    ("oracle", Kind::Oracle),
-    ("pg", Kind::Postgres),
-    ("postgres", Kind::Postgres),
-    ("postgresql", Kind::Postgres),
-    ("qemu", Kind::Qemu),
-    ("redis", Kind::Redis),
-    ("valkey", Kind::Redis),
-];
-
-/// The kind of program that a word stands for.
-pub(super) fn kind(word: &str) -> Option<Kind> {
-    let known = WORDS.into_iter().find(|(known, _)| *known == word);
-    known.map(|(_, kind)| kind)
-}
-
 /// The first way of reading the word that finds anything.
 pub(super) fn programs<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program> {
     if let Ok(pid) = word.parse::<u32>() {
@@ -43,7 +17,7 @@ pub(super) fn programs<'a>(source: &Source, all: &'a [Program], word: &str) -> V
             .find(|program| program.pid() == pid)
             .map_or_else(Vec::new, |asked| server(all, asked));
     }
-    let kind = kind(word);
+    let kind = Kind::of_word(word);
     let of_kind = |program: &Program| kind.is_some() && program.kind.known().copied().flatten() == kind;
     let named = |program: &Program| program.pages.name == word || called(program) == Some(word);
     // Any program that holds a machine of KVM, whatever it is called.

@@ -3,6 +3,12 @@
 use model::Bytes;
 
 use super::configured::{Asked, Backing, is_on, options, parts, size, value};
+use crate::kind::Known;
+
+pub(crate) const KNOWN: Known = Known {
+    is_hypervisor: true,
+    ..Known::new("Cloud Hypervisor", &[], &["cloud-hypervisor"])
+};
 
 pub(super) fn parse(argv: &[String]) -> Asked {
     let zones = options(argv, "memory-zone");

@@ -5,7 +5,13 @@ use serde_json::Value;
 
 use super::cloud_hypervisor::around_the_hole;
 use super::configured::{Asked, Backing, options};
+use crate::kind::Known;
 use host::Source;
+
+pub(crate) const KNOWN: Known = Known {
+    is_hypervisor: true,
+    ..Known::new("Firecracker", &[], &["firecracker"])
+};
 
 /// Reads the configuration file as the process sees it (it may run in a jail).
 pub(super) fn read(source: &Source, pid: u32, argv: &[String]) -> Reading<Asked> {

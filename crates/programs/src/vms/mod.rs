@@ -1,10 +1,10 @@
 //! The virtual machines that run here: which page kinds back their memory, and whether that is what they were configured for.
 
-mod cloud_hypervisor;
+pub(crate) mod cloud_hypervisor;
 mod configured;
-mod firecracker;
+pub(crate) mod firecracker;
 mod mismatch;
-mod qemu;
+pub(crate) mod qemu;
 mod ram;
 #[cfg(test)]
 mod tests;

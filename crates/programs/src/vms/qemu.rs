@@ -4,6 +4,13 @@ use model::Bytes;
 use serde_json::Value;
 
 use super::configured::{Asked, Backing, is_on, options, parts, size, value};
+use crate::kind::Known;
+
+pub(crate) const KNOWN: Known = Known {
+    has_signs: |name, _| is_program(name),
+    is_hypervisor: true,
+    ..Known::new("QEMU", &["qemu"], &[])
+};
 
 /// QEMU's memory without `-m`.
 const DEFAULT: Bytes = Bytes::mib(128);

@@ -38,7 +38,7 @@ fn planned(
         let own = running::own(source, &goal.want, pid);
         let needs =
             needs::needs(&goal, &own, host, source, warnings).with_context(|| format!("goal `{}`", goal.text))?;
-        let is_mariadb = matches!(&goal.want, Want::Innodb(server) if running::is_mariadb(source, server));
+        let is_mariadb = matches!(&goal.want, Want::Database(server) if running::is_mariadb(source, server));
         let program = own.facts(is_mariadb);
         wanted.push(Wanted { goal, needs, program });
     }

@@ -2,20 +2,21 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use host::Source;
 use model::sizing::{Sizing, Step};
 use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
 use plan::{Host, Need};
-use programs::auto_conf;
 use programs::config::mysql::Options;
 use programs::config::postgres::Configuration;
-use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
+use programs::size::mysql::{Innodb, innodb};
+use programs::size::oracle;
 use programs::size::pages;
 use programs::size::postgres::{self, Origin, Postgres};
+use programs::{Kind, auto_conf};
 
 use super::super::running::{self, Own};
 use super::super::size::{estimated, server};
@@ -37,9 +38,12 @@ pub(super) fn needs(
             sizing.steps.retain(|step| step.name == "pages");
             (sizing, vm.page, vm.node)
         }
-        Want::Oracle(oracle) => (database::oracle(oracle.sga, oracle.instances, default)?, default, None),
-        Want::Postgres(goal) => of_postgres(goal, source, default, warnings)?,
-        Want::Innodb(goal) => of_innodb(goal, source, default)?,
+        Want::Oracle(goal) => (oracle(goal.sga, goal.instances, default)?, default, None),
+        Want::Database(goal) => match goal.kind {
+            Kind::Postgres => of_postgres(goal, source, default, warnings)?,
+            Kind::Mysql => of_mysql(goal, source, default)?,
+            other => bail!("no calculator is known for {}", other.title()),
+        },
         Want::Pool(_)
         | Want::Thp(_)
         | Want::Redis
@@ -138,13 +142,13 @@ fn of_postgres(
     Ok((sizing, page, None))
 }
 
-fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
+fn of_mysql(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
     let page = goal.page.unwrap_or(default);
     let options = Options::read(source, "", &goal.file).context("name the server's configuration file")?;
     let mut settings = Innodb::of(options.settings.pairs());
     settings.is_mariadb = running::is_mariadb(source, goal);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
-    Ok((database::innodb(&settings, page)?, page, None))
+    Ok((innodb(&settings, page)?, page, None))
 }
 
 fn configuration(goal: &DatabaseGoal, source: &Source) -> anyhow::Result<String> {

@@ -6,7 +6,7 @@ use host::{Snapshot, Source};
 use model::Bytes;
 use model::vms::Vm;
 use programs::config::mysql::Options;
-use programs::size::database::{self, Innodb};
+use programs::size::mysql::{self, Innodb};
 use programs::{Kind, Target};
 
 const PAGE: Bytes = Bytes::mib(2);
@@ -89,7 +89,7 @@ fn innodb(source: &Source, target: &Target, file: Option<&str>) -> Alone {
     let is_mariadb = target.main.is_mariadb();
     let sizing = settings(source, target, file).and_then(|settings| {
         let settings = Innodb { is_mariadb, ..settings };
-        let sizing = database::innodb(&settings, PAGE).ok()?;
+        let sizing = mysql::innodb(&settings, PAGE).ok()?;
         Some((settings.pool, sizing.whole("pages")?))
     });
     match sizing {

@@ -5,8 +5,6 @@ use model::{Bytes, PageKind};
 use plan::Facts;
 use plan::goal::{DatabaseGoal, Want};
 use programs::Target;
-use programs::config::mysql::{Options, is_on};
-use programs::config::postgres::Configuration;
 
 /// What runs for a goal.
 pub(in crate::commands) struct Own {
@@ -24,8 +22,7 @@ impl Own {
             }
         }
         let asks = match want {
-            Want::Postgres(goal) => postgres_asks(source, goal),
-            Want::Innodb(goal) => innodb_asks(source, goal),
+            Want::Database(goal) => server_asks(source, goal),
             // The default of use_large_pages.
             Want::Oracle(_) => true,
             _ => running.iter().any(is_asking),
@@ -70,13 +67,9 @@ fn is_asking(target: &Target) -> bool {
     is_java || is_guest || target.main.hugetlb().is_ok_and(|bytes| bytes.0 > 0)
 }
 
-/// `huge_pages` is `try` unless it is set.
-fn postgres_asks(source: &Source, goal: &DatabaseGoal) -> bool {
-    let read = Configuration::read(source, "", &goal.file);
-    read.is_ok_and(|read| read.settings.last("huge_pages").is_none_or(|set| set.value != "off"))
-}
-
-fn innodb_asks(source: &Source, goal: &DatabaseGoal) -> bool {
-    let read = Options::read(source, "", &goal.file);
-    read.is_ok_and(|read| read.settings.last("large_pages").is_some_and(|set| is_on(&set.value)))
+/// By its configuration file.
+fn server_asks(source: &Source, goal: &DatabaseGoal) -> bool {
+    let server = goal.kind.server();
+    server
+        .is_some_and(|server| (server.value_in)(source, &goal.file).is_ok_and(|value| (server.asks)(value.as_deref())))
 }

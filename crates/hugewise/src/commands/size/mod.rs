@@ -9,14 +9,15 @@ use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
 use programs::auto_conf;
 use programs::config::vmware;
-use programs::size::database::{self, Innodb};
 use programs::size::jvm::{self, Jvm};
 use programs::size::machine;
+use programs::size::mysql::{Innodb, innodb};
+use programs::size::oracle;
 use programs::size::pages;
 use programs::size::postgres::{self, Postgres};
+use programs::size::redis;
 use studies::size::{Sizing, esx, gain, ksm};
 
-use super::running;
 use super::session::Session;
 use crate::cli::args::{self, Format, Size};
 use crate::results::ReachTable;
@@ -50,9 +51,9 @@ fn calculated(args: &Size) -> anyhow::Result<Sizing> {
         Size::Memlock(args) => pages::memlock(args.bytes, args.pages)?,
         Size::Shmmax(args) => pages::shmmax(args.segment, args.base)?,
         Size::Jvm(args) => jvm::jvm(&jvm_of(args))?,
-        Size::Oracle(args) => database::oracle(one_of(args.size, args.sga), args.instances, args.pages)?,
-        Size::Innodb(args) => database::innodb(&innodb_of(args), args.pages)?,
-        Size::Redis(args) => database::redis(
+        Size::Oracle(args) => oracle(one_of(args.size, args.sga), args.instances, args.pages)?,
+        Size::Innodb(args) => innodb(&innodb_of(args), args.pages)?,
+        Size::Redis(args) => redis(
             one_of(args.size, args.maxmemory),
             args.written,
             Bytes::kib(4),
@@ -136,10 +137,9 @@ fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, V
     let mut warnings = Vec::new();
     let file = match &args.file {
         Some(directory) if directory.is_dir() => {
-            let file = running::file_of_directory(source, &directory.to_string_lossy());
-            Some(PathBuf::from(
-                file.with_context(|| format!("size postgres {}", directory.display()))?,
-            ))
+            let file = programs::postgres::in_directory(source, &directory.to_string_lossy());
+            let file = file.map_err(|why| anyhow!("size postgres {}: {why}", directory.display()))?;
+            Some(PathBuf::from(file))
         }
         file => file.clone(),
     };

@@ -35,12 +35,12 @@ const MYSQL: [&str; 9] = [
     "server",
 ];
 
-/// The sort of a file that a goal names (`postgres:PATH` or `innodb:PATH,...`).
+/// The sort of a file that a goal names (`postgres:PATH` or `mysql:PATH,...`, by any of the words for either).
 pub(super) fn named(goal: &str, path: &str) -> Option<Sort> {
     let (kind, rest) = goal.split_once(':')?;
     let (sort, ending) = match kind {
-        "postgres" => (Sort::Postgres, ".conf"),
-        "innodb" | "mysql" => (Sort::Mysql, ".cnf"),
+        "postgres" | "postgresql" | "pg" => (Sort::Postgres, ".conf"),
+        "innodb" | "mysql" | "mariadb" => (Sort::Mysql, ".cnf"),
         _ => return None,
     };
     let named = rest.split(',').next().unwrap_or_default();

@@ -1,43 +1,17 @@
-//! Pages for Oracle, InnoDB and Redis.
+//! What InnoDB needs, of MySQL and MariaDB.
 
 use model::Bytes;
 
-use super::{SizeError, Sizing};
-use model::sizing::pages_for;
+use super::conf;
+use model::sizing::{SizeError, Sizing, pages_for};
 
-/// Pages that each Oracle instance takes beyond its SGA (two were found too few).
-const ORACLE_EXTRA: u64 = 4;
 /// Bytes of bookkeeping that InnoDB keeps with each of its pages: a chunk of 128 MiB asks for 137,428,992 bytes.
 const INNODB_BLOCK: u64 = 392;
 const INNODB_PAGE: u64 = 16 << 10;
 const POOL: &str = "innodb_buffer_pool_size";
 
-/// `size oracle`.
-///
-/// # Errors
-/// When the page is none.
-pub fn oracle(sga: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
-    let each = pages_for(sga, page)?.saturating_add(ORACLE_EXTRA);
-    let pages = each.saturating_mul(instances);
-    Ok(Sizing::new(
-        format!("pages of {} for Oracle with an SGA of {sga}", page.exact()),
-        "Oracle's hugepages_settings.sh (MOS 401749.1); oravirt/ansible-oracle#576",
-    )
-    .step(
-        "each",
-        format!("{} B / {} B, rounded up, + {ORACLE_EXTRA}", sga.0, page.0),
-        each,
-        "pages",
-    )
-    .step("pages", format!("{instances} x {each}"), pages, "pages")
-    .trap("memory_target (AMM) puts the SGA on /dev/shm and leaves the pool idle: use sga_target (ASMM)")
-    .trap("use_large_pages=ONLY refuses to start when the pool is short; TRUE mixes pages silently")
-    .trap("the PGA is never on pool pages")
-    .trap("memlock must cover the SGA, and transparent huge pages should be off or on madvise"))
-}
-
 /// The buffer pool that InnoDB makes of what is asked for: a multiple of chunk x instances.
-pub fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
+fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
     let unit = chunk.0.saturating_mul(instances).max(1);
     Bytes(asked.0.div_ceil(unit).saturating_mul(unit))
 }
@@ -119,7 +93,7 @@ impl Innodb {
     }
 
     fn take(&mut self, name: &str, value: &str) {
-        let size = || crate::config::mysql::size(value);
+        let size = || conf::size(value);
         match name {
             POOL => self.pool = size().unwrap_or(self.pool),
             "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
@@ -247,40 +221,10 @@ fn check_innodb(chunk: Bytes, instances: u64) -> Result<(), SizeError> {
     Ok(())
 }
 
-/// `size redis`: no pool pages, but what copying costs at worst while a child saves: each write of a cache line to a page of its own.
-///
-/// # Errors
-/// When the page is none.
-pub fn redis(maxmemory: Bytes, written: Bytes, base: Bytes, large: Bytes) -> Result<Sizing, SizeError> {
-    pages_for(written, base)?;
-    pages_for(maxmemory, large)?;
-    let writes = written.0.div_ceil(64);
-    let worst = |page: Bytes| Bytes(writes.saturating_mul(page.0).min(maxmemory.0));
-    let copied = |page: Bytes| format!("{writes} writes of 64 B, each copies {}, at most all", page.exact());
-    Ok(Sizing::new(
-        format!("Redis with maxmemory of {maxmemory}"),
-        "Redis documentation, Diagnosing latency issues; Linux 5.8, commit 3917c80280c9",
-    )
-    .step("pages", "Redis takes no pages from a pool", 0u64, "pages")
-    .step("copied", copied(base), worst(base), "B")
-    .step("copied_before_5_8", format!("with THP: {}", copied(large)), worst(large), "B")
-    .trap(
-        "since Linux 5.8 the first write to a huge page after a fork splits it and copies a base page, with THP as without; \
-         before, it copies the huge page: leave THP on madvise there, or disable-thp yes (the default since 6.2)",
-    )
-    .trap("memory needed at worst is maxmemory plus what is copied"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Innodb, innodb, innodb_pool, oracle, redis};
+    use super::{Innodb, innodb, innodb_pool};
     use model::Bytes;
-
-    #[test]
-    fn oracle_takes_four_pages_more_per_instance() {
-        let sizing = oracle(Bytes::gib(24), 2, Bytes::mib(2)).expect("a size");
-        assert_eq!(sizing.whole("pages"), Some(2 * (12288 + 4)));
-    }
 
     #[test]
     fn an_innodb_chunk_asks_for_what_the_server_logs() {
@@ -316,16 +260,6 @@ mod tests {
             (Bytes::gib(8), Bytes::mib(256), Some(4), Bytes::mib(16))
         );
         assert_eq!(Innodb::of([]), Innodb::new(Bytes::mib(128)));
-    }
-
-    #[test]
-    fn redis_copies_by_base_pages_since_5_8_and_never_more_than_it_has() {
-        let sizing = redis(Bytes::mib(256), Bytes::kib(8), Bytes::kib(4), Bytes::mib(2)).expect("a size");
-        // 128 writes: measured on Linux 6.18 as 512 KiB of Private_Dirty.
-        assert_eq!(sizing.whole("copied"), Some(Bytes::kib(512).0));
-        assert_eq!(sizing.whole("copied_before_5_8"), Some(Bytes::mib(256).0));
-        let all = redis(Bytes::gib(8), Bytes::gib(1), Bytes::kib(4), Bytes::mib(2)).expect("a size");
-        assert_eq!(all.whole("copied"), Some(Bytes::gib(8).0));
     }
 
     #[test]

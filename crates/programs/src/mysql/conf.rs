@@ -2,9 +2,9 @@
 
 use model::{Bytes, Cause, Reading, Unread};
 
-use super::files::{Line, said};
-use super::includes::{Files, Include, Reader};
-use super::{Setting, Settings};
+use crate::config::files::{Line, said};
+use crate::config::includes::{Files, Include, Reader};
+use crate::config::{Setting, Settings};
 use host::Source;
 
 /// Those that a server reads, in this order, without the files of one user.
@@ -295,7 +295,7 @@ mod tests {
         );
         let source = Source::from_tree("made", tree);
         let options = Options::read(&source, "", "/a.cnf").expect("readable");
-        assert_eq!(options.settings.iter().count(), 1 + super::super::includes::DEEPEST);
+        assert_eq!(options.settings.iter().count(), 1 + crate::config::includes::DEEPEST);
         // What would cost too much to read is an error, and no part of it.
         let many = |count: usize| {
             let text = format!("[mysqld]\n{}!include /last.cnf\n", "!include /nowhere\n".repeat(count));

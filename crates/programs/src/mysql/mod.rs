@@ -1,0 +1,86 @@
+//! MySQL and MariaDB: their option files and arguments, as the server sees them, and what they need.
+
+pub mod conf;
+pub mod need;
+
+use model::{Cause, Unread};
+
+use super::facts::Own;
+use super::kind::{Known, Server};
+use super::{Program, Setting};
+use conf::Options;
+use host::Source;
+
+pub(crate) const KNOWN: Known = Known {
+    images: &[
+        "mysql",
+        "mysql-server",
+        "community-server",
+        "enterprise-server",
+        "percona",
+        "percona-server",
+        "percona-xtradb-cluster",
+        "mariadb",
+        "mariadb-galera",
+    ],
+    server: Some(&Server {
+        account: "mysql",
+        service: "mysql.service",
+        keys: "file, pages, user, service, buffer-pool",
+        file: "my.cnf",
+        setting: "large-pages",
+        on: "large-pages",
+        off: "large-pages = OFF",
+        asking: "large-pages",
+        asks: |value| value.is_some_and(conf::is_on),
+        value_in: |source, file| {
+            let options = Options::read(source, "", file)?;
+            Ok(options.settings.last("large_pages").map(|set| set.value.clone()))
+        },
+        configuration: |server| server.main.details.as_ref()?.option_file.clone(),
+        in_directory: None,
+        typed: buffer_pool,
+        own,
+    }),
+    ..Known::new("MySQL", &["mysql", "mariadb", "innodb"], &["mysqld", "mariadbd"])
+};
+
+/// The size that the command line gives the buffer pool.
+fn buffer_pool(arguments: &[String]) -> String {
+    match Innodb::is_pool_among(arguments) {
+        true => format!(",buffer-pool={}", Innodb::of([]).with_options(arguments).pool.exact()),
+        false => String::new(),
+    }
+}
+
+fn own(source: &Source, program: &Program, is_container: bool) -> Own {
+    // A capture holds the files of the host alone, so that of a server in a container it has none.
+    let root = match source.is_live() {
+        true => Some(program.file("root")),
+        false => (!is_container).then(String::new),
+    };
+    let why = || Unread::new(Cause::Absent, "my.cnf", "a capture has no files of containers");
+    let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+    let files = root.as_deref().ok_or_else(why);
+    let mut files = files.and_then(|root| Options::of_server(source, root, arguments));
+    let refused = files
+        .as_mut()
+        .map_or_else(|_| Vec::new(), |options| std::mem::take(&mut options.refused));
+    let setting = program.arguments.as_ref().and_then(|arguments| {
+        let setting = conf::large_pages(files.as_ref(), (arguments, &program.file("cmdline"))).into_result()?;
+        Ok(setting.map(|setting| Setting {
+            value: setting.value,
+            place: setting.place,
+        }))
+    });
+    let innodb = files.ok().map(|options| Innodb {
+        is_mariadb: options.names_mariadb || program.is_called_mariadb(),
+        ..Innodb::of(options.settings.pairs()).with_options(arguments)
+    });
+    Own {
+        setting,
+        option_file: root.and_then(|root| conf::option_file(source, &root, arguments)),
+        innodb,
+        refused,
+    }
+}
