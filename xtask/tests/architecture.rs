@@ -31,10 +31,6 @@ const ARROWS: [(&str, &str); 22] = [
     ),
     // Of tests alone.
     ("testing", ""),
-    (
-        "parsers",
-        "model host programs vm compare translation predict studies doctor plan process settings hugewise",
-    ),
 ];
 
 fn root() -> PathBuf {
@@ -130,7 +126,7 @@ fn arrows_only_go_down() {
 #[test]
 fn every_crate_denies_the_methods_that_write_or_print() {
     for (name, _) in ARROWS {
-        if matches!(name, "preload" | "preload-abi" | "testing" | "parsers") {
+        if matches!(name, "preload" | "preload-abi" | "testing") {
             continue;
         }
         let text = std::fs::read_to_string(root().join("crates").join(name).join("src/lib.rs")).expect("a crate");
@@ -263,7 +259,7 @@ fn files_are_opened_and_removed_by_name_in_these_places_only() {
         "remove_dir",
     ]);
     names.retain(|path| {
-        !["host/", "programs/", "preload/", "parsers/"]
+        !["host/", "programs/", "preload/"]
             .iter()
             .any(|read| path.starts_with(read))
     });

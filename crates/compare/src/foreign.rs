@@ -1,4 +1,4 @@
-//! Readers of foreign bytes that nothing outside of this crate needs, for the fuzz targets of `parsers`.
+//! Readers of foreign bytes that nothing outside of this crate needs, for fuzzing.
 
 use crate::elf::Elf;
 

@@ -21,7 +21,7 @@ mod sink;
 mod state_dir;
 mod writer;
 
-/// Readers that nothing outside of this crate needs, for the fuzz targets of `parsers`.
+/// Readers that nothing outside of this crate needs, for fuzzing.
 #[doc(hidden)]
 pub mod foreign {
     /// The journals of a loan and of a plan: read, or refused with a place in the file.

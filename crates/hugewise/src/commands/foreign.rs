@@ -1,4 +1,4 @@
-//! The program's own readers of foreign files, for the fuzz targets of `parsers`: no command of the program uses this door.
+//! The program's own readers of foreign files, for fuzzing: no command of the program uses this door.
 
 use model::Envelope;
 use serde_json::Value;

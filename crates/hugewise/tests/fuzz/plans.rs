@@ -7,7 +7,7 @@ use model::plan::{Mode, Owner, Plan, Target, Value};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::plans::{FILES, GOALS, file, must_be_closed, planned, result};
+use crate::targets::plans::{self, FILES, GOALS, file, must_be_closed, planned, result};
 
 /// Lines that no plan may bring in, wherever.
 const HOSTILE: [&str; 24] = [
@@ -219,8 +219,8 @@ proptest! {
 
     #[test]
     fn no_bytes_are_a_plan_that_writes_elsewhere(bytes in prop::collection::vec(any::<u8>(), 0..200), which in 0..FILES.len()) {
-        crate::plans::plan(&bytes);
-        crate::plans::plan_file(&[&[which as u8][..], &bytes].concat());
+        plans::plan(&bytes);
+        plans::plan_file(&[&[which as u8][..], &bytes].concat());
     }
 }
 

@@ -8,11 +8,11 @@ use host::{Node, Snapshot, Source, Tree};
 
 /// Machines with processes, virtual machines, containers and configuration files in them.
 const MACHINES: [&str; 5] = [
-    include_str!("../../../fixtures/machines/jvm-madvise.tree"),
-    include_str!("../../../fixtures/machines/kubernetes-node.tree"),
-    include_str!("../../../fixtures/machines/cgroup-v2.tree"),
-    include_str!("../../../fixtures/machines/rhel5-jboss.tree"),
-    include_str!("../../../fixtures/machines/pool-1g.tree"),
+    include_str!("../../../../../fixtures/machines/jvm-madvise.tree"),
+    include_str!("../../../../../fixtures/machines/kubernetes-node.tree"),
+    include_str!("../../../../../fixtures/machines/cgroup-v2.tree"),
+    include_str!("../../../../../fixtures/machines/rhel5-jboss.tree"),
+    include_str!("../../../../../fixtures/machines/pool-1g.tree"),
 ];
 
 /// Files that are not in one of them, and have a parser of their own.

@@ -1,8 +1,11 @@
 //! Every target over its seeds and over the inputs that fuzzing found worth keeping.
 
+mod plans;
+mod targets;
+
 use std::path::PathBuf;
 
-use super::TARGETS;
+use targets::TARGETS;
 
 fn corpus(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -1,37 +1,32 @@
 //! Every parser that meets bytes from outside of hugewise, and what must hold of it whatever the bytes are.
 //!
-//! `fuzz/` feeds these targets with made-up inputs, from seeds on: those that are texts are files in `seeds/`, the others are made
-//! here. The inputs that were worth keeping are in `fuzz/corpus`, and a test of this crate runs every target over its corpus.
+//! `fuzz/` feeds these targets with made-up inputs, from seeds on: those that are texts are files in `fuzz/seeds`, the others are made
+//! here. The inputs that were worth keeping are in `fuzz/corpus`, and a test runs every target over its corpus.
 
 mod kernel;
 mod machine;
-mod plans;
+pub(crate) mod plans;
 mod programs;
 mod results;
 mod scenarios;
 mod seeds;
 mod traces;
 
-#[cfg(test)]
-mod plans_tests;
-#[cfg(test)]
-mod tests;
-
 use seeds::files;
 
 /// A parser with what must hold of it: a panic is a defect.
 #[derive(Clone, Copy)]
-pub struct Target {
+pub(crate) struct Target {
     /// Its name, and that of its folder in `fuzz/corpus`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Checks one input.
-    pub check: fn(&[u8]),
+    pub(crate) check: fn(&[u8]),
     /// Inputs to begin with.
-    pub seeds: fn() -> Vec<Vec<u8>>,
+    pub(crate) seeds: fn() -> Vec<Vec<u8>>,
 }
 
 /// Every target.
-pub const TARGETS: [Target; 21] = [
+pub(crate) const TARGETS: [Target; 21] = [
     target("tree", machine::tree, machine::trees),
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),
@@ -54,11 +49,6 @@ pub const TARGETS: [Target; 21] = [
     target("scenario", scenarios::scenario, || files("scenario")),
     target("host-memory", scenarios::memory, || files("host-memory")),
 ];
-
-/// The target of that name.
-pub fn find(name: &str) -> Option<Target> {
-    TARGETS.into_iter().find(|target| target.name == name)
-}
 
 const fn target(name: &'static str, check: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Target {
     Target { name, check, seeds }

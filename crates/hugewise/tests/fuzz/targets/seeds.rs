@@ -1,11 +1,17 @@
-//! Inputs to begin with: those that are files in `seeds/`, and those that choose one of a list.
+//! Inputs to begin with: those that are files in `fuzz/seeds`, and those that choose one of a list.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Where seeds are that are files, in a folder for each target.
 fn folder(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // This is compiled by the tests of `hugewise`, and by `fuzz` itself.
+    let root = here
+        .ancestors()
+        .find(|above| above.join("fuzz").is_dir())
+        .unwrap_or(here);
+    root.join("fuzz/seeds").join(target)
 }
 
 /// One of them.

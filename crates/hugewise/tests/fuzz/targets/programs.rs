@@ -3,7 +3,7 @@
 use ::programs::config::Given;
 use ::programs::config::given::FileKind;
 
-use crate::seeds::{chosen, seed};
+use super::seeds::{chosen, seed};
 
 /// A configuration file of any kind with any content: its reader answers, and garbled lines have a place in it.
 pub(crate) fn given(bytes: &[u8]) {

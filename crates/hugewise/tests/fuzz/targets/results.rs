@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::plans;
+use super::plans;
 
 /// A result of any kind: shown in every form of text that it has.
 pub(crate) fn result(bytes: &[u8]) {

@@ -8,7 +8,7 @@ use model::{Bytes, Envelope, Reading};
 use plan::goal::Goal;
 use plan::{Host, Need, Wanted};
 
-use crate::seeds::{choosing, chosen};
+use super::seeds::{choosing, chosen};
 
 /// A machine on which every recipe has something to change.
 static MACHINE: LazyLock<Source> = LazyLock::new(|| {
