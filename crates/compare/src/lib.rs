@@ -21,7 +21,7 @@ mod excerpt;
 pub mod experiment;
 pub mod flip;
 #[doc(hidden)]
-pub mod foreign;
+pub mod fuzz;
 pub mod inplace;
 pub mod live;
 pub mod metric;

@@ -9,6 +9,7 @@ mod catalogue;
 mod cgroups;
 mod databases;
 mod demand;
+pub mod explain;
 mod facts;
 mod jvm;
 mod limits;
@@ -20,7 +21,6 @@ mod settings;
 mod thp;
 mod tools;
 mod topic;
-pub mod usage;
 mod vms;
 
 #[cfg(test)]

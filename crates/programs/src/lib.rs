@@ -5,7 +5,6 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod allocator;
 pub mod config;
 mod containers;
 mod dpdk;
@@ -44,7 +43,6 @@ use crate::size::mysql::Innodb;
 use host::CpuList;
 use host::snapshot::Mount;
 
-pub use allocator::Allocator;
 pub use evidence::{Applied, Evidence};
 pub(crate) use facts::zero_ended;
 pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
@@ -113,8 +111,6 @@ pub struct Details {
     pub started: Reading<f64>,
     /// Its options as a Java virtual machine.
     pub jvm: Option<Reading<Jvm>>,
-    /// The allocators that it mapped beside glibc's own; empty if there is none, or if it is linked into the program.
-    pub allocators: Reading<Vec<Allocator>>,
     /// The version of glibc that it mapped; read only where tunables depend on it.
     pub glibc: Reading<(u32, u32)>,
     /// hugetlbfs mounts as the process sees them; read only for programs that need a path.

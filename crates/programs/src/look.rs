@@ -10,7 +10,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
 use super::facts::{self, Own, StatusLines};
-use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, mongo};
+use super::{Area, Details, Kind, Program, areas, glibc, jvm, mongo};
 use crate::config::{Unit, unit};
 use host::processes;
 use host::snapshot::Mount;
@@ -212,7 +212,6 @@ impl<'a> Looker<'a> {
             innodb: own.innodb,
             option_file: own.option_file,
             refused: own.refused,
-            allocators: areas.as_ref().map(|areas| Allocator::all_in(areas)),
             areas,
             cgroup,
         };

@@ -125,21 +125,6 @@ fn a_capture_without_processes_is_absent() {
 }
 
 #[test]
-fn allocators_are_known_by_their_files() {
-    let line = |at: u64, file: &str| format!("{at:x}000-{:x}000 r-xp 00000000 08:01 {at} {file}\n", at + 1);
-    let maps = line(1, "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
-        + &line(2, "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
-        + &line(3, "/lib/ld-musl-x86_64.so.1")
-        + &line(4, "/opt/app/libtcmallocish/app");
-    let program = one(tree("app", "app", "MIMALLOC_VERBOSE=1").file("/proc/5/maps", maps));
-    let details = program.details.expect("a known variable is reason enough");
-    assert_eq!(
-        details.allocators.known(),
-        Some(&vec![super::Allocator::Jemalloc, super::Allocator::Musl])
-    );
-}
-
-#[test]
 fn a_jvm_inside_another_program_is_known_by_its_library() {
     let maps = "7f0000000000-7f0000001000 r-xp 00000000 08:01 5 /opt/zing/lib/server/libjvm.so\n";
     let environment = "JAVA_TOOL_OPTIONS=-XX:+UseLargePages";

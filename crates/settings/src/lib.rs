@@ -23,7 +23,7 @@ mod writer;
 
 /// Readers that nothing outside of this crate needs, for fuzzing.
 #[doc(hidden)]
-pub mod foreign {
+pub mod fuzz {
     /// The journals of a loan and of a plan: read, or refused with a place in the file.
     pub fn journals(bytes: &[u8]) {
         if let Err(error) = crate::journal::parse(bytes, "fuzz") {

@@ -7,12 +7,12 @@ use programs::config::given::FileKind;
 use programs::size::mysql::innodb;
 use programs::{Area, Kind, Program, Setting};
 
+use super::explain::is_chunk;
 use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
 use super::limits::barred;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
-use super::usage::is_chunk;
 
 mod files;
 

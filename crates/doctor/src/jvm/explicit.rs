@@ -5,10 +5,10 @@ use programs::Evidence;
 use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
+use crate::explain::heap::{Heap, largest_heap};
 use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, pool_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
-use crate::usage::heap::{Heap, largest_heap};
 
 /// With a smaller share of a heap on base pages it is only its ends that are.
 const WORTH: f64 = 0.1;

@@ -4,10 +4,10 @@ use host::snapshot::Feature;
 use model::Bytes;
 use programs::{Evidence, Jvm, JvmKind, Program};
 
+use crate::explain::heap::Heap;
 use crate::facts::{each_jvm, has, known, lacks_thp, policy, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
-use crate::usage::heap::Heap;
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
 /// A kernel without THP, and a JVM that asks for it.

@@ -2,7 +2,7 @@
 
 mod image;
 
-use ::doctor::usage::Step;
+use ::doctor::explain::Step;
 use host::Snapshot;
 use model::{Reading, Warning};
 use programs::Evidence;
@@ -34,7 +34,7 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
             programs: Reading::Known(vec![target.main.clone()]),
             ..machine.clone()
         };
-        let mut usage = ::doctor::usage::usage(&evidence, target);
+        let mut usage = ::doctor::explain::usage(&evidence, target);
         only_accepted(&session.source, &mut usage.findings);
         // Root cannot ask for more, and a capture holds no more.
         if rustix::process::geteuid().is_root() || !session.source.is_live() {

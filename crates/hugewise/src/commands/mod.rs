@@ -11,7 +11,7 @@ mod diff;
 mod doctor;
 mod explain;
 #[doc(hidden)]
-pub mod foreign;
+pub mod fuzz;
 mod guest;
 mod kernel;
 mod latency;

@@ -145,7 +145,7 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
     };
     let is_java = |target: &Target, heap: Bytes| {
         let asked = target.main.jvm().ok().flatten().and_then(|jvm| jvm.heap_max);
-        asked == Some(heap) || doctor::usage::largest_heap(&target.main) == Some(heap)
+        asked == Some(heap) || doctor::explain::largest_heap(&target.main) == Some(heap)
     };
     let reads = |target: &Target, file: &str| target.configuration().is_some_and(|own| source.real(&own) == file);
     match want {
@@ -263,7 +263,7 @@ pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
 
 fn jvm(source: &Source, target: &Target) -> Option<String> {
     let jvm = target.main.jvm().ok().flatten()?;
-    let heap = doctor::usage::largest_heap(&target.main)?;
+    let heap = doctor::explain::largest_heap(&target.main)?;
     let mut goal = format!("jvm:heap={}", heap.exact());
     if let Some(collector) = jvm.collector {
         goal += &format!(",collector={collector}");

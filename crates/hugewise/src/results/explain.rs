@@ -1,6 +1,6 @@
 //! What `explain` reports.
 
-use doctor::usage::Usage;
+use doctor::explain::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

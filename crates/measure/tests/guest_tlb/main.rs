@@ -1,9 +1,8 @@
-//! The bench that validates the host-backing detector inside guests: its logic, and one run on this machine's KVM. What timing
+//! The host-backing detector of `measure tlb` where the truth is known, inside guests: its logic, and one run on this machine's KVM. What timing
 //! names depends on layers below and on contention: it is shown here, and asserted on recorded evidence in `verdict.rs`.
 #![allow(clippy::print_stderr)]
 
 mod entries;
-#[path = "../../benches/guest_tlb/inside/mod.rs"]
 mod inside;
 mod verdict;
 mod walks;

@@ -29,7 +29,6 @@ pub(super) struct Totals {
     /// Work done, and work that was to be done by all bursts so far (of `Demand::Work`); nanoseconds at full rate times 65,536.
     pub(super) work: u64,
     pub(super) issued: u64,
-    pub(super) bursts: u64,
     pub(super) moves: [u64; 4],
 }
 
@@ -97,7 +96,6 @@ impl World {
             Demand::Work => burst << POINT,
         };
         self.totals.issued += self.left;
-        self.totals.bursts += 1;
     }
 
     /// The virtual time that so much time takes.

@@ -210,7 +210,7 @@ pub(crate) fn contents() -> Vec<Vec<u8>> {
 
 /// The journals that `undo` and the next command read.
 pub(crate) fn journal(bytes: &[u8]) {
-    settings::foreign::journals(bytes);
+    settings::fuzz::journals(bytes);
 }
 
 pub(crate) fn journals() -> Vec<Vec<u8>> {

@@ -43,7 +43,7 @@ pub(crate) fn output(bytes: &[u8]) {
 
 /// The file of a program: what loads it, and what it needs.
 pub(crate) fn elf(bytes: &[u8]) {
-    compare::foreign::elf(bytes);
+    compare::fuzz::elf(bytes);
     if let Some(elf) = ::programs::image::Elf::parse(bytes) {
         for &code in &elf.code {
             let (pages, _) = elf.fit(code, 2 << 20);
@@ -69,7 +69,7 @@ pub(crate) fn elves() -> Vec<Vec<u8>> {
 
 /// Arms of a user's own.
 pub(crate) fn arms(bytes: &[u8]) {
-    compare::foreign::arms(&String::from_utf8_lossy(bytes));
+    compare::fuzz::arms(&String::from_utf8_lossy(bytes));
 }
 
 /// The log of a JVM's garbage collector: its sums are finite, and no pause is without its line.

@@ -6,7 +6,7 @@ use super::plans;
 
 /// A result of any kind: shown in every form of text that it has.
 pub(crate) fn result(bytes: &[u8]) {
-    for (form, shown) in hugewise::commands::foreign::result(bytes) {
+    for (form, shown) in hugewise::commands::fuzz::result(bytes) {
         let text = String::from_utf8(shown).expect("text");
         assert!(form == "text" || !text.is_empty(), "{form}");
     }
@@ -34,5 +34,5 @@ pub(crate) fn made() -> Vec<Vec<u8>> {
 
 /// The finished runs of a comparison.
 pub(crate) fn runs(bytes: &[u8]) {
-    compare::foreign::runs(&String::from_utf8_lossy(bytes));
+    compare::fuzz::runs(&String::from_utf8_lossy(bytes));
 }

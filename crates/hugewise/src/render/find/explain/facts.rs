@@ -1,6 +1,6 @@
 //! What a reader wants to know first: the answer, the parts of memory, the pools, and why memory is on base pages.
 
-use doctor::usage::{InUse, Part, PartKind, PoolState, Usage, Why};
+use doctor::explain::{InUse, Part, PartKind, PoolState, Usage, Why};
 use model::{Cause, Reading};
 
 use super::super::ps::by_sort;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use doctor::usage::{Mapped, MappedFile, MappedSort};
+use doctor::explain::{Mapped, MappedFile, MappedSort};
 use host::processes::Reason;
 use host::snapshot::Feature;
 use model::Bytes;

@@ -5,7 +5,7 @@ mod mapped;
 mod next;
 mod parts;
 
-use doctor::usage::{Asked, Part, Usage};
+use doctor::explain::{Asked, Part, Usage};
 use model::Reading;
 
 use self::facts::{answer, facts, name};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use doctor::usage::{Command, Database, Server, Step, Usage};
+use doctor::explain::{Command, Database, Server, Step, Usage};
 use model::PageKind;
 
 use crate::render::fix::plan::word;

@@ -1,6 +1,6 @@
 //! One part of a program's memory in words and numbers.
 
-use doctor::usage::{HugetlbPages, InUse, Part, PartKind};
+use doctor::explain::{HugetlbPages, InUse, Part, PartKind};
 use model::{Backing, Bytes, Cause, PageKind, Reading};
 
 use draw::words::counted;

@@ -136,8 +136,8 @@ mod tests {
     use model::Bytes;
 
     use super::{MappedSort, is_library};
+    use crate::explain::tests::all;
     use crate::machines::{Mapped, anonymous, machine, process, shared};
-    use crate::usage::tests::all;
 
     fn file(size: u64, name: &str, perms: &'static str) -> Mapped {
         shared(size, name).perms(perms).flags("rd mr me").not_eligible()

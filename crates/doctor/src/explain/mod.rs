@@ -42,14 +42,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         (true, Some(_)) => InUse::Yes,
         _ => parts.first().map_or(InUse::Unknown, Part::in_use),
     };
-    let mut why = match in_use {
-        InUse::Yes => Vec::new(),
-        _ => demand::why(target, parts.first(), &pools),
-    };
-    why.extend(demand::lowered(target).or_else(|| demand::no_room_to_grow(target, page, &pools)));
-    if let Some(barred) = demand::barred(evidence, target, &why) {
-        why.insert(0, barred);
-    }
+    let mut why = not_from_pool(evidence, target, in_use, parts.first(), (page, &pools));
     let limited = demand::limited(target, parts.first(), &why);
     if let Some(limited) = &limited {
         demand::put_limit(&mut why, limited);
@@ -90,6 +83,25 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         log_cut: target.log.cut.clone(),
         findings,
     }
+}
+
+/// Why memory is not on pages of a pool, limits aside.
+fn not_from_pool(
+    evidence: &Evidence,
+    target: &Target,
+    in_use: InUse,
+    part: Option<&Part>,
+    (page, pools): (Option<Bytes>, &[PoolState]),
+) -> Vec<Why> {
+    let mut why = match in_use {
+        InUse::Yes => Vec::new(),
+        _ => demand::why(target, part, pools),
+    };
+    why.extend(demand::lowered(target).or_else(|| demand::no_room_to_grow(target, page, pools)));
+    if let Some(barred) = demand::barred(evidence, target, &why) {
+        why.insert(0, barred);
+    }
+    why
 }
 
 fn collapsed(evidence: &Evidence) -> Option<Bytes> {
