@@ -1,4 +1,4 @@
-//! Each reason for which a test is skipped is known to `.ci/skips`: a machine that nobody has used before finds no surprise there.
+//! Each reason for which a test is skipped is known to `.ci/skips`: a new machine brings no surprise.
 
 use std::io::Write;
 use std::path::Path;

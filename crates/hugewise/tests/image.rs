@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -82,45 +83,40 @@ fn what_is_read_of_executables_is_what_readelf_reads() {
         let images = images(&place);
         let segments = images["segments"].as_array().expect("segments");
         assert!(!segments.is_empty(), "{images}");
-        let mut files: Vec<&str> = segments
+        let files: BTreeSet<&str> = segments
             .iter()
             .map(|one| one["file"].as_str().expect("a path"))
             .collect();
-        files.sort_unstable();
-        files.dedup();
         for file in files {
-            let (kind, expected, align) = by_readelf(file);
-            let hex = |value: &Value| u64::from_str_radix(value.as_str().expect("hex"), 16).expect("hex");
-            let own = segments.iter().filter(|one| one["file"] == file);
-            let mut told: Vec<_> = own
-                .map(|one| {
-                    let number = |key: &str| one[key].as_u64().expect("bytes");
-                    let place = [
-                        hex(&one["offset"]),
-                        hex(&one["address"]),
-                        number("size"),
-                        number("align"),
-                    ];
-                    (
-                        place,
-                        number("pages"),
-                        one["fit"].as_str().expect("an answer"),
-                        one["kind"].as_str().expect("it"),
-                    )
-                })
-                .collect();
-            told.sort_unstable();
-            let mut expected: Vec<_> = expected
-                .into_iter()
-                .map(|place| {
-                    let (pages, fit) = fit(&kind, place, align);
-                    (place, pages, fit, kind.as_str())
-                })
-                .collect();
-            expected.sort_unstable();
-            assert_eq!(told, expected, "{file}");
+            must_be_as_readelf_says(file, segments);
         }
     }
+}
+
+fn must_be_as_readelf_says(file: &str, segments: &[Value]) {
+    let (kind, expected, align) = by_readelf(file);
+    let hex = |value: &Value| u64::from_str_radix(value.as_str().expect("hex"), 16).expect("hex");
+    let own = segments.iter().filter(|one| one["file"] == file);
+    let read = own.map(|one| {
+        let number = |key: &str| one[key].as_u64().expect("bytes");
+        let text = |key: &str| one[key].as_str().expect("a text");
+        let place = [
+            hex(&one["offset"]),
+            hex(&one["address"]),
+            number("size"),
+            number("align"),
+        ];
+        (place, number("pages"), text("fit"), text("kind"))
+    });
+    let expected = expected.into_iter().map(|place| {
+        let (pages, fit) = fit(&kind, place, align);
+        (place, pages, fit, kind.as_str())
+    });
+    assert_eq!(
+        read.collect::<BTreeSet<_>>(),
+        expected.collect::<BTreeSet<_>>(),
+        "{file}"
+    );
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String>
     all
 }
 
-/// FNV-1a of 64 bits: it tells builds apart, and keeps nobody from making two alike.
+/// FNV-1a of 64 bits: it distinguishes builds, and does not keep an attacker from making two alike.
 fn hash(bytes: &[u8]) -> String {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))

@@ -66,9 +66,9 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
     })
 }
 
-/// A JVM that was told to use THP and advises no part of its heap has switched the option off at its start.
+/// A JVM that is to use THP and advises no part of its heap has switched the option off at its start.
 fn not_advised(program: &Program, jvm: &Jvm) -> Result<Option<Case>, Reason> {
-    // A heap in a file is advised by nobody.
+    // Nothing advises a heap in a file.
     if jvm.heap_at.is_some() {
         return Ok(None);
     }

@@ -90,7 +90,7 @@ pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
     })
 }
 
-/// What tells a segment from others.
+/// What distinguishes a segment from others.
 fn file_of(segment: &Area) -> (&str, u64) {
     (&segment.device, segment.inode)
 }

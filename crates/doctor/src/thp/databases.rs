@@ -97,7 +97,7 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
     })
 }
 
-/// Less on huge pages tells nothing of a policy's effect.
+/// Less on huge pages shows nothing of a policy's effect.
 const WORTH: Bytes = Bytes::gib(1);
 
 pub(super) fn mongo(evidence: &Evidence) -> Answer {

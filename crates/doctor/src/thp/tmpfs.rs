@@ -102,7 +102,7 @@ fn wasteful(evidence: &Evidence, mounts: &[Mount]) -> Vec<Case> {
 }
 
 /// A program with much in files of a tmpfs that is mounted without the option, where THP is on for other shared memory, or the
-/// program was told to use it.
+/// program is to use it.
 fn without_option(program: &Program, mounts: &[Mount], shmem: &str) -> Result<Option<Case>, Reason> {
     let jvm = program.jvm().ok().flatten();
     let is_told = jvm.is_some_and(|jvm| jvm.transparent && jvm.heap_at.is_some());

@@ -69,11 +69,17 @@ fn cases() -> Vec<Case> {
         touched(&["-XX:-AlwaysPreTouch", "-Xmx256m", "-XX:+AlwaysPreTouch"]),
         heap(&["-Xmx256m", "-XX:+AlwaysPreTouch", "-XX:-AlwaysPreTouch"], mib(256)),
     ]);
+    cases.extend(from_variables());
+    cases.extend(from_files());
+    cases
+}
+
+fn from_variables() -> [Case; 6] {
     let set = |environment, options, heap| Case {
         environment,
         ..case(options, heap)
     };
-    cases.extend([
+    [
         set(&[("JAVA_TOOL_OPTIONS", "-Xmx512m")], &["-Xmx256m"], mib(256)),
         set(&[("JAVA_TOOL_OPTIONS", "-Xmx512m")], &["-Xms8m"], mib(512)),
         set(&[("JDK_JAVA_OPTIONS", "-Xmx512m")], &["-Xmx256m"], mib(256)),
@@ -84,18 +90,20 @@ fn cases() -> Vec<Case> {
             mib(512),
         ),
         set(&[("_JAVA_OPTIONS", "-Xmx512m")], &["-Xmx256m"], mib(512)),
-    ]);
+    ]
+}
+
+fn from_files() -> [Case; 4] {
     let in_file = |options, file, heap| Case {
         file,
         ..case(options, heap)
     };
-    cases.extend([
+    [
         in_file(&["@FILE"], "-Xmx512m\n", mib(512)),
         in_file(&["-Xmx256m", "@FILE"], "# heap\n-Xmx512m # all\n-Xms8m", mib(512)),
         in_file(&["@FILE", "-Xmx256m"], "-Xmx512m -Xms8m", mib(256)),
         in_file(&["@FILE"], "\"-Xmx512m\" '-Xms8m'\n", mib(512)),
-    ]);
-    cases
+    ]
 }
 
 impl Case {

@@ -42,7 +42,7 @@ pub struct Container {
     pub java: Option<Java>,
     /// The PostgreSQL server in it, with what its command sets.
     pub postgres: Option<Server>,
-    /// The MySQL or MariaDB server in it, if its command switches large pages on.
+    /// The MySQL or MariaDB server in it, if its command has `--large-pages`.
     pub mysql: Option<Server>,
 }
 
