@@ -4,7 +4,7 @@ use model::Reading;
 use model::compare::{Arm, Ended, Method};
 
 use crate::inplace::Pair;
-use crate::looks::LEAST;
+use crate::interim::LEAST;
 use crate::metric::{Asked, From};
 use crate::request::{Request, Task};
 use crate::{Error, Outcome};

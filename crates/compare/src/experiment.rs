@@ -11,8 +11,8 @@ use model::{Progress, Reading, Warning, time_left};
 
 pub(crate) use self::budget::within;
 pub use self::executor::Executor;
+use super::interim::{LEAST, Plan};
 use super::judge::{self, Rules};
-use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
 use super::{Around, Error, Keep, Named, Spec, parts, proof, warnings};
 

@@ -59,7 +59,7 @@ pub use schedule::Slot;
 pub use verdict::recheck::recheck;
 pub use verdict::warnings::{Bloat, bloat};
 pub(crate) use verdict::{elsewhere, parts, rising, warming, warnings};
-pub use verdict::{forecast, judge, looks, paired, proof, score};
+pub use verdict::{forecast, interim, judge, paired, proof, score};
 
 /// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +138,7 @@ pub enum Error {
     /// A program that was to stay alive ended so early that nothing can be said.
     #[error(
         "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",
-        looks::LEAST
+        interim::LEAST
     )]
     TooFew { blocks: u32 },
     /// A design that was asked for does not suit this program.

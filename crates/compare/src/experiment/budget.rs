@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use model::compare::Ended;
 
 use super::{Executor, Experiment, Outcome, looks};
-use crate::looks::LEAST;
+use crate::interim::LEAST;
 use crate::{Error, Event, forecast};
 
 /// A run that is under way when a kept time is over may go on for one part in so many of that, or for this long.

@@ -2,8 +2,8 @@
 
 use model::compare::{Arm, Forecast, Visible};
 
+use crate::interim::LEAST;
 use crate::judge;
-use crate::looks::LEAST;
 use crate::metric::Wanted;
 use crate::paired::{self, Block};
 

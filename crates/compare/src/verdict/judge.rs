@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::Reading;
 use model::compare::{Arm, Control, Judged, Run, Verdict, Why};
 
-use crate::looks::LEAST;
+use crate::interim::LEAST;
 use crate::metric::Wanted;
 use crate::paired::{self, Block, Interval};
 

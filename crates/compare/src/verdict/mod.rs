@@ -2,8 +2,8 @@
 
 pub(crate) mod elsewhere;
 pub mod forecast;
+pub mod interim;
 pub mod judge;
-pub mod looks;
 pub mod paired;
 pub(crate) mod parts;
 pub mod proof;

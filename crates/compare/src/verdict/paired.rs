@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 pub use self::block::Block;
 use self::ranks::Ranks;
-use crate::looks::LEAST;
+use crate::interim::LEAST;
 
 /// What a 95 % interval leaves out, if it is asked for once.
 pub(crate) const REJECTED: f64 = 0.05;

@@ -3,7 +3,7 @@
 use model::Warning;
 use model::compare::{Arm, Compare, Metric};
 
-use crate::looks::LEAST;
+use crate::interim::LEAST;
 use crate::paired::{self, Block};
 
 /// Of fewer starts than a test takes, all have to agree on a trend of this size.

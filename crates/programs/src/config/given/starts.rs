@@ -3,6 +3,7 @@
 use super::ini::Server;
 use super::java::{Java, of_words};
 use super::kind::is_java;
+use crate::Kind;
 use crate::config::Setting;
 use crate::config::mysql::written;
 use crate::postgres::settings_of;
@@ -100,13 +101,13 @@ impl Start {
 
     /// What the arguments of a PostgreSQL server set.
     pub(super) fn postgres(&self) -> Option<Server> {
-        let words = self.from(|name| matches!(name, "postgres" | "postmaster"))?;
+        let words = self.from(|name| Kind::of(name, &[]) == Some(Kind::Postgres))?;
         Some(self.server(settings_of(words)))
     }
 
     /// What the arguments of a MySQL or MariaDB server set.
     pub(super) fn mysql(&self) -> Option<Server> {
-        let words = self.from(|name| matches!(name, "mysqld" | "mariadbd"))?;
+        let words = self.from(|name| Kind::of(name, &[]) == Some(Kind::Mysql))?;
         let set = words.iter().filter_map(|word| written(word.strip_prefix("--")?));
         Some(Server {
             is_mariadb: words[0].ends_with("mariadbd"),

@@ -1,6 +1,6 @@
 //! Why a design was taken and why a verdict is what it is, in words.
 
-use compare::looks::LEAST;
+use compare::interim::LEAST;
 use model::Reading;
 use model::compare::{Arm, Because, Compare, Judged, Why};
 
