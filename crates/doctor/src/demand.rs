@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use host::CpuList;
 use model::Bytes;
-use programs::Evidence;
 use programs::config::given::{FileKind, Java, Server};
 use programs::config::{Boot, Given};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
+use programs::{Evidence, Kind};
 
 use crate::facts::{default_size, known, node_file, persistent, pool_file, pools};
 use crate::jvm::pool_pages;
@@ -268,15 +268,9 @@ impl Part {
 fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
-    let postgres = given
-        .postgres()
-        .into_iter()
-        .filter(|_| !in_pods)
-        .filter_map(|server| postgres(&server));
-    let mysql = given
-        .mysql()
-        .into_iter()
-        .filter(|server| server.mysql_is_on("large_pages"));
+    let postgres = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
+    let postgres = postgres.filter_map(|server| postgres(&server));
+    let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
     let mysql = mysql.map(|server| mysql_demand(&server));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
     let java = java.map(|one| java_demand(&one, sizes));

@@ -21,11 +21,13 @@ pub(super) fn draft(
 ) -> Result<(), String> {
     must_be_there(drafts, &database.file)?;
     match database.kind {
-        Kind::Postgres => postgres(drafts, database),
-        Kind::Mysql => return mysql(drafts, database, needs, program),
-        other => return Err(format!("no lines are known for {}", other.title())),
+        Kind::Postgres => {
+            postgres(drafts, database);
+            Ok(())
+        }
+        Kind::Mysql => mysql(drafts, database, needs, program),
+        other => Err(format!("no lines are known for {}", other.title())),
     }
-    Ok(())
 }
 
 /// `huge_pages = on`: no start without the pool, instead of a silent fall-back.

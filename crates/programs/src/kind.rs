@@ -50,6 +50,8 @@ pub struct Server {
     /// What its arguments decide and its file does not know, as further keys of a goal.
     pub typed: fn(&[String]) -> String,
     pub(crate) own: fn(&Source, &Program, bool) -> Own,
+    /// What its arguments set, its program first; names as in its files.
+    pub(crate) set_by: fn(&[String]) -> Vec<(String, String)>,
 }
 
 impl Known {

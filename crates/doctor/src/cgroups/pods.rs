@@ -2,9 +2,9 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::Evidence;
 use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity};
+use programs::{Evidence, Kind};
 
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
 use crate::rule::{Answer, Case};
@@ -142,7 +142,7 @@ fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
         return Some(mysql_demand(server));
     }
     let own = container.postgres.as_ref()?;
-    let mut server = match &evidence.files.postgres()[..] {
+    let mut server = match &evidence.files.servers(Kind::Postgres)[..] {
         [only] => only.clone(),
         _ => own.clone(),
     };

@@ -1,8 +1,8 @@
 //! Databases' files against the pools.
 
 use model::Bytes;
-use programs::Evidence;
-use programs::config::given::FileKind;
+use programs::config::given::{FileKind, Server};
+use programs::{Evidence, Kind};
 
 use crate::demand::{Room, Shortage, shortages};
 use crate::rule::{Answer, Reason};
@@ -26,7 +26,7 @@ pub(super) fn falls_back(evidence: &Evidence) -> Answer {
     let set_up = Room::of(evidence)?.filled().next().is_some();
     let explicit = evidence
         .files
-        .postgres()
+        .servers(Kind::Postgres)
         .iter()
         .any(|server| server.settings.last("huge_pages").is_some());
     let case = |short: Shortage| {
@@ -55,12 +55,7 @@ pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn mysql(evidence: &Evidence) -> Answer {
-    if !evidence
-        .files
-        .mysql()
-        .iter()
-        .any(|server| server.mysql_is_on("large_pages"))
-    {
+    if !evidence.files.servers(Kind::Mysql).iter().any(Server::asks) {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {

@@ -142,7 +142,7 @@ fn pair(line: &str) -> Option<(String, String)> {
 }
 
 /// The same of an argument, without the dashes in front.
-pub(super) fn written(line: &str) -> Option<(String, String)> {
+pub(crate) fn written(line: &str) -> Option<(String, String)> {
     let (name, value) = line
         .split_once('=')
         .map_or((line, None), |(name, value)| (name, Some(value)));

@@ -41,6 +41,10 @@ pub(crate) const KNOWN: Known = Known {
         in_directory: None,
         typed: buffer_pool,
         own,
+        set_by: |arguments| {
+            let options = arguments.iter().filter_map(|word| word.strip_prefix("--"));
+            options.filter_map(conf::written).collect()
+        },
     }),
     ..Known::new("MySQL", &["mysql", "mariadb", "innodb"], &["mysqld", "mariadbd"])
 };

@@ -58,6 +58,7 @@ pub(crate) const KNOWN: Known = Known {
         in_directory: Some(in_directory),
         typed: |_| String::new(),
         own,
+        set_by: settings_of,
     }),
     ..Known::new(
         "PostgreSQL",

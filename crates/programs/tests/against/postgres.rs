@@ -103,7 +103,7 @@ fn read(name: &str, line: &str) -> String {
     given
         .add("postgresql.conf", line.as_bytes(), Some(FileKind::Postgres))
         .expect("a file");
-    let servers = given.postgres();
+    let servers = given.servers(programs::Kind::Postgres);
     let server = &servers[0];
     let Some(setting) = server.settings.last(name).filter(|_| given.garbled.is_empty()) else {
         assert!(

@@ -2,17 +2,18 @@
 
 use model::{Bytes, Cause, Unread};
 
+use crate::Kind;
 use crate::config::files::said;
 use crate::config::includes::Reader;
 use crate::config::mysql::{self, Options};
 use crate::config::{Setting, Settings};
-use crate::postgres::HugePages;
 use crate::postgres::conf::Lines;
 use crate::postgres::need::Postgres;
 
 /// A server by its configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
+    pub kind: Kind,
     pub path: String,
     /// What it says, the last one of a name holds.
     pub settings: Settings,
@@ -21,13 +22,23 @@ pub struct Server {
 }
 
 impl Server {
-    pub(super) fn new(path: &str, settings: Vec<Setting>) -> Self {
+    pub(super) fn new(kind: Kind, path: &str, settings: Vec<Setting>) -> Self {
         Self {
+            kind,
             path: path.to_owned(),
             settings: Settings(settings),
             is_mariadb: false,
         }
     }
+
+    /// Does it ask for huge pages?
+    pub fn asks(&self) -> bool {
+        self.kind.server().is_some_and(|server| {
+            let set = self.settings.last(&server.setting.replace('-', "_"));
+            (server.asks)(set.map(|set| set.value.as_str()))
+        })
+    }
+
     /// What decides PostgreSQL's pages.
     ///
     /// # Errors
@@ -36,12 +47,6 @@ impl Server {
         let set = self.settings.iter();
         let settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]));
         settings.map_err(|why| Unread::new(Cause::Garbled, &self.path, why.to_string()))
-    }
-
-    /// Is it told never to ask for huge pages?
-    pub fn is_postgres_off(&self) -> bool {
-        let huge_pages = self.settings.last("huge_pages");
-        huge_pages.is_some_and(|set| HugePages::of(&set.value) == Some(HugePages::Off))
     }
 
     /// A size of MySQL: `8G`, `134217728`.
@@ -53,11 +58,6 @@ impl Server {
         let bytes = |line: &Setting| mysql::size(&line.value).ok_or_else(|| line.garbled("a size such as 8G"));
         line.map(bytes).transpose()
     }
-
-    /// A switch of MySQL; off if nothing is said.
-    pub fn mysql_is_on(&self, name: &str) -> bool {
-        self.settings.last(name).is_some_and(|line| mysql::is_on(&line.value))
-    }
 }
 
 /// postgresql.conf as the server's scanner takes it.
@@ -67,7 +67,7 @@ pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server 
         lines.line(0, line);
     }
     bad.append(&mut lines.refused);
-    Server::new(path, lines.settings)
+    Server::new(Kind::Postgres, path, lines.settings)
 }
 
 /// my.cnf: what the server's groups say.
@@ -76,6 +76,6 @@ pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
     bad.append(&mut options.refused);
     Server {
         is_mariadb: options.names_mariadb || path.contains("mariadb"),
-        ..Server::new(path, options.settings.0)
+        ..Server::new(Kind::Mysql, path, options.settings.0)
     }
 }

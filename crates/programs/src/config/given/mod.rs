@@ -26,6 +26,7 @@ use model::Unread;
 
 use super::files::{Line, said};
 use super::{Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, sysctl_files, tuned};
+use crate::Kind;
 use starts::{Start, with_arguments};
 
 pub use compose::Run;
@@ -48,8 +49,7 @@ pub struct Given {
     /// Files of variables of services: path and content.
     environment: Vec<(String, Vec<Setting>)>,
     java: Vec<Java>,
-    postgres: Vec<Server>,
-    mysql: Vec<Server>,
+    servers: Vec<Server>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,
     /// Containers of compose files and of `docker run`.
@@ -81,8 +81,9 @@ impl Given {
         self.kinds.insert(kind);
         for start in self.starts() {
             self.kinds.extend(start.java().map(|_| FileKind::Java));
-            self.kinds.extend(start.postgres().map(|_| FileKind::Postgres));
-            self.kinds.extend(start.mysql().map(|_| FileKind::Mysql));
+            self.kinds
+                .extend(start.server(Kind::Postgres).map(|_| FileKind::Postgres));
+            self.kinds.extend(start.server(Kind::Mysql).map(|_| FileKind::Mysql));
         }
         Ok(kind)
     }
@@ -106,16 +107,11 @@ impl Given {
         self.java.iter().cloned().chain(started).collect()
     }
 
-    /// PostgreSQL servers.
-    pub fn postgres(&self) -> Vec<Server> {
+    /// Servers of a kind.
+    pub fn servers(&self, kind: Kind) -> Vec<Server> {
+        let files = self.servers.iter().filter(|server| server.kind == kind).cloned();
         let starts = self.starts();
-        with_arguments(&self.postgres, starts.iter().filter_map(Start::postgres).collect())
-    }
-
-    /// MySQL and MariaDB servers.
-    pub fn mysql(&self) -> Vec<Server> {
-        let starts = self.starts();
-        with_arguments(&self.mysql, starts.iter().filter_map(Start::mysql).collect())
+        with_arguments(files.collect(), starts.iter().filter_map(|start| start.server(kind)))
     }
 
     /// Lines that have no known form, or that the program refuses or ignores for which they are.
@@ -162,8 +158,8 @@ impl Given {
                 .environment
                 .push((path.to_owned(), service::environment(path, text))),
             FileKind::Java => self.java.push(java::parse(path, text)?),
-            FileKind::Postgres => self.postgres.push(ini::postgres(path, text, &mut self.garbled)),
-            FileKind::Mysql => self.mysql.push(ini::mysql(path, text, &mut self.garbled)),
+            FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
+            FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Pod => self.pods.extend(manifest::parse(path, text)?),
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),

@@ -5,6 +5,7 @@ use model::Unread;
 use super::ini::Server;
 use super::pod::{Asks, Container, Pod, Quantity, Volume, named, quantities};
 use super::yaml::Node;
+use crate::Kind;
 use crate::config::Setting;
 
 /// The pod that an operator makes of an object, as far as hugetlb pages go; `None` of other objects.
@@ -87,9 +88,9 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
             value: node.text()?.to_owned(),
         })
     });
-    let server = Server::new(&place, settings.collect());
+    let server = Server::new(Kind::Postgres, &place, settings.collect());
     let setting = server.settings.last("huge_pages");
-    let asks = (!server.is_postgres_off()).then(|| Asks {
+    let asks = server.asks().then(|| Asks {
         place: setting.map_or_else(|| place.clone(), |set| set.place.clone()),
         written: setting.map_or_else(|| "huge_pages = try (default)".to_owned(), |set| set.value.clone()),
         program: "PostgreSQL",

@@ -127,9 +127,9 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
     let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
     let start = start(path, node, &words, &environment);
-    let postgres = start.postgres();
-    let is_off = postgres.as_ref().is_some_and(Server::is_postgres_off);
-    let mysql = start.mysql().filter(|server| server.mysql_is_on("large_pages"));
+    let postgres = start.server(Kind::Postgres);
+    let is_off = postgres.as_ref().is_some_and(|server| !server.asks());
+    let mysql = start.server(Kind::Mysql).filter(Server::asks);
     let of_mysql = mysql.as_ref().map(|_| Asks {
         place: start.place.clone(),
         written: "--large-pages".to_owned(),

@@ -5,8 +5,6 @@ use super::java::{Java, of_words};
 use super::kind::is_java;
 use crate::Kind;
 use crate::config::Setting;
-use crate::config::mysql::written;
-use crate::postgres::settings_of;
 
 /// Variables that the JVM itself or its launcher reads.
 const READ_BY_JAVA: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
@@ -99,38 +97,28 @@ impl Start {
         is_plain.then(|| self.resolved(&format!("{before}{value}{after}")))?
     }
 
-    /// What the arguments of a PostgreSQL server set.
-    pub(super) fn postgres(&self) -> Option<Server> {
-        let words = self.from(|name| Kind::of(name, &[]) == Some(Kind::Postgres))?;
-        Some(self.server(settings_of(words)))
-    }
-
-    /// What the arguments of a MySQL or MariaDB server set.
-    pub(super) fn mysql(&self) -> Option<Server> {
-        let words = self.from(|name| Kind::of(name, &[]) == Some(Kind::Mysql))?;
-        let set = words.iter().filter_map(|word| written(word.strip_prefix("--")?));
-        Some(Server {
-            is_mariadb: words[0].ends_with("mariadbd"),
-            ..self.server(set.collect())
-        })
-    }
-
-    fn server(&self, set: Vec<(String, String)>) -> Server {
+    /// A server of this kind with what its arguments set, if it is started.
+    pub(super) fn server(&self, kind: Kind) -> Option<Server> {
+        let words = self.from(|name| Kind::of(name, &[]) == Some(kind))?;
+        let set = (kind.server()?.set_by)(words).into_iter();
         let setting = |(name, value)| Setting {
             place: self.place.clone(),
             name,
             value,
         };
-        Server::new(&self.place, set.into_iter().map(setting).collect())
+        Some(Server {
+            is_mariadb: words[0].ends_with("mariadbd"),
+            ..Server::new(kind, &self.place, set.map(setting).collect())
+        })
     }
 }
 
 /// Servers with files of their own, and what starts them: arguments win over the one file that was given.
-pub(super) fn with_arguments(files: &[Server], started: Vec<Server>) -> Vec<Server> {
-    let mut servers = files.to_vec();
+pub(super) fn with_arguments(files: Vec<Server>, started: impl Iterator<Item = Server>) -> Vec<Server> {
+    let (is_one, mut servers) = (files.len() == 1, files);
     for start in started {
         match &mut servers[..] {
-            [only] if files.len() == 1 => {
+            [only] if is_one => {
                 only.settings.0.extend(start.settings.0);
                 only.is_mariadb |= start.is_mariadb;
             }

@@ -4,7 +4,7 @@ use model::Bytes;
 use proptest::prelude::*;
 
 use super::{Backing, FileKind, Given, GivenError};
-use crate::Limit;
+use crate::{Kind, Limit};
 
 fn given(files: &[(&str, &str)]) -> Given {
     let mut given = Given::default();
@@ -126,14 +126,17 @@ fn bad_lines_are_named_and_the_others_hold() {
     );
     let value = |settings: &crate::config::Settings, name| settings.last(name).map(|line| line.value.clone());
     assert_eq!(
-        value(&given.postgres()[0].settings, "huge_pages").as_deref(),
+        value(&given.servers(Kind::Postgres)[0].settings, "huge_pages").as_deref(),
         Some("on")
     );
     assert_eq!(
-        value(&given.postgres()[0].settings, "shared_buffers").as_deref(),
+        value(&given.servers(Kind::Postgres)[0].settings, "shared_buffers").as_deref(),
         Some("1GB")
     );
-    assert_eq!(value(&given.mysql()[0].settings, "large_pages").as_deref(), Some("ON"));
+    assert_eq!(
+        value(&given.servers(Kind::Mysql)[0].settings, "large_pages").as_deref(),
+        Some("ON")
+    );
 }
 
 #[test]
@@ -253,10 +256,10 @@ fn containers_of_compose_files_and_commands() {
         (pg.kind, &pg.environment[0].name[..]),
         (Some(crate::Kind::Postgres), "A")
     );
-    let mysql = &given.mysql()[0];
-    assert!(mysql.is_mariadb && mysql.mysql_is_on("large_pages"), "{mysql:?}");
+    let mysql = &given.servers(Kind::Mysql)[0];
+    assert!(mysql.is_mariadb && mysql.asks(), "{mysql:?}");
     assert_eq!(
-        (given.postgres().len(), given.java()[0].jvm.heap_max),
+        (given.servers(Kind::Postgres).len(), given.java()[0].jvm.heap_max),
         (1, Some(Bytes::gib(1)))
     );
     let line = "sudo docker run -d --rm -it --name db -e POSTGRES_PASSWORD=x --ulimit memlock=262144:262144 --cap-add=IPC_LOCK \\\n  \
@@ -270,7 +273,7 @@ fn containers_of_compose_files_and_commands() {
         run.memlock.as_ref().map(|(limit, _)| *limit),
         Some(Limit::Bytes(262_144))
     );
-    let server = &given.postgres()[0];
+    let server = &given.servers(Kind::Postgres)[0];
     assert_eq!(
         server.settings.last("shared_buffers").map(|set| set.value.as_str()),
         Some("4GB")
