@@ -49,9 +49,24 @@ pub struct Server {
     pub in_directory: Option<fn(&Source, &str) -> Result<String, String>>,
     /// What its arguments decide and its file does not know, as further keys of a goal.
     pub typed: fn(&[String]) -> String,
+    /// Commands that load it, given how one writes the options of its port and its socket.
+    pub load: fn(&dyn Fn(&str, &str) -> String) -> Load,
     pub(crate) own: fn(&Source, &Program, bool) -> Own,
     /// What its arguments set, its program first; names as in its files.
     pub(crate) set_by: fn(&[String]) -> Vec<(String, String)>,
+}
+
+/// Commands that load a server, for a comparison of its pages.
+pub struct Load {
+    /// Fills it once.
+    pub fill: Option<String>,
+    /// Succeeds once it takes connections.
+    pub ready: String,
+    pub load: String,
+    /// Is the server's own user its superuser, who alone may log in by its socket?
+    pub as_owner: bool,
+    /// What `compare --metric` reads of the load.
+    pub metric: &'static str,
 }
 
 impl Known {

@@ -48,7 +48,7 @@ pub(crate) use facts::zero_ended;
 pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
 pub use host::processes::areas::{self, Area, parse_maps};
 pub use jvm::{Jvm, JvmKind};
-pub use kind::{Kind, Server};
+pub use kind::{Kind, Load, Server};
 pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};

@@ -24,7 +24,7 @@ pub use account::{Asked, HugetlbPages, InUse, Needs, OfProcess, Part, PartKind, 
 pub use heap::largest_heap;
 pub use mapped::{Mapped, MappedFile, MappedSort};
 pub(crate) use parts::is_chunk;
-pub use step::{Command, Database, Server, Step};
+pub use step::{Command, Server, Step};
 
 /// The account of one target. `evidence` holds that program alone.
 pub fn usage(evidence: &Evidence, target: &Target) -> Usage {

@@ -8,7 +8,7 @@ use programs::{Area, Kind, Target};
 
 use super::demand::{HEAP_AT, service};
 use super::heap::largest_heap;
-use super::{Command, Database, InUse, Needs, Part, PartKind, Server, Step, Why};
+use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
 
 /// Less anonymous memory is not worth a comparison in place.
 const WORTH: Bytes = Bytes::mib(16);
@@ -201,16 +201,12 @@ fn is_in_a_container(target: &Target) -> bool {
 /// A database whose process says how it was started. One that another user than root started has rights of its own.
 fn server(target: &Target, kind: Option<Kind>) -> Option<Server> {
     let program = &target.main;
-    let database = match kind {
-        Some(Kind::Postgres) => Database::Postgres,
-        Some(Kind::Mysql) => Database::Mysql,
-        _ => return None,
-    };
+    let database = kind.filter(|kind| kind.server().is_some())?.word();
     let number = |prefix: &str| program.argument(prefix)?.parse().ok();
     let listens = target.listens.as_ref();
     let Command { arguments, ids } = command(target)?;
     Some(Server {
-        database,
+        database: database.to_owned(),
         ids,
         port: listens.map(|listens| listens.port).or_else(|| number("--port=")),
         socket: listens

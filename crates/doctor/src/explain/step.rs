@@ -74,8 +74,8 @@ pub struct Command {
 /// A running database server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// Which.
-    pub database: Database,
+    /// Which, by the word of its goal: `postgres` or `mysql`.
+    pub database: String,
     /// Its arguments, the program first.
     pub arguments: Vec<String>,
     /// Whose rights it has: user and group.
@@ -84,14 +84,4 @@ pub struct Server {
     pub port: Option<u16>,
     /// Its socket, or the directory of it, where that is known.
     pub socket: Option<String>,
-}
-
-/// Databases that a comparison can start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Database {
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL or MariaDB.
-    Mysql,
 }

@@ -8,7 +8,7 @@ use model::{Bytes, Cause, Reading};
 use programs::Evidence;
 use programs::{Target, TargetError, targets};
 
-use super::{Asked, Database, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
+use super::{Asked, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
 use crate::machines::{anonymous, machine, process, shared};
 
 fn source(machine: &str) -> Source {
@@ -58,7 +58,7 @@ fn a_database_on_its_pool_has_pages_touched_and_reserved() {
     else {
         panic!("a comparison that starts the server: {:?}", usage.next);
     };
-    assert_eq!(server.database, Database::Postgres);
+    assert_eq!(server.database, "postgres");
     assert!(server.arguments[0].ends_with("postgres"), "{server:?}");
     assert!(usage.why.is_empty() && usage.findings.is_empty(), "{usage:?}");
 }

@@ -6,7 +6,7 @@ pub mod need;
 use model::{Cause, Unread};
 
 use super::facts::Own;
-use super::kind::{Known, Server};
+use super::kind::{Known, Load, Server};
 use super::{Program, Setting};
 use conf::Options;
 use host::Source;
@@ -40,6 +40,16 @@ pub(crate) const KNOWN: Known = Known {
         configuration: |server| server.main.details.as_ref()?.option_file.clone(),
         in_directory: None,
         typed: buffer_pool,
+        load: |at| {
+            let at = at("--port=", "--socket=");
+            Load {
+                fill: None,
+                ready: format!("mysqladmin{at} ping"),
+                load: format!("mysqlslap{at} --auto-generate-sql --concurrency=2 --number-of-queries=20000"),
+                as_owner: false,
+                metric: "seconds=seconds to run all queries: ([0-9.]+),lower",
+            }
+        },
         own,
         set_by: |arguments| {
             let options = arguments.iter().filter_map(|word| word.strip_prefix("--"));

@@ -7,7 +7,7 @@ pub mod value;
 use model::{Cause, Unread};
 
 use super::facts::Own;
-use super::kind::{Known, Server};
+use super::kind::{Known, Load, Server};
 use super::{Program, Setting, Target};
 use conf::Configuration;
 use host::Source;
@@ -57,6 +57,16 @@ pub(crate) const KNOWN: Known = Known {
         configuration,
         in_directory: Some(in_directory),
         typed: |_| String::new(),
+        load: |at| {
+            let at = at("-p ", "-h ");
+            Load {
+                fill: Some(format!("pgbench{at} -i -s 50 postgres")),
+                ready: format!("pg_isready{at}"),
+                load: format!("pgbench{at} -n -S -c 2 -T 10 postgres"),
+                as_owner: true,
+                metric: "tps=tps = ([0-9.]+),higher",
+            }
+        },
         own,
         set_by: settings_of,
     }),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use doctor::explain::{Command, Database, Server, Step, Usage};
+use doctor::explain::{Command, Server, Step, Usage};
 use model::PageKind;
+use programs::Kind;
 
 use crate::render::fix::plan::word;
 
@@ -45,23 +46,13 @@ fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
         let socket = server.socket.as_ref().map(|path| format!(" {socket}{}", word(path)));
         socket.unwrap_or_default() + &port.unwrap_or_default()
     };
-    // Its own user is its superuser, and may log in by its socket.
-    let as_owner = |command: String| started(server.ids, std::iter::once(command));
-    let (ready, load, metric) = match server.database {
-        Database::Postgres => {
-            let at = at("-p ", "-h ");
-            let load = as_owner(format!("pgbench{at} -n -S -c 2 -T 10 postgres"));
-            (format!("pg_isready{at}"), load, "tps=tps = ([0-9.]+),higher")
-        }
-        Database::Mysql => {
-            let at = at("--port=", "--socket=");
-            let load = format!("mysqlslap{at} --auto-generate-sql --concurrency=2 --number-of-queries=20000");
-            (
-                format!("mysqladmin{at} ping"),
-                load,
-                "seconds=seconds to run all queries: ([0-9.]+),lower",
-            )
-        }
+    let Some((_, own)) = Kind::of_server(&server.database) else {
+        return Vec::new();
+    };
+    let load = (own.load)(&at);
+    let as_owner = |command: String| match load.as_owner {
+        true => started(server.ids, std::iter::once(command)),
+        false => command,
     };
     let [stop, start] = match &usage.unit {
         Some(unit) => ["stop", "start"].map(|verb| format!("sudo systemctl {verb} {}", word(unit))),
@@ -70,13 +61,12 @@ fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
             format!("start {} again", usage.name),
         ],
     };
-    let fill = || as_owner(format!("pgbench{} -i -s 50 postgres", at("-p ", "-h ")));
-    let first = (server.database == Database::Postgres).then(|| format!("sudo {}", fill()));
+    let first = load.fill.map(|fill| format!("sudo {}", as_owner(fill)));
     let compare = format!(
         "sudo hugewise compare --arms base,{kind} --ready {} --load {} --metric {} -- {}",
-        word(&ready),
-        word(&load),
-        word(metric),
+        word(&load.ready),
+        word(&as_owner(load.load)),
+        word(load.metric),
         started(server.ids, server.arguments.iter().map(|argument| word(argument)))
     );
     first.into_iter().chain([stop, compare, start]).collect()
