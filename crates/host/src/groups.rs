@@ -86,9 +86,7 @@ impl Groups {
 /// A limit that a need is beyond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLow {
-    /// Its file.
     pub file: String,
-    /// What it allows.
     pub allows: Bytes,
 }
 

@@ -25,7 +25,6 @@ const GONE_WITHIN: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) directory: &'a Path,
-    /// All that is in its environment.
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// As whom, if not as the user of this program. Needs root.
     pub(crate) user: Option<User>,

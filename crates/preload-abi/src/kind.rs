@@ -56,7 +56,6 @@ pub struct Rule {
     pub from: u64,
     /// The byte after the last one.
     pub to: u64,
-    /// Its kind.
     pub kind: Kind,
 }
 

@@ -5,21 +5,13 @@
 pub enum Hook {
     /// `mmap` and `mmap64`.
     Mmap,
-    /// `munmap`.
     Munmap,
-    /// `mremap`.
     Mremap,
-    /// `madvise`.
     Madvise,
-    /// `mprotect`.
     Mprotect,
-    /// `brk`.
     Brk,
-    /// `sbrk`.
     Sbrk,
-    /// `shmget`.
     Shmget,
-    /// `shmat`.
     Shmat,
 }
 

@@ -79,11 +79,9 @@ pub struct Setup {
 /// Everything counted in one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Accesses.
     pub accesses: u64,
     /// By TLB level.
     pub levels: Vec<LevelCounts>,
-    /// By walker.
     pub walkers: Vec<WalkCounts>,
     /// Exits of shadow paging.
     pub exits: Exits,

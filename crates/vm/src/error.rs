@@ -62,11 +62,7 @@ pub enum Error {
     },
     /// An exception in the guest, which has no handler for it.
     #[error("the guest faulted at instruction {rip:#x} (last page fault address {cr2:#x})")]
-    Faulted {
-        rip: u64,
-        /// CR2.
-        cr2: u64,
-    },
+    Faulted { rip: u64, cr2: u64 },
     /// The guest left in a way that it should not.
     #[error("the guest left unexpectedly at instruction {rip:#x}: {exit}")]
     Exit {

@@ -121,7 +121,6 @@ pub enum Sort {
     Private,
     /// Shared, without a file on a disk.
     Shared,
-    /// Of a file.
     File,
 }
 

@@ -84,9 +84,7 @@ pub trait Show {
 
 /// A result on its way into a form. All kinds take the same way, so that the program holds it once.
 pub(crate) struct View<'a> {
-    /// What it is about.
     pub(crate) about: Envelope<()>,
-    /// What it shows.
     pub(crate) data: &'a dyn Show,
     /// What writes it as JSON.
     pub(crate) json: &'a dyn ToJson,

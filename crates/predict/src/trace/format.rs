@@ -13,7 +13,6 @@ pub enum TraceFormat {
     Champsim,
     /// Addresses of 8 bytes each, little endian.
     U64,
-    /// `hugewise trace`.
     Hugewise,
 }
 

@@ -70,7 +70,6 @@ pub enum BlindSpot {
 /// A window of a program's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Instructions in it.
     pub instructions: u64,
     /// Microseconds of the program's processor time before it.
     pub at_us: u64,
@@ -78,7 +77,6 @@ pub struct Window {
     pub used_pages: Option<u64>,
     /// Its instructions; none if they were not seen.
     pub code: Option<Code>,
-    /// Its accesses.
     pub accesses: Vec<Access>,
 }
 
@@ -188,7 +186,6 @@ fn put(mut number: u64, bytes: &mut Vec<u8>) {
 /// What heads a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Instructions in it.
     pub instructions: u64,
     /// Microseconds of the program's processor time before it.
     pub at_us: u64,

@@ -10,11 +10,9 @@ use model::sizing::{SizeError, Sizing};
 /// The settings that decide its shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Postgres {
-    /// `shared_buffers`.
     pub shared_buffers: Bytes,
     /// `wal_buffers`; without, a 32nd of the shared buffers, from 64 KiB to 16 MiB.
     pub wal_buffers: Option<Bytes>,
-    /// `max_connections`.
     pub max_connections: u64,
     /// `autovacuum_max_workers`.
     pub autovacuum_workers: u64,
@@ -34,7 +32,6 @@ pub struct Postgres {
     pub dynamic: Bytes,
     /// `huge_page_size`; without, the system's.
     pub page: Option<Bytes>,
-    /// `huge_pages`.
     pub huge_pages: HugePages,
 }
 

@@ -15,7 +15,6 @@ pub enum HugePages {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of `huge_pages`.
     HugePages(HugePages),
     Bytes(Bytes),
     /// A number of things.

@@ -12,7 +12,6 @@ pub(super) struct Memory {
     pub(super) backing: Backing,
     pub(super) mapped: Bytes,
     pub(super) found: &'static str,
-    /// The mappings.
     pub(super) mappings: Vec<MappingPages>,
 }
 

@@ -24,7 +24,6 @@ pub(super) const WHOLE: u32 = 1 << 16;
 /// The host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// Its memory.
     pub memory: Bytes,
     /// What it uses itself.
     pub used: Bytes,
@@ -37,7 +36,6 @@ pub struct Host {
 /// What the pages of a machine hold, in parts of 65,536.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// Zeros.
     pub zero: u32,
     /// What other machines with the same content hold, too.
     pub common: u32,
@@ -62,7 +60,6 @@ pub enum Pages {
 /// One virtual machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vm {
-    /// Its name.
     pub name: String,
     /// Its memory; a whole number of huge pages.
     pub memory: Bytes,
@@ -132,7 +129,6 @@ pub struct Rates {
     pub rush: u64,
     /// Swapping in and out together.
     pub swap: u64,
-    /// Ballooning.
     pub balloon: u64,
     /// Pages moved to make whole blocks.
     pub compact: u64,
@@ -158,7 +154,6 @@ pub(super) type Sharers<'a> = (&'a str, Option<Result<&'a str, usize>>);
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The host.
     pub host: Host,
     /// Its machines.
     pub vms: Vec<Vm>,

@@ -107,7 +107,6 @@ impl Default for Costs {
 /// One virtual machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vm {
-    /// Its name.
     pub name: String,
     /// Virtual CPUs.
     pub vcpus: u32,
@@ -158,7 +157,6 @@ pub struct Scenario {
     pub topology: Topology,
     /// Who decides.
     pub policy: Policy,
-    /// What it costs.
     pub costs: Costs,
     /// The virtual machines.
     pub vms: Vec<Vm>,

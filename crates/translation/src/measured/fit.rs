@@ -10,7 +10,6 @@ use crate::walk::caches::PLACES;
 /// A time that was measured, and what is counted where the same is simulated, with one walker.
 #[derive(Clone, Debug)]
 pub struct Timed {
-    /// What is counted.
     pub counts: Counts,
     /// Cycles per access.
     pub cycles: f64,

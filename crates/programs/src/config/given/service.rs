@@ -13,7 +13,6 @@ pub struct Service {
     pub name: String,
     /// Where the first of its files is.
     pub path: String,
-    /// `User=`.
     pub user: Option<Setting>,
     /// Limits and THP.
     pub unit: Unit,
