@@ -268,8 +268,8 @@ impl Part {
 fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
-    let postgres = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
-    let postgres = postgres.filter_map(|server| postgres(&server));
+    let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
+    let postgres = servers.filter_map(|server| postgres(&server));
     let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
     let mysql = mysql.map(|server| mysql_demand(&server));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());

@@ -9,11 +9,11 @@ use super::{Area, Program, Target, areas, dpdk, jvm, mongo, mysql, oracle, postg
 /// What a program is known by.
 pub(crate) struct Known {
     /// Its name for users.
-    title: &'static str,
+    pub(crate) title: &'static str,
     /// Words that mean it on the command line, the one of its goal first.
-    words: &'static [&'static str],
+    pub(crate) words: &'static [&'static str],
     /// Names of executables. The kernel keeps 15 letters of a name, so longer ones are compared up to there.
-    executables: &'static [&'static str],
+    pub(crate) executables: &'static [&'static str],
     /// Beginnings of the names of libraries.
     pub(crate) libraries: &'static [&'static str],
     /// Names of container images, without registry, repository, tag and version.

@@ -10,6 +10,7 @@ use super::kind::{Known, Load, Server};
 use super::{Program, Setting};
 use conf::Options;
 use host::Source;
+use need::Innodb;
 
 pub(crate) const KNOWN: Known = Known {
     images: &[
