@@ -1,4 +1,4 @@
-//! What a comparison needs of the program around it: a way to report what happens, huge pages on loan, and a file of finished runs.
+//! What a comparison needs of the program around it: a way to report what happens, pages and switches on loan, and a file of finished runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub trait Around {
     fn report(&self, event: &Event<'_>);
     /// Shows how far the comparison is.
     fn progress(&self) -> Box<dyn Progress>;
-    /// Borrows huge pages for so many bytes of each kind, and gives what is missing.
+    /// Borrows huge pages for so many bytes of each kind, or the machine's switches for a THP size, and gives what is missing.
     fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage>;
     fn give_back(&self);
     /// A file of these bytes that programs of every user can load, for as long as this lives; none where there is no place for it.
@@ -77,13 +77,13 @@ pub(crate) fn shortage(all: &[Shortage], kind: Option<PageKind>) -> Option<&str>
     found.map(|shortage| shortage.why.as_str())
 }
 
-/// Lends pages to a run of an arm that needs them: the setting is the machine's, so that every other program may take them too.
+/// Lends to a run of an arm what it needs: the settings are the machine's, so that every other program may have such pages, too.
 pub(crate) struct Lender<'a> {
     around: &'a dyn Around,
     rooms: Vec<(PageKind, Bytes)>,
 }
 
-/// Pages on loan until this is dropped.
+/// On loan until this is dropped.
 pub(crate) struct Lent<'a>(Option<&'a dyn Around>);
 
 impl<'a> Lender<'a> {

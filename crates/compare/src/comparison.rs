@@ -64,6 +64,11 @@ impl<'a> Comparison<'a> {
         let counting = Counting::here(snapshot);
         counting.must_count(request.task.asked.iter().map(|asked| asked.wanted.name.as_str()))?;
         let mut arms = arms::resolve(request, snapshot)?;
+        let design = if arms.are_alone() {
+            design.alone(request)?
+        } else {
+            design
+        };
         if let Some(asked) = request.runs.filter(|&runs| runs < LEAST) {
             around.report(&Event::FewRuns { asked, least: LEAST });
         }
@@ -290,6 +295,24 @@ impl Choice {
             reason,
             is_asked: true,
         })
+    }
+
+    /// For arms whose programs must not be alive at once.
+    fn alone(self, request: &Request) -> Result<Self, Error> {
+        let why = "the switches of THP sizes are the machine's, and programs that are alive at once would share them (write \
+                   --design runs)";
+        match self.method {
+            Method::Runs => Ok(self),
+            method if self.is_asked => Err(Error::asked(format!("--design {}", method.name()), why)),
+            _ => {
+                must_fit(request, Method::Runs)?;
+                Ok(Self {
+                    method: Method::Runs,
+                    reason: Because::Switches,
+                    is_asked: false,
+                })
+            }
+        }
     }
 
     /// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::{Begun, begun_until, hugewise, skipped, told};
-use rustix::process::{Pid, Signal, kill_process};
+use common::{Begun, begun_until, guardian_of, hugewise, journals, skipped, told};
+use rustix::process::{Signal, kill_process};
 
 const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
 
@@ -39,14 +39,6 @@ fn borrowing(state: &Path) -> Option<Begun> {
         return None;
     }
     Some(running)
-}
-
-fn journals(state: &Path) -> usize {
-    let entries = std::fs::read_dir(state).expect("the state directory");
-    let is_journal = |path: &Path| path.extension().is_some_and(|kind| kind == "jsonl");
-    entries
-        .filter(|entry| is_journal(&entry.as_ref().expect("an entry").path()))
-        .count()
 }
 
 fn overcommit() -> String {
@@ -99,18 +91,6 @@ fn after_a_kill_of_both_the_next_command_gives_the_pages_back_and_says_so() {
     assert!(next.err.contains(&who), "{}", next.err);
     assert_eq!((next.code, journals(state.path())), (Some(0), 0));
     assert_eq!(overcommit(), before);
-}
-
-/// The child of that process that is called so.
-fn guardian_of(parent: u32) -> Option<Pid> {
-    let names = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let mut pids = names.filter_map(|name| name.file_name().to_str()?.parse::<i32>().ok());
-    let is_it = |pid: &i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let of_parent = |(_, rest): (&str, &str)| rest.split(' ').nth(1) == Some(&parent.to_string());
-        stat.split_once("(hugewise-guard) ").is_some_and(of_parent)
-    };
-    Pid::from_raw(pids.find(is_it)?)
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Process {
             began: started.began,
             ended_after: None,
             reaped: false,
-            watch: Watch::new(attention),
+            watch: Watch::new(attention).telling(order.thp_size),
             recorders: started.recorders,
             pause: FIRST_PERIOD,
             left_alone: FIRST_PERIOD,

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use host::Source;
 use host::processes::areas::{Area, counted};
 use host::processes::status::Status;
-use host::processes::{Coverage, Sort};
+use host::processes::{Coverage, Sort, mthp_of};
 use model::compare::Looks;
-use model::{Backing, Bytes, Cause, Unread};
+use model::{Backing, Bytes, Cause, PageKind, Unread};
 
 use crate::syscall::own_peak;
 use crate::tree;
@@ -71,6 +71,7 @@ pub struct Watch {
     read_memory: u64,
     peak: u64,
     attention: Attention,
+    thp_size: Option<Bytes>,
     seen: Backing,
     seen_text: Backing,
     seen_memory: u64,
@@ -105,12 +106,19 @@ impl Watch {
             read_memory: 0,
             peak: 0,
             attention,
+            thp_size: None,
             seen: Backing::new(),
             seen_text: Backing::new(),
             seen_memory: 0,
             why_not: None,
             migrations: None,
         }
+    }
+
+    /// Also tells pages of a THP size from base pages, which takes root.
+    #[must_use]
+    pub fn telling(self, thp_size: Option<Bytes>) -> Self {
+        Self { thp_size, ..self }
     }
 
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
@@ -199,19 +207,26 @@ impl Watch {
     fn look(&mut self, tree: &[(u32, u64)], memory: u64, not_whole: Option<Unread>) {
         let began = cpu_time();
         let (mut areas, mut why_not, mut whole) = (Vec::new(), not_whole, true);
+        let mut of_size = Bytes(0);
         for &(pid, had) in tree {
             match counted(&self.source, pid).into_result() {
                 Ok(more) => {
                     // Its memory is gone before it is: this look came too late for it.
                     let is_there = more.iter().any(|area| area.resident() > Some(Bytes(0)));
                     whole &= had == 0 || is_there;
+                    match of_thp_size(pid, &more, self.thp_size) {
+                        Ok(bytes) => of_size.0 += bytes.0,
+                        Err(why) if why.unread == Cause::Absent => whole &= had == 0,
+                        Err(why) => why_not = Some(why),
+                    }
                     areas.extend(more);
                 }
                 Err(why) if why.unread == Cause::Absent => whole &= had == 0,
                 Err(why) => why_not = Some(why),
             }
         }
-        let (own, text) = (Coverage::of(&areas).own(), code(&areas));
+        let (mut own, text) = (Coverage::of(&areas).own(), code(&areas));
+        tell(&mut own, self.thp_size, of_size);
         self.last = cpu_time().saturating_sub(began);
         self.looks.count += 1;
         self.looks.seconds += self.last.as_secs_f64();
@@ -267,6 +282,19 @@ fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
 pub fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// Bytes of a process on pages of a THP size, where one is asked for.
+pub fn of_thp_size(pid: u32, areas: &[Area], size: Option<Bytes>) -> Result<Bytes, Unread> {
+    size.map_or(Ok(Bytes(0)), |size| mthp_of(pid, areas, size))
+}
+
+/// Takes them out of what smaps counts as base pages.
+pub fn tell(backing: &mut Backing, size: Option<Bytes>, found: Bytes) {
+    let moved = size.and_then(|size| Some((size, backing.take(PageKind::Base, found)?.1)));
+    if let Some((size, bytes)) = moved {
+        backing.add(PageKind::Mthp(size), bytes);
+    }
 }
 
 /// What backs the code of files that processes map.

@@ -1,8 +1,8 @@
 //! Looks at made-up programs, and at this very process.
 
-use super::{Attention, Watch, own_peak};
+use super::{Attention, Watch, own_peak, tell};
 use host::{Source, Tree};
-use model::{Bytes, PageKind};
+use model::{Backing, Bytes, PageKind};
 use std::time::{Duration, Instant};
 
 const UNKNOWN: Attention = Attention::Measured(Bytes(0));
@@ -103,4 +103,20 @@ fn a_look_at_this_very_process_sees_its_memory_and_one_too_short_says_so() {
     assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
     let why = Watch::new(UNKNOWN).finish(0).backing.expect_err("no look");
     assert!(why.to_string().contains("before it could be looked at"), "{why}");
+}
+
+#[test]
+fn pages_of_a_size_are_taken_out_of_base_pages_and_of_no_others() {
+    let seen: Backing = [(PageKind::Base, Bytes::mib(4)), (PageKind::Thp, Bytes::mib(2))]
+        .into_iter()
+        .collect();
+    for (found, told) in [
+        (Bytes::mib(3), "base 1M + mthp-64K 3M + thp 2M"),
+        (Bytes::mib(5), "mthp-64K 4M + thp 2M"),
+        (Bytes(0), "base 4M + thp 2M"),
+    ] {
+        let mut backing = seen.clone();
+        tell(&mut backing, Some(Bytes::kib(64)), found);
+        assert_eq!(backing.to_string(), told);
+    }
 }

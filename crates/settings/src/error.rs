@@ -42,7 +42,7 @@ pub enum WriterError {
     Write {
         /// The setting's file.
         path: String,
-        value: u64,
+        value: String,
         /// The kernel's reason.
         source: io::Error,
     },
@@ -61,6 +61,12 @@ pub enum LeaseError {
     /// This user may not change pools.
     #[error("changing a pool needs root (sudo), or use --no-pool to do without ({source})")]
     NotPermitted { source: WriterError },
+    /// This kernel has no switch for that THP size.
+    #[error("this kernel has no switch for THP of {} ({unread}); the sizes it has are in /sys/kernel/mm/transparent_hugepage, from Linux 6.8 on", .size.exact())]
+    NoSize { size: Bytes, unread: Unread },
+    /// This user may not set THP sizes.
+    #[error("setting the switch of a THP size needs root (sudo) ({source})")]
+    SizeNotPermitted { source: WriterError },
     /// Memory has no room for that many pages.
     #[error(
         "{pages} more pages of {} need {need}, but {available} is available and {left} of it must stay free \

@@ -18,14 +18,19 @@ pub enum Outcome {
     /// Our share was taken out of the value again.
     Restored {
         /// The value that was found.
-        from: u64,
+        from: String,
         /// The value now.
-        to: u64,
+        to: String,
     },
     /// Someone else has already put back the value of before the lease.
     AlreadyBack {
         /// The value that was found, and left.
-        now: u64,
+        now: String,
+    },
+    /// Others have set a switch to something else, which stays.
+    Replaced {
+        /// What was found.
+        now: String,
     },
     /// Someone else has set a value so small that our share cannot be in it.
     Overwritten {
@@ -53,7 +58,10 @@ impl GaveBack {
     pub fn is_clean(&self) -> bool {
         match self.outcome {
             Outcome::Restored { .. } | Outcome::AlreadyBack { .. } | Outcome::Rebooted => true,
-            Outcome::Overwritten { .. } | Outcome::Unclear { .. } | Outcome::Failed { .. } => false,
+            Outcome::Replaced { .. }
+            | Outcome::Overwritten { .. }
+            | Outcome::Unclear { .. }
+            | Outcome::Failed { .. } => false,
         }
     }
 }
@@ -67,6 +75,7 @@ impl fmt::Display for GaveBack {
         match &self.outcome {
             Outcome::Restored { from, to } => write!(f, "{what} {from} -> {to}"),
             Outcome::AlreadyBack { now } => write!(f, "{what} is {now} as before, someone else put it back"),
+            Outcome::Replaced { now } => write!(f, "{what} is {now}, set by others; left as it is"),
             Outcome::Overwritten { share, now } => {
                 write!(
                     f,

@@ -16,6 +16,7 @@ use crate::line_file::{LineFile, record, whole_lines};
 use crate::owner::Owner;
 use crate::pool_setting::{PoolSetting, Which};
 use crate::state_dir::StateDir;
+use crate::thp_switch::{ThpSwitch, Word};
 
 /// Far more than any run writes; a larger file is not one of ours.
 const LARGEST: u64 = 1 << 20;
@@ -36,7 +37,9 @@ pub(crate) enum Record {
         /// The value without any share of hugewise's.
         base: u64,
     },
-    /// The write was read back, or given up: this much of the value is the run's own now.
+    /// About to write a word in the place of another: whichever is there shows whether that has happened.
+    Turn { path: String, before: Word, after: Word },
+    /// The write was read back, or given up: this much of the value is the run's own now. 0: a switch was put back.
     Done { path: String, share: u64 },
 }
 
@@ -96,20 +99,38 @@ impl Share {
 
 /// All that a run holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger(BTreeMap<PoolSetting, Share>);
+pub(crate) struct Ledger {
+    pools: BTreeMap<PoolSetting, Share>,
+    /// The word before the first change of a switch, and the last that was to be written.
+    switches: BTreeMap<ThpSwitch, (Word, Word)>,
+}
 
 impl Ledger {
     pub(crate) fn share(&self, setting: PoolSetting) -> Share {
-        self.0.get(&setting).copied().unwrap_or_default()
+        self.pools.get(&setting).copied().unwrap_or_default()
     }
 
     pub(crate) fn settings(&self) -> Vec<PoolSetting> {
-        self.0.keys().copied().collect()
+        self.pools.keys().copied().collect()
+    }
+
+    pub(crate) fn turned(&self, switch: ThpSwitch) -> Option<(Word, Word)> {
+        self.switches.get(&switch).copied()
+    }
+
+    pub(crate) fn switches(&self) -> Vec<ThpSwitch> {
+        self.switches.keys().copied().collect()
+    }
+
+    /// All of both, in words.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let pools = self.pools.keys().map(ToString::to_string);
+        pools.chain(self.switches.keys().map(ToString::to_string)).collect()
     }
 
     /// Nothing is held, and no write is unfinished.
     pub(crate) fn is_settled(&self) -> bool {
-        self.0.is_empty()
+        self.pools.is_empty() && self.switches.is_empty()
     }
 
     /// Enters one line; `Err` says what is wrong with it.
@@ -123,13 +144,21 @@ impl Ledger {
                 after,
                 base,
             } => {
-                let share = self.0.entry(setting(path)?).or_default();
+                let share = self.pools.entry(setting(path)?).or_default();
                 if share.pages == 0 {
                     share.base = *base;
                 }
                 share.pending = Some((*before, *after));
             }
-            Record::Done { path, share } => match (self.0.entry(setting(path)?), *share) {
+            Record::Turn { path, before, after } => {
+                let switch = ThpSwitch::parse(path).ok_or("expected the path of a THP size's switch")?;
+                self.switches.entry(switch).or_insert((*before, *after)).1 = *after;
+            }
+            Record::Done { path, share: 0 } if ThpSwitch::parse(path).is_some() => {
+                let turned = ThpSwitch::parse(path).and_then(|switch| self.switches.remove(&switch));
+                turned.ok_or("expected a `turn` before its `done`")?;
+            }
+            Record::Done { path, share } => match (self.pools.entry(setting(path)?), *share) {
                 (Entry::Occupied(entry), 0) => {
                     entry.remove();
                 }

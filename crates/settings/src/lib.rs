@@ -1,6 +1,6 @@
 //! The only writer of the machine: every changed setting is journalled, read back, and restored.
 //!
-//! A measurement that needs hugetlb pages takes a [`PoolLease`] from a [`Writer`]. Every write is in a journal on disk before
+//! A measurement that needs hugetlb pages takes a [`PoolLease`] from a [`Writer`], one that needs a THP size a [`ThpLease`]. Every write is in a journal on disk before
 //! it reaches the kernel, so that whatever ends the run (success, an error, a panic, SIGKILL), either the lease's `Drop` or
 //! [`Writer::recover`] of the next run puts the pools back.
 
@@ -19,6 +19,8 @@ mod pool_setting;
 pub mod setup;
 mod sink;
 mod state_dir;
+mod thp_lease;
+mod thp_switch;
 mod writer;
 
 /// Readers that nothing outside of this crate needs, for fuzzing.
@@ -45,4 +47,5 @@ pub use gave_back::{GaveBack, Outcome};
 pub use lease::{PoolLease, Shortfall};
 pub use place::{FileState, Place, State};
 pub use sink::{LiveSink, Sink};
+pub use thp_lease::{ThpLease, ThpSizes};
 pub use writer::{Loan, Writer};

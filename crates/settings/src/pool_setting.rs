@@ -128,8 +128,8 @@ impl PoolSetting {
     }
 
     pub(crate) fn write(self, sink: &dyn Sink, value: u64) -> Result<(), WriterError> {
-        let path = self.path();
-        let written = sink.write(Path::new(&path), &value.to_string());
+        let (path, value) = (self.path(), value.to_string());
+        let written = sink.write(Path::new(&path), &value);
         written.map_err(|source| WriterError::Write { path, value, source })
     }
 }

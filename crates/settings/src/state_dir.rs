@@ -14,6 +14,8 @@ use crate::error::WriterError;
 
 /// Longer than any change takes: the slowest is growing a pool of 1 GiB pages, which may move a lot of memory about.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// Of all changes.
+const LOCK: &str = "lock";
 
 /// The state directory's path; nothing is touched before it is needed.
 #[derive(Debug)]
@@ -59,16 +61,21 @@ impl StateDir {
     }
 
     pub(crate) fn lock(&self) -> Result<Lock, WriterError> {
-        self.lock_within(TIMEOUT)
+        self.lock_within(LOCK, TIMEOUT)
     }
 
     /// The lock at once, or not at all.
     pub(crate) fn try_lock(&self) -> Result<Lock, WriterError> {
-        self.lock_within(Duration::ZERO)
+        self.claim(LOCK)
     }
 
-    fn lock_within(&self, patience: Duration) -> Result<Lock, WriterError> {
-        let path = self.0.join("lock");
+    /// Likewise one of another name.
+    pub(crate) fn claim(&self, name: &str) -> Result<Lock, WriterError> {
+        self.lock_within(name, Duration::ZERO)
+    }
+
+    fn lock_within(&self, name: &str, patience: Duration) -> Result<Lock, WriterError> {
+        let path = self.0.join(name);
         let file = private()
             .create(true)
             .truncate(false)

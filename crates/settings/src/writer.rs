@@ -4,6 +4,7 @@ mod change;
 mod ended;
 mod leases;
 mod loans;
+mod thp_sizes;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

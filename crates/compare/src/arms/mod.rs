@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use host::{CpuList, Snapshot};
-use model::{PageKind, line_of};
+use model::{Bytes, PageKind, line_of};
 
 use self::custom::Custom;
 use crate::live::Arm;
@@ -68,18 +68,23 @@ impl Arms {
         Ok(())
     }
 
-    /// Page kinds that need a pool.
-    pub(crate) fn pools(&self) -> Vec<PageKind> {
-        let mut kinds: Vec<PageKind> = self.live.iter().flat_map(|arm| arm.pools.iter().copied()).collect();
+    /// Page kinds that need something on loan.
+    pub(crate) fn lent(&self) -> Vec<PageKind> {
+        let mut kinds: Vec<PageKind> = self.live.iter().flat_map(|arm| arm.lent.iter().copied()).collect();
         kinds.sort();
         kinds.dedup();
         kinds
     }
 
+    /// Must each of their programs run while no other does?
+    pub(crate) fn are_alone(&self) -> bool {
+        self.live.iter().any(Arm::is_alone)
+    }
+
     /// The reference's program on base pages, which starts without a pool and shows how large it is.
     pub(crate) fn plain(&self) -> Result<Arm, Error> {
         let reference = self.live.first().cloned().unwrap_or_default();
-        if reference.pools.is_empty() {
+        if reference.lent.is_empty() {
             return Ok(reference);
         }
         let mut base = technique::setups(Policy::Base, &self.program, None, &|name| std::env::var_os(name))?;
@@ -87,9 +92,37 @@ impl Arms {
             setup: base.pop().unwrap_or_default(),
             others: Vec::new(),
             kind: None,
-            pools: Vec::new(),
+            lent: Vec::new(),
             ..reference
         })
+    }
+}
+
+/// The THP size that an arm turns the machine's switches for.
+fn size_of(kind: PageKind) -> Option<Bytes> {
+    match kind {
+        PageKind::Mthp(size) => Some(size),
+        _ => None,
+    }
+}
+
+impl Arm {
+    /// The arm on this machine: it must have the THP size, and pages of the largest one are those that smaps shows.
+    fn on(mut self, snapshot: &Snapshot) -> Result<Self, Error> {
+        for size in self.lent.iter().filter_map(|kind| size_of(*kind)) {
+            policy::must_have(size, &snapshot.thp)?;
+        }
+        let largest = snapshot.pmd_page();
+        let is_largest = |kind: PageKind| size_of(kind).is_some() && size_of(kind).as_ref() == largest.known();
+        self.kind = self
+            .kind
+            .map(|kind| if is_largest(kind) { PageKind::Thp } else { kind });
+        Ok(self)
+    }
+
+    /// Does it turn switches of the machine, which all programs that are alive share?
+    fn is_alone(&self) -> bool {
+        self.lent.iter().any(|kind| size_of(*kind).is_some())
     }
 }
 
@@ -109,7 +142,7 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
         live: Vec::new(),
     };
     for name in &request.arms {
-        let arm = one(name, own.get(name), request, &arms.program)?;
+        let arm = one(name, own.get(name), request, &arms.program)?.on(snapshot)?;
         for (place, bound) in &places {
             let name = place
                 .as_ref()
@@ -196,10 +229,11 @@ impl Custom {
         let ways = policy.map(|policy| self.ways(policy, request, &command, program));
         let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
         let kind = self.kind.or(policy.and_then(Policy::kind));
+        let size = policy.and_then(Policy::kind).filter(|kind| size_of(*kind).is_some());
         Ok(Arm {
             command,
             kind,
-            pools: pools(kind),
+            lent: pools(kind).into_iter().chain(size).collect(),
             setup: ways.next().unwrap_or_default(),
             others: ways.collect(),
             unset: self.unset.clone(),
@@ -241,7 +275,7 @@ impl Custom {
         }
         if let Some(layout) = &layout {
             arm.kind = arm.kind.map_or_else(|| only_kind(layout), |kind| Ok(Some(kind)))?;
-            arm.pools = pools(arm.kind.into_iter().chain(layout.kinds()));
+            arm.lent.extend(pools(arm.kind.into_iter().chain(layout.kinds())));
         }
         Ok(arm)
     }

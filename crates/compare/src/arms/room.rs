@@ -1,14 +1,14 @@
-//! How many pages of a pool the hugetlb arms of a comparison need.
+//! What the arms of a comparison need on loan: pages of a pool, as many as their programs need, and switches of THP sizes.
 
 use host::Snapshot;
 use model::compare::Method;
 use model::{Bytes, PageKind, Unread};
 
-use crate::Spec;
 use crate::arms::Arms;
 use crate::around::{Around, Event, Lender, Shortage};
 use crate::program::{Memory, Program};
 use crate::request::Request;
+use crate::{Error, Spec};
 
 /// What a loan is larger than what was needed once: other page sizes round up more.
 const SPARE: f64 = 1.25;
@@ -20,6 +20,8 @@ const SPARE_BYTES: Bytes = Bytes::mib(192);
 pub(crate) struct Room<'a> {
     /// Page kinds that need a pool, each with the programs that are on it at once.
     kinds: Vec<(PageKind, u64)>,
+    /// THP sizes whose switches are lent.
+    sizes: Vec<PageKind>,
     /// May nothing be taken on loan?
     is_forbidden: bool,
     pool: Option<Bytes>,
@@ -39,8 +41,10 @@ impl<'a> Room<'a> {
             }
             Method::Runs | Method::Flip => 1,
         };
+        let (pools, sizes): (Vec<_>, Vec<_>) = arms.lent().into_iter().partition(|kind| kind.pool().is_some());
         Self {
-            kinds: arms.pools().into_iter().map(|kind| (kind, at_once(kind))).collect(),
+            kinds: pools.into_iter().map(|kind| (kind, at_once(kind))).collect(),
+            sizes,
             is_forbidden: request.no_pool,
             pool: request.pool,
             heap: heap(&spec.program),
@@ -49,9 +53,9 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Does any arm need pages of a pool?
+    /// Does any arm need something on loan?
     pub(crate) fn is_needed(&self) -> bool {
-        !self.kinds.is_empty()
+        !self.kinds.is_empty() || !self.sizes.is_empty()
     }
 
     /// Will pages be taken on loan, as many as the program's memory needs?
@@ -60,15 +64,28 @@ impl<'a> Room<'a> {
     }
 
     /// Who lends to programs as large as one that was seen, and what will be missing.
-    pub(crate) fn lender(&self, around: &'a dyn Around, memory: Bytes) -> (Lender<'a>, Vec<Shortage>) {
+    ///
+    /// # Errors
+    /// If a THP size cannot be had: without its switch its arm would be another one.
+    pub(crate) fn lender(&self, around: &'a dyn Around, memory: Bytes) -> Result<(Lender<'a>, Vec<Shortage>), Error> {
         let short = self.borrow(around, memory);
         around.give_back();
-        let rooms = if self.is_forbidden {
+        let mut rooms = if self.is_forbidden {
             Vec::new()
         } else {
             self.rooms(memory)
         };
-        (Lender::new(around, rooms), short)
+        for &size in &self.sizes {
+            let room = (size, Bytes(0));
+            let short = around.borrow(&[room]);
+            around.give_back();
+            if let Some(Shortage { kind, why }) = short.into_iter().next() {
+                let arm = kind.to_string();
+                return Err(Error::Arm { arm, why });
+            }
+            rooms.push(room);
+        }
+        Ok((Lender::new(around, rooms), short))
     }
 
     fn rooms(&self, memory: Bytes) -> Vec<(PageKind, Bytes)> {
@@ -84,6 +101,9 @@ impl<'a> Room<'a> {
 
     /// Borrows pages for programs as large as one that was seen, and gives what is missing.
     pub(crate) fn borrow(&self, around: &dyn Around, memory: Bytes) -> Vec<Shortage> {
+        if self.kinds.is_empty() {
+            return Vec::new();
+        }
         if self.is_forbidden {
             let why = "--no-pool forbids filling the pool: only pages that were free in it could be had";
             let short = |&(kind, _): &(PageKind, u64)| Shortage {

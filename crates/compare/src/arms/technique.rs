@@ -193,9 +193,11 @@ impl Setup {
 /// Of a policy without hugetlb pages, for a program that has a switch for them; nothing of others.
 fn plain(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Plain {
     let off: &[(&str, &str, &str)] = match (policy, memory) {
-        (Policy::Base, Memory::Jvm) => &[(JVM, " ", "-XX:-UseLargePages -XX:-UseTransparentHugePages")],
+        (Policy::Base | Policy::Mthp(_), Memory::Jvm) => {
+            &[(JVM, " ", "-XX:-UseLargePages -XX:-UseTransparentHugePages")]
+        }
         (Policy::Base, Memory::Allocator(Allocator::Jemalloc)) => &[("MALLOC_CONF", ",", "thp:never")],
-        (Policy::Base | Policy::Thp, Memory::Allocator(Allocator::Mimalloc)) => {
+        (Policy::Base | Policy::Thp | Policy::Mthp(_), Memory::Allocator(Allocator::Mimalloc)) => {
             &[(MIMALLOC[0], "", "0"), (MIMALLOC[1], "", "0")]
         }
         // Where it names a hugetlbfs, memory is taken from that.
@@ -209,7 +211,8 @@ fn plain(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString
     };
     let variable =
         |&(name, separator, value): &(&str, &str, &str)| (OsString::from(name), added(given(name), separator, value));
-    let is_off = matches!(policy, Policy::Base | Policy::Thp) && matches!(memory, Memory::Database(_));
+    let is_off =
+        matches!(policy, Policy::Base | Policy::Thp | Policy::Mthp(_)) && matches!(memory, Memory::Database(_));
     Plain {
         own: is_off.then_some(Own::Off),
         env: off.iter().map(variable).collect(),
@@ -234,6 +237,11 @@ fn without_technique(policy: Policy) -> Option<Setup> {
     };
     match policy {
         Policy::Base => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
+        Policy::Mthp(size) => {
+            let size = size.exact();
+            let words = format!("THP of {size} by the machine's switch, for every program while it runs");
+            Some(switch(&words, ThpSwitch::Left))
+        }
         Policy::System => Some(switch("as the machine and the program are set", ThpSwitch::Left)),
         Policy::ThpAdvised => {
             let words = "THP where the program advises it (prctl PR_THP_DISABLE_EXCEPT_ADVISED)";

@@ -132,6 +132,17 @@ fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() 
         Some("glibc.malloc.hugetlb=2:glibc.malloc.hugetlb=0")
     );
     assert!(of(Policy::System, Memory::Jvm).env.is_empty());
+    // What is advised would get the largest size.
+    let sized = of(Policy::Mthp(Bytes::kib(64)), Memory::Jvm);
+    assert_eq!(value(&sized, "_JAVA_OPTIONS").as_deref(), Some(off));
+    assert_eq!(sized.thp, ThpSwitch::Left);
+    assert!(
+        sized
+            .words
+            .contains("THP of 64K by the machine's switch, for every program"),
+        "{}",
+        sized.words
+    );
 }
 
 #[test]
@@ -139,6 +150,7 @@ fn a_database_is_set_by_its_own_switch_in_every_arm() {
     let own = |policy| chosen(policy, Memory::Database(Database::Postgres)).expect("a way").own;
     assert_eq!(own(Policy::Base), Some(Own::Off));
     assert_eq!(own(Policy::Thp), Some(Own::Off));
+    assert_eq!(own(Policy::Mthp(Bytes::kib(64))), Some(Own::Off));
     assert_eq!(own(POOL), Some(Own::Pool(Bytes::mib(2))));
     assert_eq!(own(Policy::System), None);
 }

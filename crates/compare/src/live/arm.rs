@@ -24,8 +24,8 @@ pub struct Arm {
     pub command: Vec<OsString>,
     /// The page kind that shows whether it took effect.
     pub kind: Option<PageKind>,
-    /// Page kinds that need a pool.
-    pub pools: Vec<PageKind>,
+    /// Page kinds that need something on loan: pages of a pool, or the switches of a THP size.
+    pub lent: Vec<PageKind>,
     /// What is done to the child.
     pub setup: Setup,
     /// What could be done instead, in order, if that does not reach the program's memory.
@@ -55,6 +55,14 @@ impl Arm {
             arm: self.name.clone(),
             env: self.setup.env.iter().map(text).collect(),
             technique: self.setup.way.map(|way| way.to_string()),
+        }
+    }
+
+    /// The THP size whose pages have to be told from base pages.
+    pub(super) fn thp_size(&self) -> Option<Bytes> {
+        match self.kind {
+            Some(PageKind::Mthp(size)) => Some(size),
+            _ => None,
         }
     }
 

@@ -7,7 +7,7 @@ use host::processes::areas::{Area, counted};
 use host::processes::{Coverage, Sort, Stat, objects};
 use model::compare::Metric;
 use model::{Backing, Bytes, Cause, Unread};
-use process::{code, cpu_time, tree};
+use process::{code, cpu_time, of_thp_size, tell, tree};
 
 /// The variable that stays with what a server's command starts, also where another process becomes its parent.
 pub(super) const MARK: &str = "HUGEWISE_RUN";
@@ -21,6 +21,7 @@ pub(super) struct Family {
     /// The command's own, and those that descend from it no more.
     roots: Vec<u32>,
     mark: String,
+    thp_size: Option<Bytes>,
 }
 
 /// What a look at all of them found.
@@ -46,11 +47,12 @@ pub(super) struct Used {
 }
 
 impl Family {
-    pub(super) fn new(root: u32, mark: &str) -> Self {
+    pub(super) fn new(root: u32, mark: &str, thp_size: Option<Bytes>) -> Self {
         Self {
             source: Source::live(),
             roots: vec![root],
             mark: format!("{MARK}={mark}"),
+            thp_size,
         }
     }
 
@@ -98,18 +100,26 @@ impl Family {
     /// What backs their memory now.
     pub(super) fn look(&self) -> Look {
         let began = cpu_time();
-        let (mut areas, mut why_not) = (Vec::new(), None);
+        let (mut areas, mut why_not, mut of_size) = (Vec::new(), None, Bytes(0));
         for pid in self.pids() {
-            match counted(&self.source, pid).into_result() {
-                Ok(more) => areas.extend(more),
+            let looked = counted(&self.source, pid).into_result();
+            match looked.and_then(|more| Ok((of_thp_size(pid, &more, self.thp_size)?, more))) {
+                Ok((bytes, more)) => {
+                    of_size.0 += bytes.0;
+                    areas.extend(more);
+                }
                 // It has ended.
                 Err(why) if why.unread == Cause::Absent => {}
                 Err(why) => why_not = Some(why),
             }
         }
+        let mut look = Look::of(&areas, why_not);
+        if let Ok(backing) = &mut look.backing {
+            tell(backing, self.thp_size, of_size);
+        }
         Look {
             took: cpu_time().saturating_sub(began),
-            ..Look::of(&areas, why_not)
+            ..look
         }
     }
 }

@@ -86,7 +86,7 @@ impl Executor for Live<'_> {
 
 impl Live<'_> {
     fn one(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
-        let _lent = self.lender.as_ref().map(|lender| lender.lend(&arm.pools));
+        let _lent = self.lender.as_ref().map(|lender| lender.lend(&arm.lent));
         hook(arm, arm.before.as_deref(), "before", self.stop)?;
         let made = match &self.server {
             None => self.program(arm, attention),
@@ -122,7 +122,7 @@ impl Live<'_> {
             if process.wait(Some(EARLY), self.stop)? {
                 return Ok(());
             }
-            let look = Family::new(process.id(), "").look();
+            let look = Family::new(process.id(), "", None).look();
             look.backing.map_or(Ok(()), |backing| arm.must_be_base(&backing))?;
         }
         if !process.wait(Some(self.patience), self.stop)? && !self.is_told.replace(true) {

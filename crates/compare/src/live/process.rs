@@ -59,6 +59,7 @@ impl Process {
             env: &env,
             unset: &arm.unset,
             thp: arm.setup.thp,
+            thp_size: arm.thp_size(),
             bound: &arm.bound,
             events: &counting.events,
             places: &counting.cpus,

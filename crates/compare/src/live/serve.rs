@@ -75,7 +75,7 @@ impl<'a> Served<'a> {
         marked.setup.env.push((MARK.into(), mark.clone().into()));
         let process = Process::start(&marked, &live.counting, Attention::Free)?;
         let mut served = Self {
-            family: Family::new(process.id(), &mark),
+            family: Family::new(process.id(), &mark, arm.thp_size()),
             live,
             arm,
             server,

@@ -49,7 +49,7 @@ pub(crate) fn compare<'a>(
 ) -> Result<Outcome, Error> {
     let memory = needed(arms, room, &live)?;
     let short = if room.is_needed() {
-        let (lender, short) = room.lender(live.around, memory);
+        let (lender, short) = room.lender(live.around, memory)?;
         live.lender = Some(lender);
         short
     } else {

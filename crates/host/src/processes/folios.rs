@@ -1,11 +1,14 @@
-//! The share of one's own memory that THP of a given size backs: a sample by physical page, for root.
+//! How much memory THP of a given size backs, one's own or another process's: a sample by physical page, for root.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+use rustix::io::Errno;
 
+use super::areas::Area;
+use super::once::Sort;
 use super::pagemap::{PageFlags, PageWord, WORD, words};
 use super::proof::Proof;
 
@@ -70,38 +73,133 @@ pub fn own_range_mthp(start: usize, len: usize, size: Bytes) -> Reading<FolioSam
 }
 
 fn sample(start: u64, len: u64, size: Bytes) -> Result<FolioSample, Unread> {
-    let page = rustix::param::page_size() as u64;
-    if !size.0.is_power_of_two() || size.0 < 2 * page || size > LARGEST {
-        let why = format!(
-            "{} is no THP size: wanted a power of two from {} to {LARGEST}",
-            size.exact(),
-            Bytes(2 * page)
-        );
-        return Err(Unread::new(Cause::Failed, KPAGEFLAGS, why));
-    }
-    let open = |path| File::open(path).map_err(|error| Unread::of_io(path, &error));
-    let (pagemap, kpageflags) = (open(PAGEMAP)?, open(KPAGEFLAGS)?);
-    let first = start.checked_next_multiple_of(size.0).unwrap_or(u64::MAX);
-    let ranges = start.saturating_add(len).saturating_sub(first) / size.0;
-    let sampled = ranges.min(SAMPLED);
-    let (mut exact, mut larger) = (0, 0);
-    for index in 0..sampled {
-        let at = first + spread(index, sampled, ranges) * size.0;
-        match folio(&pagemap, &kpageflags, at / page, size.0 / page)? {
-            Folio::Exact => exact += 1,
-            Folio::Larger => larger += 1,
-            Folio::Other => {}
-        }
-    }
-    let account = format!("kpageflags, {sampled} of {ranges} ranges sampled");
+    let frames = Frames::open(PAGEMAP.to_owned(), size)?;
+    let (first, ranges) = aligned(start, start.saturating_add(len), size);
+    let seen = frames.sample(first, ranges, SAMPLED)?;
+    let account = format!("kpageflags, {} of {ranges} ranges sampled", seen.ranges);
     Ok(FolioSample {
         size,
         ranges,
-        sampled,
-        exact,
-        larger,
+        sampled: seen.ranges,
+        exact: seen.exact,
+        larger: seen.larger,
         account,
     })
+}
+
+/// The first aligned address, and how many whole ranges of that size follow it.
+fn aligned(start: u64, end: u64, size: Bytes) -> (u64, u64) {
+    let first = start.checked_next_multiple_of(size.0).unwrap_or(u64::MAX);
+    (first, end.saturating_sub(first) / size.0)
+}
+
+/// Ranges looked at in all mappings of another process.
+const SAMPLED_OF_PROCESS: u64 = 256;
+
+/// Bytes of a process's private memory on THP of exactly this size: of each of its mappings, by their bytes, a sample of what is in memory.
+///
+/// # Errors
+/// Denied without CAP_SYS_ADMIN; absent if the process has ended.
+pub fn mthp_of(pid: u32, areas: &[Area], size: Bytes) -> Result<Bytes, Unread> {
+    let frames = Frames::open(format!("/proc/{pid}/pagemap"), size)?;
+    let there = |area: &Area| area.counts().unwrap_or_default().rss.0;
+    let may_have = |area: &&Area| Sort::of(*area) == Sort::Private && there(area) >= size.0;
+    let all: u64 = areas.iter().filter(may_have).map(there).sum();
+    let mut found = 0;
+    for area in areas.iter().filter(may_have) {
+        let (first, ranges) = aligned(area.range.start, area.range.end, size);
+        let most = (SAMPLED_OF_PROCESS as f64 * there(area) as f64 / all as f64).ceil() as u64;
+        let seen = frames.sample(first, ranges, most)?;
+        let share = (seen.exact * frames.pages) as f64 / seen.present.max(1) as f64;
+        found += (there(area) as f64 * share) as u64;
+    }
+    Ok(Bytes(found))
+}
+
+/// What maps virtual pages to frames, and what says of these which folios they belong to.
+struct Frames {
+    pagemap: File,
+    path: String,
+    kpageflags: File,
+    page: u64,
+    /// Base pages of the folios that are looked for.
+    pages: u64,
+}
+
+/// What a sample of aligned ranges found.
+#[derive(Default)]
+struct Seen {
+    ranges: u64,
+    exact: u64,
+    larger: u64,
+    /// Base pages of the ranges that are in memory.
+    present: u64,
+}
+
+impl Frames {
+    fn open(path: String, size: Bytes) -> Result<Self, Unread> {
+        let page = rustix::param::page_size() as u64;
+        if !size.0.is_power_of_two() || size.0 < 2 * page || size > LARGEST {
+            let why = format!(
+                "{} is no THP size: wanted a power of two from {} to {LARGEST}",
+                size.exact(),
+                Bytes(2 * page)
+            );
+            return Err(Unread::new(Cause::Failed, KPAGEFLAGS, why));
+        }
+        let open = |path: &str| {
+            File::open(path).map_err(|error| match Errno::from_io_error(&error) {
+                Some(Errno::SRCH) => ended(path),
+                _ => Unread::of_io(path, &error),
+            })
+        };
+        Ok(Self {
+            pagemap: open(&path)?,
+            path,
+            kpageflags: open(KPAGEFLAGS)?,
+            page,
+            pages: size.0 / page,
+        })
+    }
+
+    /// Looks at up to `most` of the ranges that follow each other from an address on.
+    fn sample(&self, first: u64, ranges: u64, most: u64) -> Result<Seen, Unread> {
+        let mut seen = Seen {
+            ranges: ranges.min(most),
+            ..Seen::default()
+        };
+        for index in 0..seen.ranges {
+            let at = first / self.page + spread(index, seen.ranges, ranges) * self.pages;
+            let (present, folio) = self.folio(at)?;
+            match folio {
+                Folio::Exact => seen.exact += 1,
+                Folio::Larger => seen.larger += 1,
+                Folio::Other => {}
+            }
+            seen.present += present;
+        }
+        Ok(seen)
+    }
+
+    /// How many pages of a range are in memory, and what the range is.
+    fn folio(&self, first_page: u64) -> Result<(u64, Folio), Unread> {
+        let words = read_words(&self.pagemap, &self.path, first_page, self.pages)?;
+        let frames: Vec<Option<u64>> = words.map(|word| PageWord(word).frame()).collect();
+        if frames.len() as u64 != self.pages {
+            return Err(ended(&self.path));
+        }
+        if frames.contains(&Some(0)) {
+            return Err(hidden());
+        }
+        let present = frames.iter().flatten().count() as u64;
+        let Some(first) = one_piece(&frames) else {
+            return Ok((present, Folio::Other));
+        };
+        // One more than the range, if there is one, to see whether the folio ends here.
+        let flags = read_words(&self.kpageflags, KPAGEFLAGS, first, self.pages + 1)?;
+        let flags: Vec<PageFlags> = flags.map(PageFlags).collect();
+        Ok((present, judge(&flags, self.pages as usize)))
+    }
 }
 
 /// The `index`-th of `sampled` picks out of `ranges`: one in each of `sampled` equal strata, at a fixed but irregular
@@ -120,26 +218,14 @@ enum Folio {
     Other,
 }
 
+fn ended(path: &str) -> Unread {
+    Unread::new(Cause::Absent, path, "the process has ended")
+}
+
 /// What a reader without the right to see frame numbers gets.
 pub(super) fn hidden() -> Unread {
     let why = "frame numbers are hidden without CAP_SYS_ADMIN: run with sudo";
     Unread::new(Cause::Denied, PAGEMAP, why)
-}
-
-fn folio(pagemap: &File, kpageflags: &File, first_page: u64, pages: u64) -> Result<Folio, Unread> {
-    let virtual_pages: Vec<PageWord> = read_words(pagemap, PAGEMAP, first_page, pages)?.map(PageWord).collect();
-    let frames: Vec<Option<u64>> = virtual_pages.iter().map(|page| page.frame()).collect();
-    if frames.contains(&Some(0)) {
-        return Err(hidden());
-    }
-    let Some(first) = one_piece(&frames) else {
-        return Ok(Folio::Other);
-    };
-    // One more than the range, if there is one, to see whether the folio ends here.
-    let flags: Vec<PageFlags> = read_words(kpageflags, KPAGEFLAGS, first, pages + 1)?
-        .map(PageFlags)
-        .collect();
-    Ok(judge(&flags, pages as usize))
 }
 
 /// The first frame, if all are present, in one piece, and aligned to their number.

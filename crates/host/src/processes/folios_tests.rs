@@ -3,8 +3,10 @@
 use model::{Bytes, Cause, PageKind};
 use proptest::prelude::*;
 
-use super::{Folio, FolioSample, PageFlags, judge, one_piece, own_range_mthp, spread};
-use crate::processes::Proof;
+use super::{Folio, FolioSample, PageFlags, judge, mthp_of, one_piece, own_range_mthp, spread};
+use crate::Source;
+use crate::processes::areas::counted;
+use crate::processes::{Coverage, Proof};
 
 const HEAD: PageFlags = PageFlags(PageFlags::THP | PageFlags::COMPOUND_HEAD);
 const TAIL: PageFlags = PageFlags(PageFlags::THP | PageFlags::COMPOUND_TAIL);
@@ -91,6 +93,23 @@ fn own_memory_is_sampled_by_root_and_denied_to_others() {
             testing::skipped(&why.to_string());
         }
     }
+}
+
+#[test]
+fn memory_of_a_process_is_sampled_by_root_and_denied_to_others_and_one_that_has_ended_is_absent() {
+    let memory = vec![1_u8; 8 << 20];
+    let areas = counted(&Source::live(), std::process::id())
+        .into_result()
+        .expect("own mappings");
+    match mthp_of(std::process::id(), &areas, Bytes::kib(64)) {
+        Ok(bytes) => assert!(bytes <= Coverage::of(&areas).own().total(), "{bytes} {}", memory.len()),
+        Err(why) => {
+            assert!(matches!(why.unread, Cause::Denied | Cause::Absent), "{why}");
+            testing::skipped(&why.to_string());
+        }
+    }
+    let gone = mthp_of(u32::MAX >> 1, &areas, Bytes::kib(64)).expect_err("no such process");
+    assert_eq!(gone.unread, Cause::Absent, "{gone}");
 }
 
 proptest! {

@@ -28,7 +28,7 @@ pub mod status;
 mod why;
 
 pub use file::file_system;
-pub use folios::{FolioSample, own_range_mthp};
+pub use folios::{FolioSample, mthp_of, own_range_mthp};
 pub use frames::own_frames;
 pub use ground::Ground;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};

@@ -129,6 +129,12 @@ impl Thp {
         self.sizes.iter().find(|of| of.size == size)
     }
 
+    /// Sizes with a switch for anonymous memory.
+    pub fn switched(&self) -> Vec<Bytes> {
+        let switched = self.sizes.iter().filter(|of| of.enabled.known().is_some());
+        switched.map(|of| of.size).collect()
+    }
+
     /// What governs anonymous pages of that size in the end: `always`, `madvise` or `never`, with `inherit` resolved.
     /// A size without a setting of its own follows the general one if it is the PMD size, and is `never` if only
     /// shared memory has it. A size that this kernel does not list is absent.

@@ -107,7 +107,7 @@ pub enum Command {
     ///
     /// Runs an unmodified program under several page policies ("arms") in interleaved blocks, and proves from outside which
     /// pages each run got. The verdict is better, worse, no difference, or not in effect. Arms change the program's own
-    /// process only, never the machine; pages of a pool are taken on loan. Exit codes: 0 done; 1 what --fail-if names;
+    /// process; pages of a pool and switches of THP sizes are taken on loan. Exit codes: 0 done; 1 what --fail-if names;
     /// 2 not done; 130 interrupted: finished runs are kept, and --resume continues with them.
     ///
     /// With --live PID the program is a process that already runs. Its memory alternates between base and huge pages, and

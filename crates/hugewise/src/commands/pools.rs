@@ -1,8 +1,10 @@
-//! Pool pages on loan: asked for at the writer before a measurement, given back after it, whatever happens.
+//! Pool pages and THP sizes on loan: asked for at the writer before a measurement, given back after it, whatever happens.
+
+use std::cell::{OnceCell, RefCell};
 
 use host::Source;
 use model::{Bytes, PageKind};
-use settings::{PoolLease, Writer};
+use settings::{GaveBack, PoolLease, ThpLease, ThpSizes, Writer, WriterError};
 
 use super::settings::writer;
 use crate::scratch;
@@ -13,7 +15,9 @@ pub(super) fn recover(ui: &Ui) {
     compare::at_end(settle);
     match writer().recover() {
         Ok(told) => told.iter().for_each(|gave_back| ui.say(&gave_back.to_string())),
-        Err(error) => ui.say(&format!("an earlier run may have left pages in a pool: {error}")),
+        Err(error) => ui.say(&format!(
+            "an earlier run may have left pages in a pool, or switches of THP sizes: {error}"
+        )),
     }
 }
 
@@ -65,13 +69,57 @@ impl Loan {
     /// Gives everything back, and says what was not as expected.
     pub(super) fn give_back(self, ui: &Ui) {
         for lease in self.leases {
-            match lease.give_back() {
-                Ok(told) => {
-                    let left = told.iter().filter(|told| !told.is_clean());
-                    left.for_each(|told| ui.not_restored(&told.to_string()));
-                }
-                Err(error) => ui.not_restored(&format!("{error}; the next run tries again")),
+            report(ui, lease.give_back());
+        }
+    }
+}
+
+/// What was not as expected when a lease was given back.
+fn report(ui: &Ui, gave_back: Result<Vec<GaveBack>, WriterError>) {
+    match gave_back {
+        Ok(told) => {
+            let left = told.iter().filter(|told| !told.is_clean());
+            left.for_each(|told| ui.not_restored(&told.to_string()));
+        }
+        Err(error) => ui.not_restored(&format!("{error}; the next run tries again")),
+    }
+}
+
+/// The switches of THP sizes, on loan to one run after the other.
+#[derive(Default)]
+pub(super) struct Sizes {
+    /// Claimed with the first loan, so that no other run of hugewise has them in between.
+    claimed: OnceCell<ThpSizes>,
+    lent: RefCell<Option<ThpLease>>,
+}
+
+impl Sizes {
+    /// For a run on this size and no other. The first loan of each size is reported.
+    pub(super) fn lend(&self, ui: &Ui, size: Bytes, is_reported: bool) -> Result<(), String> {
+        // Where there is no guardian, the next command puts back what a killed one left.
+        let _ = compare::guarded();
+        let claimed = match self.claimed.get() {
+            Some(claimed) => claimed,
+            None => {
+                let claimed = writer().claim_thp_sizes().map_err(|error| error.to_string())?;
+                self.claimed.get_or_init(|| claimed)
             }
+        };
+        let lease = claimed.lend(size).map_err(|error| error.to_string())?;
+        if is_reported {
+            ui.note(&format!(
+                "while a run of THP of {} lasts: {}",
+                size.exact(),
+                lease.how()
+            ));
+        }
+        self.lent.replace(Some(lease));
+        Ok(())
+    }
+
+    pub(super) fn give_back(&self, ui: &Ui) {
+        if let Some(lease) = self.lent.take() {
+            report(ui, lease.give_back());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
+use rustix::process::Pid;
 use serde_json::Value;
 
 pub mod stall;
@@ -178,6 +179,27 @@ pub fn compiled(source: &str, built: &Path) -> Option<()> {
 /// Lines of a log so far.
 pub fn lines(log: &Path) -> usize {
     std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
+}
+
+/// The journals of what is on loan.
+pub fn journals(state: &Path) -> usize {
+    let entries = std::fs::read_dir(state).expect("the state directory");
+    let is_journal = |path: &Path| path.extension().is_some_and(|kind| kind == "jsonl");
+    entries
+        .filter(|entry| is_journal(&entry.as_ref().expect("an entry").path()))
+        .count()
+}
+
+/// The child of that process that returns its loans if it is killed.
+pub fn guardian_of(parent: u32) -> Option<Pid> {
+    let names = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let mut pids = names.filter_map(|name| name.file_name().to_str()?.parse::<i32>().ok());
+    let is_it = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let of_parent = |(_, rest): (&str, &str)| rest.split(' ').nth(1) == Some(&parent.to_string());
+        stat.split_once("(hugewise-guard) ").is_some_and(of_parent)
+    };
+    Pid::from_raw(pids.find(is_it)?)
 }
 
 /// Processes, stopped or not, of a program.

@@ -21,6 +21,8 @@ pub enum Because {
     Loads,
     /// What is judged can be read of each arm while its program runs.
     CountersOfArms,
+    /// Arms turn switches of the machine, which all programs that are alive at once share.
+    Switches,
     /// A load has a beginning and an end.
     Load,
     /// A metric is known when a run has ended.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::RawFd;
 
 use chase::counters::program::Countable;
+use model::Bytes;
 
 use crate::rights::ShutIn;
 
@@ -36,6 +37,8 @@ pub struct Order<'a> {
     /// Variables to leave out.
     pub unset: &'a [String],
     pub thp: ThpSwitch,
+    /// The THP size that is told from base pages when its pages are looked at.
+    pub thp_size: Option<Bytes>,
     pub bound: &'a Bound,
     pub events: &'a [Countable],
     /// The CPUs on which its context switches are recorded; empty for no recording.
@@ -74,6 +77,7 @@ impl<'a> Order<'a> {
             env: &[],
             unset: &[],
             thp: ThpSwitch::Left,
+            thp_size: None,
             bound: &ANYWHERE,
             events: &[],
             switches: &[],

@@ -42,13 +42,14 @@ impl Inner {
         };
         if now == base {
             journal.append(&gone)?;
-            return Ok(Outcome::AlreadyBack { now });
+            return Ok(Outcome::AlreadyBack { now: now.to_string() });
         }
         if now < pages {
             journal.append(&gone)?;
             return Ok(Outcome::Overwritten { share: pages, now });
         }
         let (from, to) = self.change(journal, setting, base, |now| Ok(now.saturating_sub(pages)))?;
+        let (from, to) = (from.to_string(), to.to_string());
         Ok(Outcome::Restored { from, to })
     }
 

@@ -1,5 +1,6 @@
 //! Runs that ended without giving back: what they left is found in their journals and undone.
 
+use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,10 @@ impl Inner {
             match Journal::open(&path) {
                 Ok((journal, run)) => ended.extend(self.sort_out(journal, run, &mut told)?),
                 Err(error) => {
-                    let why = format!("{error} (check the pools in /sys/kernel/mm/hugepages, then delete the file)");
+                    let why = format!(
+                        "{error} (check the pools in /sys/kernel/mm/hugepages and the sizes in /sys/kernel/mm/transparent_hugepage, then \
+                         delete the file)"
+                    );
                     let what = path.display().to_string();
                     let outcome = Outcome::Failed { why };
                     told.push(GaveBack {
@@ -42,10 +46,15 @@ impl Inner {
         }
         // First every unfinished write, by the values as they were left; only then may values change.
         for run in &mut ended {
-            self.for_each_setting(run, &mut told, Self::decide);
+            let pools = run.journal.ledger.settings();
+            self.for_each(pools, run, &mut told, Self::decide);
         }
         for run in &mut ended {
-            self.for_each_setting(run, &mut told, Self::take_all_out);
+            let (pools, switches) = (run.journal.ledger.settings(), run.journal.ledger.switches());
+            self.for_each(pools, run, &mut told, Self::take_all_out);
+            self.for_each(switches, run, &mut told, |inner, journal, switch| {
+                inner.put_back(journal, switch).map(Some)
+            });
             if run.journal.ledger.is_settled() {
                 run.journal.remove(&self.state)?;
             }
@@ -66,25 +75,26 @@ impl Inner {
         };
         let pid = run.owner.pid;
         if run.boot != self.boot()? {
-            let rebooted = |setting: PoolSetting| GaveBack {
-                what: setting.to_string(),
+            let rebooted = |what: String| GaveBack {
+                what,
                 ended: Some(pid),
                 outcome: Outcome::Rebooted,
             };
-            told.extend(journal.ledger.settings().into_iter().map(rebooted));
+            told.extend(journal.ledger.names().into_iter().map(rebooted));
             return journal.remove(&self.state).map(|()| None);
         }
         Ok(self.has_ended(run.owner).then_some(Ended { pid, journal }))
     }
 
     /// Does one step of undoing for every setting of a run, and reports the outcome of each.
-    fn for_each_setting(
+    fn for_each<S: Copy + fmt::Display>(
         &self,
+        settings: Vec<S>,
         run: &mut Ended,
         told: &mut Vec<GaveBack>,
-        step: fn(&Self, &mut Journal, PoolSetting) -> Result<Option<Outcome>, WriterError>,
+        step: fn(&Self, &mut Journal, S) -> Result<Option<Outcome>, WriterError>,
     ) {
-        for setting in run.journal.ledger.settings() {
+        for setting in settings {
             let outcome = step(self, &mut run.journal, setting).unwrap_or_else(|error| {
                 let why = error.to_string();
                 Some(Outcome::Failed { why })

@@ -29,7 +29,13 @@ fn a_lease_lets_the_kernel_add_pages_and_takes_that_back() {
     assert_eq!(scene.overcommit(), 519);
     assert_eq!(scene.journals().len(), 1);
     let told = only(lease.give_back().expect("given back"));
-    assert_eq!(told.outcome, Outcome::Restored { from: 519, to: 7 });
+    assert_eq!(
+        told.outcome,
+        Outcome::Restored {
+            from: "519".to_owned(),
+            to: "7".to_owned()
+        }
+    );
     assert_eq!(told.to_string(), "nr_overcommit_hugepages of 2M pages 519 -> 7");
     assert_eq!((scene.overcommit(), scene.journals().len()), (7, 0));
 }

@@ -16,7 +16,9 @@ use model::Bytes;
 pub struct Compare {
     /// Compare these arms, the reference first
     ///
-    /// Each is one of base, system, thp-advised, thp, hugetlb-SIZE, text, or a name from --arms-file.
+    /// Each is one of base, system, thp-advised, thp, mthp-SIZE, sizes, hugetlb-SIZE, text, or a name from --arms-file. `sizes` is
+    /// base and every THP size of this kernel, as mthp-SIZE. While a run of mthp-SIZE lasts, the machine's switch of that
+    /// size is on for every program (root, Linux 6.8).
     #[arg(long, value_delimiter = ',', value_name = "ARM,..", default_value = "base,thp")]
     pub arms: Vec<String>,
     /// Define arms of your own

@@ -1,4 +1,4 @@
-//! What a comparison needs of this program: its messages, and huge pages on loan.
+//! What a comparison needs of this program: its messages, and huge pages and THP sizes on loan.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use compare::{Event, Shortage};
 use model::{Bytes, PageKind, Progress};
 
-use super::super::pools::Loan;
+use super::super::pools::{Loan, Sizes};
 use crate::render::prove::compare::events::sentence;
 use crate::scratch::Scratch;
 use crate::ui::Ui;
@@ -16,6 +16,7 @@ use crate::ui::Ui;
 pub(in crate::commands) struct Around<'a> {
     ui: &'a Ui,
     loan: RefCell<Option<Loan>>,
+    sizes: Sizes,
     /// The rooms of loans that were spoken of.
     known: RefCell<BTreeSet<PageKind>>,
     /// What was last missing, and why.
@@ -29,6 +30,7 @@ impl<'a> Around<'a> {
         Self {
             ui,
             loan: RefCell::default(),
+            sizes: Sizes::default(),
             known: RefCell::default(),
             short: RefCell::default(),
             library: OnceCell::new(),
@@ -71,7 +73,13 @@ impl compare::Around for Around<'_> {
             kind,
             why: why.to_owned(),
         });
-        let short: Vec<Shortage> = short.collect();
+        let mut short: Vec<Shortage> = short.collect();
+        for (kind, _) in rooms {
+            if let PageKind::Mthp(size) = kind {
+                let lent = self.sizes.lend(self.ui, *size, !is_known);
+                short.extend(lent.err().map(|why| Shortage { kind: *kind, why }));
+            }
+        }
         let named = short.iter().map(|shortage| (shortage.kind, shortage.why.clone()));
         self.short.replace(named.collect());
         self.loan.replace(Some(loan));
@@ -82,6 +90,7 @@ impl compare::Around for Around<'_> {
         if let Some(loan) = self.loan.take() {
             loan.give_back(self.ui);
         }
+        self.sizes.give_back(self.ui);
     }
 
     fn library(&self, bytes: &'static [u8]) -> Option<PathBuf> {

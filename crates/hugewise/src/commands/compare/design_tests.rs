@@ -24,8 +24,8 @@ fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
         .chain(options.split(' ').filter(|word| !word.is_empty()));
     let args = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
     let ui = crate::ui::Ui::open(&crate::cli::args::Global::default(), crate::files::Access::Usual)?;
-    let (request, _) = request(&args, 1, &ui)?;
     let snapshot = Snapshot::take(&host::Source::live());
+    let (request, _) = request(&args, 1, &snapshot, &ui)?;
     let in_place = Pair::new(&request, Whose::Own, &snapshot);
     Ok(Choice::of(&request, &in_place, kept)?)
 }

@@ -37,7 +37,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     let form = session.form::<Compare>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
     // What the workload writes is gone with this.
-    let (request, _workload) = request(args, session.seed, &session.ui)?;
+    let (request, _workload) = request(args, session.seed, &snapshot, &session.ui)?;
     let mut store = Store::of(args)?;
     let is_named = store.is_named();
     let mut log = RunLog::new(&mut store);
@@ -133,7 +133,12 @@ fn outcome(args: &args::Compare, compared: &Compare) -> Outcome {
 }
 
 /// Arguments as a request, and the recipe that it is for.
-fn request(args: &args::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
+fn request(
+    args: &args::Compare,
+    seed: u64,
+    snapshot: &Snapshot,
+    ui: &Ui,
+) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = args.workload.as_ref().map(|name| workload(name, &args.metric, ui));
     let workload = workload.transpose()?;
     let commands: Vec<(String, Custom)> = match args.what_can_be_seen {
@@ -141,7 +146,7 @@ fn request(args: &args::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request,
         None => between::commands(args)?.iter().map(between::Typed::arm).collect(),
     };
     let mut task = task(args, workload.as_ref())?;
-    let mut arms = args.arms.clone();
+    let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {
         task.command = reference.words().iter().map(Into::into).collect();
         arms = commands.iter().map(|(name, _)| name.clone()).collect();

@@ -10,6 +10,7 @@ mod keep;
 mod parts;
 mod places;
 mod runs;
+mod sizes;
 mod why;
 
 use compare::bloat;
@@ -48,7 +49,12 @@ impl Show for Compare {
         }
         let verdicts = self.verdicts.iter().map(|judged| headline(self, judged));
         let parts = self.parts.iter().map(parts::sentence);
-        verdicts.chain(parts).chain(inplace::controls(self)).collect()
+        let sizes = sizes::headline(self).into_iter();
+        sizes
+            .chain(verdicts)
+            .chain(parts)
+            .chain(inplace::controls(self))
+            .collect()
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -145,7 +151,7 @@ fn price(compare: &Compare, arm: &str) -> String {
 
 fn verdicts(compare: &Compare, control: &Control) -> Sheet {
     let metric = &control.metric;
-    let fields = columns![|(arm, control, judged)| (&Arm, &Control, Option<&Judged>);
+    let mut fields = Vec::from(columns![|(arm, control, judged)| (&Arm, &Control, Option<&Judged>);
         "arm" => arm.name, "#median" => median(arm, &control.metric),
         "#gain (95 % interval)" => match judged {
             Some(judged) => gain(judged.ratio, judged.low, judged.high),
@@ -154,7 +160,13 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
         "#p" => probability(judged.map_or(control.p, |judged| judged.p)),
         "verdict" => or(judged.map(|judged| judged.verdict.title()), "against itself"),
         "#on its pages, %" => share(&arm.coverage), "#memory" => median(arm, Metric::Memory.name()),
-    ];
+    ]);
+    // What a size costs and saves beside time.
+    if sizes::of(compare).count() > 1 && *metric != Metric::Faults.name() {
+        fields.extend(columns![|(arm, _, _)| (&Arm, &Control, Option<&Judged>);
+            "#page faults" => median(arm, Metric::Faults.name()),
+        ]);
+    }
     let rows = compare.arms.iter().map(|arm| {
         let mut judged = compare.verdicts.iter();
         let judged = judged.find(|judged| judged.arm == arm.name && judged.metric == *metric);

@@ -3,6 +3,7 @@
 use model::compare::{Arm, Compare, Judged, Start, Verdict};
 use model::{Bytes, PageKind};
 
+use super::sizes;
 use crate::render::fix::plan::quoted;
 use draw::sheet::Sheet;
 
@@ -67,6 +68,11 @@ fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, Stri
             ));
             lines.push(always());
         }
+        (Some(PageKind::Mthp(size)), None) => {
+            let goal = format!("sudo hugewise plan --for thp=madvise,mthp-{}=always", size.exact());
+            lines.push((EVERYWHERE, goal));
+        }
+        (Some(PageKind::Thp), None) if sizes::of(compare).any(|(name, _)| name == arm.name) => lines.push(always()),
         (Some(kind), _) => lines.extend(pool(arm, kind).map(|goal| ("machine", goal))),
         _ => {}
     }
@@ -76,12 +82,12 @@ fn lines(compare: &Compare, arm: &Arm, start: &Start) -> Vec<(&'static str, Stri
 /// HotSpot's variable.
 const JVM: &str = "_JAVA_OPTIONS";
 
+/// Where a setting of the machine's goes.
+const EVERYWHERE: &str = "machine, for every program";
+
 /// What gives THP to every program.
 fn always() -> (&'static str, String) {
-    (
-        "machine, for every program",
-        "sudo hugewise plan --for thp=always".to_owned(),
-    )
+    (EVERYWHERE, "sudo hugewise plan --for thp=always".to_owned())
 }
 
 /// A pool of the size that the runs that count used.
@@ -141,6 +147,20 @@ mod tests {
         );
         assert_eq!(jvm, ["options of the JVM | -XX:+UseTransparentHugePages"]);
         assert!(rows(PageKind::Thp, "collapse", &[])[0].contains("sudo hugewise collapse PID"));
+        let mut sized = compare(Verdict::Better);
+        sized.arms[1].kind = Some(PageKind::Mthp(model::Bytes::kib(64)));
+        sized.starts = vec![Start {
+            arm: "thp".to_owned(),
+            ..Start::default()
+        }];
+        let kept = sheets(&sized).remove(0).rows.remove(0);
+        assert_eq!(
+            kept,
+            [
+                "machine, for every program",
+                "sudo hugewise plan --for thp=madvise,mthp-64K=always"
+            ]
+        );
         let mut lost = compare(Verdict::Worse);
         lost.starts = vec![Start {
             arm: "thp".to_owned(),

@@ -19,6 +19,7 @@ pub(super) fn because(reason: &Because) -> String {
         Because::Counters => format!("what is judged goes up while the program works, {PAGES}"),
         Because::Loads => format!("the load can be run on one server again and again, {PAGES}"),
         Because::CountersOfArms => "what is judged can be read of each arm while its program runs".to_owned(),
+        Because::Switches => "the switches of THP sizes are the machine's, for all programs that are alive".to_owned(),
         Because::Load => "a load has a beginning and an end".to_owned(),
         Because::AtEnd { metric } => format!("`{metric}` is known when a run has ended"),
         Because::Tried { method, error } => format!("{} were tried: {error}", method.title()),
