@@ -147,6 +147,7 @@ impl<'a> Comparison<'a> {
         Spec {
             per_start: if *method == Method::Slices { PER_START } else { 1 },
             looked: log.looked().to_vec(),
+            earlier: log.earlier(),
             seed: log.seed(),
             ..self.request.spec(*method, reason.clone(), self.arms.named.clone())
         }

@@ -364,7 +364,7 @@ impl<E: Executor> Experiment<'_, E> {
             alpha: self.spec.alpha,
             least_coverage: self.spec.least_coverage,
             ended,
-            seconds: self.executor.elapsed().as_secs_f64(),
+            seconds: (self.spec.earlier + self.executor.elapsed()).as_secs_f64(),
         }
     }
 }

@@ -128,6 +128,7 @@ impl Request {
             most: self.runs.unwrap_or(MOST),
             per_start: 1,
             looked: Vec::new(),
+            earlier: Duration::ZERO,
             loads: self.task.loads(method),
             all: self.runs.is_some(),
             warm_up: self.warm_up,
@@ -187,6 +188,8 @@ pub struct Spec {
     pub per_start: u32,
     /// Looks of earlier sessions whose runs these go on with.
     pub looked: Vec<Spent>,
+    /// How long those sessions took.
+    pub earlier: Duration,
     /// The loads of each run, where wall time is theirs and not the program's from its start to its end.
     pub loads: Option<Loads>,
     /// Make all of them, whatever they show?

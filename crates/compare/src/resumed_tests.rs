@@ -161,3 +161,17 @@ fn warming_up_takes_half_of_the_time_at_most_and_that_is_told() {
         compare.design.seconds
     );
 }
+
+#[test]
+fn the_time_of_a_comparison_is_that_of_all_its_sessions() {
+    let seconds = |earlier| {
+        let spec = Spec {
+            earlier,
+            ..spec(Metric::Cpu, 3)
+        };
+        let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 3);
+        session(&spec, &mut executor, &mut Log::default()).design.seconds
+    };
+    let more = seconds(Duration::from_secs(100)) - seconds(Duration::ZERO);
+    assert!((more - 100.0).abs() < 1e-6, "{more}");
+}

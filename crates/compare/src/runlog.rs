@@ -4,6 +4,7 @@ mod head;
 
 use std::borrow::Cow;
 use std::io;
+use std::time::{Duration, Instant};
 
 use model::compare::{Method, Run, Spent};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ impl Line<'static> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Finished<'a> {
     arm: Cow<'a, str>,
+    /// When it ended, in seconds of all sessions together; 0 in logs of before.
+    #[serde(default)]
+    at: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     way: Option<Cow<'a, Way>>,
     run: Cow<'a, Run>,
@@ -88,6 +92,9 @@ pub struct RunLog<'a> {
     looked: Vec<Spent>,
     ways: Vec<Option<Way>>,
     written: usize,
+    /// How long the sessions before took, and when this one began.
+    earlier: Duration,
+    began: Instant,
 }
 
 impl<'a> RunLog<'a> {
@@ -100,6 +107,8 @@ impl<'a> RunLog<'a> {
             looked: Vec::new(),
             ways: Vec::new(),
             written: 0,
+            earlier: Duration::ZERO,
+            began: Instant::now(),
         }
     }
 
@@ -130,6 +139,8 @@ impl<'a> RunLog<'a> {
         // A line that was cut by a crash makes way for the next.
         self.store.open(head.seed, kept).map_err(Error::Keep)?;
         (self.done, self.looked) = split(lines);
+        let ended = self.done.iter().map(|line| line.at).fold(0.0, f64::max);
+        self.earlier = Duration::try_from_secs_f64(ended).unwrap_or_default();
         self.head = head;
         self.written = self.done.len();
         Ok(())
@@ -174,6 +185,11 @@ impl<'a> RunLog<'a> {
         &self.looked
     }
 
+    /// How long the sessions took whose runs were in it.
+    pub(crate) fn earlier(&self) -> Duration {
+        self.earlier
+    }
+
     /// How the runs of an arm that were in it got their pages.
     pub(crate) fn way(&self, arm: &str) -> Option<&Way> {
         self.done.iter().find(|line| line.arm == arm)?.way.as_deref()
@@ -192,6 +208,7 @@ impl<'a> RunLog<'a> {
         self.head.design = design;
         // No verdict of another design was given.
         self.looked.clear();
+        self.earlier = Duration::ZERO;
         self.rewrite(&[])
     }
 
@@ -253,6 +270,7 @@ impl Keep for RunLog<'_> {
     fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
         let line = Finished {
             arm: Cow::Borrowed(self.head.arms.get(slot.arm).map_or("", String::as_str)),
+            at: (self.earlier + self.began.elapsed()).as_secs_f64(),
             way: self.ways.get(slot.arm).and_then(Option::as_ref).map(Cow::Borrowed),
             run: Cow::Borrowed(run),
         };

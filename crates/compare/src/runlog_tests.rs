@@ -19,6 +19,7 @@ fn a_run_is_read_as_it_was_written_with_the_cpus_that_it_ran_on() {
         ..Run::bare([("wall".to_owned(), 1.0)], Ok(Backing::default()))
     };
     let line = Line::Run(Box::new(Finished {
+        at: 0.0,
         arm: "base".into(),
         way: None,
         run: Cow::Borrowed(&run),

@@ -30,6 +30,7 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
         most: 30,
         per_start: 1,
         looked: Vec::new(),
+        earlier: Duration::ZERO,
         loads: None,
         all: true,
         warm_up: 0,

@@ -2,7 +2,7 @@
 
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
-use model::{Bytes, Reading};
+use model::{Bytes, PageKind, Reading};
 use programs::config::Distribution;
 use programs::{Area, Details, Evidence, Jvm, Program};
 
@@ -210,6 +210,25 @@ impl Case {
             true => self.seen(program.file("smaps"), "hugetlb pages, each once", bytes),
             false => self.seen(program.file("status"), "HugetlbPages", bytes),
         }
+    }
+
+    /// With what backs a process, in the file that shows it.
+    pub(super) fn seen_backing(self, program: &Program, kind: PageKind, bytes: Bytes) -> Self {
+        let field = match kind {
+            PageKind::Base => "backed by base pages",
+            _ => "backed by THP",
+        };
+        self.seen(program.file(program.pages.shown_in), field, bytes)
+    }
+
+    /// With a process's RSS, likewise.
+    pub(super) fn seen_rss(self, program: &Program) -> Self {
+        let field = if program.pages.shown_in == "status" {
+            "VmRSS"
+        } else {
+            "Rss"
+        };
+        self.seen(program.file(program.pages.shown_in), field, &program.pages.rss)
     }
 
     /// With the free pages of each pool.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::snapshot::Feature;
 use host::snapshot::thp::THP;
+use host::snapshot::{Feature, Pool};
 use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
-use crate::facts::{keep_pool, persistent};
+use crate::facts::{keep_pool, persistent, pool_file};
 
 /// Something to do, and what the machine must have for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,12 +136,8 @@ impl<'e> Ledger<'e> {
     pub(super) fn of(evidence: &'e Evidence) -> Self {
         let pools = evidence.snapshot.pools.known().into_iter().flatten();
         // A pool that could not be read has no account: nothing is advised for it.
-        let account = |pool: &host::snapshot::Pool| {
-            let number = |reading: &Reading<u64>| reading.known().copied();
-            let now = number(&pool.nr)?;
-            let used = now
-                .saturating_sub(number(&pool.free)?)
-                .saturating_add(number(&pool.reserved)?);
+        let account = |pool: &Pool| {
+            let (now, used) = (*pool.nr.known()?, pool.taken()?);
             let whole = now;
             Some((pool.size, Account { now, used, whole }))
         };
@@ -293,9 +289,17 @@ fn larger(pools: &mut BTreeMap<Bytes, Account>, others: &BTreeMap<Bytes, Account
 }
 
 /// The most that pools of all sizes can have together.
-pub(super) fn most_in_pools(evidence: &Evidence) -> Option<Bytes> {
+fn most_in_pools(evidence: &Evidence) -> Option<Bytes> {
     let total = evidence.snapshot.memory.get("MemTotal");
     Some(Bytes(total.known()?.0 / 100 * MOST_IN_POOLS))
+}
+
+/// The most pages that a pool can have beside the others as they are; `None` on a machine of unknown size.
+pub(super) fn most_pages(evidence: &Evidence, pool: &Pool) -> Option<u64> {
+    let mut others = Ledger::of(evidence);
+    others.pools.remove(&pool.size);
+    let left = most_in_pools(evidence)?.0.saturating_sub(others.bytes().0);
+    Some(left / pool.size.0.max(1))
 }
 
 /// Do pools of so much leave the machine enough? Of a machine of unknown size nothing is known.
@@ -338,6 +342,12 @@ fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
             .any(|size| directory == format!("hugepages-{}kB", size.size.0 >> 10) && offers(&size.enabled)),
         Some(_) => false,
     }
+}
+
+/// `echo PAGES > FILE` of a pool, within a sentence.
+pub(super) fn fill(pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Remedy {
+    let command = format!("echo {pages} > {}", pool_file(pool, "nr_hugepages"));
+    Remedy::new(sentence(command)).need(Need::Pool { page: pool.size, pages })
 }
 
 /// `echo VALUE > FILE` of a THP setting, within a sentence.

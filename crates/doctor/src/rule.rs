@@ -1,14 +1,17 @@
 //! What a rule is, and how it reports a finding.
 
 use std::fmt;
+use std::sync::Arc;
 
+use host::CpuList;
+use host::snapshot::Pool;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
-use model::{Bytes, Unread};
-use programs::Evidence;
+use model::{Bytes, Reading, Unread};
 use programs::config::given::FileKind;
+use programs::{Evidence, Limit};
 use serde::{Deserialize, Deserializer};
 
-use crate::remedy::{Draft, Ledger, Need, Remedy, write_thp};
+use crate::remedy::{Draft, Ledger, Need, Remedy, fill, write_thp};
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,6 +195,47 @@ impl Rule {
     }
 }
 
+/// What a line of evidence quotes: a value, or a reading, of which there is a line only if it was read.
+pub(super) trait Quoted {
+    fn quoted(self) -> Option<String>;
+}
+
+/// What is a value, and no reading that may have failed.
+pub(super) trait Value: fmt::Display {}
+
+macro_rules! values {
+    ($($value:ty),+) => { $(impl Value for $value {})+ };
+}
+
+values!(
+    str,
+    String,
+    Arc<str>,
+    i32,
+    u32,
+    i64,
+    u64,
+    usize,
+    f64,
+    Bytes,
+    CpuList,
+    Limit
+);
+
+impl<V: Value + ?Sized> Value for &V {}
+
+impl<V: Value> Quoted for V {
+    fn quoted(self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl<T: fmt::Display> Quoted for &Reading<T> {
+    fn quoted(self) -> Option<String> {
+        self.known().map(T::to_string)
+    }
+}
+
 impl<F> Verdict<F> {
     /// Two checks of one rule: what either finds counts, and one that could be applied is enough.
     #[must_use]
@@ -273,14 +317,11 @@ impl Case {
         Self::new(Confidence::Low, consequence)
     }
 
-    /// With a line of evidence.
-    pub(super) fn seen(
-        mut self,
-        source: impl Into<String>,
-        field: impl Into<String>,
-        value: impl fmt::Display,
-    ) -> Self {
-        self.evidence.push(Proof::new(source, field, value));
+    /// With a line of evidence. A reading that was not read is none.
+    pub(super) fn seen(mut self, source: impl Into<String>, field: impl Into<String>, value: impl Quoted) -> Self {
+        let value = value.quoted();
+        self.evidence
+            .extend(value.map(|value| Proof::new(source, field, value)));
         self
     }
 
@@ -322,6 +363,16 @@ impl Case {
     /// A THP setting to write.
     pub(super) fn write(self, name: &str, value: &str) -> Self {
         self.remedy(write_thp(name, value, |command| command))
+    }
+
+    /// A pool to fill by hand.
+    pub(super) fn fill(self, pool: &Pool, pages: u64) -> Self {
+        self.fill_as(pool, pages, |command| command)
+    }
+
+    /// A pool to fill by hand, within a sentence.
+    pub(super) fn fill_as(self, pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Self {
+        self.remedy(fill(pool, pages, sentence))
     }
 
     /// A THP setting to write, within a sentence.

@@ -168,6 +168,7 @@ fn process(pid: u32, name: &str, backing: &[(PageKind, Bytes)]) -> ProcessPages 
         backing: Reading::Known(backing),
         thp_enabled: Reading::Known(pid != 10),
         segments: Vec::new(),
+        shown_in: "smaps_rollup",
     }
 }
 

@@ -26,6 +26,10 @@ fn wrong_words_name_the_flag_and_what_to_write() {
             &["--format svg", "text, json, csv, markdown, html"],
         ),
         (&["ps", "--vmas"], &["<PID>"]),
+        (
+            &["compare"],
+            &["nothing to compare", "-- PROGRAM", "--workload NAME", "--live PID"],
+        ),
         (&["ps", "4294967295"], &["process 4294967295"]),
         (&["schema", "nonsense"], &["nonsense", "checkup, ", ", vms)"]),
         (&["report", "/nonexistent.json"], &["/nonexistent.json"]),

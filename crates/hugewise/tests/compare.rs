@@ -147,6 +147,9 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     what_differs_is_named(log_name);
     assert_eq!(result["data"]["design"]["blocks"], 6);
     assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
+    // 18 runs of 0.2 s, of three sessions.
+    let seconds = result["data"]["design"]["seconds"].as_f64();
+    assert!(seconds.is_some_and(|seconds| seconds >= 3.6), "{seconds:?}");
 }
 
 /// Runs that were made with something else are answers to another question.

@@ -85,6 +85,18 @@ fn the_session_of_a_server_is_explained_as_its_server() {
 }
 
 #[test]
+fn a_word_for_a_program_that_does_not_run_says_which_program() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "postgres-good")
+        .expect("it");
+    let root = machine.to_str().expect("a plain path");
+    let why = refused(&["--root", root, "explain", "innodb"]);
+    let expected = "no MySQL or MariaDB process runs here, which is what `innodb` means; running: postgres";
+    assert!(why.contains(expected), "{why}");
+}
+
+#[test]
 fn one_of_several_servers_is_chosen_by_its_directory_or_port() {
     let (_, machine) = machines()
         .into_iter()

@@ -10,6 +10,8 @@ mod mutation;
 #[path = "fixes/oracle.rs"]
 mod oracle;
 
+use std::collections::BTreeSet;
+
 use cases::{Inputs, fixtures, tree};
 use mutation::mutated;
 use rand::{RngExt, SeedableRng};
@@ -40,6 +42,32 @@ fn originals() -> Vec<Inputs> {
 #[test]
 fn no_fix_for_a_known_machine_is_one_that_it_cannot_take() {
     let violations: Vec<String> = originals().iter().flat_map(oracle::violations).collect();
+    assert!(
+        violations.is_empty(),
+        "{} violations:\n{}",
+        violations.len(),
+        violations.join("\n")
+    );
+}
+
+/// Each file that a finding quotes is taken away in turn.
+#[test]
+fn without_a_file_no_finding_quotes_it_or_needs_it() {
+    let mut violations = Vec::new();
+    for original in originals() {
+        let Some(tree) = &original.tree else { continue };
+        let findings = original.diagnosis().diagnosis.findings;
+        let proofs = findings.iter().flat_map(|finding| &finding.evidence);
+        let quoted: BTreeSet<&str> = proofs.map(oracle::file_of).collect();
+        for path in quoted.into_iter().filter(|path| tree.iter().any(|(at, _)| at == *path)) {
+            let inputs = Inputs {
+                name: format!("{} without {path}", original.name),
+                tree: Some(tree.clone().without(path)),
+                files: original.files.clone(),
+            };
+            violations.extend(oracle::violations(&inputs));
+        }
+    }
     assert!(
         violations.is_empty(),
         "{} violations:\n{}",

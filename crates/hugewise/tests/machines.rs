@@ -183,6 +183,29 @@ fn a_checkup_replaces_its_own_files_and_no_others() {
 }
 
 #[test]
+fn a_checkup_whose_json_goes_to_an_output_leaves_no_second_one() {
+    let (_, machine) = machines().swap_remove(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let [report, output] = ["page.html", "mine.json"].map(|name| directory.path().join(name));
+    let args = [
+        "--root",
+        text(&machine),
+        "checkup",
+        "--report",
+        text(&report),
+        "--output",
+        text(&output),
+    ];
+    done(&args);
+    let mut left: Vec<_> = std::fs::read_dir(directory.path())
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["mine.json", "page.html"]);
+}
+
+#[test]
 fn a_checkup_as_csv_is_a_table_for_each_part() {
     let (_, machine) = machines()
         .into_iter()

@@ -34,6 +34,9 @@ pub struct ProcessPages {
     /// Its segments of shared memory, each once however often it is mapped: those on hugetlb pages, and the largest other one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<SharedMemory>,
+    /// The file of the process that shows `backing`: `status` where the machine has no PMD-mapped pages of its sorts of memory.
+    #[serde(skip)]
+    pub shown_in: &'static str,
 }
 
 /// A segment of shared memory as one process maps it. Others of the same `id` map the same pages.

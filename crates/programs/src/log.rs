@@ -12,6 +12,9 @@ use host::source::End;
 const LONGEST: Bytes = Bytes::mib(16);
 /// The last lines are those of the last start.
 const MOST: usize = 4;
+/// Of the files that it has open so many are looked at for logs, and so many logs are read.
+const OPEN: usize = 4096;
+const MOST_LOGS: usize = 4;
 /// What programs write where they use, want or miss huge pages, in lower case.
 const WORDS: [&str; 9] = [
     // ZGC with too small a pool: "Forced to lower max Java heap size from 2048M(100%) to 832M(41%)".
@@ -55,12 +58,14 @@ pub struct CutLog {
     pub size: Bytes,
 }
 
-/// The last lines about huge pages in a program's standard output, its standard error and the log of a PostgreSQL server.
+/// The last lines about huge pages in a program's standard output, its standard error, the logs that it has open and the log of a
+/// PostgreSQL server.
 pub(super) fn lines(source: &Source, program: &Program, kind: Option<Kind>, directory: Option<&str>) -> Logs {
     let mut files: Vec<String> = ["fd/1", "fd/2"]
         .iter()
         .filter_map(|fd| source.link(&program.file(fd)).known().cloned())
         .collect();
+    files.extend(open(source, program));
     if let (Some(Kind::Postgres), Some(directory)) = (kind, directory) {
         files.extend(collected(source, program, directory));
     }
@@ -74,6 +79,14 @@ pub(super) fn lines(source: &Source, program: &Program, kind: Option<Kind>, dire
         }
     }
     logs
+}
+
+/// Its open files that are logs by their names, as of a JVM with -Xlog:file= or of xmrig.
+fn open(source: &Source, program: &Program) -> Vec<String> {
+    let all = source.list(&program.file("fd"));
+    let all = all.known().into_iter().flatten().take(OPEN);
+    let paths = all.filter_map(|fd| source.link(&program.file(&format!("fd/{fd}"))).known().cloned());
+    paths.filter(|path| path.ends_with(".log")).take(MOST_LOGS).collect()
 }
 
 /// The files that PostgreSQL's own collector writes to, which `current_logfiles` names relative to the data directory.
@@ -171,6 +184,20 @@ mod tests {
             1,
             "said although nothing was found"
         );
+    }
+
+    #[test]
+    fn a_log_that_a_program_has_open_is_read_whatever_its_number() {
+        let line = " randomx  allocated 2336 MB (2080+256) huge pages 0% 0/1168 +JIT (3 ms)";
+        let tree = Tree::new()
+            .file("/proc/5/status", "Name:\txmrig\nPPid:\t1\nVmRSS:\t9000 kB\n")
+            .file("/proc/5/cmdline", "xmrig\0--log-file=/srv/miner.log\0")
+            .link("/proc/5/fd/1", "/dev/null")
+            .link("/proc/5/fd/17", "/srv/miner.log")
+            .file("/proc/5/root/srv/miner.log", format!("ready\n{line}\n"));
+        let source = Source::from_tree("test", tree);
+        let targets = targets(&source, &Snapshot::take(&source), "5").expect("the program");
+        assert_eq!(texts(&targets[0].log), [("/srv/miner.log:2", line.trim())]);
     }
 
     /// The log that a server's own collector writes, which its directory names.

@@ -59,7 +59,8 @@ pub struct SharedMemory {
 pub enum TargetError {
     /// Nothing goes by it.
     #[error(
-        "no process, virtual machine, unit or container is called `{word}`{}",
+        "{}{}",
+        meant::nothing(word),
         near.first().map_or_else(String::new, |_| format!("; running: {}", near.join(", ")))
     )]
     NotFound {

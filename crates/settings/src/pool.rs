@@ -25,7 +25,7 @@ pub(crate) fn unclaimed(sink: &dyn Sink, page: Bytes) -> Result<u64, LeaseError>
 
 /// Refuses when `pages` more pages would leave the machine short of memory.
 pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(), LeaseError> {
-    let (available, left) = available_and_left(sink)?;
+    let Memory { available, left, .. } = Memory::read(sink)?;
     let need = Bytes(page.0.saturating_mul(pages));
     if need.0.saturating_add(left.0) <= available.0 {
         return Ok(());
@@ -41,8 +41,7 @@ pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(
 
 /// How many more pages memory has room for, when `leave` (or, without, the usual share) is left to other programs.
 pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result<u64, crate::WriterError> {
-    let (available, left) = available_and_left(sink)?;
-    Ok(available.0.saturating_sub(leave.unwrap_or(left).0) / page.0.max(1))
+    Ok(Memory::read(sink)?.room(page, leave))
 }
 
 /// All of memory, and the most of it that pools can be planned to take.
@@ -54,17 +53,41 @@ pub(crate) struct Most {
 /// How much of memory pools can have in all, when `leave` (or, without, the usual share) is left to other programs.
 pub(crate) fn most(sink: &dyn Sink, leave: Option<Bytes>) -> Result<Most, crate::WriterError> {
     let total = meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "MemTotal")?;
-    let left = leave.unwrap_or(LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE)));
+    let left = leave.unwrap_or(usual_left(total));
     let most = Bytes(total.0.saturating_sub(left.0));
     Ok(Most { total, most })
 }
 
-/// Memory that can be had without pushing out other programs' pages, and what of it is always left to them.
-fn available_and_left(sink: &dyn Sink) -> Result<(Bytes, Bytes), crate::WriterError> {
-    let meminfo = sink::text(sink, "/proc/meminfo")?;
-    let available = meminfo_bytes(&meminfo, "MemAvailable")?;
-    let total = meminfo_bytes(&meminfo, "MemTotal")?;
-    Ok((available, LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE))))
+fn usual_left(total: Bytes) -> Bytes {
+    LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE))
+}
+
+/// Memory as a pool that is to grow finds it.
+pub(crate) struct Memory {
+    /// What can be had without pushing out other programs' pages.
+    pub(crate) available: Bytes,
+    /// What of it is always left to them.
+    pub(crate) left: Bytes,
+    /// Page cache that can be dropped: without shared memory.
+    pub(crate) cache: Option<Bytes>,
+}
+
+impl Memory {
+    pub(crate) fn read(sink: &dyn Sink) -> Result<Self, crate::WriterError> {
+        let meminfo = sink::text(sink, "/proc/meminfo")?;
+        let bytes = |name| meminfo_bytes(&meminfo, name);
+        let cache = bytes("Cached").ok().zip(bytes("Shmem").ok());
+        Ok(Self {
+            available: bytes("MemAvailable")?,
+            left: usual_left(bytes("MemTotal")?),
+            cache: cache.map(|(cached, shared)| Bytes(cached.0.saturating_sub(shared.0))),
+        })
+    }
+
+    /// How many more pages it has room for, when `leave` (or, without, the usual share) is left to other programs.
+    pub(crate) fn room(&self, page: Bytes, leave: Option<Bytes>) -> u64 {
+        self.available.0.saturating_sub(leave.unwrap_or(self.left).0) / page.0.max(1)
+    }
 }
 
 /// The page size of the pool that `/proc/sys/vm/nr_hugepages` is about.

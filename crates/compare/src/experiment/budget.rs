@@ -124,7 +124,7 @@ impl<E: Executor> Experiment<'_, E> {
             return;
         };
         let arms = self.arms(self.runs.clone());
-        let block = self.executor.elapsed().as_secs_f64() / f64::from(LEAST);
+        let block = (self.spec.earlier + self.executor.elapsed()).as_secs_f64() / f64::from(LEAST);
         let most = f64::from(self.plan.most()) * block;
         let forecast = |wanted| forecast::of(&arms, wanted, block, self.spec.smallest_effect, &[most]);
         for forecast in self.spec.wanted.iter().filter_map(forecast) {

@@ -43,6 +43,7 @@ fn flipped(
     let spec = Spec {
         program: words,
         looked: log.looked().to_vec(),
+        earlier: log.earlier(),
         seed: log.seed(),
         loads: None,
         ..request.spec(Method::Flip, Because::Running, Vec::new())

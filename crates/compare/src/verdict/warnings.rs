@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
-use model::{Bytes, Warning, counted};
+use model::{Bytes, PageKind, Warning, counted};
 
 use crate::{elsewhere, warming};
 
@@ -247,8 +247,15 @@ pub fn bloat(reference: &Arm, arm: &Arm) -> Option<Bloat> {
 
 fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Warning> {
     let bloat = bloat(reference, arm)?;
+    // A server that was just started has touched little of what it is configured to hold.
+    let whole = match arm.kind {
+        Some(kind) if kind != PageKind::Base => {
+            "; a huge page counts whole from its first byte on, so memory that the program goes on to fill is no price"
+        }
+        _ => "",
+    };
     let text = format!(
-        "`{}` takes {bloat} of `{}`: a gain in time has this price (said of more than 10 %)",
+        "`{}` takes {bloat} of `{}`: a gain in time has this price (said of more than 10 %){whole}",
         arm.name, reference.name
     );
     Some(Warning::new("memory-bloat", text))

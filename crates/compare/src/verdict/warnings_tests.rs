@@ -45,7 +45,7 @@ fn a_tenth_more_memory_is_no_bloat_and_more_is_said_with_both_sizes() {
         (
             "memory-bloat",
             "`thp` takes 1.50 times the memory, 150M instead of 100M of `base`: a gain in time has this price (said of more \
-             than 10 %)"
+             than 10 %); a huge page counts whole from its first byte on, so memory that the program goes on to fill is no price"
         )
     );
 }

@@ -148,7 +148,7 @@ impl Part {
             return;
         };
         let pool = pools.iter().find(|pool| pool.size == pages.page);
-        let taken = pool.and_then(|pool| Some(pool.used()? + *pool.reserved.known()?));
+        let taken = pool.and_then(Pool::taken);
         if taken == Some(pages.total) {
             pages.touched = pool.and_then(Pool::used);
         }

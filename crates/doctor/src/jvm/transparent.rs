@@ -1,7 +1,7 @@
 //! JVMs and transparent huge pages.
 
 use host::snapshot::Feature;
-use model::Bytes;
+use model::{Bytes, PageKind};
 use programs::{Evidence, Jvm, JvmKind, Program};
 
 use crate::explain::heap::Heap;
@@ -161,7 +161,7 @@ pub(super) fn stacks(evidence: &Evidence) -> Answer {
         ))
         .seen(thp_file("enabled"), "", &policy)
         .seen(program.file("status"), "Threads", threads)
-        .seen(program.file("smaps_rollup"), "AnonHugePages", program.thp()?)
+        .seen_backing(program, PageKind::Thp, program.thp()?)
         .plan("thp=madvise")
         .write("enabled", "madvise")
         .fix(format!("or -Xss2040k, or JDK 21 and later: {BUGS}8303215"));

@@ -34,7 +34,9 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
 
 fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
     let file = |node: u32| node_file(pool, node);
-    let fair = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add) / counts.len().max(1) as u64;
+    let pages = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let fair = pages / counts.len().max(1) as u64;
+    let need = || Need::Pool { page: pool.size, pages };
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     Case::likely(format!(
         "node {} has {missing} less in pages of {} than its share: programs there use remote memory or get no pages",
@@ -43,11 +45,14 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     ))
     .seen(file(poor.0), "", poor.1)
     .seen(file(rich.0), "", rich.1)
-    .fix(format!("echo {fair} > {}", file(poor.0)))
-    .fix(format!("echo {fair} > {}", file(rich.0)))
+    .fix_with(need(), format!("echo {fair} > {}", file(poor.0)))
+    .fix_with(need(), format!("echo {fair} > {}", file(rich.0)))
     .fix_with(
         Need::Feature(Feature::NodePages),
         "if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES",
+    )
+    .otherwise(
+        "fill the pool at the next boot, before memory is fragmented: the kernel spreads it over the nodes alike",
     )
 }
 
@@ -184,7 +189,10 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         .seen(program.file("status"), "Mems_allowed_list", allowed)
         .seen(program.file("smaps"), "hugetlb mapped but not resident", missing)
         .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-        .fix(format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"))
+        .fix_with(
+            Need::More { page: pool.size, pages: (missing.0 / pool.size.0.max(1)).saturating_sub(here) },
+            format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"),
+        )
         .fix("or let it use other nodes (numactl, cpuset.mems)"),
     ))
 }

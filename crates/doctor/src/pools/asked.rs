@@ -7,7 +7,7 @@ use programs::Evidence;
 use programs::config::requested;
 
 use crate::facts::{boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
-use crate::remedy::{Need, fits_alone, most_in_pools};
+use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
@@ -135,10 +135,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
         need(),
         "sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory",
     )
-    .fix_with(
-        need(),
-        format!("echo {} > {}", request.pages, pool_file(pool, "nr_hugepages")),
-    )
+    .fill(pool, request.pages)
     .fix_with(need(), format!("if it stays short: {boot}"))
     .otherwise(lower)
 }
@@ -146,10 +143,9 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
 /// More than the machine has: memory is missing, not contiguous memory.
 fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     let size = pool.size.exact();
-    let used = used(pool);
-    let most = most_in_pools(evidence).map_or(0, |most| most.0 / pool.size.0.max(1));
+    let most = most_pages(evidence, pool).unwrap_or(0);
     let total = evidence.snapshot.memory.get("MemTotal");
-    let needed = match used {
+    let needed = match pool.taken() {
         None => "request what programs need (hugewise size); how many they use now could not be read".to_owned(),
         Some(0) => {
             "no program uses any now: request what the program needs that the pool is for (hugewise size)".to_owned()
@@ -157,10 +153,10 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
         Some(used) => format!("programs use or reserve {used} now"),
     };
     Case::sure(format!(
-        "{} pages of {size} are {}, more than this machine of {total} can set aside: its programs lose the memory, \
-         and the pool stays short",
+        "{} pages of {size} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
         request.pages,
-        bytes(pool, request.pages)
+        bytes(pool, request.pages),
+        total.known().map_or_else(String::new, |total| format!(" of {total}"))
     ))
     .wants(pool.size)
     .seen(&request.place, &request.field, request.pages)
@@ -170,12 +166,6 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     .fix(format!(
         "at most {most} pages of {size} leave a tenth of the memory to programs"
     ))
-}
-
-/// Pages that programs use or reserve; `None` if that could not be read.
-fn used(pool: &Pool) -> Option<u64> {
-    let [all, free, reserved] = [&pool.nr, &pool.free, &pool.reserved].map(|count| count.known().copied());
-    Some(all?.saturating_sub(free?).saturating_add(reserved?))
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
@@ -279,9 +269,17 @@ fn masked(case: Case, place: &str) -> Case {
 /// Was a value that hugewise applied changed by something else?
 fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
     let applied = evidence.applied.known()?;
+    let all = persistent(pool).unwrap_or(0);
     let changed = |(file, now): (String, u64)| {
         let applied = applied.iter().rfind(|applied| applied.path == file)?;
         (applied.value != now.to_string()).then(|| {
+            let again = Remedy::new(format!("find the other writer, then: echo {} > {file}", applied.value));
+            // A node's part comes to those of the others.
+            let pages = applied.value.parse::<u64>().unwrap_or(u64::MAX);
+            let need = Need::Pool {
+                page: pool.size,
+                pages: all.saturating_sub(now).saturating_add(pages),
+            };
             Case::sure(format!(
                 "hugewise set the pool of {} pages to {}, and it has {now} now: something else writes it too",
                 pool.size.exact(),
@@ -289,7 +287,8 @@ fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
             ))
             .seen("journal", &applied.path, &applied.value)
             .seen(&file, "", now)
-            .fix(format!("find the other writer, then: echo {} > {file}", applied.value))
+            .remedy(again.need(need))
+            .otherwise("find the other writer; memory has no room for what was set beside the other findings")
         })
     };
     let whole = persistent(pool).ok().map(|now| (pool_file(pool, "nr_hugepages"), now));

@@ -30,14 +30,12 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
     ))
     .seen("/proc/meminfo", "MemAvailable", left)
     .seen("/proc/meminfo", "MemTotal", total)
-    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
-    .seen(pool_file(pool, "resv_hugepages"), "", pool.reserved.to_string());
-    let used = known(&pool.nr)?.saturating_sub(*known(&pool.free)?);
-    let keep = used.saturating_add(*known(&pool.reserved)?);
-    Ok(vec![
-        case.fix(format!("echo {keep} > {}", pool_file(pool, "nr_hugepages")))
-            .fix("and lower the request in /etc/sysctl.d or the boot command line"),
-    ])
+    .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+    .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved);
+    let keep = pool.taken().unwrap_or(0);
+    Ok(vec![case.fill(pool, keep).fix(
+        "and lower the request in /etc/sysctl.d or the boot command line",
+    )])
 }
 
 /// What descriptors of a smaller pool take is not worth a restart.

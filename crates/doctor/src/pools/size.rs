@@ -5,6 +5,7 @@ use programs::Evidence;
 
 use crate::demand::is_asked_for;
 use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
@@ -80,10 +81,17 @@ pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
         ))
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .seen(pool_file(pool, "resv_hugepages"), "", reserved)
-        .fix(format!(
-            "add the pages that another program needs: {}",
-            pool_file(pool, "nr_hugepages")
-        ));
+        .fix_with(
+            Need::More {
+                page: pool.size,
+                pages: 1,
+            },
+            format!(
+                "add the pages that another program needs: {}",
+                pool_file(pool, "nr_hugepages")
+            ),
+        )
+        .otherwise("lower what programs reserve: memory has no room for a larger pool");
         Ok(Some(case))
     })
 }
@@ -100,7 +108,7 @@ pub(super) fn surplus(evidence: &Evidence) -> Answer {
         ))
         .seen(pool_file(pool, "surplus_hugepages"), "", surplus)
         .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
-        .fix(format!("echo {} > {}", known(&pool.nr)?, pool_file(pool, "nr_hugepages")));
+        .fill(pool, *known(&pool.nr)?);
         Ok(Some(case))
     })
 }

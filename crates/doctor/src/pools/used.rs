@@ -10,7 +10,7 @@ use programs::{Area, Details, Kind, Program};
 
 use crate::demand::is_asked_for;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs, shown_in};
-use crate::remedy::Need;
+use crate::remedy::{Need, fill};
 use crate::rule::{Answer, Case, Reason};
 
 /// A smaller pool is most likely a test.
@@ -42,11 +42,9 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         .fix("start the program that the pool is meant for; if it falls back, see its own finding");
         // A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
         let unwanted = || Need::Unwanted(pool.size);
+        let free = fill(pool, 0, |command| format!("or free it: {command}"));
         let case = case
-            .fix_with(
-                unwanted(),
-                format!("or free it: echo 0 > {}", pool_file(pool, "nr_hugepages")),
-            )
+            .remedy(free.need(unwanted()))
             .fix_with(unwanted(), "and remove it from /etc/sysctl.d and the boot command line");
         Ok(Some(case))
     })
@@ -133,16 +131,10 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
         format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
         segment.size(),
     )
-    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
-    .fix_with(
-        need(),
-        format!(
-            "raise the pool by {more} pages of {}: echo {} > {}",
-            pool.size.exact(),
-            has.saturating_add(more),
-            pool_file(pool, "nr_hugepages")
-        ),
-    )
+    .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+    .fill_as(pool, has.saturating_add(more), |command| {
+        format!("raise the pool by {more} pages of {}: {command}", pool.size.exact())
+    })
     .fix_with(need(), format!("and restart {}", program.pages.name))
     .otherwise("give the program less memory: the machine has no room for it in the pool")
 }
@@ -214,9 +206,9 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         "{} has {base} backed by base pages while a pool of {memory} (pages of {size}) is idle: {why}",
         program.title(),
     ))
-    .seen(program.file("status"), "HugetlbPages", "0B")
-    .seen(program.file("smaps_rollup"), "backed by base pages", base)
-    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string());
+    .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
+    .seen_backing(program, PageKind::Base, base)
+    .seen(pool_file(pool, "free_hugepages"), "", &pool.free);
     let case = match mapping {
         Some(_) => case.wants(pool.size),
         None => case,

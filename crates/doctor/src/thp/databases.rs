@@ -1,7 +1,7 @@
 //! Databases whose vendors recommend a THP policy.
 
 use host::snapshot::Feature;
-use model::Bytes;
+use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Kind, Program};
 
@@ -33,7 +33,7 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
             .info_if(splits)
             .seen(thp_file("enabled"), "", &policy)
             .seen(program.file("status"), "THP_enabled", 1)
-            .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
+            .seen_backing(program, PageKind::Thp, huge)
             .fix("in redis.conf: disable-thp yes (6.2 and later), then restart it")
             .plan("redis")
             .write_as("enabled", "madvise", |command| format!("or for the machine: {command}"));
@@ -89,7 +89,7 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
                 program.title()
             ))
             .seen(thp_file("enabled"), "", &policy)
-            .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
+            .seen_backing(program, PageKind::Thp, huge)
             .plan("thp=madvise")
             .write("enabled", "madvise")
             .otherwise("this kernel's policy offers no `madvise`: `never`"),

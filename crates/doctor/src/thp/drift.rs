@@ -150,12 +150,8 @@ pub(super) fn newer(evidence: &Evidence) -> Answer {
             program.title()
         ))
         .seen("journal", &applied.path, &applied.value)
-        .seen(
-            program.file("stat"),
-            "started, seconds after boot",
-            details.started.to_string(),
-        )
-        .seen(program.file("smaps_rollup"), "backed by base pages", base)
+        .seen(program.file("stat"), "started, seconds after boot", &details.started)
+        .seen_backing(program, PageKind::Base, base)
         .fix(format!("restart {}", program.pages.name))
         .fix_with(
             Need::Feature(Feature::Collapse),

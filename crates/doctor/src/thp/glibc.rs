@@ -52,7 +52,7 @@ pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
         count(grown.len() as u64, "small process has", "small processes have")
     ))
     .seen(first.file("smaps"), "glibc", "2.43 or later")
-    .seen(first.file("smaps_rollup"), "AnonHugePages", first.thp()?)
+    .seen_backing(first, PageKind::Thp, first.thp()?)
     .seen(thp_file("enabled"), "", policy)
     .fix("for small programs: GLIBC_TUNABLES=glibc.malloc.hugetlb=0");
     Ok(vec![case])
@@ -153,7 +153,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             program.title()
         ))
         .seen(program.file("environ"), told.variable, told.value)
-        .seen(program.file("status"), "HugetlbPages", "0B")
+        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
         .seen_free(evidence);
         let need = |page| Need::More {
             page,
@@ -192,8 +192,8 @@ pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
         let share = backing.share(PageKind::Thp).unwrap_or(0.0) * 100.0;
         let case = Case::likely(format!("{share:.0} % of {} is backed by huge pages, {base} is not: blocks of 128 KiB to 2 MiB get none", program.title()))
             .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", 1)
-            .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
-            .seen(program.file("smaps_rollup"), "backed by base pages", base)
+            .seen_backing(program, PageKind::Thp, huge)
+            .seen_backing(program, PageKind::Base, base)
             .fix("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, then restart it")
             .fix("and check its page kinds again: hugewise ps PID");
         Ok(Some(case))
@@ -230,7 +230,7 @@ pub(super) fn morecore(evidence: &Evidence) -> Answer {
         .wants(page)
         .seen(program.file("environ"), name, value)
         .seen(program.file("maps"), "glibc", format!("{}.{}", version.0, version.1))
-        .seen(program.file("status"), "HugetlbPages", "0B")
+        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
         .fix(format!(
             "unset {name}, and start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (pool) or =1 (THP)"
         ));

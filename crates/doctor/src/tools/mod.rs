@@ -38,7 +38,7 @@ fn not_in_rss(evidence: &Evidence) -> Answer {
         largest.title()
     ))
     .seen_hugetlb(largest, bytes)
-    .seen(largest.file("status"), "VmRSS", &largest.pages.rss)
+    .seen_rss(largest)
     .fix("hugewise ps, which counts both");
     Ok(vec![case])
 }

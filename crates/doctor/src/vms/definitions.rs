@@ -107,7 +107,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let of_page = guest.hugetlb().filter(|(_, own)| is_ours && *own == Some(page));
     let need = of_page.map(|(size, _)| size.0 / page.0).sum::<u64>();
     let pool = evidence.snapshot.pool(page)?;
-    let (free, used) = (pool.available()?, pool.used()?);
+    let (free, taken) = (pool.available()?, pool.taken()?);
     (need > free).then(|| {
         Case::likely(format!(
             "{} needs {need} pages of 1G, which Proxmox VE requests when the guest starts, and {free} are free: after boot the kernel hardly finds more",
@@ -119,7 +119,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
             Need::More { page, pages: need },
-            boot_fix(evidence, &format!("hugepagesz=1G hugepages={}", used.saturating_add(need))),
+            boot_fix(evidence, &format!("hugepagesz=1G hugepages={}", taken.saturating_add(need))),
         )
         .fix("or hugepages: 2")
     })

@@ -39,7 +39,7 @@ pub(super) fn guest_without(evidence: &Evidence) -> Answer {
     .seen("/proc/cpuinfo", "hypervisor", hypervisor)
     .seen(thp_file("enabled"), "", "never")
     .seen("/sys/kernel/mm/hugepages", "pages in pools", 0)
-    .seen(program.file("status"), "VmRSS", rss)
+    .seen_rss(program)
     .plan("thp=madvise")
     .write_as("enabled", "madvise", |command| {
         format!("{command} (or always), and restart the program")
@@ -101,9 +101,9 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
             pages: backing.total().0.div_ceil(page.0.max(1)),
         };
         let case = Case::sure(format!("{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host", program.title()))
-            .seen(program.file("status"), "HugetlbPages", "0B")
-            .seen(program.file("smaps_rollup"), "AnonHugePages and ShmemPmdMapped", huge)
-            .seen(program.file("smaps_rollup"), "backed by base pages", base)
+            .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
+            .seen_backing(program, PageKind::Thp, huge)
+            .seen_backing(program, PageKind::Base, base)
             .plan_with(need, format!("vm:pid={}", program.pid()))
             .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...")
             .write_as("enabled", "madvise", |command| format!("or THP: {command}"))
@@ -131,10 +131,7 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
                 .seen(program.file("smaps"), "VmFlags: ht nr, not resident", open)
                 .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
                 .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved)
-                .fix_with(
-                    Need::Pool { page: pool.size, pages: whole },
-                    format!("add {missing} pages now: echo {whole} > {}", pool_file(pool, "nr_hugepages")),
-                )
+                .fill_as(pool, whole, |command| format!("add {missing} pages now: {command}"))
                 .fix("and start guests with reserve=on or prealloc=on (QEMU), prefault=on (Cloud Hypervisor)");
                 return Ok(Some(case));
             }

@@ -6,7 +6,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::mapping::Counts;
-use super::one::{Hugetlb, row, shmem};
+use super::one::{Hugetlb, ROLLUP, row, shmem};
 use super::status::Status;
 use crate::{Source, spread};
 
@@ -57,7 +57,7 @@ impl Survey<'_> {
             return None;
         }
         let counts = self.counts(pid, &status);
-        if counts.is_err() && self.has_ended(&path) {
+        if counts.0.is_err() && self.has_ended(&path) {
             return None;
         }
         let hugetlb = self.hugetlb(pid, &status);
@@ -70,15 +70,20 @@ impl Survey<'_> {
         again.unread().is_some_and(|why| why.unread != Cause::Denied)
     }
 
-    fn counts(&self, pid: u32, status: &Status) -> Result<Counts, Unread> {
-        let rss = *status.rss.as_ref().into_result()?;
+    /// What backs it, and the file that shows that.
+    fn counts(&self, pid: u32, status: &Status) -> (Result<Counts, Unread>, &'static str) {
+        let rss = match &status.rss {
+            Reading::Unread(why) => return (Err(why.clone()), "status"),
+            Reading::Known(rss) => *rss,
+        };
         if self.mapped.most(status, rss) < self.rollup_from {
-            return Ok(Counts {
+            let base = Counts {
                 rss,
                 ..Counts::default()
-            });
+            };
+            return (Ok(base), "status");
         }
-        self.limits.counts(self.source, pid, status)
+        (self.limits.counts(self.source, pid, status), ROLLUP)
     }
 
     /// From its mappings; if those cannot be read and one pool alone is in use, from its status.

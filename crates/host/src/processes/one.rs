@@ -29,9 +29,12 @@ pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessP
                 .and_then(|()| Hugetlb::read(source, pid)),
         };
         let shmem = shmem(source, pid, &status);
-        row(pid, status, counts, hugetlb, shmem)
+        row(pid, status, (counts, ROLLUP), hugetlb, shmem)
     })
 }
+
+/// Shows the sum of a process's mappings.
+pub(super) const ROLLUP: &str = "smaps_rollup";
 
 impl Limits {
     /// Resident bytes: of a live process in steps, which cost a tenth of the kernel's own sums, and hold it up for a
@@ -98,7 +101,7 @@ pub fn each_mapping(
 
 /// The sum of a process's mappings.
 pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
-    let path = format!("/proc/{pid}/smaps_rollup");
+    let path = format!("/proc/{pid}/{ROLLUP}");
     smaps::parse_rollup(&path, &source.bytes(&path).into_result()?)
 }
 
@@ -171,14 +174,16 @@ pub(super) fn shmem(source: &Source, pid: u32, status: &Status) -> Option<Shared
     })
 }
 
-/// A row of results. `counts` replaces the status's RSS, which kernels before 6.16 keep only roughly per CPU.
+/// A row of results. `counts`, with the file that shows them, replaces the status's RSS, which kernels before 6.16 keep only roughly
+/// per CPU.
 pub(super) fn row(
     pid: u32,
     status: Status,
-    counts: Result<Counts, Unread>,
+    (counts, shown_in): (Result<Counts, Unread>, &'static str),
     hugetlb: Result<Hugetlb, Unread>,
     shmem: Option<SharedMemory>,
 ) -> ProcessPages {
+    let shown_in = if counts.is_ok() { shown_in } else { "status" };
     let segments = hugetlb.clone().map_or_else(Reading::Unread, |hugetlb| hugetlb.segments);
     let bytes = |segments: &[SharedMemory]| segments.iter().map(|segment| segment.resident).sum();
     let shared = sum(&status.rss_shmem, segments.as_ref().map(|segments| bytes(segments)));
@@ -211,6 +216,7 @@ pub(super) fn row(
         backing: backing.into(),
         thp_enabled: status.thp_enabled,
         segments,
+        shown_in,
     }
 }
 

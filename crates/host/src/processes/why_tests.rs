@@ -38,6 +38,7 @@ fn process(thp_enabled: bool) -> ProcessPages {
         backing: Reading::Known(Backing::new()),
         thp_enabled: Reading::Known(thp_enabled),
         segments: Vec::new(),
+        shown_in: "smaps_rollup",
     }
 }
 

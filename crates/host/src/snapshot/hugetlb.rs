@@ -55,6 +55,12 @@ impl Pool {
         Some(self.nr.known()?.saturating_sub(*self.free.known()?))
     }
 
+    /// Pages that programs map or have reserved.
+    pub fn taken(&self) -> Option<u64> {
+        let taken = self.used()?.saturating_add(*self.reserved.known()?);
+        Some(taken.min(*self.nr.known()?))
+    }
+
     /// Where the kernel keeps this pool: `/sys/kernel/mm/hugepages/hugepages-2048kB`.
     pub fn directory(&self) -> String {
         format!("{POOLS}/hugepages-{}kB", self.size.0 / 1024)

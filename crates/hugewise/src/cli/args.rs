@@ -219,7 +219,7 @@ pub struct Checkup {
     /// Stop within this time: `90s`, `3m` [default: 60s, with --quick 20s]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub budget: Option<std::time::Duration>,
-    /// Write the report to this file, and result.json beside it
+    /// Write the report to this file, and result.json beside it, unless --output takes the JSON
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub report: PathBuf,
     /// Leave out these parts

@@ -12,6 +12,9 @@ use crate::cases::Inputs;
 /// Files that take a value and show none.
 const WRITE_ONLY: [&str; 2] = ["/proc/sys/vm/drop_caches", "/proc/sys/vm/compact_memory"];
 
+/// How a reading that failed is printed.
+const CAUSES: [&str; 6] = ["absent", "denied", "garbled", "masked", "timeout", "failed"];
+
 /// Rules about what came with a release.
 const SINCE: [(&str, [u32; 3]); 4] = [
     ("C10", [6, 7, 0]),
@@ -218,14 +221,33 @@ impl Machine<'_> {
         let absent = ["none", "not there", "no such line", "no "]
             .iter()
             .any(|word| proof.value.starts_with(word));
-        let path = proof
-            .source
-            .rsplit_once(':')
-            .filter(|(_, line)| line.parse::<u32>().is_ok());
-        let path = path.map_or(proof.source.as_str(), |(path, _)| path);
+        let path = file_of(proof);
         let is_file = path.starts_with('/') && !path.contains('*');
-        !is_file || absent || self.source.bytes(path).known().is_some() || self.source.list(path).known().is_some()
+        let failed = CAUSES
+            .iter()
+            .any(|cause| proof.value.starts_with(&format!("({cause}: ")));
+        let is_there = || self.source.bytes(path).known().is_some() || self.source.list(path).known().is_some();
+        !failed && (!is_file || absent || is_there() && self.has_field(path, &proof.field))
     }
+
+    /// Does a file of named lines have the line that is quoted? A field of several words is what was counted there.
+    fn has_field(&self, path: &str, field: &str) -> bool {
+        let has_names = ["/proc/meminfo", "/proc/vmstat"].contains(&path) || path.ends_with("/status");
+        let is_name = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !has_names || !is_name {
+            return true;
+        }
+        let text = self.source.text(path);
+        let mut lines = text.known().map_or("", |text| text.as_str()).lines();
+        lines.any(|line| line.split(|c: char| c == ':' || c.is_whitespace()).next() == Some(field))
+    }
+}
+
+/// The file of a line of evidence, without the number of the line.
+pub(crate) fn file_of(proof: &Proof) -> &str {
+    let numbered = proof.source.rsplit_once(':');
+    let numbered = numbered.filter(|(_, line)| line.parse::<u32>().is_ok());
+    numbered.map_or(proof.source.as_str(), |(path, _)| path)
 }
 
 fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {

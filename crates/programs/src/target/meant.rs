@@ -9,6 +9,16 @@ use crate::{Kind, Program, containers, vms};
 /// Fewer characters of a container's id mean too many of them.
 const LEAST_ID: usize = 6;
 
+/// That nothing goes by a word.
+pub(super) fn nothing(word: &str) -> String {
+    let title = match Kind::of_word(word) {
+        Some(Kind::Mysql) => "MySQL or MariaDB",
+        Some(kind) => kind.title(),
+        None => return format!("no process, virtual machine, unit or container is called `{word}`"),
+    };
+    format!("no {title} process runs here, which is what `{word}` means")
+}
+
 /// The first way of reading the word that finds anything.
 pub(super) fn programs<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program> {
     if let Ok(pid) = word.parse::<u32>() {

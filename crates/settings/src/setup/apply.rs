@@ -7,7 +7,7 @@ use super::access::Access;
 use super::change_log::{ChangeLog, Head, Record};
 use super::error::SetupError;
 use super::survey::{Task, survey};
-use super::{How, Setup, bounds, change, lift, undo};
+use super::{How, Setup, bounds, change, grow, lift, undo};
 use crate::place::{Place, State};
 use crate::state_dir::StateDir;
 
@@ -100,8 +100,17 @@ fn made(access: &Access<'_>, log: &mut ChangeLog, planned: &Change, task: &Task)
             found: now.to_string(),
         });
     }
-    let came = if short { StepOutcome::Short } else { StepOutcome::Done };
-    Ok(step(planned, task, &now, came))
+    let mut step = step(
+        planned,
+        task,
+        &now,
+        if short { StepOutcome::Short } else { StepOutcome::Done },
+    );
+    if short && let Some(page) = access.page(place) {
+        let missing = to.number().unwrap_or(0).saturating_sub(now.number().unwrap_or(0));
+        step.note = grow::shortfall(access.sink(), page, missing, access.leave());
+    }
+    Ok(step)
 }
 
 fn make_directories(access: &Access<'_>, log: &mut ChangeLog, place: &Place) -> Result<(), SetupError> {
@@ -165,12 +174,6 @@ fn rolled_back(mut applied: Applied) -> Applied {
 }
 
 fn step(planned: &Change, task: &Task, now: &State, came: StepOutcome) -> Step {
-    let note = match came {
-        StepOutcome::Short => {
-            "memory has no more to give: free some, ask for less, or have the pages from boot on".to_owned()
-        }
-        _ => still_to_do(planned),
-    };
     Step {
         id: planned.id.clone(),
         layer: planned.layer,
@@ -179,7 +182,7 @@ fn step(planned: &Change, task: &Task, now: &State, came: StepOutcome) -> Step {
         asked: task.to.to_string(),
         obtained: now.to_string(),
         outcome: came,
-        note,
+        note: still_to_do(planned),
     }
 }
 

@@ -250,6 +250,33 @@ fn broken_memory_is_compacted_and_tried_again() {
 }
 
 #[test]
+fn a_shortfall_says_what_was_tried_and_what_is_in_the_way() {
+    let note = |cache: &str| {
+        let scene = Scene::new();
+        scene.machine.pool(M2, |pool| pool.nodes[0].room = 20);
+        let memory = format!("MemTotal: 67108864 kB\nMemAvailable: 60000000 kB\n{cache}");
+        scene.machine.set_file("/proc/meminfo", &memory);
+        let steps = scene.apply(&grow_pool(5, 64)).expect("applied").steps;
+        let compacted = scene.machine.world().written.clone();
+        let compacted = compacted.iter().filter(|(path, _)| path.ends_with("/compact")).count();
+        assert_eq!(compacted, 3, "compaction goes on from where it stopped");
+        steps[0].note.clone()
+    };
+    let cached = note("Cached: 23068672 kB\nShmem: 0 kB\n");
+    for part in [
+        "asked to compact memory",
+        "22G of it is page cache",
+        "drop_caches",
+        "read from disk",
+    ] {
+        assert!(cached.contains(part), "{part}: {cached}");
+    }
+    for other in ["Cached: 23068672 kB\nShmem: 23068672 kB\n", ""] {
+        assert!(!note(other).contains("drop_caches"), "shared memory cannot be dropped");
+    }
+}
+
+#[test]
 fn a_pool_never_takes_the_memory_that_is_to_be_left() {
     let scene = Scene::new();
     scene
@@ -272,6 +299,11 @@ fn a_pool_never_takes_the_memory_that_is_to_be_left() {
         .apply(&only(setting("p", &pool(1), Value::Pages(5), Value::Pages(9))), &how());
     let nothing = nothing.expect("an answer");
     assert_eq!((nothing.end, nothing.steps[0].obtained.as_str()), (End::Short, "5"));
+    let note = &nothing.steps[0].note;
+    assert!(
+        note.contains("is left to programs") && note.contains("--leave"),
+        "{note}"
+    );
 }
 
 #[test]

@@ -169,7 +169,7 @@ pub struct Compare {
     ///
     /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the path of its
     /// directory or file: ./mine or ./mine.toml:size=2g. Only you and root may be able to change it.
-    #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "commands"])]
+    #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"])]
     pub workload: Option<String>,
     /// Compare these shell commands with each other, the first one as the reference
     ///

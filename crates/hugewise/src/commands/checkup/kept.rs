@@ -20,7 +20,8 @@ const HEAD: u64 = 1024;
 /// they were.
 pub(super) struct Files {
     pub report: Kept,
-    pub json: Kept,
+    /// None where `--output` takes the same.
+    pub json: Option<Kept>,
 }
 
 pub(super) struct Kept {
@@ -29,16 +30,18 @@ pub(super) struct Kept {
 }
 
 impl Files {
-    pub(super) fn open(report: &Path, may_replace: bool) -> anyhow::Result<Self> {
+    pub(super) fn open(report: &Path, has_json: bool, may_replace: bool) -> anyhow::Result<Self> {
         let json = report.with_file_name("result.json");
+        let json = has_json.then(|| Kept::open(&json, RESULT, may_replace));
         Ok(Self {
             report: Kept::open(report, PAGE, may_replace)?,
-            json: Kept::open(&json, RESULT, may_replace)?,
+            json: json.transpose()?,
         })
     }
 
     pub(super) fn write(&mut self, result: &Envelope<Checkup>) -> anyhow::Result<()> {
-        for (kept, form) in [(&mut self.report, Format::Html), (&mut self.json, Format::Json)] {
+        let json = self.json.as_mut().map(|json| (json, Format::Json));
+        for (kept, form) in [(&mut self.report, Format::Html)].into_iter().chain(json) {
             let written = kept.target.put(&show(result, form, Look::FILE)?, Existing::Replace);
             written.with_context(|| kept.path.display().to_string())?;
         }

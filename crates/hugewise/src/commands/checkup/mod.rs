@@ -29,7 +29,8 @@ const MOST_PROCESSES: usize = 50;
 pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
     let form = session.form::<Checkup>(Format::Text)?;
-    let mut files = Files::open(&args.report, session.global.yes)?;
+    let is_output = form == Format::Json && session.global.output.is_some();
+    let mut files = Files::open(&args.report, !is_output, session.global.yes)?;
     let stop = Stop::on_signals()?;
     session.ui.note("reading the machine");
     let mut parts = Parts::of(&args.skip, session.source.is_live());
@@ -93,8 +94,12 @@ fn give(session: &mut Session<'_>, result: &Envelope<Checkup>, form: Format, fil
         ..session.ui.look()
     };
     let outcome = session.give_with(result, form, look)?;
-    let (report, json) = (files.report.path.display(), files.json.path.display());
-    session.ui.note(&format!("{report} and {json} hold the whole result"));
+    let report = files.report.path.display();
+    let held = match &files.json {
+        Some(json) => format!("{report} and {} hold", json.path.display()),
+        None => format!("{report} holds"),
+    };
+    session.ui.note(&format!("{held} the whole result"));
     Ok(outcome)
 }
 

@@ -248,6 +248,11 @@ fn asked(args: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
 /// Without a program after `--` the command of `--ready` starts the server.
 fn typed_task(args: &args::Compare) -> anyhow::Result<Task> {
     let has_program = !args.command.is_empty() || args.live.is_some();
+    if !has_program && args.ready.is_none() && args.commands.is_empty() {
+        bail!(
+            "nothing to compare: write a program after `--` (hugewise compare -- PROGRAM), two shell commands in quotes, --workload NAME, or --live PID"
+        );
+    }
     let starts = args.ready.as_ref().filter(|_| !has_program);
     if starts.is_some() && args.stop.is_none() {
         bail!(

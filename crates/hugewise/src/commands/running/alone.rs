@@ -50,7 +50,7 @@ impl Alone {
         let pool = pools
             .known()
             .and_then(|pools| pools.iter().find(|pool| pool.size == PAGE));
-        let counts = pool.and_then(|pool| Some((pool.used()? + *pool.reserved.known()?, *pool.nr.known()?)));
+        let counts = pool.and_then(|pool| Some((pool.taken()?, *pool.nr.known()?)));
         let Some((in_use, all)) = counts else {
             return Self::not_known(&format!("{pages} for {what} + the pages that are in use"));
         };

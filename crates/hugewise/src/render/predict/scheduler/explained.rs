@@ -174,7 +174,29 @@ fn shares(explained: &Explained) -> Sheet {
         "CPUs with less than {SMALL} % are left out, which is the hypervisor's own work; mean distance over all CPUs {} % of a CPU",
         number(explained.share_error)
     ));
+    explained
+        .runs
+        .iter()
+        .filter_map(left_out)
+        .for_each(|note| sheet.note(note));
     sheet
+}
+
+/// Shares that two virtual CPUs cannot have had beside the others: the input leaves them out.
+fn left_out(run: &Explains) -> Option<String> {
+    let guests = || run.published_shares.iter().zip(&run.simulated_shares).skip(1);
+    let left = guests().filter(|(published, simulated)| **published >= SMALL && **simulated < SMALL);
+    let left: f64 = left.map(|(published, _)| published).sum();
+    let all: f64 = guests().map(|(published, _)| published).sum();
+    (left > 0.0 && all > 200.0).then(|| {
+        format!(
+            "{} {}: {} % on CPUs that are simulated with 0 is taken for work of others, and left out: two virtual CPUs cannot use the {} % of the table",
+            run.server,
+            run.run,
+            number(left),
+            number(all)
+        )
+    })
 }
 
 fn places(run: &Explains) -> String {
