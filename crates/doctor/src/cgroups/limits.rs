@@ -28,17 +28,17 @@ pub(super) fn limit(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
-/// Its hugetlb memory of a page size, mapped or configured.
-fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
+/// Its hugetlb memory of a page size, mapped or configured, and the file that shows it.
+fn need(program: &Program, page: Bytes) -> Result<(Bytes, &'static str), Reason> {
     if let Some(jvm) = program.jvm()?
         && jvm.wants_hugetlb()
         && jvm.page_size.is_none_or(|size| size == page)
         && let Some(heap) = jvm.heap_max
     {
-        return Ok(heap);
+        return Ok((heap, "cmdline"));
     }
     let of_page = program.areas()?.iter().filter(|area| area.hugetlb_page() == Some(page));
-    Ok(of_page.map(Area::size).sum())
+    Ok((of_page.map(Area::size).sum(), "smaps"))
 }
 
 /// Is this program the only one of its group that asks for hugetlb pages?
@@ -85,11 +85,12 @@ fn refused_or_too_low(
             case.seen(counter, field_of(counter), refused),
         )));
     }
-    if need.0 <= max {
+    let (bytes, _) = need;
+    if bytes.0 <= max {
         return Ok(None);
     }
     let case = Case::likely(format!(
-        "{} needs {need} of hugetlb memory and its control group is limited to {}: touching more ends in SIGBUS",
+        "{} needs {bytes} of hugetlb memory and its control group is limited to {}: touching more ends in SIGBUS",
         program.title(),
         Bytes(max)
     ));
@@ -105,12 +106,12 @@ fn field_of(counter: &str) -> &'static str {
 }
 
 /// The limit that holds, and what to do about it. A limit of 0 is meant, and is not written again.
-fn limited(program: &Program, limit: &HugetlbLimit, need: Bytes, case: Case) -> Case {
+fn limited(program: &Program, limit: &HugetlbLimit, (need, file): (Bytes, &str), case: Case) -> Case {
     let max = limit.max.known().copied().unwrap_or(Limit::Unlimited);
     let case = case.seen(&limit.file, "", max);
     let case = match need.0 {
         0 => case,
-        _ => case.seen(program.file("smaps"), "hugetlb needed", need),
+        _ => case.seen(program.file(file), "hugetlb needed", need),
     };
     let page = limit.page.exact();
     let in_pod = limit.file.contains("kubepods");

@@ -42,10 +42,6 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         if program.may_lock()? || groups.contains(&group) || program.hugetlb()?.0 > 0 {
             return Ok(None);
         }
-        let memlock = program
-            .details
-            .as_ref()
-            .map_or_else(String::new, |details| details.memlock.to_string());
         let user = user_name(evidence, program);
         let case = Case::sure(format!(
             "{} may not create segments backed by huge pages ({why}): the kernel answers EPERM, whatever the memlock limit is",
@@ -54,8 +50,11 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
         .seen(program.file("status"), "Gid and Groups", join(groups))
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
-        .seen(program.file("limits"), "Max locked memory", memlock);
-        let case = case.wants(default_size(evidence)?);
+        .wants(default_size(evidence)?);
+        let case = match &program.details {
+            Some(details) => case.seen(program.file("limits"), "Max locked memory", &details.memlock),
+            None => case,
+        };
         let groups = program.cgroup().ok().flatten();
         if groups.is_some_and(|groups| groups.is_container) {
             return Ok(Some(case.fix(

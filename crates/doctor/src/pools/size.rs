@@ -108,7 +108,8 @@ pub(super) fn surplus(evidence: &Evidence) -> Answer {
         ))
         .seen(pool_file(pool, "surplus_hugepages"), "", surplus)
         .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
-        .fill(pool, *known(&pool.nr)?);
+        .fill(pool, *known(&pool.nr)?)
+        .otherwise("free memory first: it has no room for a pool of all these pages, and the surplus goes when it is unmapped");
         Ok(Some(case))
     })
 }
