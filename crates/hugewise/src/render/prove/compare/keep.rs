@@ -19,7 +19,7 @@ pub(super) fn sheets(compare: &Compare) -> Vec<Sheet> {
 fn has_won(compare: &Compare, arm: &Arm) -> bool {
     let of_arm = || compare.verdicts.iter().filter(|judged| judged.arm == arm.name);
     let is = |verdict: Verdict| of_arm().any(|judged: &Judged| judged.verdict == verdict);
-    is(Verdict::Better) && !is(Verdict::Worse)
+    is(Verdict::Better) && !is(Verdict::Worse) && !sizes::is_outdone(compare, &arm.name)
 }
 
 fn sheet(compare: &Compare, arm: &Arm) -> Option<Sheet> {

@@ -14,27 +14,44 @@ pub(super) fn of(compare: &Compare) -> impl Iterator<Item = (&str, Bytes)> {
     })
 }
 
-/// The size that gains most by the first metric, and those that are not told apart from it; nothing of fewer than two sizes.
-pub(super) fn headline(compare: &Compare) -> Option<String> {
-    let sizes = of(compare).count();
-    let metric = &compare.controls.first()?.metric;
+/// The verdicts of sizes by the first metric; none of fewer than two sizes.
+fn judged(compare: &Compare) -> Vec<&Judged> {
+    let Some(control) = compare.controls.first().filter(|_| of(compare).count() > 1) else {
+        return Vec::new();
+    };
     let judged = |name: &str| {
         let mut verdicts = compare.verdicts.iter();
-        verdicts.find(|judged| judged.arm == name && judged.metric == *metric)
+        verdicts.find(|judged| judged.arm == name && judged.metric == control.metric)
     };
-    let judged: Vec<&Judged> = of(compare).filter_map(|(name, _)| judged(name)).collect();
-    if sizes < 2 {
-        return None;
-    }
+    of(compare).filter_map(|(name, _)| judged(name)).collect()
+}
+
+/// The one that gains most.
+fn best<'a>(judged: &[&'a Judged]) -> Option<&'a Judged> {
     let better = judged.iter().filter(|judged| judged.verdict == Verdict::Better);
-    let Some(best) = better.max_by(|one, two| one.ratio.partial_cmp(&two.ratio).unwrap_or(std::cmp::Ordering::Equal))
-    else {
+    better
+        .max_by(|one, two| one.ratio.unwrap_or(0.0).total_cmp(&two.ratio.unwrap_or(0.0)))
+        .copied()
+}
+
+/// Does another size gain more than this arm?
+pub(super) fn is_outdone(compare: &Compare, name: &str) -> bool {
+    let judged = judged(compare);
+    judged.iter().any(|judged| judged.arm == name) && best(&judged).is_some_and(|best| best.arm != name)
+}
+
+/// The size that gains most by the first metric, and those that are not told apart from it.
+pub(super) fn headline(compare: &Compare) -> Option<String> {
+    let judged = judged(compare);
+    let sizes = judged.len();
+    let metric = &judged.first()?.metric;
+    let Some(best) = best(&judged) else {
         let is_told = |judged: &&Judged| matches!(judged.verdict, Verdict::NoDifference | Verdict::Worse);
-        let against = reference(compare);
-        return judged
-            .iter()
-            .all(is_told)
-            .then(|| format!("Of {sizes} THP sizes none is better than {against} in {metric}."));
+        let none = format!(
+            "Of {sizes} THP sizes none is better than {} in {metric}.",
+            reference(compare)
+        );
+        return judged.iter().all(is_told).then_some(none);
     };
     let is_near = |other: &&&Judged| other.arm != best.arm && other.high >= best.low;
     let near: Vec<&str> = judged
@@ -57,7 +74,7 @@ pub(super) fn headline(compare: &Compare) -> Option<String> {
 mod tests {
     use model::compare::{Compare, Verdict};
 
-    use super::headline;
+    use super::{headline, is_outdone};
     use crate::render::prove::compare::tests::compare;
     use crate::show::Show;
 
@@ -95,6 +112,7 @@ mod tests {
             table.columns.iter().any(|column| column.name.contains("page faults")),
             "one table has it all"
         );
+        assert!(is_outdone(&made, "mthp-64K") && !is_outdone(&made, "mthp-2M") && !is_outdone(&made, "base"));
     }
 
     #[test]
