@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &str); 22] = [
+const ARROWS: [(&str, &str); 21] = [
     ("model", ""),
     ("host", "model"),
     ("chase", "model host"),
