@@ -4,6 +4,7 @@ use model::compare::{Compare, Judged, Verdict};
 use model::{Bytes, PageKind};
 
 use super::amounts::{gain, reference};
+use draw::words::or_empty;
 
 /// The arms of THP sizes, each with its size.
 pub(super) fn of(compare: &Compare) -> impl Iterator<Item = (&str, Bytes)> {
@@ -63,9 +64,14 @@ pub(super) fn headline(compare: &Compare) -> Option<String> {
         [] => String::new(),
         near => format!("; the intervals of {} overlap with its own", near.join(", ")),
     };
+    let missed = judged
+        .iter()
+        .filter(|judged| judged.verdict == Verdict::NotInEffect)
+        .count();
+    let missed = or_empty((missed > 0).then(|| format!(" ({missed} not in effect)")));
     let gain = gain(best.ratio, best.low, best.high);
     Some(format!(
-        "Of {sizes} THP sizes {} gains most in {metric}: {gain}{near}.",
+        "Of {sizes} THP sizes{missed} {} gains most in {metric}: {gain}{near}.",
         best.arm
     ))
 }
@@ -98,14 +104,16 @@ mod tests {
 
     #[test]
     fn the_size_that_gains_most_stands_first_with_those_that_may_be_as_good() {
-        let made = sized(&[
+        let mut made = sized(&[
             ("mthp-16K", [1.01, 1.02, 1.03], Verdict::Better),
             ("mthp-64K", [1.08, 1.10, 1.13], Verdict::Better),
+            ("mthp-1M", [0.9, 1.2, 1.3], Verdict::NotInEffect),
             ("mthp-2M", [1.09, 1.12, 1.14], Verdict::Better),
         ]);
+        made.verdicts[2].high = None;
         assert_eq!(
             made.headlines()[0],
-            "Of 3 THP sizes mthp-2M gains most in wall: +12.0 % (+9.0 % to +14.0 %); the intervals of mthp-64K overlap with its own."
+            "Of 4 THP sizes (1 not in effect) mthp-2M gains most in wall: +12.0 % (+9.0 % to +14.0 %); the intervals of mthp-64K overlap with its own."
         );
         let table = &made.sheets()[0];
         assert!(
