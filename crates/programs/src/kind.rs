@@ -24,6 +24,11 @@ pub(crate) struct Known {
     pub(crate) server: Option<&'static Server>,
 }
 
+/// Looks for a configuration file in a directory; else why there is none.
+type InDirectory = fn(&Source, &str) -> Result<String, String>;
+/// Options of a port and of a socket, given what each begins with.
+type At<'a> = &'a dyn Fn(&str, &str) -> String;
+
 /// A server whose configuration file a plan may change.
 pub struct Server {
     /// The user and the service that it usually runs as.
@@ -45,12 +50,12 @@ pub struct Server {
     pub value_in: fn(&Source, &str) -> Result<Option<String>, Unread>,
     /// The configuration file of a running server.
     pub configuration: fn(&Target) -> Option<String>,
-    /// The configuration file of a data directory, or why there is none, where a directory may stand for it.
-    pub in_directory: Option<fn(&Source, &str) -> Result<String, String>>,
+    /// Where a data directory may stand for its file.
+    pub in_directory: Option<InDirectory>,
     /// What its arguments decide and its file does not know, as further keys of a goal.
     pub typed: fn(&[String]) -> String,
-    /// Commands that load it, given how one writes the options of its port and its socket.
-    pub load: fn(&dyn Fn(&str, &str) -> String) -> Load,
+    /// Commands that load it.
+    pub load: fn(At<'_>) -> Load,
     pub(crate) own: fn(&Source, &Program, bool) -> Own,
     /// What its arguments set, its program first; names as in its files.
     pub(crate) set_by: fn(&[String]) -> Vec<(String, String)>,
@@ -127,7 +132,7 @@ impl Kind {
             .map_or("", |first| first.split([' ', ':']).next().unwrap_or_default());
         let program = program.rsplit('/').next().unwrap_or_default();
         let is_it = |known: &&str| *known == program || known.get(..15).unwrap_or(known) == name;
-        first(|known| known.executables.iter().any(|name| is_it(name)))
+        first(|known| known.executables.iter().any(is_it))
             .or_else(|| first(|known| (known.has_signs)(name, arguments) || (known.has_signs)(program, &[])))
     }
 
