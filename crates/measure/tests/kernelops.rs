@@ -122,7 +122,7 @@ fn every_operation() {
                 testing::skipped(&format!("the machine is too busy for {}: {why}", point.op));
             }
             Some(why) if kind == Some(PageKind::Thp) => {
-                testing::skipped(&format!("no huge page to be had for {}: {why}", point.op))
+                testing::skipped(&format!("no huge page to be had for {}: {why}", point.op));
             }
             Some(why) => assert!(impossible, "{}: {why}", point.op),
         }
