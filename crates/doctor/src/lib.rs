@@ -15,6 +15,7 @@ mod jvm;
 mod limits;
 mod numa;
 mod pools;
+mod quoted;
 mod remedy;
 mod rule;
 mod settings;

@@ -1,16 +1,15 @@
 //! What a rule is, and how it reports a finding.
 
 use std::fmt;
-use std::sync::Arc;
 
-use host::CpuList;
 use host::snapshot::Pool;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
-use model::{Bytes, Reading, Unread};
+use model::{Bytes, Unread};
+use programs::Evidence;
 use programs::config::given::FileKind;
-use programs::{Evidence, Limit};
 use serde::{Deserialize, Deserializer};
 
+use crate::quoted::Quoted;
 use crate::remedy::{Draft, Ledger, Need, Remedy, fill, write_thp};
 
 #[derive(Clone, Copy, Deserialize)]
@@ -192,47 +191,6 @@ impl Rule {
             remedies: case.fix,
             wants: case.wants,
         }
-    }
-}
-
-/// What a line of evidence quotes: a value, or a reading, of which there is a line only if it was read.
-pub(super) trait Quoted {
-    fn quoted(self) -> Option<String>;
-}
-
-/// What is a value, and no reading that may have failed.
-pub(super) trait Value: fmt::Display {}
-
-macro_rules! values {
-    ($($value:ty),+) => { $(impl Value for $value {})+ };
-}
-
-values!(
-    str,
-    String,
-    Arc<str>,
-    i32,
-    u32,
-    i64,
-    u64,
-    usize,
-    f64,
-    Bytes,
-    CpuList,
-    Limit
-);
-
-impl<V: Value + ?Sized> Value for &V {}
-
-impl<V: Value> Quoted for V {
-    fn quoted(self) -> Option<String> {
-        Some(self.to_string())
-    }
-}
-
-impl<T: fmt::Display> Quoted for &Reading<T> {
-    fn quoted(self) -> Option<String> {
-        self.known().map(T::to_string)
     }
 }
 
