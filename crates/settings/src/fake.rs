@@ -58,7 +58,18 @@ impl World {
             true => chosen(text, value).ok_or(io::ErrorKind::InvalidInput)?,
             false => format!("{value}\n"),
         };
+        if path.ends_with("/hugepages-2048kB/enabled") && value != "never" {
+            self.start_khugepaged();
+        }
         Ok(())
+    }
+
+    /// It wants a larger reserve, which stays when it ends if an administrator once set one.
+    fn start_khugepaged(&mut self) {
+        if let Some(reserve) = self.files.get_mut("/proc/sys/vm/min_free_kbytes") {
+            let kib: u64 = reserve.trim().parse().expect("a number");
+            *reserve = format!("{}\n", kib.max(67_584));
+        }
     }
 
     /// Pools of `after` kB, where there were `before`: the rest of memory follows.

@@ -39,6 +39,8 @@ pub(crate) enum Record {
     },
     /// About to write a word in the place of another: whichever is there shows whether that has happened.
     Turn { path: String, before: Word, after: Word },
+    /// The kernel raised its reserve with that, in kB: khugepaged was started.
+    Reserve { path: String, before: u64, after: u64 },
     /// The write was read back, or given up: this much of the value is the run's own now. 0: a switch was put back.
     Done { path: String, share: u64 },
 }
@@ -101,8 +103,18 @@ impl Share {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
     pools: BTreeMap<PoolSetting, Share>,
-    /// The word before the first change of a switch, and the last that was to be written.
-    switches: BTreeMap<ThpSwitch, (Word, Word)>,
+    switches: BTreeMap<ThpSwitch, Turn>,
+}
+
+/// What a run holds of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// The word before the first change.
+    pub(crate) before: Word,
+    /// The last that was to be written.
+    pub(crate) after: Word,
+    /// The kernel's reserve before and after, where it was raised.
+    pub(crate) reserve: Option<(u64, u64)>,
 }
 
 impl Ledger {
@@ -114,7 +126,7 @@ impl Ledger {
         self.pools.keys().copied().collect()
     }
 
-    pub(crate) fn turned(&self, switch: ThpSwitch) -> Option<(Word, Word)> {
+    pub(crate) fn turned(&self, switch: ThpSwitch) -> Option<Turn> {
         self.switches.get(&switch).copied()
     }
 
@@ -152,7 +164,16 @@ impl Ledger {
             }
             Record::Turn { path, before, after } => {
                 let switch = ThpSwitch::parse(path).ok_or("expected the path of a THP size's switch")?;
-                self.switches.entry(switch).or_insert((*before, *after)).1 = *after;
+                let first = Turn {
+                    before: *before,
+                    after: *after,
+                    reserve: None,
+                };
+                self.switches.entry(switch).or_insert(first).after = *after;
+            }
+            Record::Reserve { path, before, after } => {
+                let turned = ThpSwitch::parse(path).and_then(|switch| self.switches.get_mut(&switch));
+                turned.ok_or("expected a `turn` before its `reserve`")?.reserve = Some((*before, *after));
             }
             Record::Done { path, share: 0 } if ThpSwitch::parse(path).is_some() => {
                 let turned = ThpSwitch::parse(path).and_then(|switch| self.switches.remove(&switch));

@@ -260,3 +260,52 @@ fn a_planted_turn_of_another_file_or_to_another_word_makes_nobody_write() {
         assert_eq!(scene.machine.world().written, []);
     }
 }
+
+/// The kernel raises its reserve when khugepaged starts, and leaves it raised where an administrator had set it.
+#[test]
+fn the_kernel_s_reserve_is_as_before_unless_others_set_it_meanwhile() {
+    let reserve = "/proc/sys/vm/min_free_kbytes";
+    let scene = || {
+        let scene = scene_of("always madvise [never]\n");
+        scene
+            .machine
+            .set_file(&ThpSwitch(Bytes::mib(2)).path(), "always inherit madvise [never]\n");
+        scene.machine.set_file(reserve, "30000\n");
+        scene
+    };
+    let now = |scene: &Scene| crate::sink::text(&scene.machine.process(0), reserve).expect("a number");
+    let lent = scene();
+    let (_, writer) = lent.run(1);
+    let sizes = writer.claim_thp_sizes().expect("nobody else");
+    let lease = sizes.lend(Bytes::mib(2)).expect("a lease");
+    assert_eq!(now(&lent), "67584\n");
+    lease.give_back().expect("given back");
+    assert_eq!(now(&lent), "30000\n");
+    let lease = sizes.lend(Bytes::mib(2)).expect("a lease");
+    lent.machine.set_file(reserve, "90000\n");
+    lease.give_back().expect("given back");
+    assert_eq!(now(&lent), "90000\n", "theirs stays");
+    // Wherever a run dies: of its writes the first turns the switch, the second turns it back, the third lowers the reserve.
+    for fault in [Fault::DieAfter(1), Fault::DieBefore(2), Fault::DieAfter(2)] {
+        let lent = scene();
+        let (process, writer) = lent.run(1);
+        let sizes = writer.claim_thp_sizes().expect("nobody else");
+        let lease = sizes.lend(Bytes::mib(2)).expect("a lease");
+        process.expect(fault);
+        drop(lease);
+        lent.recover();
+        assert_eq!(
+            (now(&lent).as_str(), lent.journals().len()),
+            ("30000\n", 0),
+            "{fault:?}"
+        );
+    }
+    let lent = scene();
+    let (process, writer) = lent.run(1);
+    let sizes = writer.claim_thp_sizes().expect("nobody else");
+    let lease = sizes.lend(Bytes::mib(2)).expect("a lease");
+    process.die();
+    drop(lease);
+    lent.recover();
+    assert_eq!(now(&lent), "30000\n");
+}
