@@ -8,7 +8,7 @@ other 16 judge it. Each is predicted twice, by the CPU table and by the machine 
 are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
 need a quiet machine, predictions do not, and another model can be held against the same comparisons.
 """
-import argparse, hashlib, json, os, shutil, statistics, sys, tempfile
+import argparse, hashlib, json, os, re, shutil, statistics, sys, tempfile
 
 from predict import HERE, NEAR, Program, compare, measured_tlb, result, row_of, run
 from shared import hugewise_path, tell
@@ -24,7 +24,7 @@ def programs():
     written = lambda file, lines: f"cat > {file} <<'END'\n{lines}\nEND"
     script = lambda name, needs, command, file, lines, *more: Program(name, needs, command, [written(file, lines), *more])
     return [Program(name, ["cc"], "{dir}/kernels " + name, [kernels]) for name in KERNELS] + [
-        text("xz", ["xz"], f"xz -T1 -2 -c {TEXT}"),
+        Program("xz", ["xz"], f"xz -T1 -2 -c {TEXT}", [MAKE_TEXT + " && truncate -s 20000000 text"]),
         text("lz4", ["lz4"], f"lz4 -q -12 -c {TEXT}"),
         text("zstd", ["zstd"], f"zstd -q --single-thread -14 -c {TEXT}"),
         text("bzip2", ["bzip2"], f"bzip2 -c {TEXT}"),
@@ -84,7 +84,13 @@ def judged(hugewise, program, folder, asked, measured, host):
         row = told and row_of(told, host)
         return row and [100 * row["saves"][key] for key in ("low", "middle", "high")]
 
-    told = told_by("compared", lambda: compare(hugewise, program, folder, asked.compare))
+    def compared():
+        """Within the budget, or a third more than a verdict takes at least: runs differ in length."""
+        told, why = compare(hugewise, program, folder, asked.compare)
+        least = re.search(r"write --budget (\d+)s", why or "")
+        return compare(hugewise, program, folder, f"{int(least[1]) * 4 // 3}s") if least else (told, why)
+
+    told = told_by("compared", compared)
     ways = [predicted("table", []), predicted("here", here)]
     if not told:
         return f"| {program.name} | not compared ||||", None
