@@ -68,7 +68,7 @@ fn i02_settings_of_a_newer_kernel() {
 }
 
 #[test]
-fn i01_lines_that_are_right_and_come_to_nothing() {
+fn i01_boot_lines_that_are_right_and_come_to_nothing() {
     let grub = |text: &str| machine().file("/etc/default/grub", text);
     let pages = "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet hugepagesz=1G hugepages=8\"\n";
     // hetzneronline/installimage#39: a file of the image's maker is read later.
@@ -115,7 +115,11 @@ fn i01_lines_that_are_right_and_come_to_nothing() {
         "I01",
         variables("kernelopts=root=/dev/sda transparent_hugepage=never\n"),
     );
-    // Debian 13 no longer reads /etc/sysctl.conf at boot.
+}
+
+/// The release from which nothing reads /etc/sysctl.conf at boot.
+#[test]
+fn i01_a_sysctl_file_that_debian_13_reads_no_more() {
     let debian = |release: &str| {
         machine()
             .file("/etc/sysctl.conf", "vm.swappiness = 1\nvm.nr_hugepages = 1024\n")
