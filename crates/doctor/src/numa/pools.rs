@@ -125,7 +125,15 @@ fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason
 }
 
 fn no_node(program: &Program, pool: &Pool, (node, asked): (u32, Bytes), list: &str) -> Case {
-    let there = list.split(',').take(node as usize).collect::<Vec<_>>().join(",");
+    let there: Vec<&str> = list.split(',').take(node as usize).collect();
+    let has_any = there
+        .iter()
+        .any(|mib| mib.trim().parse::<u64>().is_ok_and(|mib| mib > 0));
+    let there = match has_any {
+        true => there.join(","),
+        // All of it was to be on nodes that are not there.
+        false => (asked.0 >> 20).to_string(),
+    };
     Case::likely(format!(
         "{} asks for {asked} on node {node} (--socket-mem), and this machine has no such node: it does not start",
         program.title()

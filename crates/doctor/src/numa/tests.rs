@@ -55,6 +55,8 @@ fn a10_socket_mem_of_a_node_without_pages() {
     let finding = found("A10", dpdk("--socket-mem=4096,4096").on(one()));
     assert!(finding.consequence.contains("asks for 4G on node 1"), "{finding:?}");
     assert!(finding.fix[0].ends_with("--socket-mem 4096"), "{finding:?}");
+    let second = found("A10", dpdk("--socket-mem=0,1024").on(one()));
+    assert!(second.fix[0].ends_with("--socket-mem 1024"), "{second:?}");
     clear("A10", dpdk("--socket-mem=4096,0").on(one()));
     clear("A10", dpdk("--socket-mem=4096").on(one()));
 }

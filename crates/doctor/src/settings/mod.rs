@@ -58,13 +58,13 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         ))
         .fix(boot_again(evidence, &words)),
         UnheardWhy::BootEntries => case(
-            "this kernel was started by an entry of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
+            "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         )
         .fix(entry_fix(evidence, &words)),
         UnheardWhy::SysctlConf => case(
             "this release of Debian reads the files of sysctl.d at boot, and not this one",
         )
-        .fix(format!("move it to a file of its own: echo '{words}' > /etc/sysctl.d/60-hugepages.conf"))
+        .fix(format!("move it to a file of its own: echo '{words}' >> /etc/sysctl.d/60-hugepages.conf"))
         .fix("sysctl -p /etc/sysctl.d/60-hugepages.conf"),
     })
 }

@@ -1,5 +1,7 @@
 //! Each rule of `settings` where it fires and where it must not.
 
+use host::Tree;
+
 use crate::machines::*;
 
 #[test]
@@ -134,6 +136,16 @@ fn i01_a_sysctl_file_that_debian_13_reads_no_more() {
     );
     assert_eq!(finding.evidence[0].source, "/etc/sysctl.conf:2", "{finding:?}");
     clear("A01", debian("13"));
+    // Where the file is linked it is read, whatever the release, as on a machine that was upgraded, and on those of other distributions.
+    let linked = |tree: Tree| tree.link("/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
+    for tree in [
+        linked(debian("13")),
+        linked(debian("12")),
+        linked(machine().file("/etc/sysctl.conf", "vm.nr_hugepages = 1024\n")),
+    ] {
+        clear("I01", tree.clone());
+        found("A01", tree);
+    }
     clear("I01", debian("12"));
     found("A01", debian("12"));
 }

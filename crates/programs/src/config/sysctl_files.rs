@@ -16,7 +16,7 @@ const DIRECTORIES: [&str; 5] = [
 ];
 /// Read by procps's `sysctl --system` after all others; distributions link it as `sysctl.d/99-sysctl.conf`.
 const SYSCTL_CONF: &str = "/etc/sysctl.conf";
-/// The release of Debian that links it no more, so that nothing reads it at boot (release notes of Debian 13, section 5.1).
+/// The release of Debian that links it no more: systemd reads directories alone (sysctl.d(5)), so that nothing reads it at boot.
 const NO_LONGER: u32 = 13;
 
 pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
@@ -26,7 +26,7 @@ pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
 
 /// What stands about huge pages in a file that nothing reads at boot.
 pub(super) fn unheard(source: &Source) -> Result<Vec<Unheard>, Unread> {
-    if files(source)?.iter().any(|path| path == SYSCTL_CONF) {
+    if is_read(source, &files(source)?) {
         return Ok(Vec::new());
     }
     let is_ours = |setting: &Setting| setting.name.contains("huge") || setting.name.starts_with("kernel.shm");
@@ -43,18 +43,22 @@ pub(super) fn unheard(source: &Source) -> Result<Vec<Unheard>, Unread> {
 fn files(source: &Source) -> Result<Vec<String>, Unread> {
     let mut by_name = drop_ins(source, &DIRECTORIES)?;
     by_name.sort();
-    let linked = |path: &String| {
-        source
-            .link(path)
-            .known()
-            .is_some_and(|target| target.ends_with("/sysctl.conf"))
-    };
     let mut files: Vec<String> = by_name.into_iter().map(|(_, path)| path).collect();
-    let is_debian = distribution::debian_release(source).is_some_and(|release| release >= NO_LONGER);
-    if !is_debian && !files.iter().any(linked) {
+    if is_read(source, &files) && !files.iter().any(|path| is_link(source, path)) {
         files.push(SYSCTL_CONF.to_owned());
     }
     Ok(files)
+}
+
+/// Does something read `/etc/sysctl.conf` at boot? Beside a link to it among the files of `sysctl.d`, Debian's older releases and others are taken to.
+fn is_read(source: &Source, files: &[String]) -> bool {
+    let is_old = distribution::debian_release(source).is_none_or(|release| release < NO_LONGER);
+    is_old || files.iter().any(|path| is_link(source, path))
+}
+
+fn is_link(source: &Source, path: &str) -> bool {
+    let target = source.link(path);
+    target.known().is_some_and(|target| target.ends_with("/sysctl.conf"))
 }
 
 /// `name = value`; a `-` before the name lets errors pass; slashes in names are dots. A number is as the kernel takes it, whatever
