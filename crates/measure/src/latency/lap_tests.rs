@@ -203,3 +203,23 @@ fn what_a_long_walk_keeps_in_the_last_level_is_found_or_lies_inside_the_bound() 
     assert!(wrong.is_empty(), "{numbers} numbers; wrong: {wrong:#?}");
     assert!(numbers >= 16, "{numbers} numbers");
 }
+
+/// A saving is a share of a step, so a step that lacks the hits of a long walk makes it smaller than it is.
+#[test]
+fn after_the_shortest_warm_up_a_step_costs_what_it_does_in_a_long_walk() {
+    for replacement in [Replacement::Random, Replacement::Lru] {
+        for eighths in [2, 6, 12, 16, 24, 32, 64, 96] {
+            let nodes = LINES / 8 * eighths;
+            let truth = Ring::truth(replacement, nodes);
+            let mut ring = Ring::new(replacement, nodes);
+            ring.go(ring.caches.soon(nodes as u64) as usize);
+            ring.walk(0, Duration::from_millis(15));
+            let blocks = ring.walk(0, Duration::from_millis(35));
+            let mean = blocks.iter().map(|block| block.ticks).sum::<f64>() / blocks.len() as f64;
+            assert!(
+                (mean / truth - 1.0).abs() < 0.05,
+                "{replacement:?}, {eighths} eighths: {mean} for {truth}"
+            );
+        }
+    }
+}

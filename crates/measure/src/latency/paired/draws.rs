@@ -153,7 +153,8 @@ pub(super) struct Plan {
     pub(super) budget: Duration,
 }
 
-/// A stretch of draws: until every interval is narrow enough, or another draw would not fit into its time. `each` hears of every draw.
+/// A stretch of draws: until every interval is narrow enough, or not half of another draw would fit into its time, so that stretches
+/// have their time on average. `each` hears of every draw.
 pub(super) fn go_on(
     draws: &mut Draws,
     plan: &Plan,
@@ -165,7 +166,7 @@ pub(super) fn go_on(
     while !draws.is_settled {
         let before = bench.now();
         let left = (begun + time).saturating_sub(before);
-        if draws.len() > 0 && left < draws.longest {
+        if draws.len() > 0 && left < draws.longest / 2 {
             return Ok(());
         }
         each(draws, left);
