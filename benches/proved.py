@@ -122,16 +122,18 @@ def ranks(hugewise, times, folder):
 
 
 def forecast(hugewise, times, _):
-    """A program compared with itself, then with one that does 1 to 10 % more. Forecast: the smallest visible effect at as many blocks as
-    that comparison made, by the root of their number. Needed: the same from the interval that the comparison itself ended with."""
+    """A program compared with itself, then with one that does 1 to 10 % more, in as many blocks each time: where a comparison ends early,
+    its own interval is known too badly to hold a forecast against. Forecast: the smallest visible effect at that number of blocks, by the
+    root of their number. Needed: the same from the interval that the comparison itself ended with."""
     found = 1.41
+    blocks = "60"
     near = 0
     for at in range(times):
         count = 1_000_000
         usual, more = (f"{sys.executable} -S -c 'sum(range({n}))'" for n in (count, int(count * (1 + (at % 10 + 1) / 100))))
         own = ["--metric", "cpu", "-N", "--seed", str(at + 1)]
         pilot = compared(hugewise, [*own, "--what-can-be-seen", "20s", usual])
-        data = compared(hugewise, [*own, "--budget", "20s", usual, more])
+        data = compared(hugewise, [*own, "--runs", blocks, usual, more])
         judged, seen = data["verdicts"][0], pilot["forecast"]["visible"][0]
         said = math.log1p(seen["effect"]) * math.sqrt(seen["blocks"] / data["design"]["blocks"])
         needed = found * math.log(judged["high"] / judged["low"]) / 2

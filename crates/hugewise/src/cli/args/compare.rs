@@ -161,7 +161,7 @@ pub struct Compare {
     pub fail_if: Vec<FailIf>,
     /// Show what a comparison of this time could show here
     ///
-    /// The program is compared with itself: 12 blocks of three runs, within this time.
+    /// The program is compared with itself: up to 36 blocks of three runs, within this time.
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration,
           conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "workload", "design", "resume"])]
     pub what_can_be_seen: Option<Duration>,

@@ -29,8 +29,8 @@ use crate::ui::{Outcome, Ui};
 
 /// How a shell ends that does not find the command.
 const NOT_FOUND: &str = " 127";
-/// Blocks of a program compared with itself.
-const PILOT: u32 = 12;
+/// Blocks of a program compared with itself, if the time is enough: how far runs lie apart is known to a tenth or so.
+const PILOT: u32 = 36;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Result<Outcome> {
     session.must_be_live("comparing")?;
