@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """What verdicts of `hugewise compare` are worth, on live programs: proof of each run, comparisons of a program with itself, and rankings beside hyperfine.
 
-    benches/proved.py pages [--times 20]         memtest on base pages and THP: no run on other pages counts
+    benches/proved.py pages [--times 20]         memtest on base pages and THP: no run on other pages counts, and as many pairs by hand (as root)
     benches/proved.py itself [--times 200]       two equal commands: how many comparisons give a verdict
     benches/proved.py ranks [--times 20]         two commands 5 % apart while bursts of other work come and go: who ranks them wrongly
     benches/proved.py forecast [--times 50]      what `--what-can-be-seen` says beside the comparisons of planted slow-downs that follow
     benches/proved.py readme                     examples of hyperfine's README, translated
 
-The program is taken from --hugewise, PATH or target/release; hyperfine and cc from PATH. Nothing of the machine is changed.
+The program is taken from --hugewise, PATH or target/release; hyperfine and cc from PATH. Pairs by hand change the machine's THP
+policy for each run; nothing else is changed.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
 import random
+import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +30,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pee
 from shared import hugewise_path
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+MEMTEST = ["128", "2"]
 
 
 def compared(hugewise, words, within=None):
@@ -40,11 +46,40 @@ def memtest(folder):
     return program
 
 
+@contextlib.contextmanager
+def policy(choice):
+    """The machine's THP policy; what it was comes back."""
+    with open(THP) as file:
+        before = re.search(r"\[(\w+)\]", file.read())[1]
+    try:
+        put(choice)
+        yield
+    finally:
+        put(before)
+
+
+def put(choice):
+    with open(THP, "w") as file:
+        file.write(choice)
+
+
+def pairs_by_hand(program, pairs):
+    """CPU time of the program under the policy `never` over that under `always`, pair by pair, as the kernel counts it for the child."""
+    for at in range(pairs):
+        times = {}
+        for choice in random.sample(["never", "always"], 2):
+            with policy(choice):
+                before = sum(os.times()[2:4])
+                subprocess.run([program, *MEMTEST], check=True, stdout=subprocess.DEVNULL)
+                times[choice] = sum(os.times()[2:4]) - before
+        yield times["never"] / times["always"]
+
+
 def pages(hugewise, times, folder):
     program = memtest(folder)
     verdicts, counted_wrong, left_out, gains = {}, 0, 0, []
     for at in range(times):
-        data = compared(hugewise, ["--arms", "base,thp", "--metric", "cpu", "--runs", "8", "--seed", str(at + 1), "--", program, "128", "2"])
+        data = compared(hugewise, ["--arms", "base,thp", "--metric", "cpu", "--runs", "8", "--seed", str(at + 1), "--", program, *MEMTEST])
         if isinstance(data, str):
             verdicts[data] = verdicts.get(data, 0) + 1
             continue
@@ -60,7 +95,9 @@ def pages(hugewise, times, folder):
         verdicts[judged["verdict"]] = verdicts.get(judged["verdict"], 0) + 1
         print(f"{at + 1}: {judged['verdict']} {judged['ratio']:.3f} by {data['arms'][1]['technique'][:60]}", flush=True)
     print(f"verdicts {verdicts}; runs on other pages that counted: {counted_wrong}; left out: {left_out}")
-    print(f"gains {min(gains):.3f} to {max(gains):.3f}")
+    by_hand = statistics.median(pairs_by_hand(program, times))
+    agree = sum((gain > 1) == (by_hand > 1) for gain in gains)
+    print(f"gains {min(gains):.3f} to {max(gains):.3f}; {times} pairs by hand {by_hand:.3f}: the sign of {agree} of {len(gains)} comparisons")
 
 
 def itself(hugewise, times, _):
