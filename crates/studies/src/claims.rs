@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use model::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
 const TEXT: &str = include_str!("../../../workloads/claims.toml");
 
@@ -105,49 +106,8 @@ names!(Verdict, { Agrees => "agrees", Differs => "differs", NotComparable => "ca
 #[serde(deny_unknown_fields)]
 struct File {
     sources: BTreeMap<String, String>,
-    group: Vec<Group>,
-}
-
-/// Claims with what they have in common.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Group {
-    source: String,
-    place: String,
-    machine: String,
-    quantity: String,
-    of: String,
-    unit: String,
-    how: Option<How>,
-    by: Option<String>,
-    why: Option<String>,
-    claims: Vec<Row>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    id: String,
-    what: String,
-    figure: String,
-    place: Option<String>,
-    machine: Option<String>,
-    quantity: Option<String>,
-    of: Option<String>,
-    unit: Option<String>,
-    here: Vec<Here>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Here {
-    how: Option<How>,
-    by: Option<String>,
-    value: Option<Vec<f64>>,
-    quantity: Option<String>,
-    of: Option<String>,
-    unit: Option<String>,
-    why: Option<String>,
+    usual: Table,
+    group: Vec<Table>,
 }
 
 /// All of them; none only if the data have a mistake, which a test finds.
@@ -159,72 +119,48 @@ pub fn by_id(id: &str) -> Option<&'static Claim> {
 }
 
 fn read() -> Result<Claims, toml::de::Error> {
-    let File { sources, group } = toml::from_str(TEXT)?;
-    let source = |group: &Group| sources.get(&group.source).cloned().unwrap_or_default();
-    let of_group = |group: &Group| -> Vec<Claim> {
-        let source = source(group);
-        group.claims.iter().map(|row| group.claim(row, &source)).collect()
-    };
-    Ok(Claims {
-        claims: group.iter().flat_map(of_group).collect(),
-    })
-}
-
-fn or<'a>(own: Option<&'a String>, shared: &'a str) -> String {
-    own.map_or(shared, String::as_str).to_owned()
-}
-
-impl Group {
-    fn claim(&self, row: &Row, source: &str) -> Claim {
-        let measure = Measure {
-            quantity: or(row.quantity.as_ref(), &self.quantity),
-            of: or(row.of.as_ref(), &self.of),
-            unit: or(row.unit.as_ref(), &self.unit),
-        };
-        let here = row
-            .here
-            .iter()
-            .map(|here| self.counterpart(here, &measure, &row.figure));
-        Claim {
-            id: row.id.clone(),
-            source: source.to_owned(),
-            place: or(row.place.as_ref(), &self.place),
-            machine: or(row.machine.as_ref(), &self.machine),
-            what: row.what.clone(),
-            figure: row.figure.clone(),
-            here: here.collect(),
-            measure,
+    let File { sources, usual, group } = toml::from_str(TEXT)?;
+    let mut claims = Vec::new();
+    for group in &group {
+        let group = within(&usual, group);
+        for row in rows(&group, "claims") {
+            let row = within(&group, row);
+            let here = rows(&row, "here").map(|own| within(&row, own).try_into());
+            let here: Vec<Counterpart> = here.collect::<Result<_, _>>()?;
+            let mut claim: Claim = within(&row, &usual).try_into()?;
+            claim.source = sources.get(&claim.source).cloned().unwrap_or_default();
+            claim.here = here.into_iter().map(|here| here.judged(&claim)).collect();
+            claims.push(claim);
         }
     }
-
-    fn counterpart(&self, here: &Here, claimed: &Measure, figure: &str) -> Counterpart {
-        let measure = Measure {
-            quantity: or(here.quantity.as_ref(), &claimed.quantity),
-            of: or(here.of.as_ref(), &claimed.of),
-            unit: or(here.unit.as_ref(), &claimed.unit),
-        };
-        let shared = |text: &Option<String>| text.clone().unwrap_or_default();
-        let how = here.how.or(self.how).unwrap_or(How::None);
-        let value = here.value.as_deref().and_then(ends);
-        let verdict = match value {
-            Some(value) if measure == *claimed && !matches!(how, How::Fitted | How::Input | How::None) => {
-                verdict(figure, value)
-            }
-            _ => Verdict::NotComparable,
-        };
-        Counterpart {
-            by: or(here.by.as_ref(), &shared(&self.by)),
-            why: or(here.why.as_ref(), &shared(&self.why)),
-            how,
-            value,
-            measure,
-            verdict,
-        }
-    }
+    Ok(Claims { claims })
 }
 
-fn ends(value: &[f64]) -> Option<[f64; 2]> {
-    Some([*value.first()?, *value.last()?])
+fn rows<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a Table> {
+    let rows = table.get(name).and_then(Value::as_array);
+    rows.into_iter().flatten().filter_map(Value::as_table)
+}
+
+/// A table with what stands above it and is not said otherwise; its measure is a table of its own, as in results.
+fn within(above: &Table, own: &Table) -> Table {
+    let mut all = above.clone();
+    all.extend(own.clone());
+    let known = |key: &&str| all.contains_key(*key);
+    let measure = ["quantity", "of", "unit"].into_iter().filter(known);
+    let measure = measure.map(|key| (key.to_owned(), all[key].clone())).collect();
+    all.insert("measure".to_owned(), Value::Table(measure));
+    all
+}
+
+impl Counterpart {
+    fn judged(self, claim: &Claim) -> Self {
+        let is_open = matches!(self.how, How::Fitted | How::Input | How::None);
+        let value = self.value.filter(|_| !is_open && self.measure == claim.measure);
+        Self {
+            verdict: value.map_or(Verdict::NotComparable, |value| verdict(&claim.figure, value)),
+            ..self
+        }
+    }
 }
 
 /// What a figure leaves open, from low to high, and whether it is a trend. None if there is no figure.

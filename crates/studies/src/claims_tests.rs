@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ALL, How, Verdict, read, verdict};
+use super::{ALL, File, How, TEXT, Verdict, read, rows, verdict};
 use crate::paging::{Preset, preset};
 use crate::scheduler::explain;
 use model::Bytes;
@@ -40,6 +40,20 @@ fn every_claim_has_its_place_and_a_reason_where_it_does_not_agree() {
             .any(|here| here.verdict == wanted)
     };
     assert!(Verdict::ALL.into_iter().all(is_there));
+}
+
+#[test]
+fn no_key_of_the_table_is_misspelled() {
+    const KEYS: &[&str] = &[
+        "source", "place", "machine", "quantity", "of", "unit", "how", "by", "why", "id", "what", "figure", "value",
+        "claims", "here",
+    ];
+    let File { group, .. } = toml::from_str(TEXT).expect("the data");
+    let claims = || group.iter().flat_map(|group| rows(group, "claims"));
+    let here = claims().flat_map(|claim| rows(claim, "here"));
+    let keys = group.iter().chain(claims()).chain(here).flat_map(|table| table.keys());
+    let wrong: Vec<&String> = keys.filter(|key| !KEYS.contains(&key.as_str())).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[test]

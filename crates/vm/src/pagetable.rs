@@ -50,8 +50,6 @@ impl Rights {
     pub const USER_CODE: Self = Self::new(true, false, true);
     /// Data of ring 0 only.
     pub const KERNEL_DATA: Self = Self::new(false, true, false);
-    /// Code of ring 0 only.
-    pub const KERNEL_CODE: Self = Self::new(false, false, true);
 
     const fn new(user: bool, write: bool, execute: bool) -> Self {
         Self { user, write, execute }

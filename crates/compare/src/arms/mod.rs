@@ -8,6 +8,7 @@ pub mod preload;
 pub(crate) mod room;
 pub(crate) mod switches;
 pub mod technique;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,12 +1,13 @@
 //! How a policy is brought about for a program: by what the program is, and where its file does not show it, by a trial run.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
 use model::Bytes;
 pub use process::ThpSwitch;
 
+use super::variables::{self, Given};
 use crate::Error;
 use crate::policy::Policy;
 use crate::preload::Layout;
@@ -29,6 +30,26 @@ pub enum Technique {
     Preload,
 }
 
+/// What an arm may ask for, with its name as it is typed and its title.
+const TYPED: [(Technique, &str, &str); 8] = [
+    (Technique::Switch, "switch", "as the machine's mode gives them"),
+    (Technique::Tunables, "tunables", "glibc's tunables"),
+    (Technique::Jvm, "jvm", "options of the JVM"),
+    (Technique::Program, "program", "the program's own switch"),
+    (
+        Technique::Allocator(Allocator::Jemalloc),
+        "jemalloc",
+        "jemalloc's options",
+    ),
+    (
+        Technique::Allocator(Allocator::Mimalloc),
+        "mimalloc",
+        "mimalloc's options",
+    ),
+    (Technique::Collapse, "collapse", "collapsed from outside while it runs"),
+    (Technique::Preload, "preload", "an LD_PRELOAD library"),
+];
+
 impl Technique {
     /// What it uses, as sentences about an arm begin.
     pub fn title(self) -> &'static str {
@@ -37,17 +58,8 @@ impl Technique {
 
     /// Its name as it is typed, and its title.
     fn texts(self) -> [&'static str; 2] {
-        match self {
-            Self::Switch => ["switch", "as the machine's mode gives them"],
-            Self::Tunables => ["tunables", "glibc's tunables"],
-            Self::Jvm => ["jvm", "options of the JVM"],
-            Self::Program => ["program", "the program's own switch"],
-            Self::Allocator(Allocator::Jemalloc) => ["jemalloc", "jemalloc's options"],
-            Self::Allocator(Allocator::Mimalloc) => ["mimalloc", "mimalloc's options"],
-            Self::Allocator(Allocator::Tcmalloc) => ["tcmalloc", "tcmalloc's options"],
-            Self::Collapse => ["collapse", "collapsed from outside while it runs"],
-            Self::Preload => ["preload", "an LD_PRELOAD library"],
-        }
+        let typed = TYPED.into_iter().find(|(technique, ..)| *technique == self);
+        typed.map_or(["tcmalloc", "tcmalloc's options"], |(_, name, title)| [name, title])
     }
 }
 
@@ -87,19 +99,11 @@ impl FromStr for Technique {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "switch" => Ok(Self::Switch),
-            "tunables" => Ok(Self::Tunables),
-            "jvm" => Ok(Self::Jvm),
-            "program" => Ok(Self::Program),
-            "jemalloc" => Ok(Self::Allocator(Allocator::Jemalloc)),
-            "mimalloc" => Ok(Self::Allocator(Allocator::Mimalloc)),
-            "collapse" => Ok(Self::Collapse),
-            "preload" => Ok(Self::Preload),
-            _ => Err(format!(
-                "`{text}` is not a technique (write switch, tunables, jvm, program, jemalloc, mimalloc, collapse or preload)"
-            )),
-        }
+        let typed = TYPED.into_iter().find(|(_, name, _)| *name == text);
+        typed.map(|(technique, ..)| technique).ok_or_else(|| {
+            let [names @ .., last] = TYPED.map(|(_, name, _)| name);
+            format!("`{text}` is not a technique (write {} or {last})", names.join(", "))
+        })
     }
 }
 
@@ -112,11 +116,11 @@ pub fn setups(
     policy: Policy,
     program: &Program,
     asked: Option<Technique>,
-    given: &dyn Fn(&str) -> Option<OsString>,
+    given: Given<'_>,
 ) -> Result<Vec<Setup>, Error> {
     let memory = program.memory;
     if let Some(only) = without_technique(policy) {
-        return Ok(vec![only.with(plain(policy, memory, given))]);
+        return Ok(vec![only.without_own(policy, memory, given)]);
     }
     let mut techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
     let by_chance = program
@@ -129,23 +133,15 @@ pub fn setups(
         .into_iter()
         .filter_map(|technique| {
             let way = Some(technique);
-            with(technique, policy, memory, given).map(|setup| {
-                let plain = plain(policy, memory, given);
-                Setup { way, ..setup }.with(plain).said_of_chance(by_chance)
-            })
+            let setup = with(technique, policy, memory, given)?;
+            let setup = Setup { way, ..setup }.without_own(policy, memory, given);
+            Some(setup.said_of_chance(by_chance))
         })
         .collect();
     if setups.is_empty() {
         return Err(no_way(policy, memory, asked.is_some()));
     }
     Ok(setups)
-}
-
-/// What keeps a program from huge pages that it would take by itself, beside what the kernel's switch keeps from it: the
-/// variables, and what its own switch says.
-struct Plain {
-    own: Option<Own>,
-    env: Vec<(OsString, OsString)>,
 }
 
 impl Setup {
@@ -167,15 +163,18 @@ impl Setup {
         }
     }
 
-    /// What the arm itself sets stays.
-    fn with(self, plain: Plain) -> Self {
+    /// Kept from huge pages that the program would take by itself; what the arm itself sets stays.
+    fn without_own(self, policy: Policy, memory: Memory, given: Given<'_>) -> Self {
+        let plain = variables::set(&variables::off(policy, memory, given), given);
+        let is_off = matches!(policy, Policy::Base | Policy::Thp | Policy::Mthp(_));
+        let is_off = is_off && matches!(memory, Memory::Database(_));
         let is_new = |(name, _): &(OsString, OsString)| !self.env.iter().any(|(own, _)| own == name);
-        let more: Vec<_> = plain.env.into_iter().filter(is_new).collect();
+        let more: Vec<_> = plain.into_iter().filter(is_new).collect();
         let list: Vec<String> = more
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
-        let own = self.own.or(plain.own);
+        let own = self.own.or(is_off.then_some(Own::Off));
         let words = match (own, &list[..]) {
             (Some(Own::Off), []) if self.own.is_none() => format!("{}, its own switch set to off", self.words),
             (_, []) => self.words,
@@ -189,44 +188,6 @@ impl Setup {
         }
     }
 }
-
-/// Of a policy without hugetlb pages, for a program that has a switch for them; nothing of others.
-fn plain(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Plain {
-    let off: &[(&str, &str, &str)] = match (policy, memory) {
-        (Policy::Base | Policy::Mthp(_), Memory::Jvm) => {
-            &[(JVM, " ", "-XX:-UseLargePages -XX:-UseTransparentHugePages")]
-        }
-        (Policy::Base, Memory::Allocator(Allocator::Jemalloc)) => &[("MALLOC_CONF", ",", "thp:never")],
-        (Policy::Base | Policy::Thp | Policy::Mthp(_), Memory::Allocator(Allocator::Mimalloc)) => {
-            &[(MIMALLOC[0], "", "0"), (MIMALLOC[1], "", "0")]
-        }
-        // Where it names a hugetlbfs, memory is taken from that.
-        (Policy::Base | Policy::Thp, Memory::Allocator(Allocator::Tcmalloc)) => {
-            &[("TCMALLOC_MEMFS_MALLOC_PATH", "", "")]
-        }
-        (Policy::Base, Memory::Glibc | Memory::Database(_)) if asks_for_pool(given) => {
-            &[("GLIBC_TUNABLES", ":", "glibc.malloc.hugetlb=0")]
-        }
-        _ => &[],
-    };
-    let variable =
-        |&(name, separator, value): &(&str, &str, &str)| (OsString::from(name), added(given(name), separator, value));
-    let is_off =
-        matches!(policy, Policy::Base | Policy::Thp | Policy::Mthp(_)) && matches!(memory, Memory::Database(_));
-    Plain {
-        own: is_off.then_some(Own::Off),
-        env: off.iter().map(variable).collect(),
-    }
-}
-
-fn asks_for_pool(given: &dyn Fn(&str) -> Option<OsString>) -> bool {
-    given("GLIBC_TUNABLES").is_some_and(|tunables| tunables.to_string_lossy().contains("malloc.hugetlb"))
-}
-
-/// HotSpot reads it behind its command line, so that it counts whatever is written there.
-const JVM: &str = "_JAVA_OPTIONS";
-/// The option has another name in its releases up to 2.0 than in those since.
-const MIMALLOC: [&str; 2] = ["MIMALLOC_LARGE_OS_PAGES", "MIMALLOC_ALLOW_LARGE_OS_PAGES"];
 
 /// Policies that are the same for every program.
 fn without_technique(policy: Policy) -> Option<Setup> {
@@ -290,37 +251,29 @@ fn no_way(policy: Policy, memory: Memory, overridden: bool) -> Error {
     }
 }
 
-fn with(
-    technique: Technique,
-    policy: Policy,
-    memory: Memory,
-    given: &dyn Fn(&str) -> Option<OsString>,
-) -> Option<Setup> {
+fn with(technique: Technique, policy: Policy, memory: Memory, given: Given<'_>) -> Option<Setup> {
     let title = technique.title();
-    let variable = |name: &str, separator: &str, value: &str| {
-        Some(Setup {
-            words: format!("{title} ({name}={value})"),
-            env: vec![(name.into(), added(given(name), separator, value))],
+    if let Some(variables) = variables::on(technique, policy) {
+        let list: Vec<String> = variables
+            .iter()
+            .map(|(name, _, value)| format!("{name}={value}"))
+            .collect();
+        return Some(Setup {
+            words: format!("{title} ({})", list.join(" ")),
+            env: variables::set(&variables, given),
             ..Setup::default()
-        })
-    };
+        });
+    }
     match (technique, policy) {
         (Technique::Switch, Policy::Thp) => Some(Setup {
             words: title.to_owned(),
             ..Setup::default()
         }),
-        (Technique::Tunables, _) => variable("GLIBC_TUNABLES", ":", &tunables(policy)),
-        (Technique::Jvm, Policy::Thp) => variable(JVM, " ", "-XX:+UseLargePages -XX:+UseTransparentHugePages"),
-        (Technique::Jvm, Policy::Hugetlb(size)) => variable(JVM, " ", &jvm_pool(size)),
         (Technique::Program, Policy::Hugetlb(size)) if matches!(memory, Memory::Database(_)) => Some(Setup {
             words: title.to_owned(),
             own: Some(Own::Pool(size)),
             ..Setup::default()
         }),
-        (Technique::Allocator(Allocator::Jemalloc), Policy::Thp) => {
-            variable("MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
-        }
-        (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => Some(mimalloc()),
         (Technique::Preload, _) => in_front(policy, memory, given),
         (Technique::Collapse, Policy::Thp) => Some(Setup {
             words: format!("{title} (process_madvise MADV_COLLAPSE)"),
@@ -335,7 +288,7 @@ fn with(
 const ARENA: Bytes = Bytes::kib(256);
 
 /// The library, and for `malloc` of a glibc, whose calls it cannot see, the tunables beside it.
-fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Option<Setup> {
+fn in_front(policy: Policy, memory: Memory, given: Given<'_>) -> Option<Setup> {
     let library = format!("{} that backs the program's own mappings", Technique::Preload.title());
     let beside = matches!(memory, Memory::Glibc | Memory::Database(_))
         .then(|| with(Technique::Tunables, policy, memory, given))
@@ -349,57 +302,6 @@ fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsStr
         preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
         ..Setup::default()
     })
-}
-
-fn mimalloc() -> Setup {
-    Setup {
-        words: format!(
-            "{} ({}=1)",
-            Technique::Allocator(Allocator::Mimalloc).title(),
-            MIMALLOC.join("=1 ")
-        ),
-        env: MIMALLOC.map(|name| (name.into(), "1".into())).into(),
-        ..Setup::default()
-    }
-}
-
-/// `-UseTransparentHugePages` written out switches hugetlb pages off, too, up to JDK 21, unless their kind is named; from 22 on
-/// there is no such option.
-fn jvm_pool(size: Bytes) -> String {
-    format!(
-        "-XX:+UseLargePages -XX:LargePageSizeInBytes={} -XX:-UseTransparentHugePages -XX:+IgnoreUnrecognizedVMOptions \
-         -XX:+UseHugeTLBFS",
-        size.exact().to_lowercase()
-    )
-}
-
-/// Huge pages for malloc; then its heap grows by whole pages, and large blocks are taken from it instead of being mapped
-/// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes. A block above it that is
-/// smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
-///
-/// The size is written out: 2 would stand for the machine's default size, which is 1 GiB where the kernel's command line says so.
-fn tunables(policy: Policy) -> String {
-    let pages = match policy {
-        Policy::Hugetlb(size) => size.0,
-        _ => 1,
-    };
-    let heap = if pages > Bytes::mib(32).0 {
-        "glibc.malloc.mmap_max=0:glibc.malloc.top_pad=0"
-    } else {
-        "glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=67108864"
-    };
-    format!("glibc.malloc.hugetlb={pages}:{heap}")
-}
-
-fn added(given: Option<OsString>, separator: &str, value: &str) -> OsString {
-    match given {
-        Some(mut given) if !given.is_empty() && !separator.is_empty() => {
-            given.push(OsStr::new(separator));
-            given.push(value);
-            given
-        }
-        _ => value.into(),
-    }
 }
 
 #[cfg(test)]

@@ -156,18 +156,6 @@ impl Postgres {
         Ok(self)
     }
 
-    /// With the settings of a server's arguments over those of its files.
-    ///
-    /// # Errors
-    /// As [`Postgres::parse`].
-    pub fn with_arguments(mut self, arguments: &[String]) -> Result<Self, ConfError> {
-        for (name, value) in super::settings_of(arguments) {
-            let taken = self.take(&name, &value);
-            taken.map_err(|wanted| ConfError::new(("the command line", 1), (&name, &value), wanted))?;
-        }
-        Ok(self)
-    }
-
     fn take(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
         match (value::value(name, value)?, name) {
             (Some(Value::Bytes(bytes)), name) => match name {

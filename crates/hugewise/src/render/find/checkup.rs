@@ -1,6 +1,7 @@
 //! A checkup in every form: verdict first, then what it rests on.
 
 use model::guest::Guest;
+use model::headline::PairedGain;
 
 use super::{doctor, inventory, verdict};
 use crate::cli::args::Format;
@@ -8,10 +9,11 @@ use crate::render::measure::{latency, tlb};
 use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
+use draw::columns;
 use draw::figure::Figure;
 use draw::page::Block;
 use draw::sheet::Sheet;
-use draw::table::Lines;
+use draw::table::{self, Lines};
 
 /// Processes on a terminal.
 const FEW: usize = 8;
@@ -166,32 +168,14 @@ impl Checkup {
     /// What the first sentence rests on.
     fn by_turns(&self) -> Option<Sheet> {
         let headline = self.headline.as_ref()?;
-        let columns = [
-            "#working set",
-            "page kind",
-            "against",
-            "#saved, %",
-            "#95 % CI",
-            "#ns",
-            "#ns against",
+        let fields = columns![|gain| &PairedGain;
+            "#working set" => gain.bytes, "page kind" => gain.kind, "against" => gain.against,
+            "#saved, %" => gain.saved.map(|saved| number(saved.percent)).or_else(|| gain.not_measured.clone())?,
+            "#95 % CI" => gain.saved.map(|saved| format!("{} to {}", number(saved.low), number(saved.high)))?,
+            "#ns" => gain.ns.map(number)?, "#ns against" => gain.against_ns.map(number)?,
         ];
-        let mut sheet = Sheet::new("Time saved, page kinds measured by turns", columns);
-        for gain in &headline.gains {
-            let interval = gain
-                .saved
-                .map(|saved| format!("{} to {}", number(saved.low), number(saved.high)));
-            let saved = gain.saved.map(|saved| number(saved.percent));
-            let not = || gain.not_measured.clone().unwrap_or_default();
-            sheet.row([
-                gain.bytes.to_string(),
-                gain.kind.to_string(),
-                gain.against.to_string(),
-                saved.unwrap_or_else(not),
-                interval.unwrap_or_default(),
-                gain.ns.map(number).unwrap_or_default(),
-                gain.against_ns.map(number).unwrap_or_default(),
-            ]);
-        }
+        let title = "Time saved, page kinds measured by turns";
+        let mut sheet = table::sheet(title, &fields, headline.gains.iter());
         sheet.note(format!(
             "random reads of one line each; memory was taken anew {} times, with {} rounds of visits each, in {:.0} s",
             headline.draws, headline.rounds, headline.seconds

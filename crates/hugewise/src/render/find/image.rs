@@ -9,7 +9,7 @@ use programs::image::{Fit, ImageKind, Images, Segment};
 use crate::show::{Shape, Show};
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::table::{self, Field, Lines, lines};
 use draw::words::counted;
 
 /// A terminal shows so many segments; other forms all.
@@ -42,11 +42,7 @@ impl Show for Images {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields = columns![|segment| &Segment;
-            file => segment.file, kind => segment.kind, offset => segment.offset, address => segment.address,
-            size => segment.size.0, align => segment.align.0, pages => segment.pages, fit => segment.fit,
-        ];
-        lines(fields, self.segments.iter())
+        lines(fields(), self.segments.iter())
     }
 }
 
@@ -89,22 +85,7 @@ fn linked<'a>(segments: impl Iterator<Item = &'a Segment>) -> String {
 }
 
 fn table(images: &Images, most: usize) -> Sheet {
-    let columns = [
-        "file",
-        "what",
-        "~#offset",
-        "~#address",
-        "#alignment",
-        "#size",
-        "#whole pages",
-        "huge?",
-    ];
-    let mut sheet = Sheet::new("Executable segments", columns);
-    images
-        .segments
-        .iter()
-        .take(most)
-        .for_each(|segment| sheet.row(cells(segment)));
+    let mut sheet = table::sheet("Executable segments", &fields(), images.segments.iter().take(most));
     if let Some(more) = images.segments.len().checked_sub(most).filter(|more| *more > 0) {
         sheet.note(format!("and {more} smaller ones, which --format csv lists"));
     }
@@ -120,28 +101,30 @@ fn table(images: &Images, most: usize) -> Sheet {
     sheet
 }
 
-fn cells(segment: &Segment) -> [String; 8] {
-    let kind = match segment.kind {
+fn fields<'a>() -> [Field<&'a Segment>; 12] {
+    columns![|segment| &Segment;
+        "file" file => segment.file, "what" => kind(segment.kind), kind => segment.kind,
+        "~#offset" offset => segment.offset, "~#address" address => segment.address,
+        "#alignment" => segment.align.exact(), "#size" => segment.size, size => segment.size.0, align => segment.align.0,
+        "#whole pages" pages => segment.pages, "huge?" => answered(segment.fit), fit => segment.fit,
+    ]
+}
+
+fn kind(kind: ImageKind) -> &'static str {
+    match kind {
         ImageKind::Fixed => "program, fixed",
         ImageKind::Pie => "program, PIE",
         ImageKind::Library => "library",
-    };
-    let fit = match segment.fit {
+    }
+}
+
+fn answered(fit: Fit) -> &'static str {
+    match fit {
         Fit::Yes => "yes",
         Fit::IfMappedSo => "if mapped so",
         Fit::Alignment => "no: alignment",
         Fit::Size => "no: small",
-    };
-    [
-        segment.file.clone(),
-        kind.to_owned(),
-        segment.offset.to_string(),
-        segment.address.to_string(),
-        segment.align.exact(),
-        segment.size.to_string(),
-        segment.pages.to_string(),
-        fit.to_owned(),
-    ]
+    }
 }
 
 #[cfg(test)]

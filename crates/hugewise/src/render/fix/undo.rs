@@ -51,21 +51,17 @@ impl Show for Undone {
 
 /// Processes that use pages.
 pub(super) fn users(title: &str, users: &[User]) -> Sheet {
-    let mut sheet = Sheet::new(title, ["#pid", "name", "pages", "#memory"]);
-    for user in users {
-        let others = match user.others {
-            0 => String::new(),
-            others => format!(" and {others} more that share it"),
-        };
-        let name = format!("{}{others}", user.name);
-        sheet.row([
-            &user.pid.to_string(),
-            &name,
-            &user.kind.to_string(),
-            &user.bytes.to_string(),
-        ]);
+    let fields = columns![|user| &User;
+        "#pid" => user.pid, "name" => name(user), "pages" => user.kind, "#memory" => user.bytes,
+    ];
+    table::sheet(title, &fields, users.iter())
+}
+
+fn name(user: &User) -> String {
+    match user.others {
+        0 => user.name.clone(),
+        others => format!("{} and {others} more that share it", user.name),
     }
-    sheet
 }
 
 fn fields<'a>() -> [Field<&'a RevertStep>; 5] {

@@ -7,7 +7,7 @@ use super::apply::restart;
 use crate::show::{Shape, Show};
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::{counted, moment};
 
 impl Shape for Verified {
@@ -61,16 +61,12 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
     let when = plan.applied.as_ref().map(|time| format!(", applied {}", moment(time)));
     let restarted = if plan.restarted { ", restarted since" } else { "" };
     let title = format!("{}{}{restarted}", plan.goals.join("; "), when.unwrap_or_default());
-    let mut sheet = Sheet::new(&title, ["what", "asked", "found", ""]);
-    for check in &plan.checks {
-        let asked = match check.verdict {
-            Verdict::NotSeen => "(see the plan)",
-            _ => &check.asked,
-        };
-        sheet.row([&check.place, asked, &found(check), word(check.verdict)]);
-        if !check.note.is_empty() {
-            sheet.note(format!("{}: {}", check.place, check.note));
-        }
+    let fields = columns![|check| &Check;
+        "what" => check.place, "asked" => asked(check), "found" => found(check), "" => word(check.verdict),
+    ];
+    let mut sheet = table::sheet(&title, &fields, plan.checks.iter());
+    for check in plan.checks.iter().filter(|check| !check.note.is_empty()) {
+        sheet.note(format!("{}: {}", check.place, check.note));
     }
     let programs = plan.programs.as_deref().unwrap_or_default();
     programs.iter().for_each(|program| sheet.note(since(program)));
@@ -116,6 +112,13 @@ fn users(verified: &Verified) -> Sheet {
     }
     verified.notes.iter().for_each(|note| sheet.note(note));
     sheet
+}
+
+fn asked(check: &Check) -> &str {
+    match check.verdict {
+        Verdict::NotSeen => "(see the plan)",
+        _ => &check.asked,
+    }
 }
 
 fn found(check: &Check) -> String {

@@ -3,7 +3,7 @@
 mod contention;
 
 use model::Estimate;
-use model::migration::{Migration, Point};
+use model::migration::{Migration, Moves, Point};
 use model::placement::Kind;
 
 use crate::cli::args::Format;
@@ -126,16 +126,12 @@ fn interval(ns: Option<Estimate>) -> String {
 }
 
 fn calls(migration: &Migration) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Time of the call that moves (sched_setaffinity)",
-        ["move to", "#us", "#95 % CI", "between CPUs"],
-    );
-    for moves in &migration.kinds {
-        let pairs = moves.pairs.iter().map(|[one, two]| format!("{one} and {two}"));
-        let pairs: Vec<String> = pairs.collect();
-        let name = kind_name(moves.kind).to_owned();
-        sheet.row([name, median(moves.call_ns), interval(moves.call_ns), pairs.join("; ")]);
-    }
+    let fields = columns![|moves| &Moves;
+        "move to" => kind_name(moves.kind), "#us" => median(moves.call_ns), "#95 % CI" => interval(moves.call_ns),
+        "between CPUs" => moves.pairs.iter().map(|[one, two]| format!("{one} and {two}")).collect::<Vec<_>>().join("; "),
+    ];
+    let title = "Time of the call that moves (sched_setaffinity)";
+    let mut sheet = table::sheet(title, &fields, migration.kinds.iter());
     sheet.note(
         "the scheduler moves waiting threads without this call; it has to wake the other CPU, as the scheduler does",
     );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Tlb, Verdict, Walk};
+use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Sharing, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
 use crate::cli::args::Format;
@@ -115,46 +115,33 @@ fn spread(estimate: Estimate) -> String {
 }
 
 fn walks(tlb: &Tlb) -> Sheet {
-    // A visit that had not converged in its time could only have become cheaper.
-    let cost = |walk: &Walk, estimate: Estimate| match walk.converged {
-        true => spread(estimate),
-        false => format!("at most {:.1}", estimate.high),
-    };
-    let heads = [
-        "pages",
-        "#pages touched",
-        "#their entries",
-        "#added cycles",
-        "#added ns",
+    let fields = columns![|walk| &Walk;
+        "pages" => walk.kind, "#pages touched" => walk.pages, "#their entries" => walk.entry_bytes,
+        "#added cycles" => cost(walk, walk.cycles), "#added ns" => cost(walk, walk.ns),
     ];
-    let mut sheet = Sheet::new("Page-table walks, by where the page-table entries are", heads);
-    for walk in &tlb.walks {
-        let (kind, pages, entries) = (
-            walk.kind.to_string(),
-            walk.pages.to_string(),
-            walk.entry_bytes.to_string(),
-        );
-        sheet.row([kind, pages, entries, cost(walk, walk.cycles), cost(walk, walk.ns)]);
-    }
+    let title = "Page-table walks, by where the page-table entries are";
+    let mut sheet = table::sheet(title, &fields, tlb.walks.iter());
     if !tlb.walks.is_empty() {
         sheet.note("a walk has no single cost: it depends on the cache or memory that holds the page-table entries");
     }
     sheet
 }
 
-fn sharing(tlb: &Tlb) -> Sheet {
-    let mut sheet = Sheet::new("What page kinds share", ["kinds", "#level", "entries are", "evidence"]);
-    for sharing in &tlb.sharing {
-        let [one, two] = sharing.kinds;
-        let shared = match sharing.shared {
-            Some(true) => "shared",
-            Some(false) => "separate",
-            None => "unknown",
-        };
-        let (kinds, level) = (format!("{one}, {two}"), sharing.level.to_string());
-        sheet.row([&kinds, &level, shared, &sharing.evidence]);
+/// A visit that had not converged in its time could only have become cheaper.
+fn cost(walk: &Walk, estimate: Estimate) -> String {
+    match walk.converged {
+        true => spread(estimate),
+        false => format!("at most {:.1}", estimate.high),
     }
-    sheet
+}
+
+fn sharing(tlb: &Tlb) -> Sheet {
+    let fields = columns![|sharing| &Sharing;
+        "kinds" => format!("{}, {}", sharing.kinds[0], sharing.kinds[1]), "#level" => sharing.level,
+        "entries are" => or(sharing.shared.map(|is| if is { "shared" } else { "separate" }), "unknown"),
+        "evidence" => sharing.evidence,
+    ];
+    table::sheet("What page kinds share", &fields, tlb.sharing.iter())
 }
 
 fn how(tlb: &Tlb) -> Sheet {

@@ -14,7 +14,7 @@ use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::counted;
 
 impl Shape for Prediction {
@@ -53,36 +53,22 @@ fn walked(row: &Row) -> f64 {
 }
 
 fn savings(prediction: &Prediction) -> Sheet {
-    let heads = [
-        "setting",
-        "arm of compare",
-        "#L1 misses, %",
-        "#walks, %",
-        "#saves, %",
-        "range",
-        "#time",
-        "range of time",
+    let fields = columns![|row| &Row;
+        "setting" => row.setting, "arm of compare" => arm(row),
+        "#L1 misses, %" => percent(row.miss_rates.first().copied().unwrap_or(1.0)), "#walks, %" => percent(walked(row)),
+        "#saves, %" => percents(saves(row)?.middle),
+        "range" => saves(row).map(|Range { low, high, .. }| format!("{} to {}", percents(low), percents(high)))?,
+        "#time" => format!("{:.2}", row.relative.middle),
+        "range of time" => format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
     ];
-    let mut sheet = Sheet::new(&prediction.title(), heads);
-    for row in &prediction.rows {
-        let first = row.miss_rates.first().copied().unwrap_or(1.0);
-        let [saves, range] = match row.saves {
-            base if base == Range::default() => Default::default(),
-            Range { low, middle, high } => [percents(middle), format!("{} to {}", percents(low), percents(high))],
-        };
-        sheet.row([
-            row.setting.to_string(),
-            arm(row).to_owned(),
-            percent(first),
-            percent(walked(row)),
-            saves,
-            range,
-            format!("{:.2}", row.relative.middle),
-            format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
-        ]);
-    }
+    let mut sheet = table::sheet(&prediction.title(), &fields, prediction.rows.iter());
     notes(prediction, &mut sheet);
     sheet
+}
+
+/// Nothing of the row that others are held against.
+fn saves(row: &Row) -> Option<Range> {
+    Some(row.saves).filter(|saves| *saves != Range::default())
 }
 
 /// One digit behind the point, and no minus before a zero.

@@ -13,7 +13,8 @@ pub(super) use cells::{bytes, name, number, percent};
 use draw::columns;
 use draw::heat::{Heat, legend};
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::table::{self, Field, Lines, lines};
+use draw::words::or;
 
 impl Shape for Simulation {
     const FORMS: &'static [Format] = &CHARTS;
@@ -69,64 +70,30 @@ fn walked(case: &Case) -> f64 {
 }
 
 fn cases(simulation: &Simulation) -> Sheet {
-    let has_exits = simulation.cases.iter().any(|case| case.exits.total() > 0);
-    let heads = [
-        "memory",
-        "setting",
-        "#reach",
-        "#L1 misses, %",
-        "#walks, %",
-        "#entries read",
-        "#data",
-        "#TLB",
-        "#walk",
-        "#exits",
-        "#shootdowns",
-        "#time",
-        "range",
+    let has = |of: fn(&Case) -> bool| simulation.cases.iter().any(of);
+    let (has_exits, has_shootdowns) = (has(|case| case.exits.total() > 0), has(|case| case.shootdowns > 0));
+    let fields = columns![|case| &Case;
+        "memory" => or(case.working_set, "trace"), "setting" => case.setting, "#reach" => case.reach,
+        "#L1 misses, %" => percent(case.miss_rates.first().copied().unwrap_or(1.0)), "#walks, %" => percent(walked(case)),
+        "#entries read" => number(case.references_per_walk.middle), "#data" => number(case.cycles.data.middle),
+        "#TLB" => number(case.cycles.tlb.middle), "#walk" => number(case.cycles.walks.middle),
+        "#exits" => number(case.cycles.exits.middle), "#shootdowns" => number(case.cycles.shootdowns.middle),
+        "#time" => format!("{:.2}", case.relative.middle), "range" => range(case.relative, number),
     ];
-    let has_shootdowns = simulation.cases.iter().any(|case| case.shootdowns > 0);
-    let kept = |place: &usize| match heads[*place] {
-        "#exits" => has_exits,
-        "#shootdowns" => has_shootdowns,
+    let is_shown = |field: &Field<&Case>| match field.head {
+        Some("#exits") => has_exits,
+        Some("#shootdowns") => has_shootdowns,
         _ => true,
     };
-    let places: Vec<usize> = (0..heads.len()).filter(kept).collect();
-    let mut sheet = Sheet::new(&simulation.title(), places.iter().map(|&place| heads[place]));
-    for case in &simulation.cases {
-        let cells = cells(case);
+    let fields: Vec<Field<&Case>> = fields.into_iter().filter(is_shown).collect();
+    let mut sheet = table::sheet(&simulation.title(), &fields, simulation.cases.iter());
+    let time = fields.iter().position(|field| field.head == Some("#time"));
+    for (row, case) in simulation.cases.iter().enumerate() {
         let shade = Heat::of(case.relative.middle);
-        sheet.shaded_row(
-            places
-                .iter()
-                .map(|&place| (cells[place].clone(), (place == TIME).then_some(shade))),
-        );
+        sheet.shades.extend(time.map(|column| ((row, column), shade)));
     }
     notes(simulation, &mut sheet);
     sheet
-}
-
-/// The column of relative time.
-const TIME: usize = 11;
-
-fn cells(case: &Case) -> [String; 13] {
-    let first = case.miss_rates.first().copied().unwrap_or(1.0);
-    [
-        case.working_set
-            .map_or_else(|| "trace".to_owned(), |size| size.to_string()),
-        case.setting.to_string(),
-        case.reach.to_string(),
-        percent(first),
-        percent(walked(case)),
-        number(case.references_per_walk.middle),
-        number(case.cycles.data.middle),
-        number(case.cycles.tlb.middle),
-        number(case.cycles.walks.middle),
-        number(case.cycles.exits.middle),
-        number(case.cycles.shootdowns.middle),
-        format!("{:.2}", case.relative.middle),
-        range(case.relative),
-    ]
 }
 
 fn notes(simulation: &Simulation, sheet: &mut Sheet) {
@@ -225,50 +192,27 @@ fn assumption(reading: RowReading) -> &'static str {
 }
 
 pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Not published for this machine, and therefore swept",
-        ["what", "#low", "#middle", "#high"],
-    );
-    for Sweep { unknown, values } in swept {
-        sheet.row([
-            name(*unknown).to_owned(),
-            number(values.low),
-            number(values.middle),
-            number(values.high),
-        ]);
-    }
+    let fields = columns![|sweep| &Sweep;
+        "what" => name(sweep.unknown), "#low" => number(sweep.values.low), "#middle" => number(sweep.values.middle),
+        "#high" => number(sweep.values.high),
+    ];
+    let title = "Not published for this machine, and therefore swept";
+    let mut sheet = table::sheet(title, &fields, swept.iter());
     sheet.note("a TOML file for --machine sets what you know: see the how-to page on simulation");
     sheet
 }
 
 /// Published values beside simulated ones, each shown by `exact`.
 pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
-    let heads = [
-        "what",
-        "unit",
-        "#published",
-        "#simulated",
-        "range",
-        "simulated value is",
+    let fields = columns![|(row, exact)| (&Published, fn(f64) -> String);
+        "what" => row.what, "unit" => row.unit,
+        "#published" => row.published.iter().copied().map(exact).collect::<Vec<_>>().join(" to "),
+        "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, *exact),
+        "simulated value is" => if row.is_fitted { "fitted" } else { "predicted" },
     ];
-    let mut sheet = Sheet::new("Published and simulated", heads);
+    let mut sheet = table::sheet("Published and simulated", &fields, rows.iter().map(|row| (row, exact)));
     let mut sources: Vec<&str> = Vec::new();
     for row in rows {
-        let Range { low, middle, high } = row.simulated;
-        let range = match row.simulated.is_exact() {
-            true => String::new(),
-            false => format!("{} to {}", exact(low), exact(high)),
-        };
-        let values: Vec<String> = row.published.iter().copied().map(exact).collect();
-        let fitted = if row.is_fitted { "fitted" } else { "predicted" };
-        sheet.row([
-            &row.what,
-            &row.unit,
-            &values.join(" to "),
-            &exact(middle),
-            &range,
-            fitted,
-        ]);
         if !sources.contains(&row.source.as_str()) {
             sources.push(&row.source);
         }
@@ -285,9 +229,9 @@ fn exact(value: f64) -> String {
     }
 }
 
-fn range(range: Range) -> String {
+fn range(range: Range, text: fn(f64) -> String) -> String {
     match range.is_exact() {
         true => String::new(),
-        false => format!("{} to {}", number(range.low), number(range.high)),
+        false => format!("{} to {}", text(range.low), text(range.high)),
     }
 }

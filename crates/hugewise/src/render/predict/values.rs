@@ -4,24 +4,20 @@ use translation::measured::{From, Value, What};
 use translation::study::MachineFacts;
 
 use super::simulate::{name, number};
+use draw::columns;
 use draw::sheet::Sheet;
+use draw::table;
 
 /// The table; none of a machine that is not at hand.
 pub(super) fn values(facts: &MachineFacts) -> Option<Sheet> {
     if facts.values.is_empty() {
         return None;
     }
-    let heads = ["what", "#value", "from", "source"];
-    let mut sheet = Sheet::new("Where the values of this machine come from", heads);
-    for value in &facts.values {
-        sheet.row([
-            what(value.what),
-            amount(value),
-            from(value.from).to_owned(),
-            value.source.clone(),
-        ]);
-    }
-    Some(sheet)
+    let fields = columns![|value| &Value;
+        "what" => what(value.what), "#value" => amount(value), "from" => from(value.from), "source" => value.source,
+    ];
+    let title = "Where the values of this machine come from";
+    Some(table::sheet(title, &fields, facts.values.iter()))
 }
 
 fn what(what: What) -> String {

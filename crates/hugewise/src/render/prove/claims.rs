@@ -6,7 +6,7 @@ use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::table::{self, Lines, lines};
 use draw::words::counted;
 
 impl Shape for Claims {
@@ -128,14 +128,11 @@ fn value(claim: &Claim, here: &Counterpart) -> String {
 
 /// Where each claim stands, and of which machine it is.
 fn places(claims: &Claims) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Where it is published",
-        ["id", "claim", "place", "quantity", "of", "machine"],
-    );
-    for claim in &claims.claims {
-        let Measure { quantity, of, .. } = &claim.measure;
-        sheet.row([&claim.id, &claim.what, &claim.place, quantity, of, &claim.machine]);
-    }
+    let fields = columns![|claim| &Claim;
+        "id" => claim.id, "claim" => claim.what, "place" => claim.place, "quantity" => claim.measure.quantity,
+        "of" => claim.measure.of, "machine" => claim.machine,
+    ];
+    let mut sheet = table::sheet("Where it is published", &fields, claims.claims.iter());
     sheet.note("figures: a number holds to its last digit, about = within a tenth, the same = within 1, a trend must hold for all of the range");
     sheet
 }

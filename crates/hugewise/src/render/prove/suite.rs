@@ -40,11 +40,10 @@ impl Show for Suite {
     }
 
     fn lead(&self) -> Option<Sheet> {
-        let mut sheet = Sheet::new("Published and measured", ["experiment", "published", "measured here"]);
-        for page in &self.pages {
-            let experiment = &page.experiment;
-            sheet.row([&experiment.name, experiment.figure(), &measured(page)]);
-        }
+        let fields = columns![|page| &Page;
+            "experiment" => page.experiment.name, "published" => page.experiment.figure(), "measured here" => measured(page),
+        ];
+        let mut sheet = table::sheet("Published and measured", &fields, self.pages.iter());
         sheet.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
         Some(sheet)
     }
@@ -118,17 +117,11 @@ impl Show for SuiteList {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::new("Experiments", ["experiment", "arms", "#time", "missing", "~what"]);
-        for Listed {
-            experiment,
-            seconds,
-            lacking,
-        } in &self.experiments
-        {
-            let (arms, missing) = (experiment.arms.join(","), missing(lacking, ", "));
-            sheet.row([&experiment.name, &arms, &minutes(*seconds), &missing, &experiment.title]);
-        }
-        vec![sheet]
+        let fields = columns![|listed| &Listed;
+            "experiment" => listed.experiment.name, "arms" => listed.experiment.arms.join(","),
+            "#time" => minutes(listed.seconds), "missing" => missing(&listed.lacking, ", "), "~what" => listed.experiment.title,
+        ];
+        vec![table::sheet("Experiments", &fields, self.experiments.iter())]
     }
 
     fn csv(&self) -> Lines<'_> {

@@ -8,8 +8,10 @@ use host::snapshot::Feature;
 use model::Bytes;
 
 use super::super::ps::percent;
+use draw::columns;
 use draw::sheet::Sheet;
-use draw::words::{or, or_empty};
+use draw::table;
+use draw::words::or;
 
 /// Less code is not worth a line.
 const WORTH: Bytes = Bytes::mib(1);
@@ -35,21 +37,14 @@ pub(super) fn code(mapped: &Mapped) -> Option<String> {
 }
 
 /// The largest of them, and below it what would change each reason.
-pub(super) fn table(mapped: &Mapped) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Mapped files and code",
-        ["what", "file system", "#resident", "#huge", "why not", "file"],
-    );
-    for file in &mapped.largest {
-        sheet.row([
-            title(file.sort),
-            &or(file.file_system.as_ref(), if file.file.is_some() { "?" } else { "" }),
-            &file.backing.total().to_string(),
-            &percent(&file.backing),
-            or_empty(file.why.map(Reason::short)).as_str(),
-            file.file.as_deref().unwrap_or_default(),
-        ]);
-    }
+pub(super) fn sheet(mapped: &Mapped) -> Sheet {
+    let fields = columns![|file| &MappedFile;
+        "what" => title(file.sort),
+        "file system" => or(file.file_system.as_ref(), if file.file.is_some() { "?" } else { "" }),
+        "#resident" => file.backing.total(), "#huge" => percent(&file.backing), "why not" => file.why.map(Reason::short)?,
+        "file" => file.file.as_ref()?,
+    ];
+    let mut sheet = table::sheet("Mapped files and code", &fields, mapped.largest.iter());
     let notes: BTreeSet<String> = mapped.largest.iter().filter_map(|file| note(file, mapped)).collect();
     notes.into_iter().for_each(|note| sheet.note(note));
     sheet

@@ -114,7 +114,7 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
         let (file, read, size) = (&cut.file, &cut.read, &cut.size);
         log.note(format!("{file}: only the last {read} of {size} were read"));
     }
-    let mapped = usage.mapped.as_ref().map(mapped::table);
+    let mapped = usage.mapped.as_ref().map(mapped::sheet);
     std::iter::once(settings)
         .chain(mapped)
         .chain([log, findings])

@@ -5,7 +5,9 @@ use model::migration::{Contention, Migration, Mix};
 
 use crate::render::prove::placement::kind_name;
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
+use draw::table;
 use draw::words::or;
 
 /// On a terminal: medians, one matrix for each pair of CPUs.
@@ -18,24 +20,13 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
     if migration.contention.is_empty() {
         return None;
     }
-    let heads = ["CPUs", "to", "work", "beside", "#share", "#95 % CI", "#alone again"];
-    let mut sheet = Sheet::new(
-        "Throughput of a CPU beside another at work, as a share of that alone",
-        heads,
-    );
-    for case in &migration.contention {
-        let [one, two] = case.cpus;
-        sheet.row([
-            format!("{one} and {two}"),
-            kind_name(case.kind).to_owned(),
-            name(case.mix).to_owned(),
-            name(case.beside).to_owned(),
-            median(case.share),
-            or(case.share.map(ends), "-"),
-            median(case.again),
-        ]);
-    }
-    Some(sheet)
+    let fields = columns![|case| &Contention;
+        "CPUs" => format!("{} and {}", case.cpus[0], case.cpus[1]), "to" => kind_name(case.kind),
+        "work" => name(case.mix), "beside" => name(case.beside), "#share" => median(case.share),
+        "#95 % CI" => or(case.share.map(ends), "-"), "#alone again" => median(case.again),
+    ];
+    let title = "Throughput of a CPU beside another at work, as a share of that alone";
+    Some(table::sheet(title, &fields, migration.contention.iter()))
 }
 
 /// The cases of each pair of CPUs, in order.

@@ -4,7 +4,7 @@ mod chart;
 mod range;
 mod what_if;
 
-use studies::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
+use studies::host_memory::{HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
 
 use self::range::percent;
 use super::simulate::published;
@@ -145,46 +145,17 @@ fn policies(result: &HostMemory) -> Sheet {
     sheet
 }
 
-/// What is behind memory, in the order of [`columns`].
-const BEHIND: [&str; 8] = [
-    "#large",
-    "~#1 GiB",
-    "#small",
-    "#shared",
-    "#ballooned",
-    "#compressed",
-    "#swapped",
-    "~#untouched",
-];
-
 fn memory(result: &HostMemory) -> Sheet {
-    let others = ["#free", "~#in whole blocks", "#saved", "below high, % of the time"];
-    let heads = ["policy"].into_iter().chain(BEHIND).chain(others);
-    let mut sheet = Sheet::new("Guest memory at the end, by what is behind it", heads);
-    for outcome in &result.outcomes {
-        let Some(end) = outcome.samples.last() else {
-            continue;
-        };
-        let others = [end.free, end.free_whole, end.saved].map(|bytes| bytes.to_string());
-        let policy = [outcome.policy.name().to_owned()].into_iter();
-        let cells = policy.chain(columns(end.amounts)).chain(others);
-        sheet.row(cells.chain([levels(outcome)]));
-    }
-    sheet
-}
-
-fn columns(amounts: Amounts) -> [String; 8] {
-    [
-        amounts.large,
-        amounts.giant,
-        amounts.small,
-        amounts.shared,
-        amounts.ballooned,
-        amounts.compressed,
-        amounts.swapped,
-        amounts.untouched,
-    ]
-    .map(|bytes| bytes.to_string())
+    let fields = columns![|(outcome, end)| (&Outcome, &Sample);
+        "policy" => outcome.policy.name(), "#large" => end.amounts.large, "~#1 GiB" => end.amounts.giant,
+        "#small" => end.amounts.small, "#shared" => end.amounts.shared, "#ballooned" => end.amounts.ballooned,
+        "#compressed" => end.amounts.compressed, "#swapped" => end.amounts.swapped,
+        "~#untouched" => end.amounts.untouched, "#free" => end.free, "~#in whole blocks" => end.free_whole,
+        "#saved" => end.saved, "below high, % of the time" => levels(outcome),
+    ];
+    let ends = result.outcomes.iter();
+    let ends = ends.filter_map(|outcome| Some((outcome, outcome.samples.last()?)));
+    table::sheet("Guest memory at the end, by what is behind it", &fields, ends)
 }
 
 /// `soft 12, hard 3`.
@@ -198,23 +169,17 @@ fn levels(outcome: &Outcome) -> String {
 }
 
 fn machines(outcome: &Outcome, most: usize) -> Sheet {
-    let heads = ["machine", "#memory"].into_iter().chain(BEHIND).chain(["#lost, %"]);
-    let mut sheet = Sheet::new("Machines at the end", heads);
-    for vm in outcome.vms.iter().take(most) {
-        sheet.row(machine(vm));
-    }
+    let fields = columns![|vm| &VmMemory;
+        "machine" => vm.name, "#memory" => vm.memory, "#large" => vm.amounts.large, "~#1 GiB" => vm.amounts.giant,
+        "#small" => vm.amounts.small, "#shared" => vm.amounts.shared, "#ballooned" => vm.amounts.ballooned,
+        "#compressed" => vm.amounts.compressed, "#swapped" => vm.amounts.swapped,
+        "~#untouched" => vm.amounts.untouched, "#lost, %" => percent(vm.lost),
+    ];
+    let mut sheet = table::sheet("Machines at the end", &fields, outcome.vms.iter().take(most));
     if outcome.vms.len() > most {
         sheet.note(format!("and {} more: --json has all", outcome.vms.len() - most));
     }
     sheet
-}
-
-fn machine(vm: &VmMemory) -> Vec<String> {
-    [vm.name.clone(), vm.memory.to_string()]
-        .into_iter()
-        .chain(columns(vm.amounts))
-        .chain([percent(vm.lost)])
-        .collect()
 }
 
 fn published_values(values: &[f64]) -> String {

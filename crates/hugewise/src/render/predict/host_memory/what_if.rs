@@ -9,8 +9,8 @@ use super::range::{percent, spread};
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::counted;
+use draw::table::{self, Lines, lines};
+use draw::words::{counted, or};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");
@@ -44,20 +44,15 @@ fn sizes(range: Range) -> String {
 }
 
 pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
-    let heads = [
-        "what if",
-        "#short, % of draws",
-        "#free",
-        "#backed by huge pages, %",
-        "#sharing saves",
-        "~#broken",
-        "#swapped out and in",
-        "#lost, %",
+    let fields = columns![|(row, has_lost)| (&WhatIf, bool);
+        "what if" => change(row), "#short, % of draws" => or(kept(row).map(|row| number(row.short * 100.0)), "not possible"),
+        "#free" => sizes(kept(row)?.free), "#backed by huge pages, %" => percent(kept(row)?.large),
+        "#sharing saves" => sizes(kept(row)?.saved), "~#broken" => spread(kept(row)?.broken, number),
+        "#swapped out and in" => sizes(kept(row)?.swapped),
+        "#lost, %" => percent(kept(row).filter(|_| *has_lost)?.lost),
     ];
-    let mut sheet = Sheet::new("What if", heads);
-    for row in &advice.rows {
-        sheet.row(cells(row, !result.translation.is_empty()));
-    }
+    let rows = advice.rows.iter().map(|row| (row, !result.translation.is_empty()));
+    let mut sheet = table::sheet("What if", &fields, rows);
     for row in &advice.rows {
         if let Some(why) = &row.refused {
             sheet.note(format!("{}: not possible: {why}", change(row)));
@@ -70,22 +65,9 @@ pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
     vec![sheet, unknown(advice)]
 }
 
-fn cells(row: &WhatIf, has_lost: bool) -> Vec<String> {
-    if row.refused.is_some() {
-        let mut cells = vec![change(row), "not possible".to_owned()];
-        cells.resize(8, String::new());
-        return cells;
-    }
-    vec![
-        change(row),
-        number(row.short * 100.0),
-        sizes(row.free),
-        percent(row.large),
-        sizes(row.saved),
-        spread(row.broken, number),
-        sizes(row.swapped),
-        if has_lost { percent(row.lost) } else { String::new() },
-    ]
+/// The row, if it is possible at all.
+fn kept(row: &WhatIf) -> Option<&WhatIf> {
+    row.refused.is_none().then_some(row)
 }
 
 fn unknown(advice: &Advice) -> Sheet {

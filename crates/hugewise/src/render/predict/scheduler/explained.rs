@@ -3,7 +3,9 @@
 use studies::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 
 use draw::axis::number;
+use draw::columns;
 use draw::sheet::Sheet;
+use draw::table;
 
 /// Shares below this, in per cent of a CPU, are the hypervisor's own.
 const SMALL: f64 = 0.5;
@@ -82,31 +84,13 @@ fn fit(fit: &Fit) -> String {
 }
 
 fn fits(explained: &Explained) -> Sheet {
-    let heads = [
-        "explanation",
-        "fitted (to the throughput of)",
-        "#mean error, %",
-        "#largest, %",
+    let fields = columns![|row| &Fitted;
+        "explanation" => name(row.explanation),
+        "fitted (to the throughput of)" => row.fits.iter().map(fit).collect::<Vec<_>>().join("; "),
+        "#mean error, %" => number(row.mean_error_pct), "#largest, %" => number(row.max_error_pct),
     ];
-    let mut sheet = Sheet::new(
-        "Explanations of the published tables, and what was fitted for them",
-        heads,
-    );
-    for Fitted {
-        explanation,
-        fits,
-        mean_error_pct,
-        max_error_pct,
-    } in &explained.explanations
-    {
-        let all: Vec<String> = fits.iter().map(fit).collect();
-        sheet.row([
-            name(*explanation).to_owned(),
-            all.join("; "),
-            number(*mean_error_pct),
-            number(*max_error_pct),
-        ]);
-    }
+    let title = "Explanations of the published tables, and what was fitted for them";
+    let mut sheet = table::sheet(title, &fields, explained.explanations.iter());
     sheet.note("usual costs, not fitted: a move to a sibling 30 us, to a core 1 ms, to a socket 1.5 ms; 35 % of the rate while the sibling is busy");
     sheet.note(format!("source: {}", explained.source));
     sheet
@@ -150,26 +134,12 @@ fn runs(explained: &Explained) -> Sheet {
 }
 
 fn shares(explained: &Explained) -> Sheet {
-    let heads = [
-        "server",
-        "run",
-        "~ESX",
-        "CPU: published / simulated %",
-        "#sibling moves/s",
-        "#other/s",
+    let fields = columns![|run| &Explains;
+        "server" => run.server, "run" => run.run, "~ESX" => run.esx, "CPU: published / simulated %" => places(run),
+        "#sibling moves/s" => number(run.moves_per_s[0]), "#other/s" => number(run.moves_per_s[1..].iter().sum()),
     ];
-    let mut sheet = Sheet::new("Shares of CPUs: an input, as they come out again", heads);
-    for run in &explained.runs {
-        let [siblings, others @ ..] = run.moves_per_s;
-        sheet.row([
-            run.server.clone(),
-            run.run.clone(),
-            run.esx.clone(),
-            places(run),
-            number(siblings),
-            number(others.iter().sum()),
-        ]);
-    }
+    let title = "Shares of CPUs: an input, as they come out again";
+    let mut sheet = table::sheet(title, &fields, explained.runs.iter());
     sheet.note(format!(
         "CPUs with less than {SMALL} % are left out, which is the hypervisor's own work; mean distance over all CPUs {} % of a CPU",
         number(explained.share_error)

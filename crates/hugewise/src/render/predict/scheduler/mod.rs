@@ -10,8 +10,8 @@ use crate::show::{CHARTS, Shape, Show};
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{counted, or_empty};
+use draw::table::{self, Lines, lines};
+use draw::words::counted;
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 20;
@@ -106,27 +106,17 @@ fn machines(schedule: &Schedule, most: usize) -> Sheet {
         Some(_) => "The last run of the table above with node 1 slow: CPU time, waits and moves".to_owned(),
         None => format!("CPU time, waits and moves in {} s", number(schedule.seconds)),
     };
-    let heads = [
-        "machine",
-        "~#vCPUs",
-        "~#shares",
-        "~#node",
-        "#CPUs",
-        "#entitled",
-        "#ready, %",
-        "#co-stop, %",
-        "#work, CPUs",
-        "#p99 wait",
-        "#longest",
-        "~#sibling/s",
-        "~#core/s",
-        "~#socket/s",
-        "~#node/s",
+    let fields = columns![|(vm, seconds)| (&VmTime, f64);
+        "machine" => vm.name, "~#vCPUs" => vm.vcpus, "~#shares" => vm.shares, "~#node" => vm.node?,
+        "#CPUs" => number(vm.cpus), "#entitled" => number(vm.entitled_cpus),
+        "#ready, %" => of_all(vm, vm.ready_s, *seconds), "#co-stop, %" => of_all(vm, vm.costopped_s, *seconds),
+        "#work, CPUs" => number(vm.work_s / seconds), "#p99 wait" => time(vm.waits.p99_us),
+        "#longest" => time(vm.waits.longest_us), "~#sibling/s" => number(vm.moves[0] as f64 / seconds),
+        "~#core/s" => number(vm.moves[1] as f64 / seconds), "~#socket/s" => number(vm.moves[2] as f64 / seconds),
+        "~#node/s" => number(vm.moves[3] as f64 / seconds),
     ];
-    let mut sheet = Sheet::new(&title, heads);
-    for vm in schedule.vms.iter().take(most) {
-        sheet.row(machine(vm, schedule.seconds));
-    }
+    let shown = schedule.vms.iter().take(most).map(|vm| (vm, schedule.seconds));
+    let mut sheet = table::sheet(&title, &fields, shown);
     if schedule.vms.len() > most {
         sheet.note(format!("and {} more: --format csv has all", schedule.vms.len() - most));
     }
@@ -138,23 +128,9 @@ fn machines(schedule: &Schedule, most: usize) -> Sheet {
     sheet
 }
 
-fn machine(vm: &VmTime, seconds: f64) -> Vec<String> {
-    let of_all = |part: f64| number(part / (f64::from(vm.vcpus) * seconds) * 100.0);
-    let first = [
-        vm.name.clone(),
-        vm.vcpus.to_string(),
-        vm.shares.to_string(),
-        or_empty(vm.node),
-        number(vm.cpus),
-        number(vm.entitled_cpus),
-        of_all(vm.ready_s),
-        of_all(vm.costopped_s),
-        number(vm.work_s / seconds),
-        time(vm.waits.p99_us),
-        time(vm.waits.longest_us),
-    ];
-    let moves = vm.moves.map(|count| number(count as f64 / seconds));
-    first.into_iter().chain(moves).collect()
+/// A part of the time of all its virtual CPUs, in per cent.
+fn of_all(vm: &VmTime, part: f64, seconds: f64) -> String {
+    number(part / (f64::from(vm.vcpus) * seconds) * 100.0)
 }
 
 fn costs(costs: &Costs) -> String {
@@ -188,25 +164,20 @@ fn costs(costs: &Costs) -> String {
 }
 
 fn reservations(reservations: &[Reservation]) -> Sheet {
-    let heads = [
-        "machine",
-        "#needed, MHz",
-        "#reserved, MHz",
-        "#cores free",
-        "cores of its own",
+    let fields = columns![|row| &Reservation;
+        "machine" => row.vm, "#needed, MHz" => row.needed_mhz, "#reserved, MHz" => row.reserved_mhz,
+        "#cores free" => row.free_cores, "cores of its own" => granted(row.denied),
     ];
-    let mut sheet = Sheet::new("Latency sensitivity high", heads);
-    for row in reservations {
-        let granted = match row.denied {
-            None => "yes",
-            Some(Denied::NotFullyReserved) => "no: its reservation is too small",
-            Some(Denied::TooFewCores) => "no: too few cores are free",
-            Some(Denied::NoneLeftForOthers) => "no: none would be left for the others",
-        };
-        let [needed, reserved, free] =
-            [row.needed_mhz, row.reserved_mhz, row.free_cores].map(|value| value.to_string());
-        sheet.row([row.vm.clone(), needed, reserved, free, granted.to_owned()]);
-    }
+    let mut sheet = table::sheet("Latency sensitivity high", &fields, reservations.iter());
     sheet.note("needed: virtual CPUs x MHz of a core; cores free: those of the host, less what it keeps for itself, less those given before");
     sheet
+}
+
+fn granted(denied: Option<Denied>) -> &'static str {
+    match denied {
+        None => "yes",
+        Some(Denied::NotFullyReserved) => "no: its reservation is too small",
+        Some(Denied::TooFewCores) => "no: too few cores are free",
+        Some(Denied::NoneLeftForOthers) => "no: none would be left for the others",
+    }
 }
