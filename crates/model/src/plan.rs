@@ -103,7 +103,7 @@ pub enum Layer {
     Hypervisor,
     /// Nodes, pods and volumes.
     Kubernetes,
-    /// Windows.
+    /// Windows: of plans made by versions that had such a goal.
     Windows,
 }
 

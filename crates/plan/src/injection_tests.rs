@@ -53,7 +53,7 @@ const HOSTILE: [&str; 18] = [
 ];
 
 /// Places of a goal where a name or path of the user's goes in.
-const HOLES: [&str; 14] = [
+const HOLES: [&str; 13] = [
     "jvm:heap=1g,user=HOLE",
     "jvm:heap=1g,user=jboss,group=HOLE",
     "jvm:heap=1g,service=HOLE",
@@ -65,7 +65,6 @@ const HOLES: [&str; 14] = [
     "postgres:/srv/pg/HOLE",
     "innodb:/srv/my.cnf,service=HOLE",
     "oracle:sga=1G,user=HOLE",
-    "windows:user=HOLE",
     "placement:HOLE,cpus=0",
     "placement:app,cpus=HOLE",
 ];

@@ -6,10 +6,7 @@ use model::{Bytes, Collector};
 use super::draft::{Draft, Drafts};
 use super::goal::{JvmGoal, JvmKind, JvmPages};
 use super::limits::{Shared, shared};
-use super::{Host, Need, mounts, thp};
-
-/// Where JRockit looks for its pages, as the ESX large-page paper has it.
-const JROCKIT_MOUNT: &str = "/mnt/hugepages";
+use super::{Host, Need, thp};
 
 impl JvmGoal {
     /// Which implementation it is on this host: where mmap() cannot take pool pages, a JDK of that time.
@@ -26,7 +23,7 @@ impl JvmGoal {
 impl JvmKind {
     /// Does it take System V shared memory, with all that this asks for?
     fn takes_shm(self) -> bool {
-        matches!(self, Self::Sun | Self::Ibm | Self::OpenJ9)
+        matches!(self, Self::Sun | Self::OpenJ9)
     }
 
     fn options(self, page: Bytes) -> String {
@@ -36,8 +33,6 @@ impl JvmKind {
             Self::HotSpot => format!("-XX:+UseLargePages -XX:LargePageSizeInBytes={size} -XX:+AlwaysPreTouch"),
             Self::OpenJ9 => format!("-Xlp:objectheap:pagesize={size} -Xlp:codecache:pagesize={size}"),
             Self::Sun => "-XX:+UseLargePages".to_owned(),
-            Self::JRockit => "-XXlargePages".to_owned(),
-            Self::Ibm => "-Xlp".to_owned(),
         }
     }
 
@@ -46,8 +41,6 @@ impl JvmKind {
             Self::HotSpot => "OpenJDK, os_linux.cpp; java(1)",
             Self::OpenJ9 => "Eclipse OpenJ9 documentation, -Xlp",
             Self::Sun => "JBoss community post on large pages (Sun: -XX:+UseLargePages)",
-            Self::JRockit => "JBoss community post on large pages (BEA JRockit: -XXlargePages)",
-            Self::Ibm => "IBM SDK documentation, -Xlp (the JBoss community post has -lp)",
         }
     }
 }
@@ -64,14 +57,9 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, jvm: &JvmGoal, needs: &[Need]) -> R
         service: jvm.service.as_deref(),
         bytes: needs.iter().map(Need::bytes).sum(),
     };
-    match kind {
-        JvmKind::JRockit => {
-            let gid = jvm.user.as_deref().and_then(|user| drafts.host.group_of(user));
-            mounts::mount(drafts, JROCKIT_MOUNT, drafts.host.default_page(), gid);
-            drafts.note("the ESX paper makes the mount writable for all (chmod 777): a group is enough");
-        }
-        kind if kind.takes_shm() => shared(drafts, &user)?,
-        _ => differences(drafts, &user),
+    match kind.takes_shm() {
+        true => shared(drafts, &user)?,
+        false => differences(drafts, &user),
     }
     options(drafts, jvm, kind, needs.first().map_or(Bytes::mib(2), |need| need.page));
     Ok(())

@@ -21,7 +21,6 @@ mod pools;
 mod share;
 mod thp;
 mod wanted;
-mod windows;
 
 #[cfg(test)]
 mod injection_tests;
@@ -70,7 +69,6 @@ fn own(drafts: &mut Drafts<'_>, wanted: &Wanted) -> Result<(), String> {
         Want::Redis => database::redis(drafts)?,
         Want::Vm(vm) => guests::draft(drafts, goal, vm),
         Want::Kubernetes(pool) => kubernetes::draft(drafts, pool)?,
-        Want::Windows(user) => windows::draft(drafts, user),
         Want::Placement(placement) => placement::draft(drafts, placement)?,
     }
     Ok(())

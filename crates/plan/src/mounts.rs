@@ -36,7 +36,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), Stri
 }
 
 /// A hugetlbfs for pages of one size; its group may write there, others may not.
-pub(super) fn mount(drafts: &mut Drafts<'_>, at: &str, page: Bytes, gid: Option<u32>) {
+fn mount(drafts: &mut Drafts<'_>, at: &str, page: Bytes, gid: Option<u32>) {
     let (gid, mode) = gid.map_or((0, "0755"), |gid| (gid, "0770"));
     let options = format!("pagesize={},uid=0,gid={gid},mode={mode}", page.exact());
     let draft = Draft::mount(&format!("mount-{}", page.exact()), at, options.clone());

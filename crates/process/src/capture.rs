@@ -132,9 +132,7 @@ fn threads(family: &[u32]) -> Vec<Ran> {
 }
 
 fn has_ended(process: u32, thread: u32) -> bool {
-    let line = Source::live().bytes(&format!("/proc/{process}/task/{thread}/stat"));
-    let line = line.into_result().unwrap_or_default();
-    let state = Stat::parse(&String::from_utf8_lossy(&line)).and_then(|stat| stat.state());
+    let state = Stat::of_thread(&Source::live(), process, thread).and_then(|stat| stat.state());
     state.is_none_or(|state| matches!(state, 'Z' | 'X'))
 }
 

@@ -88,10 +88,7 @@ impl Descendants {
 
 /// Is any thread of it neither stopped nor dead?
 fn is_running(source: &Source, pid: u32) -> bool {
-    let state = |task: u32| {
-        let text = source.text(&format!("/proc/{pid}/task/{task}/stat"));
-        Stat::parse(text.known()?)?.state()
-    };
+    let state = |task: u32| Stat::of_thread(source, pid, task)?.state();
     let states = tree::tasks(source, pid).into_iter().filter_map(state);
     states.into_iter().any(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
 }

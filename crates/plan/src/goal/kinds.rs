@@ -11,7 +11,7 @@ use super::want::{
 use super::words::Words;
 
 const KINDS: &str = "pool:2M=16, thp=madvise, jvm:heap=3.5g,user=NAME, postgres:FILE, mysql:FILE, oracle:sga=24G, redis, \
-                     vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, placement:SERVICE,cpus=0-3, or a FILE.toml; for what \
+                     vm:64G,pages=1G, kubernetes:2M=512, placement:SERVICE,cpus=0-3, or a FILE.toml; for what \
                      runs: postgres, mysql, jvm:pid=PID, vm:NAME";
 /// Programs without a goal of their own, and the goal that is theirs.
 const PROGRAMS: [(&[&str], &str); 4] = [
@@ -55,7 +55,6 @@ pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError>
     const POOL: &str = "SIZE=PAGES, node, group, mount";
     const THP: &str = "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service";
     const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk, code-cache";
-    let user = |words: &mut Words| needed(words, "user", names::account, ACCOUNT);
     if let Some((kind, server)) = Kind::of_server(words.kind()) {
         return Ok((Want::Database(database(words, kind, server)?), server.keys));
     }
@@ -67,7 +66,6 @@ pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError>
         "redis" | "valkey" | "keydb" => (Want::Redis, ""),
         "vm" => (Want::Vm(vm(words)?), "memory, pages, hypervisor, node, count, name"),
         "kubernetes" => (Want::Kubernetes(pool(words)?), POOL),
-        "windows" => (Want::Windows(user(words)?), "user"),
         "placement" => (Want::Placement(placement(words)?), "service, cpus, memory, by"),
         kind => {
             let known = PROGRAMS.iter().find(|(names, _)| names.contains(&kind));
@@ -164,7 +162,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
         user: words.checked("user", names::account, ACCOUNT)?,
         group: words.checked("group", names::account, ACCOUNT)?,
         service: words.checked("service", names::service, SERVICE)?,
-        kind: words.typed("kind", "hotspot, openj9, sun, jrockit or ibm")?,
+        kind: words.typed("kind", "hotspot, openj9 or sun")?,
         pages: words
             .checked("pages", pages, "thp, or a page size such as 2M")?
             .unwrap_or(JvmPages::Default),

@@ -25,7 +25,7 @@ fn goals_are_read_as_typed_and_told_as_typed() {
         "postgres:/etc/postgresql/15/main/postgresql.conf,pages=1G",
         "vm:64G,pages=1G",
         "redis",
-        "windows:user=Oracle_1",
+        "oracle:sga=1G,user=Oracle_1",
         "placement:nginx,cpus=0-3+8,memory=0,by=cpuset",
     ] {
         assert_eq!(goal(text).text, text);

@@ -18,7 +18,6 @@ pub enum Want {
     /// A virtual machine.
     Vm(VmGoal),
     Kubernetes(PoolGoal),
-    Windows(String),
     /// Where a service runs.
     Placement(PlacementGoal),
 }
@@ -99,17 +98,12 @@ pub enum JvmKind {
     OpenJ9,
     /// Sun's JDK 5 and 6, on System V shared memory.
     Sun,
-    /// BEA JRockit.
-    JRockit,
-    Ibm,
 }
 
 model::names!(JvmKind, "a Java virtual machine", {
     HotSpot => "hotspot",
     OpenJ9 => "openj9",
     Sun => "sun",
-    JRockit => "jrockit",
-    Ibm => "ibm",
 });
 
 /// Which pages a JVM shall have.

@@ -49,7 +49,6 @@ pub(super) fn needs(
         | Want::Redis
         | Want::Vm(_)
         | Want::Kubernetes(_)
-        | Want::Windows(_)
         | Want::Placement(_) => return Ok(Vec::new()),
     };
     Ok(need(&sizing, "pages", page, node, own).into_iter().collect())
@@ -89,7 +88,7 @@ fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need
         JvmPages::Default => host.default_page(),
         JvmPages::Pool(page) => page,
     };
-    if matches!(goal.kind_on(host), JvmKind::Sun | JvmKind::JRockit | JvmKind::Ibm) {
+    if goal.kind_on(host) == JvmKind::Sun {
         let about = pages::pages(goal.heap, page)?.about;
         let pages = model::sizing::pages_for(goal.heap, page)?;
         let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
