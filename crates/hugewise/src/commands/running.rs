@@ -133,7 +133,7 @@ pub(super) fn programs(source: &Source, goals: &[String]) -> Option<Vec<Program>
 fn is_for_a_program(want: &Want) -> bool {
     !matches!(
         want,
-        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) | Want::Windows(_)
+        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_)
     )
 }
 
@@ -157,7 +157,7 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         Want::Vm(goal) => found(&goal.name, &|target| target.vm.is_some()),
         Want::Redis => found("redis", &|_| true),
         Want::Placement(goal) => found(&goal.service, &|target| unit(target).as_ref() == Some(&goal.service)),
-        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) | Want::Windows(_) => Vec::new(),
+        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) => Vec::new(),
     }
 }
 

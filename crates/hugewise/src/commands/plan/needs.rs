@@ -44,12 +44,9 @@ pub(super) fn needs(
             Kind::Mysql => of_mysql(goal, source, default)?,
             other => bail!("no calculator is known for {}", other.title()),
         },
-        Want::Pool(_)
-        | Want::Thp(_)
-        | Want::Redis
-        | Want::Vm(_)
-        | Want::Kubernetes(_)
-        | Want::Placement(_) => return Ok(Vec::new()),
+        Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Vm(_) | Want::Kubernetes(_) | Want::Placement(_) => {
+            return Ok(Vec::new());
+        }
     };
     Ok(need(&sizing, "pages", page, node, own).into_iter().collect())
 }

@@ -46,28 +46,30 @@ impl Show for Diff {
 
     /// One line for each difference and each point, whatever it is of.
     fn csv(&self) -> Lines<'_> {
-        let points = self.points.iter().flat_map(|points| &points.points).map(point_line);
+        let median = |estimate: Option<Estimate>| or_empty(estimate.map(|estimate| estimate.median));
+        let points = self.points.iter().flat_map(|points| &points.points);
+        let points = points.map(move |of| ("point", name(&of.of), median(of.a), median(of.b), Some(of)));
         let findings = self.findings.iter().flatten();
         let findings = findings.map(|change| {
             let name = format!("{} {}", change.id, change.name);
-            plain("finding", name, found(change.a), found(change.b))
+            ("finding", name, found(change.a), found(change.b), None)
         });
         let backing = self.backing.iter().flatten();
         let backing = backing.map(|change| {
             let [a, b] = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
-            plain("backing", program(change), a, b)
+            ("backing", program(change), a, b, None)
         });
         let settings = self.settings.iter();
         let settings = settings.map(|change| {
-            plain(
-                "setting",
-                change.setting.clone(),
-                setting(&change.a),
-                setting(&change.b),
-            )
+            let name = change.setting.clone();
+            ("setting", name, setting(&change.a), setting(&change.b), None)
         });
-        let lines = points.chain(findings).chain(backing).chain(settings);
-        (HEADS.to_vec(), Box::new(lines))
+        let fields = columns![|(part, name, a, b, point)| Line<'_>;
+            part => part, name => name, a => a, b => b, a_low => point.as_ref()?.a?.low, a_high => point.as_ref()?.a?.high,
+            b_low => point.as_ref()?.b?.low, b_high => point.as_ref()?.b?.high, ratio => point.as_ref()?.ratio?,
+            ratio_low => point.as_ref()?.low?, ratio_high => point.as_ref()?.high?, verdict => verdict(point.as_ref()?),
+        ];
+        table::lines(fields, points.chain(findings).chain(backing).chain(settings))
     }
 }
 
@@ -243,44 +245,8 @@ fn setting(value: &Reading<String>) -> String {
     }
 }
 
-const HEADS: [&str; 12] = [
-    "part",
-    "name",
-    "a",
-    "b",
-    "a_low",
-    "a_high",
-    "b_low",
-    "b_high",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "verdict",
-];
-
-fn plain(part: &str, name: String, a: String, b: String) -> Vec<String> {
-    let mut line = vec![part.to_owned(), name, a, b];
-    line.resize(HEADS.len(), String::new());
-    line
-}
-
-fn point_line(point: &PointChange) -> Vec<String> {
-    let of = |estimate: Option<Estimate>, what: fn(Estimate) -> f64| or_empty(estimate.map(what));
-    vec![
-        "point".to_owned(),
-        name(&point.of),
-        of(point.a, |a| a.median),
-        of(point.b, |b| b.median),
-        of(point.a, |a| a.low),
-        of(point.a, |a| a.high),
-        of(point.b, |b| b.low),
-        of(point.b, |b| b.high),
-        or_empty(point.ratio),
-        or_empty(point.low),
-        or_empty(point.high),
-        verdict(point),
-    ]
-}
+/// The part, what of it, A and B; of a point more.
+type Line<'a> = (&'static str, String, String, String, Option<&'a PointChange>);
 
 type View = (PageKind, Pattern, Access);
 
