@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What `predict` says huge pages save, beside what `compare --metric user` measures, on 24 programs that the model was not made with.
 
-    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--keep DIR] [--make compared,table,here] [--out FILE]
+    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--keep DIR] [--make compared,predicted] [--out FILE]
 
 The split was fixed before any of them was run: by the SHA-256 of their names, the first 8 may be looked at while a model is changed (`develop`), the
-other 16 judge it. Each is predicted twice, by the CPU table and by the machine as measured, then compared. Where several processes run, the children
+other 16 judge it. Each is predicted by the CPU table, then compared. Where several processes run, the children
 are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
-need a quiet machine, predictions do not, and another model can be held against the same comparisons.
+need a quiet machine, predictions do not, and another model can be held against the same comparisons. Run it as root: base pages then lie in the
+simulated guest as those of the program do.
 """
 import argparse, hashlib, json, os, re, shutil, statistics, sys, tempfile
 
@@ -54,8 +55,8 @@ def ranged(values):
     return f"{middle} ({low} to {high})"
 
 
-def judged(hugewise, program, folder, asked, measured, host):
-    """Its line, and for each way to predict: points off, whether the range holds, its width, whether the sign is right (None: no difference)."""
+def judged(hugewise, program, folder, asked, host):
+    """Its line, and points off, whether the range holds, its width, whether the sign is right (None: no difference)."""
     missing = [need for need in program.needs if not shutil.which(need)]
     if missing:
         return f"| {program.name} | skipped: {', '.join(missing)} not installed ||||", None
@@ -64,7 +65,6 @@ def judged(hugewise, program, folder, asked, measured, host):
         if code:
             return f"| {program.name} | not built: {why.strip().splitlines()[-1]} ||||", None
     shell = program.command.replace("{dir}", folder)
-    here = ["--machine", "here", *(word for file in measured for word in ("--measured", file))]
 
     def told_by(which, make):
         """The result of that name: a kept one, else one that is made now, if it is wanted."""
@@ -78,11 +78,9 @@ def judged(hugewise, program, folder, asked, measured, host):
                 json.dump(told, text)
         return json.load(open(file)) if os.path.exists(file) else None
 
-    def predicted(which, machine):
-        words = ["predict", *machine, "--budget", asked.budget, "--", "sh", "-c", f"exec {shell}"]
-        told = told_by(which, lambda: result(hugewise, words, os.path.join(folder, "predicted.json")))
-        row = told and row_of(told, host)
-        return row and [100 * row["saves"][key] for key in ("low", "middle", "high")]
+    def predicted():
+        words = ["predict", "--budget", asked.budget, "--", "sh", "-c", f"exec {shell}"]
+        return result(hugewise, words, os.path.join(folder, "predicted.json"))
 
     def compared():
         """Within the budget, or a third more than a verdict takes at least: runs differ in length."""
@@ -91,32 +89,29 @@ def judged(hugewise, program, folder, asked, measured, host):
         return compare(hugewise, program, folder, f"{int(least[1]) * 4 // 3}s") if least else (told, why)
 
     told = told_by("compared", compared)
-    ways = [predicted("table", []), predicted("here", here)]
+    prediction = told_by("predicted", predicted)
+    row = prediction and row_of(prediction, host)
     if not told:
-        return f"| {program.name} | not compared ||||", None
+        return f"| {program.name} | not compared |||", None
     verdict = next(one for one in told["data"]["verdicts"] if one["arm"] == "thp" and one["metric"] == "user")
     truth = saved(verdict)
     differs = verdict["verdict"] in ("better", "worse")
-    counts, cells = [], []
-    for way in ways:
-        if way is None or truth[1] is None:
-            cells.append("unknown |")
-            counts.append(None)
-            continue
-        low, middle, high = way
-        off, holds = middle - truth[1], low <= truth[1] <= high
-        counts.append((abs(off), holds, high - low, (middle > 0) == (truth[1] > 0) if differs else None))
-        cells.append(f"{ranged(way)} | {off:+.1f}{'' if holds else ' **out**'}")
-    return f"| {program.name} | {ranged(truth)} {verdict['verdict']} | {cells[0]} | {cells[1]} |", counts
+    compared = f"| {program.name} | {ranged(truth)} {verdict['verdict']} | "
+    if row is None or truth[1] is None:
+        return compared + "unknown ||", None
+    low, middle, high = saves = [100 * row["saves"][key] for key in ("low", "middle", "high")]
+    off, holds = middle - truth[1], low <= truth[1] <= high
+    line = f"{compared}{ranged(saves)} | {off:+.1f}{'' if holds else ' **out**'} |"
+    return line, (abs(off), holds, high - low, (middle > 0) == (truth[1] > 0) if differs else None)
 
 
-def summed(name, counts):
+def summed(counts):
     known = [one for one in counts if one]
     if not known:
-        return f"{name}: none"
+        return "None was compared."
     signs = [one[3] for one in known if one[3] is not None]
     return (
-        f"{name}: within {NEAR:g} points {sum(one[0] <= NEAR for one in known)} of {len(known)}, the range holds {sum(one[1] for one in known)} of {len(known)}, "
+        f"Within {NEAR:g} points {sum(one[0] <= NEAR for one in known)} of {len(known)}, the range holds {sum(one[1] for one in known)} of {len(known)}, "
         f"its median width {statistics.median(one[2] for one in known):.1f} points, sign right where there is a difference {sum(signs)} of {len(signs)}, "
         f"median error {statistics.median(one[0] for one in known):.1f}"
     )
@@ -129,34 +124,27 @@ def main():
     parser.add_argument("--compare", default="45s", help="for each comparison")
     parser.add_argument("--only", help="programs by name, separated by commas")
     parser.add_argument("--keep", help="a directory of results that are not made again")
-    parser.add_argument("--make", default="compared,table,here")
+    parser.add_argument("--make", default="compared,predicted")
     parser.add_argument("--out")
     asked = parser.parse_args()
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
     wanted = [one for one in chosen(asked.set) if not asked.only or one.name in asked.only.split(",")]
-    lines = ["| program | compared, 95 % CI | by the table | off | as measured | off |", "|---|---:|---:|---:|---:|---:|"]
+    lines = ["| program | compared, 95 % CI | predicted | off |", "|---|---:|---:|---:|"]
     print("\n".join(lines), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        measured = [os.path.join(asked.keep or folder, name) for name in ("tlb.json", "latency.json")]
-        if not os.path.exists(measured[1]):
-            found = measured_tlb(hugewise, folder)
-            if found != measured[0]:
-                shutil.copy(found, measured[0])
-            told, why = result(hugewise, ["measure", "latency", "--pages", "base,thp", "--budget", "60s"], measured[-1])
-            told or sys.exit(f"measure latency: {why}")
-        results = [json.load(open(file)) for file in measured]
-        hosts = [one["data"]["host_backing"]["verdict"] for one in results if "host_backing" in one["data"]]
+        file = os.path.join(asked.keep or folder, "tlb.json")
+        tlb = json.load(open(file)) if os.path.exists(file) else measured_tlb(hugewise, file)
         all_counts = []
         for program in wanted:
             inner = os.path.join(folder, program.name.replace(" ", "-"))
             os.mkdir(inner)
-            line, counts = judged(hugewise, program, inner, asked, measured, hosts[0] if hosts else "none")
+            line, counts = judged(hugewise, program, inner, asked, tlb["data"]["host_backing"]["verdict"])
             shutil.rmtree(inner)
             print(line, flush=True)
             lines.append(line)
-            all_counts.append(counts or (None, None))
-    machine = results[0]["machine"]
-    lines += ["", *(summed(name, [one[at] for one in all_counts]) for at, name in enumerate(["By the table", "As measured"]))]
+            all_counts.append(counts)
+    machine = tlb["machine"]
+    lines += ["", summed(all_counts)]
     head = [f"# Predicted and compared, programs held out ({asked.set}): {machine['cpu']}, kernel {machine['kernel']}", ""]
     tell(head + lines, asked.out)
 

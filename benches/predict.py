@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""What `predict --machine here` says huge pages save, beside what `compare --metric user` measures, on eight programs.
+"""What `predict` says huge pages save, beside what `compare --metric user` measures, on eight programs.
 
-    benches/predict.py [--budget 20s] [--compare 5m] [--only "chase,static Go"] [--measured tlb.json --measured latency.json] [--out FILE]
+    benches/predict.py [--budget 20s] [--compare 5m] [--only "chase,static Go"] [--out FILE]
 
-The machine is measured once, unless --measured gives results of it. Then each program is predicted and compared, one after the other. A quiet machine
-is needed for figures to be published; short budgets show whether all of it works. hugewise is taken from PATH or from target/release. A program whose
+Each program is predicted by the CPU table and compared, one after the other; `measure tlb` finds the host's page size. A quiet machine is needed for figures to be published; short budgets show whether all of it works. hugewise is taken from PATH or from target/release. A program whose
 tools are not installed is skipped, and the table says so.
 """
 import argparse, json, os, shutil, subprocess, sys, tempfile, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-from shared import best_tlb, hugewise_path, tell
+from shared import hugewise_path, tell
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = os.path.join(HERE, "..", "workloads")
@@ -65,21 +64,14 @@ def beside(hugewise, words, file):
     return [hugewise, *words[:at], "--json", "--quiet", "--output", file, *words[at:]]
 
 
-def measured_tlb(hugewise, folder):
-    def measure(file):
-        told, why = result(hugewise, ["measure", "tlb"], file)
-        return told or sys.exit(f"measure tlb: {why}")
-
-    found = best_tlb(measure, folder)
-    return found or sys.exit("measure tlb: no level of base pages was found: measure when the machine is quiet, and give --measured")
+def measured_tlb(hugewise, file):
+    told, why = result(hugewise, ["measure", "tlb"], file)
+    return told or sys.exit(f"measure tlb: {why}")
 
 
-def predict(hugewise, program, folder, measured, budget):
+def predict(hugewise, program, folder, budget):
     shell = program.command.replace("{dir}", folder)
-    words = ["predict", "--machine", "here", "--budget", budget]
-    for file in measured:
-        words += ["--measured", file]
-    words += ["--", "sh", "-c", f"exec {shell}"]
+    words = ["predict", "--budget", budget, "--", "sh", "-c", f"exec {shell}"]
     if not program.server:
         return result(hugewise, words, os.path.join(folder, "predicted.json"))
     helper = threading.Thread(target=work, args=(program, folder), daemon=True)
@@ -122,7 +114,7 @@ def row_of(prediction, host):
     return None
 
 
-def both(hugewise, program, folder, asked, measured, host):
+def both(hugewise, program, folder, asked, host):
     """A line of the table, and what it counts for: near, sign right (none where there is no difference)."""
     missing = [need for need in program.needs if not shutil.which(need)]
     if missing:
@@ -131,7 +123,7 @@ def both(hugewise, program, folder, asked, measured, host):
         code, why = run(["sh", "-c", line.replace("{dir}", folder)], cwd=folder)
         if code:
             return f"| {program.name} | not built: {why.strip().splitlines()[-1]} |||||", None
-    predicted, why = predict(hugewise, program, folder, measured, asked.budget)
+    predicted, why = predict(hugewise, program, folder, asked.budget)
     if not predicted:
         return f"| {program.name} | not predicted: {why} |||||", None
     compared, why = compare(hugewise, program, folder, asked.compare)
@@ -158,7 +150,6 @@ def main():
     parser.add_argument("--budget", default="60s", help="for each prediction")
     parser.add_argument("--compare", default="5m", help="for each comparison")
     parser.add_argument("--only", help="programs by name, separated by commas")
-    parser.add_argument("--measured", action="append", default=[])
     parser.add_argument("--out")
     asked = parser.parse_args()
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
@@ -168,21 +159,15 @@ def main():
         sys.exit(f"no such program: {', '.join(unknown)}; one of {', '.join(names)}")
     wanted = [one for one in programs() if one.name in only]
     with tempfile.TemporaryDirectory() as folder:
-        measured = list(asked.measured)
-        if not measured:
-            measured = [measured_tlb(hugewise, folder), os.path.join(folder, "latency.json")]
-            told, why = result(hugewise, ["measure", "latency", "--pages", "base,thp", "--budget", "60s"], measured[-1])
-            told or sys.exit(f"measure latency: {why}")
-        results = [json.load(open(file)) for file in measured]
-        hosts = [one["data"]["host_backing"]["verdict"] for one in results if "host_backing" in one["data"]]
-        host = hosts[0] if hosts else "none"
+        tlb = measured_tlb(hugewise, os.path.join(folder, "tlb.json"))
+        host = tlb["data"]["host_backing"]["verdict"]
         told = []
         for program in wanted:
             inner = os.path.join(folder, program.name.replace(" ", "-"))
             os.mkdir(inner)
-            told.append(both(hugewise, program, inner, asked, measured, host))
+            told.append(both(hugewise, program, inner, asked, host))
             print(told[-1][0], file=sys.stderr, flush=True)
-    machine = results[0]["machine"]
+    machine = tlb["machine"]
     known = [counted for _, counted in told if counted]
     signs = [sign for _, sign in known if sign is not None]
     lines = [

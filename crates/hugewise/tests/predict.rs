@@ -104,6 +104,13 @@ fn what_cannot_be_predicted_is_refused_with_its_reason() {
     assert!(why.contains("/no/such/program"), "{why}");
     let why = refused(&["predict"]);
     assert!(why.contains("--trace"), "{why}");
+    let why = refused(&["predict", "--machine", "here", "--", "true"]);
+    assert!(
+        why.contains("leave --machine out") && why.contains("--machine list"),
+        "{why}"
+    );
+    let why = refused(&["predict", "--measured", "tlb.json", "--", "true"]);
+    assert!(why.contains("--measured"), "{why}");
 }
 
 #[test]

@@ -34,7 +34,6 @@ fn windows_of(size: Bytes, count: u64, long: usize, used_pages: Option<u64>) -> 
             instructions: accesses.len() as u64,
             at_us: number,
             used_pages,
-            code: None,
             accesses,
         }
     };
@@ -132,7 +131,6 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
             instructions: 12_000,
             at_us: number,
             used_pages: None,
-            code: None,
             accesses,
         }
     };
@@ -151,7 +149,7 @@ fn in_windows_and_whole(pattern: Pattern, size: Bytes, scatter: Option<Scatter>)
         curve: false,
     };
     let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace").whole();
-    [&replayed.kept[0].counts, &run.counts()].map(|counts| {
+    [&replayed.kept[0], &run.counts()].map(|counts| {
         let walks = &counts.walkers[0];
         [walks.table_lines, walks.data_lines].map(|lines| {
             let cycles = lines.iter().zip([4.0, 15.0, 60.0, 400.0]);

@@ -1,4 +1,4 @@
-//! What huge pages would save a program, from a trace of it: the windows of its run, replayed on simulated machines and modelled cores.
+//! What huge pages would save a program, from a trace of it: the windows of its run, replayed on simulated machines.
 //!
 //! Nothing here reads a file or a clock: a trace is whatever can be read.
 
@@ -6,8 +6,6 @@
 
 mod error;
 mod history;
-mod pace;
-pub mod pipeline;
 mod prediction;
 mod replay;
 mod seen;
@@ -16,6 +14,5 @@ pub mod trace;
 
 pub use error::ReplayError;
 pub use history::history;
-pub use pace::Pace;
 pub use prediction::{Prediction, Row, settings};
 pub use replay::{Part, Replay, Replayed, replay};

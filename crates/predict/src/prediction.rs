@@ -4,13 +4,12 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::pace::{FETCHED, INSTRUCTION, OVERLAP, Pace};
-use crate::replay::{Counted, Part, Replay, Replayed};
+use crate::replay::{Part, Replay, Replayed};
 use crate::trace::own::Head;
 use translation::machine::Machine;
 use translation::random::Chance;
 use translation::study::{MIDDLE, MachineFacts, Point, Range, Sensitivity, Setting, Sweep, Unknown, Weights};
-use translation::{Mode, PLACES};
+use translation::{Counts, Mode, PLACES};
 
 /// The result: `hugewise predict`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +49,24 @@ pub struct Row {
 
 /// Instructions per access, where the trace has none: the usual mix.
 const USUAL_INSTRUCTIONS: f64 = 3.0;
+/// Core cycles of an instruction that does not wait for memory: four at a time and more on wide cores, one on simple code.
+const INSTRUCTION: Range = Range::new(0.2, 0.5, 1.0);
+/// Misses that are waited for at a time, those of data and of TLBs alike: one in a chain of loads; what out-of-order cores reach on independent ones.
+const OVERLAP: Range = Range::new(1.0, 2.0, 6.0);
+/// What a core makes of the instructions is swept. A model of out-of-order cores in its place, with instructions, branches and each wait, was no nearer to compared programs
+/// (`benches/results/predict-held-out-zen5-guest.md`).
+const SWEPT: [Sweep; 2] = [
+    Sweep {
+        unknown: Unknown::Instruction,
+        values: INSTRUCTION,
+    },
+    Sweep {
+        unknown: Unknown::Overlap,
+        values: OVERLAP,
+    },
+];
+/// Lines from memory that a core has in flight ahead of a stream: from the fill buffers of a first-level cache to the queue of a second-level one.
+const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
 /// What the model itself is off by, as a share of the time: to each side of a range, beside what is swept. With it the ranges held 15 of 16 comparisons of
 /// eight programs on two machines (`benches/results/predict-*.md`), without it 5, and what eight others save lay within it of the middle in 7.
 const MODEL: f64 = 0.06;
@@ -88,7 +105,7 @@ impl Replay {
     /// What the parts of a trace say of each setting.
     pub fn prediction(&self, input: String, capture: Option<Head>, replayed: &Replayed) -> Prediction {
         let parts = &replayed.parts;
-        let accesses: u64 = parts.iter().map(|part| part.kept[0].counts.accesses).sum();
+        let accesses: u64 = parts.iter().map(|part| part.kept[0].accesses).sum();
         let instructions: f64 = parts.iter().map(|part| part.instructions).sum();
         let model = Model::of(self, parts);
         Prediction {
@@ -98,12 +115,7 @@ impl Replay {
             windows: replayed.windows,
             accesses,
             instructions_per_access: (instructions > 0.0).then(|| instructions / accesses as f64),
-            unknown: self
-                .unknown()
-                .into_iter()
-                .filter(is_in_model)
-                .chain(swept(parts))
-                .collect(),
+            unknown: self.unknown().into_iter().filter(is_in_model).chain(SWEPT).collect(),
             rows: (0..self.settings.len()).map(|place| model.row(place)).collect(),
         }
     }
@@ -112,32 +124,6 @@ impl Replay {
 /// First-level hits are part of an instruction, and exits are in no trace.
 fn is_in_model(sweep: &Sweep) -> bool {
     sweep.unknown != Unknown::Exit
-}
-
-/// What a core may make of the instructions. Where the trace says it for each window, their means.
-fn swept(parts: &[Part]) -> Vec<Sweep> {
-    let sweep = |unknown, values| Sweep { unknown, values };
-    let known: Vec<(f64, Pace)> = parts
-        .iter()
-        .filter_map(|part| Some((part.instructions, part.kept[0].pace?)))
-        .collect();
-    if known.is_empty() {
-        return vec![
-            sweep(Unknown::Instruction, INSTRUCTION),
-            sweep(Unknown::Overlap, OVERLAP),
-        ];
-    }
-    let sum = |each: &dyn Fn(&(f64, Pace)) -> Range| known.iter().map(each).fold(Range::default(), Range::plus);
-    let instructions: f64 = known.iter().map(|part| part.0).sum();
-    let mean = |of: fn(&Pace) -> Range| sum(&|(_, pace)| of(pace)).map(|sum| sum / known.len() as f64);
-    vec![
-        sweep(
-            Unknown::Instruction,
-            sum(&|(_, pace)| pace.cycles).map(|cycles| cycles / instructions),
-        ),
-        sweep(Unknown::Overlap, mean(|pace| pace.lines)),
-        sweep(Unknown::TranslationOverlap, mean(|pace| pace.pages)),
-    ]
 }
 
 /// The times of all parts under any choice.
@@ -156,7 +142,7 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     fn of(replay: &'a Replay, parts: &'a [Part]) -> Self {
         let weights = Weights::of(&replay.machine);
-        let walkers = parts[0].kept[0].counts.walkers.len();
+        let walkers = parts[0].kept[0].walkers.len();
         let mut corners = Vec::new();
         for (walker, point) in weights.corners(walkers) {
             for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
@@ -204,12 +190,12 @@ impl<'a> Model<'a> {
         };
         let rate = |level: usize| {
             let misses = |part: &Part| {
-                let counts = &part.kept[place].counts;
+                let counts = &part.kept[place];
                 counts.levels[level].misses as f64 / counts.accesses.max(1) as f64
             };
             self.mean(&self.parts.iter().map(misses).collect::<Vec<f64>>())
         };
-        let levels = self.parts[0].kept[place].counts.levels.len();
+        let levels = self.parts[0].kept[place].levels.len();
         let own = base(setting.mode);
         let (saves, sensitivity) = match own == place {
             true => (Range::default(), Vec::new()),
@@ -258,7 +244,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn time_of(&self, part: &Part, Counted { counts, pace }: &Counted, corner: &Corner) -> f64 {
+    fn time_of(&self, part: &Part, counts: &Counts, corner: &Corner) -> f64 {
         let walks = counts.walkers[corner.walker];
         let latency = |place: usize| self.weights.at(place, &corner.point);
         // A first-level hit of data is part of its instruction.
@@ -269,13 +255,11 @@ impl<'a> Model<'a> {
         let walked = self.weights.walk * walks.walks as f64 + self.weights.walk_reads * tables;
         let translation = walked + hits * self.weights.tlb_hit(&corner.point);
         let fetched = walks.fetched_lines as f64 * latency(PLACES - 1) / FETCHED.at(corner.overlap);
-        let pace = pace.unwrap_or_else(|| {
-            let has_instructions = part.instructions > 0.0;
-            let usual = counts.accesses as f64 * USUAL_INSTRUCTIONS;
-            Pace::usual(if has_instructions { part.instructions } else { usual })
-        });
-        let waits = (data + fetched) / pace.lines.at(corner.overlap) + translation / pace.pages.at(corner.overlap);
-        pace.cycles.at(corner.instruction) + waits
+        let instructions = match part.instructions {
+            0.0 => counts.accesses as f64 * USUAL_INSTRUCTIONS,
+            known => known,
+        };
+        instructions * INSTRUCTION.at(corner.instruction) + (data + fetched + translation) / OVERLAP.at(corner.overlap)
     }
 
     /// Over the run: each part with its weight.

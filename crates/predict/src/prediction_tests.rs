@@ -1,23 +1,23 @@
 //! Programs of which it is known what huge pages do for them.
 
 use model::Bytes;
+use model::latency::Frames;
 
-use super::{MODEL, Prediction, Replay, Row, Unknown, settings};
-use crate::pipeline::{Code, Instruction};
+use super::{MODEL, Prediction, Replay, Row, settings};
 use crate::trace::Trace;
 use crate::trace::own::{Head, Window, write};
 use crate::{history, replay};
 use translation::machine::Machine;
 use translation::patterns::Pattern;
+use translation::study::Setting;
 use translation::{Access, Accesses, Mode};
 
 /// A trace of eight windows of a pattern.
 fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
-    predicted_of(&[], pattern, size)
+    predicted_with(&Head::default(), pattern, size)
 }
 
-/// Likewise, with the code of each window, which is the same for each access.
-fn predicted_of(code: &[&[u8]], pattern: Pattern, size: Bytes) -> Prediction {
+fn predicted_with(head: &Head, pattern: Pattern, size: Bytes) -> Prediction {
     let mut generator = pattern.over(size, 1);
     let window = |at: u64| {
         let mut accesses: Vec<Access> = Vec::new();
@@ -28,16 +28,15 @@ fn predicted_of(code: &[&[u8]], pattern: Pattern, size: Bytes) -> Prediction {
             instructions: 3 * accesses.len() as u64,
             at_us: at,
             used_pages: None,
-            code: (!code.is_empty()).then(|| again(code, accesses.len())),
             accesses,
         }
     };
     let windows: Vec<Window> = (0..8).map(window).collect();
     let mut bytes = Vec::new();
-    write(&Head::default(), &windows, &mut bytes).expect("memory");
+    write(head, &windows, &mut bytes).expect("memory");
     let machine = Machine::by_id("epyc-9654").expect("known");
     let settings = settings(&machine);
-    let asked = Replay {
+    let mut asked = Replay {
         baseline: settings[0],
         settings,
         machine,
@@ -48,6 +47,7 @@ fn predicted_of(code: &[&[u8]], pattern: Pattern, size: Bytes) -> Prediction {
         curve: false,
     };
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
+    asked.lay_pages(trace.head());
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
     asked.prediction("a".to_owned(), trace.head().cloned(), &replayed)
 }
@@ -77,6 +77,23 @@ fn random_loads_gain_and_more_so_in_a_guest() {
         .expect("a row");
     assert!(guest.relative.low > 1.0 - MODEL, "{:?}", guest.relative);
     assert!(!row(&prediction, Mode::Native, Bytes::mib(2)).sensitivity.is_empty());
+}
+
+/// Each base page of a guest then has its own line of the host's page table, where eight in order share one.
+#[test]
+fn where_the_base_pages_of_the_program_lay_counts_in_a_guest_alone() {
+    let head = Head {
+        frames: Frames::of((0..1 << 17).map(|page| page * 7)),
+        ..Head::default()
+    };
+    let [in_order, scattered] = [&Head::default(), &head].map(|head| {
+        let prediction = predicted_with(head, Pattern::Random, Bytes::mib(256));
+        let nested = |row: &&Row| row.setting == Setting::new(Mode::Nested, Bytes::mib(2), Bytes::kib(4));
+        let nested = prediction.rows.iter().find(nested).expect("a row").saves.middle;
+        (row(&prediction, Mode::Native, Bytes::mib(2)).saves.middle, nested)
+    });
+    assert_eq!(in_order.0, scattered.0);
+    assert!(scattered.1 > in_order.1 + 0.01, "{in_order:?} {scattered:?}");
 }
 
 #[test]
@@ -156,65 +173,4 @@ fn an_interval_holds_what_each_unknown_alone_does() {
             );
         }
     }
-}
-
-/// A loop of instructions, the first of which has an access.
-fn again(code: &[&[u8]], rounds: usize) -> Code {
-    let mut at = 0x1000;
-    let known = code.iter().enumerate().map(|(place, bytes)| {
-        at += bytes.len() as u64;
-        Instruction {
-            at: at - bytes.len() as u64,
-            bytes: bytes.to_vec(),
-            accesses: u8::from(place == 0),
-        }
-    });
-    Code {
-        known: known.collect(),
-        order: (0..code.len() as u32).cycle().take(code.len() * rounds).collect(),
-    }
-}
-
-#[test]
-fn what_cores_make_of_the_instructions_takes_the_place_of_the_usual_values() {
-    let saved = |code: &[&[u8]]| {
-        let prediction = predicted_of(code, Pattern::Random, Bytes::gib(1));
-        let swept: Vec<Unknown> = prediction.unknown.iter().map(|sweep| sweep.unknown).collect();
-        (
-            row(&prediction, Mode::Native, Bytes::mib(2)).saves,
-            swept,
-            prediction.unknown,
-        )
-    };
-    // mov rsi, [rsi]; mov rax, [rsi]; add r8, 1; imul rax, rax; jmp back
-    let [chain, others, add, imul]: [&[u8]; 4] = [
-        &[0x48, 0x8b, 0x36],
-        &[0x48, 0x8b, 0x06],
-        &[0x49, 0x83, 0xc0, 1],
-        &[0x48, 0x0f, 0xaf, 0xc0],
-    ];
-    let usual = saved(&[]);
-    assert!(!usual.1.contains(&Unknown::TranslationOverlap));
-    let of_chain = saved(&[chain, add, &[0xeb, 0xf7]]);
-    assert!(
-        of_chain
-            .1
-            .ends_with(&[Unknown::Instruction, Unknown::Overlap, Unknown::TranslationOverlap])
-    );
-    let overlap = of_chain.2[of_chain.2.len() - 2].values;
-    assert!((0.95..1.1).contains(&overlap.middle), "{overlap:?}");
-    // Less is open, and it is where all else is alike.
-    assert!(of_chain.0.high - of_chain.0.low < usual.0.high - usual.0.low);
-    assert!((usual.0.low..=usual.0.high).contains(&of_chain.0.middle));
-    let of_others = saved(&[others, add, &[0xeb, 0xf7]]);
-    let overlap = of_others.2[of_others.2.len() - 2].values;
-    assert!(overlap.middle > 5.0, "{overlap:?}");
-    // Where instructions take most of the time, little of it is saved.
-    let slow: Vec<&[u8]> = [others]
-        .into_iter()
-        .chain([imul; 200])
-        .chain([&[0xeb, 0x80][..]])
-        .collect();
-    let of_slow = saved(&slow).0;
-    assert!(of_slow.middle < of_chain.0.middle / 2.0, "{of_slow:?} {:?}", of_chain.0);
 }

@@ -4,15 +4,14 @@ use std::io::Read;
 use std::thread;
 
 use crate::error::ReplayError;
-use crate::pace::{Free, Pace, waits};
-use crate::pipeline::{Branches, Run};
 use crate::stretch::{Stretch, each_stretch};
 use crate::trace::Trace;
-use translation::machine::{Core, Machine};
+use crate::trace::own::Head;
+use translation::machine::{Machine, RowReading};
 use translation::study::{
-    Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, Weights, engine, possible, unknown, weighed,
+    Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, engine, possible, unknown, weighed,
 };
-use translation::{Access, Counts, Engine};
+use translation::{Access, Counts, Engine, Scatter};
 
 /// Accesses that are decoded at a time for each setting: they stay in a cache until they are simulated. Threads for many settings are worth their
 /// start.
@@ -72,17 +71,10 @@ pub struct Part {
     used_pages: Option<u64>,
     /// Instructions, where the trace has them.
     pub instructions: f64,
-    pub kept: Vec<Counted>,
+    /// What it comes to in each setting.
+    pub kept: Vec<Counts>,
     /// Likewise with empty TLBs at the start of the window, if asked for.
-    pub forgot: Vec<Counted>,
-}
-
-/// What a part comes to in one setting.
-#[derive(Clone, Debug, Default)]
-pub struct Counted {
-    pub counts: Counts,
-    /// What a core makes of the instructions; none where the trace does not have them.
-    pub pace: Option<Pace>,
+    pub forgot: Vec<Counts>,
 }
 
 impl Part {
@@ -99,7 +91,7 @@ impl Part {
         self.weight += other.weight;
         self.instructions += other.instructions;
         for (own, more) in self.kept.iter_mut().zip(&other.kept) {
-            own.counts += &more.counts;
+            *own += more;
         }
     }
 }
@@ -133,7 +125,7 @@ pub fn replay<R: Read + Send>(
         Ok(())
     })?;
     if has_windows {
-        let is_whole = parts.iter().map(|part| part.kept[0].counts.accesses).sum::<u64>() < replay.accesses;
+        let is_whole = parts.iter().map(|part| part.kept[0].accesses).sum::<u64>() < replay.accesses;
         let end = trace.head().and_then(|head| head.run_us).filter(|_| is_whole);
         weigh(&mut parts, end);
     }
@@ -155,9 +147,6 @@ struct Running<'a> {
     forgetting: Vec<Engine>,
     /// What runs before each window that is still to come.
     history: std::slice::Iter<'a, Vec<Access>>,
-    core: Option<Core>,
-    weights: Weights,
-    branches: Branches,
     curves: Option<Curves>,
 }
 
@@ -168,9 +157,6 @@ impl<'a> Running<'a> {
             keeping: engines().collect(),
             forgetting: engines().filter(|_| replay.forgets && has_windows).collect(),
             history: replay.history.iter(),
-            core: replay.machine.core,
-            weights: Weights::of(&replay.machine),
-            branches: Branches::default(),
             curves: replay.curve.then(|| Curves::of(&replay.settings, None)),
         }
     }
@@ -183,20 +169,11 @@ impl<'a> Running<'a> {
             }
         }
         let (before, counted) = (stretch.before(), stretch.counted());
-        let free = stretch.code().map(|(code, accesses, counted)| {
-            let run = Run::new(code, accesses, &mut self.branches);
-            Free::of(run, counted, self.core)
-        });
-        let weights = &self.weights;
         let count = |engine: &mut Engine| {
             engine.run_stored(before);
             engine.reset_counts();
-            let pace = free.as_ref().map(|free| free.pace(&waits(engine, counted, weights)));
-            if pace.is_none() {
-                engine.run_stored(counted);
-            }
-            let counts = engine.counts();
-            Counted { counts, pace }
+            engine.run_stored(counted);
+            engine.counts()
         };
         let kept = each(&mut self.keeping, count);
         self.curves.iter_mut().for_each(|curves| curves.add(before, counted));
@@ -258,6 +235,16 @@ fn each<T: Send>(engines: &mut [Engine], run: impl Fn(&mut Engine) -> T + Sync) 
 }
 
 impl Replay {
+    /// Base pages lie where the trace saw those of the program, unless the machine says where. In order, if neither does.
+    pub fn lay_pages(&mut self, head: Option<&Head>) {
+        let scatter = &mut self.machine.surroundings.scatter;
+        let seen = head.and_then(|head| head.frames.as_ref());
+        *scatter = scatter.or(seen.map(Scatter::of));
+        if scatter.is_none() {
+            self.machine.readings.push(RowReading::FramesInOrder);
+        }
+    }
+
     /// A trace's parts as a simulation, in which they are one.
     ///
     /// # Errors
@@ -266,15 +253,13 @@ impl Replay {
         let all = replayed.whole();
         let base = self.settings.iter().position(|&setting| setting == self.baseline);
         let base = base.ok_or(StudyError::NoBaseline)?;
-        let baseline = (&all.kept[base].counts, self.baseline);
-        let case = |(setting, counted): (&Setting, &Counted)| {
-            weighed(&self.machine, None, *setting, &counted.counts, baseline)
-        };
+        let baseline = (&all.kept[base], self.baseline);
+        let case = |(setting, counts): (&Setting, &Counts)| weighed(&self.machine, None, *setting, counts, baseline);
         Ok(Simulation {
             machine: MachineFacts::of(&self.machine),
             input,
             is_dependent: false,
-            accesses: all.kept[base].counts.accesses,
+            accesses: all.kept[base].accesses,
             warm_up: self.warm_up,
             baseline: self.baseline,
             unknown: self.unknown(),

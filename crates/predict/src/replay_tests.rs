@@ -94,13 +94,7 @@ fn memory_is_bounded_by_parts_and_nothing_is_lost() {
     };
     let all = run(&asked);
     assert!(all.parts.len() <= MOST_PARTS, "{}", all.parts.len());
-    let counted = |replayed: &super::Replayed| {
-        replayed
-            .parts
-            .iter()
-            .map(|part| part.kept[0].counts.accesses)
-            .sum::<u64>()
-    };
+    let counted = |replayed: &super::Replayed| replayed.parts.iter().map(|part| part.kept[0].accesses).sum::<u64>();
     assert_eq!(counted(&all), count as u64);
     asked.accesses = 1_000_001;
     assert_eq!(counted(&run(&asked)), 1_000_001);
@@ -125,11 +119,7 @@ fn no_more_is_read_than_what_counts_and_its_block() {
     let mut trace = Trace::open(bytes[..].chain(Alive), Some(TraceFormat::U64), false).expect("a trace");
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("what was written is enough");
     assert_eq!(
-        replayed
-            .parts
-            .iter()
-            .map(|part| part.kept[0].counts.accesses)
-            .sum::<u64>(),
+        replayed.parts.iter().map(|part| part.kept[0].accesses).sum::<u64>(),
         6000
     );
     let more = Replay {
@@ -151,7 +141,6 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
         instructions: 4 * count,
         at_us: count,
         used_pages: None,
-        code: None,
         accesses: loop_(count),
     });
     let mut bytes = Vec::new();
@@ -169,7 +158,7 @@ fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
             .iter()
             .map(|part| {
                 let counted = if forgot { &part.forgot } else { &part.kept };
-                let counts = &counted[0].counts;
+                let counts = &counted[0];
                 (counts.accesses, counts.levels[1].misses, part.instructions)
             })
             .collect();
@@ -183,7 +172,6 @@ fn a_window_stands_for_the_time_around_it_and_the_last_one_for_the_rest_of_the_r
         instructions: 64,
         at_us,
         used_pages: None,
-        code: None,
         accesses: (0..64).map(|at| Access::load(at * 4096)).collect(),
     });
     for (run_us, last) in [(Some(1000), 600.0), (None, 200.0)] {

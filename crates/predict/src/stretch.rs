@@ -1,12 +1,10 @@
 //! Stretches of a trace, decoded on a thread of their own while the one before is simulated.
 
 use std::io::Read;
-use std::ops::Range;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 use crate::error::ReplayError;
-use crate::pipeline::Code;
 use crate::trace::{Trace, TraceError};
 use translation::{Access, Accesses};
 
@@ -22,7 +20,6 @@ pub(super) struct Stretch {
     /// Bytes of the trace up to its end.
     pub(super) offset: u64,
     instructions: u64,
-    code: Option<Arc<Code>>,
     /// Microseconds of processor time before it, where it is a window.
     pub(super) at_us: u64,
     /// Base pages that were used since the window before, if the kernel counted them.
@@ -42,12 +39,6 @@ impl Stretch {
     /// The instructions of those that count.
     pub(super) fn instructions(&self) -> f64 {
         self.instructions as f64 * self.counted().len() as f64 / self.accesses.len() as f64
-    }
-
-    /// All accesses, the instructions that made them, and the places of those that count; none where the instructions are not known.
-    pub(super) fn code(&self) -> Option<(&Code, &[Access], Range<usize>)> {
-        let code = self.code.as_deref()?;
-        Some((code, &self.accesses, self.counted.0..self.counted.1))
     }
 
     fn fill<R: Read>(&mut self, trace: &mut Trace<R>, long: usize) -> Result<bool, TraceError> {
@@ -94,7 +85,6 @@ impl<R: Read> Wanted<'_, R> {
         };
         stretch.at_us = window.at_us;
         stretch.used_pages = window.used_pages;
-        stretch.code.clone_from(&window.code);
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;
         let half = if has_windows { all / 2 } else { 0 };

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
+use model::latency::Frames;
 
 use crate::due::{Due, Ran};
+use crate::lay::Lay;
 use crate::process::{Process, WaitError};
 use crate::steps::{self, Bound, Window};
 use crate::tree;
@@ -40,6 +42,8 @@ pub struct Captured {
     pub has_ended: bool,
     /// Did more than one of its threads run?
     pub has_threads: bool,
+    /// Where its pages lay in memory; none without CAP_SYS_ADMIN.
+    pub frames: Option<Frames>,
     /// The last reason why a thread could not be traced.
     pub refused: Option<io::Error>,
 }
@@ -62,7 +66,7 @@ pub struct Sampled {
 pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -> Result<Captured, WaitError> {
     let (mut captured, mut due) = (Captured::default(), Due::default());
     let (mut stepping, mut taken, begun) = (Duration::ZERO, 0_u32, Instant::now());
-    let (mut next, mut rest) = (FIRST, SHORTEST_REST);
+    let (mut next, mut rest, mut lay) = (FIRST, SHORTEST_REST, Lay::default());
     while begun.elapsed() < limits.budget && captured.windows.len() < MOST {
         if process.rest(rest, stop)? {
             captured.has_ended = true;
@@ -86,6 +90,7 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         let used_pages = used::base_pages(leader);
         match steps::window(leader, thread, limits.window, stop) {
             Ok(window) if window.instructions >= FEWEST && !window.touched.is_empty() => {
+                lay.look(leader, &window.touched);
                 captured.windows.push(Sampled {
                     at: due.used,
                     used_pages,
@@ -102,6 +107,7 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         (stepping, taken) = (stepping + before.elapsed(), taken + 1);
         next = due.used + distance(due.used, limits.budget, stepping, taken);
     }
+    captured.frames = lay.frames();
     Ok(captured)
 }
 

@@ -30,6 +30,13 @@ fn a_program_is_stepped_in_windows_and_ends_as_it_would() {
     let (captured, process) = captured(&["sh", "-c", LOOP], Duration::from_secs(120));
     assert!(captured.refused.is_none(), "{:?}", captured.refused);
     assert!(captured.has_ended && !captured.has_threads);
+    let own = vec![1_u8; 1 << 16];
+    let own = host::processes::own_frames(own.as_ptr() as usize, own.len());
+    assert_eq!(
+        captured.frames.is_some(),
+        own.known().is_some(),
+        "frame numbers are hidden from both or none"
+    );
     assert!(
         (1..=MOST).contains(&captured.windows.len()),
         "{}",

@@ -13,6 +13,8 @@ mod ended;
 mod guard;
 pub mod halt;
 mod handles;
+#[cfg(target_arch = "x86_64")]
+mod lay;
 mod outputs;
 mod process;
 pub mod rights;

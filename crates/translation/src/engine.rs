@@ -247,13 +247,6 @@ impl Engine {
         counts
     }
 
-    /// What the first virtual CPU's first walker did since then, and second-level TLB hits: a part of [`Self::counts`] that takes no memory.
-    pub fn first_walker(&self) -> (WalkCounts, u64) {
-        let Cpu { front, walkers } = &self.cpus[0];
-        let walked = walkers.first().map_or_else(WalkCounts::default, |walker| walker.counts);
-        (walked, second_level_hits(front.counts()))
-    }
-
     /// Begins to count anew; everything stays as warm as it is.
     pub fn reset_counts(&mut self) {
         self.accesses = 0;

@@ -1,7 +1,6 @@
 //! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
 
 mod arrays;
-mod core;
 mod error;
 mod reading;
 mod surroundings;
@@ -21,7 +20,6 @@ use crate::walk::caches::{Cache, PLACES};
 use crate::walk::radix::WalkCaches;
 use crate::walk::scatter::Scatter;
 use arrays::arrays;
-pub use core::Core;
 pub use error::MachineError;
 pub use reading::RowReading;
 pub use surroundings::{MOST_VCPUS, Surroundings};
@@ -58,8 +56,6 @@ pub struct Machine {
     pub walk_reads: Option<f64>,
     /// Cycles of an exit with its handler under shadow paging.
     pub exit: Option<f64>,
-    /// Which modelled core runs instructions; of none both do.
-    pub core: Option<Core>,
     /// Other CPUs and nodes.
     pub surroundings: Surroundings,
     /// Where the numbers are published.
@@ -86,7 +82,6 @@ struct Typed {
     walk_cycles: Option<f64>,
     walk_reads: Option<f64>,
     exit_cycles: Option<f64>,
-    core: Option<Core>,
     walk_caches: Option<WalkCaches>,
     nested_tlb: Option<u32>,
     nested_paging: Option<bool>,
@@ -224,7 +219,6 @@ impl Typed {
                 mem: own.mem.or(table.mem),
             },
             l2_tlb_hit_cycles: self.l2_tlb_hit_cycles.or(cpu.l2tlb_hit_penalty_cycles),
-            core: self.core.or(Core::of(&cpu.uarch)),
             nested_paging: self.nested_paging.or(cpu.virt.map(|virt| virt.nested_paging)),
             ..self
         })
@@ -341,7 +335,6 @@ impl Typed {
             walk: self.walk_cycles,
             walk_reads: self.walk_reads,
             exit: self.exit_cycles,
-            core: self.core,
             surroundings,
             source,
             readings,

@@ -3,7 +3,6 @@
 use model::Bytes;
 
 use super::{Machine, MachineError, RowReading, known};
-use crate::machine::Core;
 use crate::{Cache, WalkCaches};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
@@ -159,16 +158,4 @@ fn other_cpus_and_nodes_are_within_bounds() {
         (machine.surroundings.vcpus(), machine.surroundings.table_memory()),
         (4, 1.25)
     );
-}
-
-#[test]
-fn the_core_is_that_of_the_file_or_of_the_table() {
-    let core = |text: &str| Machine::parse("a.toml", text).expect("a machine").core;
-    assert_eq!(core("like = \"skylake-sp\""), Some(Core::Narrow));
-    assert_eq!(core("like = \"xeon-8452y\""), Some(Core::Wide));
-    // Between both.
-    assert_eq!(core("like = \"epyc-9654\""), None);
-    assert_eq!(core("like = \"skylake-sp\"\ncore = \"wide\""), Some(Core::Wide));
-    let why = Machine::parse("a.toml", "like = \"skylake-sp\"\ncore = \"huge\"").expect_err("no core");
-    assert!(why.to_string().contains("expected `narrow` or `wide`"), "{why}");
 }

@@ -41,7 +41,6 @@ pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, 
     };
     let mut values = Vec::new();
     machine.id = "here".to_owned();
-    machine.core = machine.core.or(measured.core);
     if let Some((_, source)) = measured.tlb {
         machine.source.push(format!("measured: {source}"));
     }

@@ -48,7 +48,6 @@ fn measured<'a>(tlb: Option<&'a Tlb>, latency: Option<&'a Latency>) -> Measured<
         tlb: tlb.map(|tlb| (tlb, "tlb.json")),
         latency: latency.map(|latency| (latency, "latency.json")),
         caches: vec![(Bytes::kib(32), 8), (Bytes::mib(1), 8), (Bytes::mib(32), 16)],
-        core: None,
         base_page: Bytes::kib(4),
         pmd_page: Bytes::mib(2),
         host_page: None,

@@ -29,7 +29,7 @@ mod why;
 
 pub use file::file_system;
 pub use folios::{FolioSample, mthp_of, own_range_mthp};
-pub use frames::own_frames;
+pub use frames::{frames_of, own_frames};
 pub use ground::Ground;
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;

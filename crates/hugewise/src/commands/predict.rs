@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use host::Snapshot;
-use model::{Bytes, Warning};
+use model::Warning;
 use predict::trace::Trace;
 use predict::trace::own::write;
 use predict::{Prediction, settings};
@@ -10,7 +10,7 @@ use predict::{Replay, history};
 use translation::machine::Machine;
 
 use super::session::Session;
-use super::simulate::machine::{self, Asked};
+use super::simulate::machine;
 use super::simulate::trace::Opened;
 use super::trace::record;
 use crate::cli::args::{Format, Predict};
@@ -27,16 +27,14 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     }
     let form = session.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
-    let found = machine::asked(session, args.machine.as_deref(), &args.measured, &snapshot)?;
-    let Some(Asked {
-        machine,
-        mut warnings,
-        host_page,
-    }) = found
-    else {
-        return Ok(Outcome::Interrupted);
-    };
-    let mut asked = asked(machine, args.warm_up);
+    if args.machine.as_deref() == Some("here") {
+        bail!(
+            "--machine here: predict takes no measured machine, as that was no nearer to 13 compared programs than the CPU table; leave --machine out \
+             for this machine's CPU by the table, or name another CPU or a FILE.toml (`--machine list` lists the table)"
+        );
+    }
+    let machine = machine::named_or_at_hand(args.machine.as_deref(), &snapshot)?;
+    let (mut asked, mut warnings) = (asked(machine, args.warm_up), Vec::new());
     let prediction = match &args.trace {
         Some(path) => {
             match Opened::history(path, args.trace_format, &asked.machine)? {
@@ -44,6 +42,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
                 None => warnings.push(read_once()),
             }
             let mut opened = Opened::open(path, args.trace_format, false)?;
+            asked.lay_pages(opened.trace.head());
             let replayed = opened.run(session, &asked)?;
             let name = format!("{} ({})", path.display(), opened.trace.format().name());
             asked.prediction(name, opened.trace.head().cloned(), &replayed)
@@ -58,15 +57,15 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
             write(&recorded.head, &recorded.windows, &mut bytes)?;
             let open = || Trace::open(&bytes[..], None, false);
             asked.history = history(&mut open()?, &asked.machine)?;
+            asked.lay_pages(Some(&recorded.head));
             let mut trace = open()?;
             let replayed = predict::replay(&asked, &mut trace, &|_| {})?;
             let name = recorded.head.command.join(" ");
             asked.prediction(name, Some(recorded.head), &replayed)
         }
     };
-    let is_here =
-        args.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
-    warnings.extend(is_here.then(|| in_a_guest(host_page)));
+    let is_guest = args.machine.is_none() && snapshot.cpu.hypervisor.known().is_some();
+    warnings.extend(is_guest.then(in_a_guest));
     warnings.extend((prediction.windows == 1).then(one_window));
     let entries = asked.settings.iter().map(|setting| setting.backing().entry());
     let reach = |entry| (entry, asked.machine.reach(entry));
@@ -76,13 +75,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
 }
 
 /// Which rows a comparison in this virtual machine measures.
-fn in_a_guest(host_page: Option<Bytes>) -> Warning {
-    let rows = match host_page.map(Bytes::exact) {
-        Some(host) => format!("nested:2M/{host} against nested:4K/{host} (with EPT or NPT; else the shadow rows)"),
-        None => "nested or shadow ones, with the host's page size, which --machine here finds".to_owned(),
-    };
-    let text =
-        format!("this machine is a virtual machine: of these rows `hugewise compare --arms base,thp` measures {rows}");
+fn in_a_guest() -> Warning {
+    let text = "this machine is a virtual machine: of these rows `hugewise compare --arms base,thp` measures nested ones (shadow ones without EPT or NPT) \
+                with the host's page size, which `hugewise measure tlb` finds: nested:2M/4K if it is 4K";
     Warning::new("virtual-machine", text)
 }
 

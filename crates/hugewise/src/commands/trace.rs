@@ -4,8 +4,6 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use anyhow::bail;
-#[cfg(target_arch = "x86_64")]
-use predict::pipeline::{Code, Instruction};
 use predict::trace::own::{BlindSpot, Head, Method, Window, write};
 use translation::{Access, Side};
 
@@ -140,7 +138,6 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
             at_us: taken.at.as_micros() as u64,
             used_pages: taken.used_pages,
             accesses: taken.window.touched.iter().map(access).collect(),
-            code: Some(code(taken.window.ran)),
         }
     };
     Recorded {
@@ -148,22 +145,10 @@ fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorde
             method: Method::Steps,
             command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             blind_spots,
+            frames: captured.frames,
             run_us: captured.has_ended.then_some(captured.cpu.as_micros() as u64),
         },
         cpu: captured.cpu,
         windows: captured.windows.into_iter().map(window).collect(),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn code(ran: process::steps::Ran) -> Code {
-    let instruction = |known: &process::steps::Instruction| Instruction {
-        at: known.at,
-        bytes: known.bytes.to_vec(),
-        accesses: known.accesses,
-    };
-    Code {
-        known: ran.known.iter().map(instruction).collect(),
-        order: ran.order,
     }
 }

@@ -49,6 +49,9 @@ pub enum Reason {
     /// It begins unlike a trace of the format.
     #[error("expected {0}")]
     Magic(&'static str),
+    /// It was made by an older version of this program.
+    #[error("the trace is of an older hugewise: make it again with `hugewise trace`")]
+    Older,
     /// It ends within something.
     #[error("the trace ends within {0}: it is truncated")]
     Truncated(&'static str),

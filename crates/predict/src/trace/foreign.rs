@@ -45,6 +45,9 @@ pub(super) fn recognised(start: &[u8]) -> Result<TraceFormat, Reason> {
     if let Some((_, tool)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Err(Reason::Compressed(tool));
     }
+    if start.starts_with(own::ANY) && !start.starts_with(own::MAGIC) {
+        return Err(Reason::Older);
+    }
     let fits = |format| begins_as(start, format).is_ok();
     if fits(TraceFormat::Hugewise) {
         return Ok(TraceFormat::Hugewise);
@@ -67,12 +70,7 @@ pub(super) fn recognised(start: &[u8]) -> Result<TraceFormat, Reason> {
 /// May a trace of the format begin so?
 pub(super) fn begins_as(start: &[u8], format: TraceFormat) -> Result<(), Reason> {
     let (fits, expected) = match format {
-        TraceFormat::Hugewise => (
-            [own::MAGIC, own::FIRST]
-                .into_iter()
-                .any(|magic| start.starts_with(magic)),
-            "the first line `hugewise trace 2`",
-        ),
+        TraceFormat::Hugewise => (start.starts_with(own::MAGIC), "the first line `hugewise trace 3`"),
         TraceFormat::Drmemtrace => (
             start.starts_with(&[25, 0, 0, 0]),
             "a drmemtrace header (a record of type 25)",

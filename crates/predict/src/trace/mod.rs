@@ -35,15 +35,11 @@ impl<R: Read> Trace<R> {
             None => foreign::recognised(start).map_err(begin)?,
         };
         foreign::begins_as(start, format).map_err(begin)?;
-        let is_second = start.starts_with(own::MAGIC);
         let mut trace = Self {
             bytes,
             format,
             fetches,
-            state: State {
-                is_second,
-                ..State::default()
-            },
+            state: State::default(),
             told: Told::default(),
             head: None,
         };

@@ -1,27 +1,23 @@
 //! Our own format: a head in text, then windows of a program's run, each access a few bytes.
 //!
-//! `hugewise trace 2`, a line of JSON ([`Head`]), then for each window four numbers (instructions in it, microseconds of the program's processor
-//! time before it, base pages that were used since the window before, accesses), its code, and its accesses. A number is LEB128; no pages stand for what is not known. An
+//! `hugewise trace 3`, a line of JSON ([`Head`]), then for each window four numbers (instructions in it, microseconds of the program's processor
+//! time before it, base pages that were used since the window before, accesses) and its accesses. A number is LEB128; no pages stand for what is not known. An
 //! access is one number: its side in the two low bits, above them the zigzag difference to the last address of that side in the window.
-//! Code is the number of instructions (none if they were not seen), each with the zigzag difference to the address of the one before, its accesses, its length and its bytes;
-//! then the number of steps, and those steps in turns: how many follow as they did the last time, and which instruction comes then.
-//! Traces of version 1 have neither pages nor code.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 
+use model::latency::Frames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
 use super::error::Reason;
-use crate::pipeline::Code;
 use translation::Access;
 
 /// The first line.
-pub(super) const MAGIC: &[u8] = b"hugewise trace 2\n";
-/// Likewise, of version 1.
-pub(super) const FIRST: &[u8] = b"hugewise trace 1\n";
+pub(super) const MAGIC: &[u8] = b"hugewise trace 3\n";
+/// What it begins with in any version.
+pub(super) const ANY: &[u8] = b"hugewise trace ";
 /// The longest line of the head.
 const HEAD: usize = 1 << 16;
 /// Accesses of one window, all of which are in memory at a time.
@@ -37,6 +33,9 @@ pub struct Head {
     pub command: Vec<String>,
     /// What the trace cannot show.
     pub blind_spots: Vec<BlindSpot>,
+    /// Where the program's pages lay in memory, if frame numbers could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
     /// Microseconds of the program's processor time in all, if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_us: Option<u64>,
@@ -75,8 +74,6 @@ pub struct Window {
     pub at_us: u64,
     /// Base pages that the program used since the window before, or since its start, as the kernel counts them; none if it was not asked.
     pub used_pages: Option<u64>,
-    /// Its instructions; none if they were not seen.
-    pub code: Option<Code>,
     pub accesses: Vec<Access>,
 }
 
@@ -95,10 +92,6 @@ pub fn write(head: &Head, windows: &[Window], out: &mut dyn Write) -> io::Result
         for number in [window.instructions, window.at_us, used, accesses] {
             put(number, &mut bytes);
         }
-        match &window.code {
-            Some(code) => encode(code, &mut bytes),
-            None => put(0, &mut bytes),
-        }
         let mut last = [0; 3];
         for access in &window.accesses {
             let (side, address) = (access.side() as usize, access.address());
@@ -109,61 +102,6 @@ pub fn write(head: &Head, windows: &[Window], out: &mut dyn Write) -> io::Result
         out.write_all(&bytes)?;
     }
     Ok(())
-}
-
-fn encode(code: &Code, bytes: &mut Vec<u8>) {
-    put(code.known.len() as u64, bytes);
-    let mut last = 0;
-    for instruction in &code.known {
-        put(zigzag(instruction.at.wrapping_sub(last).cast_signed()), bytes);
-        last = instruction.at;
-        put(instruction.accesses.into(), bytes);
-        put(instruction.bytes.len() as u64, bytes);
-        bytes.extend(&instruction.bytes);
-    }
-    put(code.order.len() as u64, bytes);
-    let mut followed = Followed::new(code.known.len());
-    let mut as_before = 0;
-    for &place in &code.order {
-        if followed.goes_on(place) {
-            as_before += 1;
-        } else {
-            put(as_before, bytes);
-            put(place.into(), bytes);
-            as_before = 0;
-        }
-    }
-    if as_before > 0 {
-        put(as_before, bytes);
-    }
-}
-
-/// Which instruction came last after each: what is expected to come again.
-pub(super) struct Followed {
-    after: Vec<u32>,
-    last: usize,
-}
-
-impl Followed {
-    /// Of so many instructions.
-    pub(super) fn new(known: usize) -> Self {
-        Self {
-            after: vec![0; known],
-            last: 0,
-        }
-    }
-
-    /// Which is expected.
-    pub(super) fn expected(&self) -> u32 {
-        self.after[self.last]
-    }
-
-    /// The one that comes. Was it expected?
-    pub(super) fn goes_on(&mut self, place: u32) -> bool {
-        let expected = std::mem::replace(&mut self.after[self.last], place);
-        self.last = place as usize;
-        expected == place
-    }
 }
 
 fn zigzag(step: i64) -> u64 {
@@ -191,8 +129,6 @@ pub struct Told {
     pub at_us: u64,
     /// Base pages that were used since the window before, if that is known.
     pub used_pages: Option<u64>,
-    /// Its instructions, if they are known.
-    pub code: Option<Arc<Code>>,
 }
 
 /// The head, of which the first line was seen.

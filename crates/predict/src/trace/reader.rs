@@ -42,8 +42,6 @@ pub(super) struct State {
     /// Own format: accesses left in the window, and the address before by side.
     pub(super) left: u64,
     pub(super) last: [u64; 3],
-    /// Own format: is it of the second version?
-    pub(super) is_second: bool,
     /// Own format: the window before this one.
     pub(super) before: own::Told,
 }

@@ -2,7 +2,7 @@
 
 use super::own::{BlindSpot, Head, Method, Window, write};
 use super::{Trace, TraceError, TraceFormat};
-use crate::pipeline::{Code, Instruction};
+use model::latency::Frames;
 use translation::{Access, Accesses, Side};
 
 fn all(mut bytes: &[u8], format: Option<TraceFormat>, fetches: bool) -> Result<(TraceFormat, Vec<Access>), TraceError> {
@@ -131,39 +131,9 @@ fn windows() -> Vec<Window> {
         instructions: 3 * from + 1,
         at_us: from << 20,
         used_pages: (from > 0).then_some(from),
-        code: None,
         accesses: (from..from + 10_000).map(access).collect(),
     };
-    let with_code = Window {
-        code: Some(code()),
-        ..window(10_000)
-    };
-    vec![window(0), with_code]
-}
-
-/// A loop of three instructions with an access each, and a repeated one whose every fourth round has one; it goes another way now and then.
-fn code() -> Code {
-    let instruction = |at: u64, bytes: &[u8], accesses: u8| Instruction {
-        at,
-        bytes: bytes.to_vec(),
-        accesses,
-    };
-    let known = vec![
-        instruction(0x40_1000, &[0x48, 0x8b, 0x06], 1),
-        instruction(0x7f00_0000_1000, &[0x48, 0x8b, 0x06], 1),
-        instruction(0x40_1003, &[0xf3, 0xa4], 1),
-        instruction(0x40_1003, &[0xf3, 0xa4], 0),
-        instruction(0x40_1005, &[0x90], 0),
-    ];
-    let mut order = Vec::new();
-    for round in 0..10_000_u32 {
-        order.extend(match round % 7 {
-            0 => vec![2, 3, 3, 3],
-            3 => vec![1, 4],
-            _ => vec![0],
-        });
-    }
-    Code { known, order }
+    vec![window(0), window(10_000)]
 }
 
 fn own() -> Vec<u8> {
@@ -171,6 +141,7 @@ fn own() -> Vec<u8> {
         method: Method::Steps,
         command: vec!["./program".to_owned(), "a b".to_owned()],
         blind_spots: vec![BlindSpot::Kernel],
+        frames: Frames::of([7, 8, 1000]),
         run_us: Some(30_000),
     };
     let mut bytes = Vec::new();
@@ -193,7 +164,6 @@ fn our_own_format_comes_back_with_its_windows() {
         trace.fill(&mut accesses).expect("read");
     }
     assert_eq!(trace.finished_window().used_pages, windows()[1].used_pages);
-    assert_eq!(trace.finished_window().code.as_deref(), Some(&code()));
     for end in [bytes.len() - 1, bytes.len() / 2, 40] {
         let why = refused(&bytes[..end]);
         assert!(
@@ -204,44 +174,17 @@ fn our_own_format_comes_back_with_its_windows() {
 }
 
 #[test]
-fn a_trace_of_the_first_version_has_no_numbers_of_pages() {
-    let old = b"hugewise trace 1\n{\"method\":\"steps\",\"command\":[],\"blind_spots\":[]}\n\x09\x07\x02\x80\x80\x02\x80\x80\x02";
-    let mut trace = Trace::open(&old[..], None, true).expect("a trace");
-    let mut accesses = Vec::new();
-    while accesses.len() < 2 {
-        trace.fill(&mut accesses).expect("read");
+fn a_trace_of_an_older_version_is_to_be_made_again() {
+    for version in [1, 2] {
+        let old = format!(
+            "hugewise trace {version}\n{{\"method\":\"steps\",\"command\":[],\"blind_spots\":[]}}\n\x09\x07\x02"
+        );
+        let why = refused(old.as_bytes());
+        assert!(
+            why.contains("older hugewise") && why.contains("hugewise trace"),
+            "{why}"
+        );
     }
-    assert_eq!(accesses, [Access::load(4096), Access::load(8192)]);
-    let window = trace.finished_window();
-    assert_eq!((window.instructions, window.at_us, window.used_pages), (9, 7, None));
-}
-
-#[test]
-fn code_that_does_not_fit_its_window_is_refused() {
-    let refuse = |change: fn(&mut Code)| {
-        let mut code = code();
-        change(&mut code);
-        let window = Window {
-            code: Some(code),
-            ..windows().swap_remove(1)
-        };
-        let mut bytes = Vec::new();
-        write(&Head::default(), &[window], &mut bytes).expect("memory");
-        refused(&bytes)
-    };
-    assert!(refuse(|code| code.order.truncate(5000)).contains("another number of accesses"));
-    assert!(refuse(|code| code.known[1].bytes.clear()).contains("an instruction without bytes"));
-    assert!(refuse(|code| code.known[1].bytes = vec![0x90; 16]).contains("or of more than 15"));
-    // One instruction; a step to another one, and more steps than there may be, in few bytes.
-    let start = b"hugewise trace 2\n{\"method\":\"steps\",\"command\":[],\"blind_spots\":[]}\n\x09\x07\x00\x01\x01\x00\x01\x01\x90";
-    let other = [&start[..], &[0x01, 0x00, 0x07]].concat();
-    assert!(refused(&other).contains("a step to an instruction that the window does not have"));
-    let many = [
-        &start[..],
-        &[0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f],
-    ]
-    .concat();
-    assert!(refused(&many).contains("more than 4,194,304 steps"));
 }
 
 #[test]

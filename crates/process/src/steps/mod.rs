@@ -5,7 +5,6 @@
 
 mod operands;
 mod others;
-mod ran;
 mod syscall;
 mod taken;
 
@@ -16,7 +15,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 pub use self::operands::Touch;
 use self::others::Others;
-pub use self::ran::{Instruction, Ran};
 use self::taken::Taken;
 pub use self::taken::{Bound, Window};
 use super::handles::by_number;

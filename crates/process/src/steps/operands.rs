@@ -1,7 +1,6 @@
 //! Which memory an instruction accesses, from its bytes and the registers before it.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
@@ -21,7 +20,7 @@ pub struct Touch {
 
 /// Decodes the instructions of one thread.
 pub(super) struct Operands {
-    known: HashMap<u64, (Instruction, Rc<[u8]>)>,
+    known: HashMap<u64, Instruction>,
     info: InstructionInfoFactory,
     last_string: Option<(u64, [u64; 2])>,
 }
@@ -45,14 +44,11 @@ impl Operands {
         hidden: &mut u64,
     ) -> Next {
         let at = registers.rip;
-        let known = self.known.entry(at).or_insert_with(|| {
+        let instruction = *self.known.entry(at).or_insert_with(|| {
             let mut bytes = [0; LONGEST];
             let length = code(&mut bytes);
-            let decoded = Decoder::with_ip(64, &bytes[..length], at, DecoderOptions::NONE).decode();
-            let bytes = &bytes[..decoded.len().clamp(1, LONGEST)];
-            (decoded, bytes.into())
+            Decoder::with_ip(64, &bytes[..length], at, DecoderOptions::NONE).decode()
         });
-        let (instruction, bytes) = (known.0, Rc::clone(&known.1));
         let is_call = matches!(
             instruction.mnemonic(),
             Mnemonic::Syscall | Mnemonic::Int | Mnemonic::Sysenter
@@ -88,7 +84,6 @@ impl Operands {
         Next {
             is_call,
             is_another,
-            bytes,
             pushes_flags: instruction.mnemonic() == Mnemonic::Pushfq,
             pops_flags: (instruction.mnemonic() == Mnemonic::Popfq).then(|| instruction.next_ip()),
         }
@@ -114,8 +109,6 @@ impl Operands {
 pub(super) struct Next {
     pub(super) is_call: bool,
     pub(super) is_another: bool,
-    /// What stands in memory.
-    pub(super) bytes: Rc<[u8]>,
     pub(super) pushes_flags: bool,
     /// The address of the next instruction, if it pops the CPU's flags.
     pub(super) pops_flags: Option<u64>,

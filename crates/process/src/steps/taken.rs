@@ -1,14 +1,12 @@
 //! A thread that is traced, and stepped.
 
 use std::io;
-use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Source;
 
 use super::operands::{self, Operands, Touch};
-use super::ran::{Instruction, Places, Ran};
 use super::syscall::{self, Stop};
 
 /// How often a thread that is in the kernel is looked at.
@@ -27,7 +25,6 @@ pub struct Window {
     pub touched: Vec<Touch>,
     /// Accesses whose address is not known: gathers and scatters.
     pub hidden: u64,
-    pub ran: Ran,
 }
 
 /// How long a window may be.
@@ -86,7 +83,7 @@ impl Taken {
     }
 
     pub(super) fn step(&mut self, bound: Bound, stop: &dyn Fn() -> bool, window: &mut Window) -> io::Result<()> {
-        let (mut operands, mut places) = (Operands::new(), Places::default());
+        let mut operands = Operands::new();
         let until = Instant::now() + bound.time;
         for number in 0..bound.steps {
             if number % 256 == 0 && (stop() || Instant::now() >= until) {
@@ -95,19 +92,12 @@ impl Taken {
             let registers = syscall::registers(self.thread)?;
             let code =
                 |bytes: &mut [u8; operands::LONGEST]| syscall::memory(self.thread, registers.rip, bytes).unwrap_or(0);
-            let before = window.touched.len();
             let next = operands.next(&registers, code, &mut window.touched, &mut window.hidden);
             if next.is_call && syscall::is_exec(&registers) {
                 // Another program follows, whose first thread this one becomes.
                 break;
             }
             window.instructions += u64::from(!next.is_another);
-            let step = Instruction {
-                at: registers.rip,
-                bytes: Rc::clone(&next.bytes),
-                accesses: (window.touched.len() - before) as u8,
-            };
-            places.add(&mut window.ran, step);
             if let Some(behind) = next.pops_flags
                 && self.signal == 0
                 && syscall::pop_flags(self.thread, &registers, behind)?

@@ -17,7 +17,7 @@ pub enum RowReading {
     RandomReplacement,
     /// A TLB level that timing shows as a range has as many entries as the middle of it.
     MiddleOfRange,
-    /// Frames of base pages lie in order: frame numbers are hidden without CAP_SYS_ADMIN, or the result is older than their measurement.
+    /// Frames of base pages lie in order: frame numbers are hidden without CAP_SYS_ADMIN, or were not recorded.
     FramesInOrder,
     /// No entries of the first TLB level are known for base pages: what its misses cost is left out.
     NoFirstLevel,

@@ -36,8 +36,6 @@ pub enum Unknown {
     Instruction,
     /// Misses that are waited for at a time (predictions).
     Overlap,
-    /// Misses of TLBs that are waited for at a time, where they are modelled apart from the others (predictions).
-    TranslationOverlap,
     /// What the TLBs held before each window: nothing, or what the window before left (predictions).
     HeldBefore,
 }

@@ -4,8 +4,6 @@ use model::Bytes;
 use model::latency::Latency;
 use model::tlb::Tlb;
 
-use crate::machine::Core;
-
 /// What is known of the machine at hand.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
@@ -16,8 +14,6 @@ pub struct Measured<'a> {
     pub latency: Option<(&'a Latency, &'a str)>,
     /// Data caches from the first level on, as the machine reports them.
     pub caches: Vec<(Bytes, u32)>,
-    /// The modelled core that its own is like, if the machine says so and the table does not.
-    pub core: Option<Core>,
     pub base_page: Bytes,
     pub pmd_page: Bytes,
     /// The host's page behind a virtual machine's memory, where its TLBs show one.

@@ -22,7 +22,6 @@ fn measured(latency: &Latency, host_page: Option<Bytes>) -> Measured<'_> {
         tlb: None,
         latency: Some((latency, "latency.json")),
         caches: CACHES.to_vec(),
-        core: None,
         base_page: Bytes::kib(4),
         pmd_page: Bytes::mib(2),
         host_page,

@@ -48,9 +48,6 @@ pub type Point = [u8; DIMENSIONS];
 pub type Choice = (usize, Point);
 pub const MIDDLE: Point = [1; DIMENSIONS];
 
-/// What memory takes in a Zen 5 guest whose host backs it with 4 KiB pages: more than any row of the table has.
-const FARTHEST_MEMORY: f64 = 605.0;
-
 /// The values that the CPUs of the table have: those with 1 GiB pages, as older ones are no longer run.
 fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {
     let mut values: Vec<f64> = cpus::table()
@@ -83,13 +80,7 @@ impl Weights {
             (l1, of_table(|latencies| latencies.l1)),
             (l2, of_table(|latencies| latencies.l2)),
             (l3, of_table(|latencies| latencies.l3)),
-            (
-                memory,
-                Range {
-                    high: FARTHEST_MEMORY,
-                    ..of_table(|latencies| latencies.mem)
-                },
-            ),
+            (memory, of_table(|latencies| latencies.mem)),
             (machine.l2_tlb_hit, L2_TLB_HIT),
             (machine.exit, EXIT),
             (around.ipi, IPI),

@@ -27,16 +27,11 @@ pub struct Trace {
 /// Arguments of `hugewise predict`.
 #[derive(Args, Debug)]
 pub struct Predict {
-    /// Predict for this CPU of the table, a machine in a TOML file, or this machine as measured (`here`) [default: the CPU of this machine, by the
-    /// table]
+    /// Predict for this CPU of the table, or a machine in a TOML file [default: the CPU of this machine, by the table]
     ///
     /// `list` prints the table's CPUs.
-    #[arg(long, value_name = "ID|here|FILE.toml|list")]
+    #[arg(long, value_name = "ID|FILE.toml|list")]
     pub machine: Option<String>,
-    /// Take this result of `measure tlb`, `measure latency` or `checkup` for --machine here (repeatable) [default: result.json of a checkup in this
-    /// directory, else measure now for half a minute]
-    #[arg(long, value_name = "RESULT.json")]
-    pub measured: Vec<PathBuf>,
     /// Take the accesses from this trace, as `simulate translation` does: a file, or a pipe
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "ignore_failure"])]
     pub trace: Option<PathBuf>,

@@ -8,7 +8,7 @@ use host::{Input, Snapshot};
 use model::latency::Latency;
 use model::tlb::{Tlb, Verdict};
 use model::{Bytes, Envelope, Warning};
-use translation::machine::{Core, Machine};
+use translation::machine::Machine;
 use translation::measured::{Measured, here};
 
 use super::super::report::{Named, named};
@@ -61,7 +61,6 @@ pub(super) fn measured(
             .as_ref()
             .map(|(latency, source)| (latency, source.as_str())),
         caches: caches(snapshot),
-        core: core(session),
         base_page: snapshot.base_page().into_result().context("the size of base pages")?,
         // Without THP no kind needs it; the value only has to be a size.
         pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
@@ -72,7 +71,6 @@ pub(super) fn measured(
     };
     Ok(Some(Asked {
         machine: here(table, &measured)?,
-        host_page: measured.host_page,
         warnings: results.warnings,
     }))
 }
@@ -83,16 +81,6 @@ fn host_page(verdict: Verdict) -> Option<Bytes> {
         Verdict::Huge => Some(Bytes::gib(1)),
         other => other.parts(),
     }
-}
-
-/// A core with AMX is a Golden Cove or a later one, which are wide; a hypervisor that hides the model shows that still.
-fn core(session: &Session<'_>) -> Option<Core> {
-    let info = session.source.text("/proc/cpuinfo");
-    let flags = info.known()?.lines().find(|line| line.starts_with("flags"))?;
-    flags
-        .split_whitespace()
-        .any(|flag| flag == "amx_tile")
-        .then_some(Core::Wide)
 }
 
 /// Sizes and ways of the data caches, as far as the machine reports both.

@@ -1,4 +1,4 @@
-//! Which machine is simulated: one of the CPU table, one in a file, the CPU at hand by the table, or as measured.
+//! Which machine is simulated: one of the CPU table, one in a file, the CPU at hand by the table, or, of a pattern or a trace, as measured.
 
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,10 @@ pub(in crate::commands) struct Asked {
     pub(in crate::commands) machine: Machine,
     /// What was uncertain when it was measured.
     pub(in crate::commands) warnings: Vec<Warning>,
-    /// The host's page behind a virtual machine's memory, where its TLBs show one.
-    pub(in crate::commands) host_page: Option<Bytes>,
 }
 
-/// The machine as given, or else the CPU of the machine at hand if the table has it; `here` is that machine as measured. `None` if the
-/// user stopped measuring it.
-pub(in crate::commands) fn asked(
+/// As [`named_or_at_hand`]; `here` is the machine at hand as measured. `None` if the user stopped measuring it.
+pub(super) fn asked(
     session: &Session<'_>,
     named: Option<&str>,
     measured: &[PathBuf],
@@ -32,17 +29,28 @@ pub(in crate::commands) fn asked(
     match named {
         Some("here") => return here::measured(session, measured, snapshot, of_table(snapshot)),
         _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
+        other => named_or_at_hand(other, snapshot).map(|machine| {
+            Some(Asked {
+                machine,
+                warnings: Vec::new(),
+            })
+        }),
+    }
+}
+
+/// The machine as given, or else the CPU of the machine at hand if the table has it.
+pub(in crate::commands) fn named_or_at_hand(named: Option<&str>, snapshot: &Snapshot) -> anyhow::Result<Machine> {
+    match named {
         Some(file) if is_file(file) => of_file(file).with_context(|| format!("--machine {file}")),
         Some(id) => Machine::by_id(id).context("--machine"),
-        None => at_hand(snapshot),
+        None => match tlb::row(snapshot) {
+            Some(cpu) => Ok(Machine::of_cpu(cpu)?),
+            None => bail!(
+                "the CPU table does not have this machine's CPU: name one with --machine ({}), or describe it in a FILE.toml (`simulate translation` measures it, too: --machine here)",
+                known().join(", ")
+            ),
+        },
     }
-    .map(|machine| {
-        Some(Asked {
-            machine,
-            warnings: Vec::new(),
-            host_page: None,
-        })
-    })
 }
 
 fn is_file(name: &str) -> bool {
@@ -52,16 +60,6 @@ fn is_file(name: &str) -> bool {
 fn of_file(name: &str) -> anyhow::Result<Machine> {
     let text = Input::Configuration.text(Path::new(name))?;
     Ok(Machine::parse(name, &text)?)
-}
-
-fn at_hand(snapshot: &Snapshot) -> anyhow::Result<Machine> {
-    match tlb::row(snapshot) {
-        Some(cpu) => Ok(Machine::of_cpu(cpu)?),
-        None => bail!(
-            "the CPU table does not have this machine's CPU: measure it with --machine here, or name one with --machine ({})",
-            known().join(", ")
-        ),
-    }
 }
 
 /// The machine's row of the CPU table, if that has it with its TLBs.

@@ -9,7 +9,6 @@ use translation::Mode;
 use translation::study::{Range, Sensitivity};
 
 use super::simulate::{bytes, machine, name, number, percent, unknown};
-use super::values::values;
 use crate::cli::args::Format;
 use crate::show::{Shape, Show, TABLES};
 use draw::columns;
@@ -29,7 +28,6 @@ impl Show for Prediction {
 
     fn sheets(&self) -> Vec<Sheet> {
         let mut sheets = vec![savings(self), machine(&self.machine)];
-        sheets.extend(values(&self.machine));
         if !self.unknown.is_empty() {
             sheets.push(unknown(&self.unknown));
         }
@@ -108,6 +106,10 @@ fn notes(prediction: &Prediction, sheet: &mut Sheet) {
         sheet.note("method: one thread at a time is stepped (ptrace), in windows; each stands for the processor time around it");
         let spots: Vec<&str> = capture.blind_spots.iter().copied().map(blind_spot).collect();
         sheet.note(format!("not seen: {}", spots.join("; ")));
+        if let Some(frames) = &capture.frames {
+            let run = number(frames.mean_run());
+            sheet.note(format!("in a guest, base pages lie as they did during the capture: {run} in a row on frames in a row, on average"));
+        }
     }
     if let Some(effects) = effects(prediction) {
         sheet.note(effects);

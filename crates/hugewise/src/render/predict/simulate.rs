@@ -186,7 +186,7 @@ fn assumption(reading: RowReading) -> &'static str {
             "no entries of the first TLB level are known for base pages: the cost of its misses is left out (run `hugewise measure tlb` again)"
         }
         RowReading::FramesInOrder => {
-            "base pages lie on frames in order, for want of a measurement as root: scattered ones cost more behind a hypervisor"
+            "base pages lie on frames in order, as their frame numbers were not read (as root): scattered ones cost more behind a hypervisor"
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Traces of memory accesses, by whatever tool.
 
 use model::Bytes;
-use predict::pipeline::{Code, Instruction};
 use predict::trace::own::{Head, Window, write};
 use predict::trace::{Trace, TraceFormat};
 use predict::{Replay, replay};
@@ -54,22 +53,9 @@ pub(crate) fn traces() -> Vec<Vec<u8>> {
         instructions: 9,
         at_us: 1000,
         used_pages: None,
-        code: None,
         accesses: (0..5).map(|at| Access::load(0x7f00_0000_0000 + at * 4096)).collect(),
     };
-    let instruction = Instruction {
-        at: 0x40_1000,
-        bytes: vec![0x48, 0x8b, 0x06],
-        accesses: 1,
-    };
-    let with_code = Window {
-        code: Some(Code {
-            known: vec![instruction],
-            order: vec![0; 5],
-        }),
-        ..window.clone()
-    };
-    write(&Head::default(), &[window, with_code], &mut own).expect("memory");
+    write(&Head::default(), &[window], &mut own).expect("memory");
     let record = |kind: u16, address: u64| {
         let size = 4_u16;
         [&kind.to_le_bytes()[..], &size.to_le_bytes(), &address.to_le_bytes()].concat()

@@ -20,7 +20,6 @@ pub(crate) fn name(unknown: Unknown) -> &'static str {
         Unknown::IpiExits => "exits for each such interrupt of a guest",
         Unknown::Instruction => "instruction that does not wait for memory, cycles",
         Unknown::Overlap => "misses that are waited for at a time",
-        Unknown::TranslationOverlap => "TLB misses that are waited for at a time",
         Unknown::HeldBefore => "what the TLBs held before each window",
     }
 }
