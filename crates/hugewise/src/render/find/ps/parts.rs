@@ -9,8 +9,8 @@ use super::cells::{amount, kinds_in_words, kinds_of, share};
 use crate::results::ps::{Group, Groups, ProcessRow};
 use draw::columns;
 use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{or, or_empty, processes};
+use draw::table::{self, Lines, lines};
+use draw::words::{or, processes};
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {
@@ -115,9 +115,12 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
     if held.holders.is_empty() {
         return None;
     }
-    let columns = ["held by", "name", "#bytes", "#page", "#uid", "#pid"];
-    let mut sheet = Sheet::new("Pool pages that no process maps", columns);
-    held.holders.iter().for_each(|holder| sheet.row(holder_cells(holder)));
+    let fields = columns![|holder| &Holder;
+        "held by" => format!("{}{}", holder.kind.title(), if holder.sure { "" } else { " (?)" }),
+        "name" => holder.name, "#bytes" => holder.bytes, "#page" => or(holder.page.map(Bytes::exact), "?"),
+        "#uid" => holder.uid, "#pid" => holder.pid?,
+    ];
+    let mut sheet = table::sheet("Pool pages that no process maps", &fields, held.holders.iter());
     sheet.note(held_note(held));
     if held.holders.iter().any(|holder| !holder.sure) {
         sheet.note(
@@ -136,18 +139,6 @@ fn held_note(held: &Held) -> String {
         }
     };
     format!("{} of {} in use in pools{denied}", held.total(), held.used)
-}
-
-fn holder_cells(holder: &Holder) -> [String; 6] {
-    let warning = if holder.sure { "" } else { " (?)" };
-    [
-        format!("{}{warning}", holder.kind.title()),
-        holder.name.clone(),
-        holder.bytes.to_string(),
-        or(holder.page.map(Bytes::exact), "?"),
-        holder.uid.to_string(),
-        or_empty(holder.pid),
-    ]
 }
 
 /// Every reason for base pages of one process in a sentence, and what the kernel counted.
