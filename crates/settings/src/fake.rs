@@ -58,7 +58,8 @@ impl World {
             true => chosen(text, value).ok_or(io::ErrorKind::InvalidInput)?,
             false => format!("{value}\n"),
         };
-        if path.ends_with("/hugepages-2048kB/enabled") && value != "never" {
+        let is_switch = ["/hugepages-2048kB/enabled", "/transparent_hugepage/enabled"];
+        if is_switch.iter().any(|end| path.ends_with(end)) && value != "never" {
             self.start_khugepaged();
         }
         Ok(())

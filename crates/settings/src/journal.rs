@@ -15,6 +15,7 @@ use crate::error::WriterError;
 use crate::line_file::{LineFile, record, whole_lines};
 use crate::owner::Owner;
 use crate::pool_setting::{PoolSetting, Which};
+use crate::reserve::Moved;
 use crate::state_dir::StateDir;
 use crate::thp_switch::{ThpSwitch, Word};
 
@@ -39,8 +40,12 @@ pub(crate) enum Record {
     },
     /// About to write a word in the place of another: whichever is there shows whether that has happened.
     Turn { path: String, before: Word, after: Word },
-    /// The kernel raised its reserve with that, in kB: khugepaged was started.
-    Reserve { path: String, before: u64, after: u64 },
+    /// The kernel moved its reserve with that: khugepaged was started.
+    Reserve {
+        path: String,
+        #[serde(flatten)]
+        moved: Moved,
+    },
     /// The write was read back, or given up: this much of the value is the run's own now. 0: a switch was put back.
     Done { path: String, share: u64 },
 }
@@ -113,8 +118,7 @@ pub(crate) struct Turn {
     pub(crate) before: Word,
     /// The last that was to be written.
     pub(crate) after: Word,
-    /// The kernel's reserve before and after, where it was raised.
-    pub(crate) reserve: Option<(u64, u64)>,
+    pub(crate) reserve: Option<Moved>,
 }
 
 impl Ledger {
@@ -171,9 +175,9 @@ impl Ledger {
                 };
                 self.switches.entry(switch).or_insert(first).after = *after;
             }
-            Record::Reserve { path, before, after } => {
+            Record::Reserve { path, moved } => {
                 let turned = ThpSwitch::parse(path).and_then(|switch| self.switches.get_mut(&switch));
-                turned.ok_or("expected a `turn` before its `reserve`")?.reserve = Some((*before, *after));
+                turned.ok_or("expected a `turn` before its `reserve`")?.reserve = Some(*moved);
             }
             Record::Done { path, share: 0 } if ThpSwitch::parse(path).is_some() => {
                 let turned = ThpSwitch::parse(path).and_then(|switch| self.switches.remove(&switch));

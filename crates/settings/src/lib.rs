@@ -16,6 +16,7 @@ mod owner;
 mod place;
 mod pool;
 mod pool_setting;
+mod reserve;
 pub mod setup;
 mod sink;
 mod state_dir;

@@ -70,6 +70,28 @@ fn every_layer_is_applied_verified_and_undone_byte_for_byte() {
     assert!(bench.journals().is_empty());
 }
 
+/// khugepaged ends and starts again on the way, with which the kernel moves `vm.min_free_kbytes`.
+#[test]
+fn policies_are_undone_one_by_one_and_the_kernel_s_reserve_with_them() {
+    let Some(bench) = Bench::set_up() else { return };
+    let before = bench.picture();
+    let policy = format!("{THP}/enabled");
+    let now = chosen(&policy);
+    for [from, to] in [[now.as_str(), "never"], ["never", "madvise"]] {
+        if from == to {
+            continue;
+        }
+        let change = bench.setting("thp", &policy, json!(from), json!(to));
+        let plan = bench.plan_for(&format!("thp={to}"), &format!("{to}.json"), vec![change]);
+        let Some(run) = bench.apply(&plan, &[]) else { return };
+        assert_eq!(code(&run), 0, "{}", run.err);
+    }
+    for (place, came) in bench.undo() {
+        assert_eq!(came, "restored", "{place}");
+    }
+    assert_eq!(bench.changed_since(&before), [""; 0]);
+}
+
 #[test]
 fn what_others_changed_since_is_left_and_told_by_the_exit_code() {
     let Some(bench) = Bench::set_up() else { return };

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::WriterError;
 use crate::line_file::{LineFile, record, whole_lines};
 use crate::place::{Place, State};
+use crate::reserve::Moved;
 use crate::state_dir::StateDir;
 
 /// A plan's files and those that they replace, each at most 1 MiB.
@@ -31,6 +32,12 @@ pub(super) enum Record {
     Set { place: Place, from: State, to: State },
     /// What was read back.
     Now { place: Place, state: State },
+    /// The kernel moved its reserve with that.
+    Reserve {
+        place: Place,
+        #[serde(flatten)]
+        moved: Moved,
+    },
     /// Let go: its value is not ours to undo any more.
     Forget { place: Place },
     /// About to take the plan's part out of what later plans made of a place: these journals say so afterwards.
@@ -42,8 +49,14 @@ pub(super) enum Record {
     },
     /// It was not done.
     Dropped { place: Place },
-    /// A plan below this one has gone.
-    Rebase { place: Place, before: State, ours: State },
+    /// A plan below this one has gone, and left it what it did to the kernel's reserve.
+    Rebase {
+        place: Place,
+        before: State,
+        ours: State,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserve: Option<Moved>,
+    },
     /// Every change of the plan was made.
     Complete,
 }
@@ -55,6 +68,8 @@ pub(super) struct Rebased {
     pub(super) journal: String,
     pub(super) before: State,
     pub(super) ours: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reserve: Option<Moved>,
 }
 
 /// A change of several journals that is announced.
@@ -99,6 +114,8 @@ pub(super) struct Entry {
     pub(super) ours: State,
     /// What a change that may or may not have happened wanted.
     pub(super) pending: Option<State>,
+    /// What the change did to the kernel's reserve.
+    pub(super) reserve: Option<Moved>,
     /// What taking it out from below others wants.
     pub(super) lift: Option<Lift>,
     /// Has a plan below it gone, so that the place is to have less than the plan says?
@@ -162,6 +179,11 @@ impl Story {
         self.entries.iter_mut().find(|entry| entry.place == *place)
     }
 
+    /// What a change did to the kernel's reserve ends with the kernel.
+    pub(super) fn forget_reserves(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.reserve = None);
+    }
+
     /// Enters one line; `Err` says what is wrong with it.
     fn enter(&mut self, record: Record) -> Result<(), &'static str> {
         match record {
@@ -176,6 +198,7 @@ impl Story {
                     before: from.clone(),
                     ours: from,
                     pending: Some(to),
+                    reserve: None,
                     lift: None,
                     is_rebased: false,
                 }),
@@ -188,6 +211,10 @@ impl Story {
                     self.forget(&place);
                 }
             }
+            Record::Reserve { place, moved } => {
+                let entry = self.entry(&place).ok_or("wanted a `set` before its `reserve`")?;
+                entry.reserve = Some(moved);
+            }
             Record::Forget { place } => self.forget(&place),
             Record::Lift { place, to, rebased, .. } => {
                 let entry = self.entry(&place).ok_or("wanted a `set` before its `lift`")?;
@@ -197,11 +224,17 @@ impl Story {
                 let entry = self.entry(&place).ok_or("wanted a `set` before its `dropped`")?;
                 entry.lift = None;
             }
-            Record::Rebase { place, before, ours } => {
+            Record::Rebase {
+                place,
+                before,
+                ours,
+                reserve,
+            } => {
                 // Said twice where a kill came in between.
                 let Some(entry) = self.entry(&place) else { return Ok(()) };
                 let is_back = ours.is(&before);
                 (entry.before, entry.ours, entry.is_rebased) = (before, ours, true);
+                entry.reserve = reserve;
                 if is_back {
                     self.forget(&place);
                 }

@@ -10,6 +10,7 @@ use super::change_log::{ChangeLog, Entry, Rebased, Record};
 use super::error::SetupError;
 use super::without::without;
 use crate::place::{Place, State};
+use crate::reserve::Moved;
 
 /// Takes the entry of `log` for a place out from below those of the plans above it.
 pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [ChangeLog], entry: &Entry) -> RevertStep {
@@ -69,6 +70,8 @@ fn planned(place: &Place, entry: &Entry, above: &[ChangeLog], now: &State) -> Op
     let (before, after) = (&entry.before, &entry.ours);
     let mut rebased = Vec::new();
     let mut below = after.clone();
+    // What this plan did to the reserve is the next one's to undo.
+    let mut left = entry.reserve;
     for log in above {
         let Some(upper) = log.story.entries.iter().find(|upper| upper.place == *place) else {
             continue;
@@ -76,7 +79,15 @@ fn planned(place: &Place, entry: &Entry, above: &[ChangeLog], now: &State) -> Op
         if upper.pending.is_some() || !upper.before.is(&below) {
             return None;
         }
+        let reserve = match (left.take(), upper.reserve) {
+            (Some(below), Some(upper)) => Some(Moved {
+                before: below.before,
+                ..upper
+            }),
+            (below, upper) => below.or(upper),
+        };
         rebased.push(Rebased {
+            reserve,
             journal: log.name(),
             before: without(place, &upper.before, before, after)?,
             ours: without(place, &upper.ours, before, after)?,
@@ -119,6 +130,7 @@ pub(super) fn finish(
             place: place.clone(),
             before: rebased.before,
             ours: rebased.ours,
+            reserve: rebased.reserve,
         })?;
     }
     Ok(log.append(Record::Forget { place: place.clone() })?)

@@ -19,6 +19,8 @@ mod without;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
+mod reserve_tests;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod stack_tests;
@@ -35,6 +37,7 @@ use model::plan::PoolNeed;
 
 use crate::error::WriterError;
 use crate::place::{Place, State};
+use crate::reserve;
 use crate::state_dir::StateDir;
 use crate::writer::Writer;
 use access::Access;
@@ -163,8 +166,37 @@ fn change(
         read_back(log, from)?;
         return Err(SetupError::Drift(vec![survey::differs(place, told(from), &found, to)]));
     }
+    let moves = matches!(place, Place::Setting(path) if reserve::moves_with(path));
+    let kept = reserve::now(access.sink()).filter(|_| moves);
     let put = access.put(place, from, to);
+    keep_reserve(access, log, place, to, kept)?;
     let now = access.look(place)?;
     read_back(log, &now)?;
     put.map(|()| now)
+}
+
+/// Enters what a change did to the kernel's reserve, which was `kept`, and takes it back with one that goes back.
+fn keep_reserve(
+    access: &Access<'_>,
+    log: &mut ChangeLog,
+    place: &Place,
+    to: &State,
+    kept: Option<u64>,
+) -> Result<(), SetupError> {
+    let Some(entry) = log.story.entries.iter().find(|entry| entry.place == *place) else {
+        return Ok(());
+    };
+    let is_back = to.is(&entry.before);
+    let wanted = match is_back {
+        true => reserve::wanted(entry.reserve, kept),
+        false => kept,
+    };
+    if let Some(moved) = reserve::moved(access.sink(), wanted) {
+        let place = place.clone();
+        log.append(Record::Reserve { place, moved })?;
+    }
+    match is_back {
+        true => Ok(reserve::restore(access.sink(), wanted)?),
+        false => Ok(()),
+    }
 }

@@ -10,6 +10,7 @@ use super::change_log::{ChangeLog, Entry, Record};
 use super::error::SetupError;
 use super::{Setup, change, lift};
 use crate::place::{Place, State};
+use crate::reserve;
 
 impl Setup {
     /// Undoes plans that were applied, the last change first: all, or those that `which` picks.
@@ -45,8 +46,12 @@ impl Setup {
         let access = Access::new(&self.writer, None);
         self.writer.prepare()?;
         let mut restarted = Vec::new();
-        for log in &logs {
-            restarted.push(self.is_restarted(&log.story)?);
+        for log in &mut logs {
+            let is_restarted = self.is_restarted(&log.story)?;
+            if is_restarted {
+                log.story.forget_reserves();
+            }
+            restarted.push(is_restarted);
         }
         lift::finish_all(&access, &mut logs)?;
         for nth in (0..logs.len()).rev().filter(|&nth| picked[nth]) {
@@ -169,6 +174,10 @@ impl Walk<'_> {
         if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
             // A write that was cut short may have left its draft beside the file; this removes it.
             self.access.put(&entry.place, now, now)?;
+        }
+        if entry.reserve.is_some() {
+            let sink = self.access.sink();
+            reserve::restore(sink, reserve::wanted(entry.reserve, reserve::now(sink)))?;
         }
         forget(log, entry)?;
         let came = match self.restarted && !entry.place.is_on_disk() {

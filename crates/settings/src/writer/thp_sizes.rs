@@ -1,6 +1,5 @@
 //! THP sizes at the writer: their switches are turned for a lease, and turned back.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use model::{Bytes, Cause, Unread};
@@ -9,14 +8,12 @@ use super::{Inner, Writer};
 use crate::error::{LeaseError, WriterError};
 use crate::gave_back::{GaveBack, Outcome};
 use crate::journal::{Journal, Record, Turn};
-use crate::sink;
+use crate::reserve;
 use crate::thp_lease::{ThpSizes, Turned};
 use crate::thp_switch::{ThpSwitch, Word};
 
 /// Held by the process that lends THP sizes, for as long as it may.
 const CLAIM: &str = "thp-sizes";
-/// What the kernel keeps free for itself, in kB.
-const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
 
 impl Writer {
     /// The right to lend THP sizes, until it is dropped.
@@ -87,19 +84,14 @@ impl Inner {
             let path = switch.path();
             own.append(&Record::Turn { path, before, after })?;
             held.push(Turned { switch, before, after });
-            let reserve = self.reserve();
+            let reserve = reserve::now(&*self.sink);
             switch.write(&*self.sink, after)?;
-            if let Some((before, after)) = reserve.zip(self.reserve()).filter(|(before, after)| before != after) {
+            if let Some(moved) = reserve::moved(&*self.sink, reserve) {
                 let path = switch.path();
-                own.append(&Record::Reserve { path, before, after })?;
+                own.append(&Record::Reserve { path, moved })?;
             }
         }
         Ok(())
-    }
-
-    /// What the kernel keeps free, in kB: it raises it when khugepaged starts, and leaves it so if an administrator once set it.
-    fn reserve(&self) -> Option<u64> {
-        sink::number(&*self.sink, RESERVE).ok()
     }
 
     /// Writes back what was there before, unless others have set something else since: then theirs stays.
@@ -107,7 +99,7 @@ impl Inner {
         let path = switch.path();
         let unknown = || Unread::new(Cause::Garbled, path.clone(), "it is not in the journal");
         let Turn { before, after, reserve } = journal.ledger.turned(switch).ok_or_else(unknown)?;
-        let now = switch.read(&*self.sink)?;
+        let (now, kept) = (switch.read(&*self.sink)?, reserve::now(&*self.sink));
         let outcome = if now == before {
             Outcome::AlreadyBack { now: now.to_string() }
         } else if now == after {
@@ -117,22 +109,11 @@ impl Inner {
         } else {
             Outcome::Replaced { now: now.to_string() }
         };
-        let is_back = !matches!(outcome, Outcome::Replaced { .. });
-        if let Some((kib, raised)) = reserve.filter(|_| is_back) {
-            self.lower_reserve(kib, raised)?;
+        if !matches!(outcome, Outcome::Replaced { .. }) {
+            reserve::restore(&*self.sink, reserve::wanted(reserve, kept))?;
         }
         journal.append(&Record::Done { path, share: 0 })?;
         Ok(outcome)
-    }
-
-    /// Unless the kernel has done so itself, or others have set it since.
-    fn lower_reserve(&self, kib: u64, raised: u64) -> Result<(), WriterError> {
-        if self.reserve() != Some(raised) {
-            return Ok(());
-        }
-        let (path, value) = (RESERVE.to_owned(), kib.to_string());
-        let written = self.sink.write(Path::new(RESERVE), &value);
-        written.map_err(|source| WriterError::Write { path, value, source })
     }
 }
 

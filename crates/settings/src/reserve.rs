@@ -1,0 +1,52 @@
+//! The kernel's own reserve, `vm.min_free_kbytes`: starting khugepaged raises it, and where an administrator once set it, it stays so when
+//! khugepaged ends. What a write of ours did to it goes with that write.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::WriterError;
+use crate::sink::{self, Sink};
+
+const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
+
+/// It before and after a write of ours, in kB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Moved {
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
+/// May a write to this file start khugepaged, or end it?
+pub(crate) fn moves_with(path: &str) -> bool {
+    path.contains("/transparent_hugepage/") && path.ends_with("enabled")
+}
+
+/// The reserve, if it can be read.
+pub(crate) fn now(sink: &dyn Sink) -> Option<u64> {
+    sink::number(sink, RESERVE).ok()
+}
+
+/// What it was at `before`, if it is another now.
+pub(crate) fn moved(sink: &dyn Sink, before: Option<u64>) -> Option<Moved> {
+    let (before, after) = before.zip(now(sink))?;
+    (before != after).then_some(Moved { before, after })
+}
+
+/// What it is to be once a write is taken back before which it was `now`: what it was before ours, unless others have set it since.
+pub(crate) fn wanted(ours: Option<Moved>, now: Option<u64>) -> Option<u64> {
+    match ours {
+        Some(Moved { before, after }) if now == Some(after) => Some(before),
+        _ => now,
+    }
+}
+
+/// Makes it that, unless the kernel has done so itself.
+pub(crate) fn restore(sink: &dyn Sink, wanted: Option<u64>) -> Result<(), WriterError> {
+    let Some(kib) = wanted.filter(|kib| now(sink).is_some_and(|now| now != *kib)) else {
+        return Ok(());
+    };
+    let (path, value) = (RESERVE.to_owned(), kib.to_string());
+    let written = sink.write(Path::new(RESERVE), &value);
+    written.map_err(|source| WriterError::Write { path, value, source })
+}
