@@ -294,6 +294,32 @@ pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Re
     }
 }
 
+/// Checks that a rule is made of. One that could not be applied leaves the rule without an answer only if the others find nothing.
+pub(super) fn parts(answers: impl IntoIterator<Item = Answer>) -> Answer {
+    let (mut cases, mut unread) = (Vec::new(), None);
+    for answer in answers {
+        match answer {
+            Ok(found) => cases.extend(found),
+            Err(mut reason) => {
+                let found = reason.elsewhere.as_mut().map(std::mem::take);
+                cases.extend(found.into_iter().flatten());
+                unread = unread.or(Some(reason));
+            }
+        }
+    }
+    match unread {
+        Some(Reason { text, elsewhere: None }) if cases.is_empty() => Err(text.into()),
+        Some(Reason {
+            text,
+            elsewhere: Some(_),
+        }) => Err(Reason {
+            text,
+            elsewhere: Some(cases),
+        }),
+        _ => Ok(cases),
+    }
+}
+
 /// Checks items any of which may be the one, such as programs with an environment: those that can be read are judged, and the
 /// number of the others is reported too.
 pub(super) fn each_that_can<T>(

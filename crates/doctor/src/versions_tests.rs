@@ -1,4 +1,5 @@
-//! Rules that depend on the kernel's release, each on made machines of nine of them: where it fires, and where it is silent.
+//! Rules that depend on the kernel's release, each on made machines of nine of them and on captured ones of seven: where it fires, and where
+//! it is silent.
 
 use host::Tree;
 
@@ -67,11 +68,16 @@ const ROWS: [Row; 17] = [
     row("D22", "nothing", |tree, _| tree, NEVER),
     row("D22", "thp_anon= names 64K alone", dropped, [6, 12]),
     row("F06", "nothing", |tree, _| tree, NEVER),
-    row("F06", "40 sessions", |tree, _| sessions(tree, QUIET), [7, 0]),
+    row(
+        "F06",
+        "40 sessions",
+        |tree, number| sessions(tree, number, QUIET),
+        [7, 0],
+    ),
     row(
         "F06",
         "40 sessions, preempt=lazy",
-        |tree, _| sessions(tree, "preempt=lazy"),
+        |tree, number| sessions(tree, number, "preempt=lazy"),
         [6, 13],
     ),
     row("D05", "advised memory, no stalls", |tree, _| advised(tree, 3), NEVER),
@@ -127,7 +133,14 @@ fn dropped(tree: Tree, number: [u32; 2]) -> Tree {
     }
 }
 
-fn sessions(tree: Tree, line: &str) -> Tree {
+/// Built without lazy preemption as far as a release can be.
+fn sessions(tree: Tree, number: [u32; 2], line: &str) -> Tree {
+    let modes = match (number >= [7, 0], number >= [6, 13] && line == "preempt=lazy") {
+        (true, _) => "full (lazy)",
+        (_, true) => "none voluntary full (lazy)",
+        _ => "none (voluntary) full",
+    };
+    let tree = tree.line("/sys/kernel/debug/sched/preempt", modes);
     let server = process(100, "postgres").arg("-D").arg("/data");
     let tree = server
         .area(shared(16 << 10, "/dev/zero (deleted)"))
@@ -209,4 +222,94 @@ fn each_rule_fires_on_the_releases_that_it_is_for_and_is_silent_on_the_others() 
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Captured machines (`fixtures/kernels`), and the rules that find something there; all others of the eight find nothing.
+const CAPTURED: [(&str, &[&str]); 15] = [
+    // It refuses the option memory_hugetlb_accounting, passes over thp_anon=, and has no lazy preemption.
+    ("debian-6.1-busy", &["A21"]),
+    ("debian-6.1-sizes", &[]),
+    ("debian-6.1-stalls", &["D05"]),
+    // "Dynamic Preempt: unsupported mode: lazy".
+    ("debian-6.12-busy-preempt-lazy", &["A21", "C10"]),
+    ("debian-6.12-sizes", &["D22"]),
+    ("debian-6.12-stalls", &["D05"]),
+    // Lazy as it was built, without a word on the boot line.
+    ("debian-6.18-busy", &["A21", "C10", "F06"]),
+    ("debian-6.18-busy-preempt-none", &["A21", "C10"]),
+    ("debian-6.18-stalls", &["D05"]),
+    ("firecracker-6.18", &[]),
+    // "Dynamic Preempt: unsupported mode: none".
+    ("debian-7.0-busy-preempt-none", &["A21", "C10", "F06"]),
+    ("debian-7.2-busy", &["A21", "C10", "D33", "F06"]),
+    ("debian-7.2-sizes", &["D22"]),
+    // 940 stalls are too few to report.
+    ("debian-7.2-stalls", &[]),
+    ("debian-7.3-busy", &["A21", "C10", "D33", "F06"]),
+];
+
+const RULES: [&str; 8] = ["A21", "C10", "D05", "D22", "D33", "F06", "G08", "I02"];
+
+fn captured(name: &str) -> Tree {
+    let path = format!("{}/../../fixtures/kernels/{name}.tree", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read(&path).expect("a capture");
+    Tree::parse(&path, &text).expect("an archive")
+}
+
+/// These guests have no configuration files.
+fn configured(tree: Tree) -> Tree {
+    tree.line("/etc/os-release", "ID=debian").dir("/etc/sysctl.d")
+}
+
+fn finds(rule: &str, tree: Tree) -> bool {
+    matches!(verdict(rule, tree), Verdict::Found(_) | Verdict::Partly(..))
+}
+
+#[test]
+fn on_captured_kernels_each_rule_fires_where_it_must_and_is_silent_elsewhere() {
+    let mut wrong = Vec::new();
+    for (name, fires) in CAPTURED {
+        for rule in RULES {
+            let expected = fires.contains(&rule);
+            if finds(rule, captured(name)) != expected {
+                wrong.push(format!("{rule} on {name}: {:?}", verdict(rule, captured(name))));
+            }
+            let is_without_processes = name.ends_with("-sizes") || name == "firecracker-6.18";
+            match verdict(rule, configured(captured(name))) {
+                Verdict::NotJudged(not) if is_without_processes && not.reason.contains("no process") => {}
+                Verdict::Found(_) if expected => {}
+                Verdict::Clear if !expected => {}
+                other => wrong.push(format!("{rule} on {name} with /etc: {other:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What no guest shows: a guest of its own, and settings of a kernel to come.
+#[test]
+fn on_captured_kernels_what_is_planted_is_found_from_its_release_on() {
+    for (name, _) in CAPTURED {
+        let has_guest_memfd = !name.contains("-6.1-");
+        let tree = guest(captured(name), "sev-snp-guest,id=sev0");
+        assert_eq!(finds("G08", tree), has_guest_memfd, "{name}");
+        let usual = guest(captured(name), "memory-backend-memfd,id=m,size=1G");
+        assert!(!finds("G08", usual), "{name}");
+        assert!(finds("I02", thp(captured(name), "anon_beside_full", 1)), "{name}");
+    }
+}
+
+/// Where the file that shows it is not for this user, only a kernel that has nothing less is sure to be lazy.
+#[test]
+fn what_a_kernel_was_built_with_is_not_guessed() {
+    let unread = |name: &str| captured(name).denied("/sys/kernel/debug/sched/preempt");
+    not_judged("F06", configured(unread("debian-6.18-busy")), "sched/preempt");
+    clear("F06", configured(unread("debian-6.18-busy-preempt-none")));
+    clear("F06", configured(unread("debian-6.12-busy-preempt-lazy")));
+    assert!(finds("F06", unread("debian-7.2-busy")));
+    // What offers less says how.
+    let fix = found("F06", captured("debian-6.18-busy")).fix.join("\n");
+    assert!(fix.contains("echo none > /sys/kernel/debug/sched/preempt"), "{fix}");
+    let fix = found("F06", captured("debian-7.2-busy")).fix.join("\n");
+    assert!(!fix.contains("echo none"), "{fix}");
 }

@@ -7,13 +7,13 @@ use model::{Bytes, Reading};
 use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, JvmKind, Kind, Limit, Program};
 
 use super::kubernetes::is_stale;
-use crate::facts::{count, each_looked_into, known, persistent, pools, programs};
+use crate::facts::{count, each_looked_into, known, parts, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
     known(&evidence.snapshot.cgroup.root)?;
-    let mut cases = each_looked_into(evidence, |program, _| {
+    let of_programs = each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
         };
@@ -23,9 +23,8 @@ pub(super) fn limit(evidence: &Evidence) -> Answer {
             }
         }
         Ok(None)
-    })?;
-    cases.extend(refused_by_groups(evidence)?);
-    Ok(cases)
+    });
+    parts([of_programs, refused_by_groups(evidence)])
 }
 
 /// Its hugetlb memory of a page size, mapped or configured, and the file that shows it.

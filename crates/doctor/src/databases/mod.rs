@@ -1,14 +1,14 @@
 //! Databases.
 
-use host::snapshot::Feature;
-use model::Bytes;
+use host::snapshot::{Feature, PREEMPT};
+use model::{Bytes, Reading};
 use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::size::mysql::innodb;
 use programs::{Area, Kind, Program, Setting};
 
 use super::explain::is_chunk;
-use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
+use super::facts::{boot_fix, default_size, each, has, known, persistent, pools, programs, shown_in};
 use super::limits::barred;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};
@@ -128,16 +128,9 @@ const LARGE_BUFFERS: Bytes = Bytes::gib(8);
 
 /// Lazy preemption takes the CPU from a session that faults while it holds a spinlock, and the others spin.
 fn preempted(evidence: &Evidence) -> Answer {
-    let line = evidence.snapshot.kernel.command_line.known().map_or("", String::as_str);
-    let chosen = line.split_whitespace().rev().find(|word| word.starts_with("preempt="));
-    let is_lazy = match chosen {
-        Some("preempt=lazy") => has(evidence, Feature::PreemptLazy)?,
-        _ => has(evidence, Feature::NoPreemptNone)?,
-    };
-    if !is_lazy {
-        return Ok(Vec::new());
-    }
     let all = programs(evidence)?;
+    let choice = evidence.snapshot.kernel.preemption.known();
+    let can_less = choice.is_some_and(|choice| choice.offered.iter().any(|offered| offered == "none"));
     each(all, |program| {
         if !postmaster(program)? {
             return Ok(None);
@@ -150,21 +143,48 @@ fn preempted(evidence: &Evidence) -> Answer {
         if sessions < MANY_SESSIONS {
             return Ok(None);
         }
+        let Some(seen) = lazily(evidence)? else {
+            return Ok(None);
+        };
         let case = Case::likely(format!(
-            "{} has {} of shared memory on base pages and {sessions} processes: with lazy preemption, the least of this kernel, a session that is interrupted in a page fault holds up the others",
+            "{} has {} of shared memory on base pages and {sessions} processes: this kernel preempts itself lazily, and a session that is interrupted in a page fault holds up the others",
             program.title(),
             segment.size()
         ))
-        .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
+        .seen(seen.0, "", seen.1)
         .seen(shown_in(program, segment), segment.name.to_string(), segment.size())
         .seen("/proc", "processes below the postmaster", sessions);
         let page = default_page(evidence);
         let pages = segment.size().0.div_ceil(page.0.max(1));
         Ok(Some(
             case.plan_with(Need::More { page, pages }, format!("postgres:pid={}", program.pid()))
-                .fix("back the shared memory by huge pages: then its pages hardly fault, and the throughput is that of older kernels"),
+                .fix("back the shared memory by huge pages: then its pages hardly fault, and the throughput is that of older kernels")
+                .fix_if(can_less, format!("or preempt less: echo none > {PREEMPT}"))
+                .fix_if(can_less, format!("and to keep it: {}", boot_fix(evidence, "preempt=none"))),
         ))
     })
+}
+
+/// Does the kernel preempt itself lazily? If so, the file that shows it, and what it says. What was chosen at boot and what the kernel
+/// was built with decide, and one file shows both; without it the boot line does, and from Linux 7.0 on there is nothing less.
+fn lazily(evidence: &Evidence) -> Result<Option<(&str, &str)>, Reason> {
+    let kernel = &evidence.snapshot.kernel;
+    if let Reading::Known(choice) = &kernel.preemption {
+        return Ok((choice.chosen == "lazy").then_some((PREEMPT, "lazy")));
+    }
+    let release = known(&kernel.release)?;
+    let of_release = Some(("/proc/sys/kernel/osrelease", release.as_str()));
+    if has(evidence, Feature::NoPreemptNone)? {
+        return Ok(of_release);
+    }
+    let line = kernel.command_line.known().map_or("", String::as_str);
+    let mut chosen = line.split_whitespace().filter_map(|word| word.strip_prefix("preempt="));
+    match chosen.next_back() {
+        _ if !has(evidence, Feature::PreemptLazy)? => Ok(None),
+        Some("lazy") => Ok(Some(("/proc/cmdline", "preempt=lazy"))),
+        Some(_) => Ok(None),
+        None => known(&kernel.preemption).map(|_| None),
+    }
 }
 
 fn oracle_amm(evidence: &Evidence) -> Answer {

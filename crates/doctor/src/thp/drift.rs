@@ -8,15 +8,14 @@ use programs::config::{PolicyLine, requested};
 
 use super::sizes::dropped;
 use crate::facts::{
-    boot_again, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file,
+    boot_again, bytes, default_size, each, known, parts, persistent, pool_file, pools, programs, thp, thp_file,
 };
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
-    let mut cases = conflicting(known(&evidence.config.thp_policy)?);
-    cases.extend(dropped(evidence)?);
-    Ok(cases)
+    let lines = known(&evidence.config.thp_policy);
+    parts([lines.map(|lines| conflicting(lines)), dropped(evidence)])
 }
 
 /// Places that do not agree.
@@ -38,12 +37,8 @@ pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
 }
 
 pub(super) fn drift(evidence: &Evidence) -> Answer {
-    let mut cases = Vec::new();
-    cases.extend(policy_drift(evidence)?);
-    for pool in pools(evidence)? {
-        cases.extend(pool_drift(evidence, pool)?);
-    }
-    Ok(cases)
+    let of_pools = pools(evidence).and_then(|pools| each(pools, |pool| pool_drift(evidence, pool)));
+    parts([each([policy_drift(evidence)], |case| case), of_pools])
 }
 
 fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {

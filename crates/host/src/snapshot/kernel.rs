@@ -4,6 +4,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::thp::{Choice, choice};
 use crate::Source;
 use crate::source::PAGE_SIZE;
 
@@ -14,8 +15,18 @@ pub struct Kernel {
     pub release: Reading<String>,
     /// The boot command line.
     pub command_line: Reading<String>,
+    /// How readily it preempts itself, where that is chosen at boot: `lazy`, and what else it offers. For root alone.
+    #[serde(default = "not_read")]
+    pub preemption: Reading<Choice>,
     /// The CPU's smallest page, in bytes.
     pub base_page: Reading<Bytes>,
+}
+
+/// Where the kernel says how it preempts itself (CONFIG_PREEMPT_DYNAMIC).
+pub const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
+
+fn not_read() -> Reading<Choice> {
+    Reading::absent(PREEMPT)
 }
 
 impl Kernel {
@@ -23,6 +34,7 @@ impl Kernel {
         Self {
             release: source.line("/proc/sys/kernel/osrelease"),
             command_line: source.line("/proc/cmdline"),
+            preemption: choice(source, PREEMPT, ['(', ')']),
             base_page: base_page(source),
         }
     }

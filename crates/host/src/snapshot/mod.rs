@@ -28,7 +28,7 @@ pub use cgroup::{Cgroup, CgroupVersion};
 pub use cpu::{Cache, CacheHolds, Cpu, Tlb, TlbArray, TlbHolds};
 pub use features::Feature;
 pub use hugetlb::{NodePool, Pool};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, PREEMPT};
 pub use ksm::Ksm;
 pub use kvm::{Kvm, Mmu};
 pub use memory::{FreeBlocks, Meminfo, Memory, Pressure, Stall};

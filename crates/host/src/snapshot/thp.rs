@@ -67,7 +67,12 @@ fn unknown(source: &Source, names: &[String]) -> Vec<String> {
         let files = files.into_iter().filter(|file| !KNOWN_OF_SIZE.contains(&file.as_str()));
         files.map(move |file| format!("{size}/{file}"))
     });
-    top.cloned().chain(of_size).collect()
+    let all: Vec<String> = top.cloned().chain(of_size).collect();
+    for name in &all {
+        // A capture keeps what was read.
+        let _ = source.line(&format!("{THP}/{name}"));
+    }
+    all
 }
 
 /// One THP size.
@@ -111,9 +116,9 @@ impl Thp {
             sizes.sort_unstable();
             Self {
                 directory: directory.to_owned(),
-                enabled: choice(source, &path("enabled")),
-                defrag: choice(source, &path("defrag")),
-                shmem_enabled: choice(source, &path("shmem_enabled")),
+                enabled: choice(source, &path("enabled"), BRACKETS),
+                defrag: choice(source, &path("defrag"), BRACKETS),
+                shmem_enabled: choice(source, &path("shmem_enabled"), BRACKETS),
                 pmd_size: pmd_size(source, &path("hpage_pmd_size")),
                 use_zero_page: source.switch(&path("use_zero_page")),
                 shrink_underused: source.switch(&path("shrink_underused")),
@@ -183,8 +188,8 @@ impl ThpSize {
         let directory = format!("{THP}/hugepages-{}kB", size.0 / 1024);
         Self {
             size,
-            enabled: choice(source, &format!("{directory}/enabled")),
-            shmem_enabled: choice(source, &format!("{directory}/shmem_enabled")),
+            enabled: choice(source, &format!("{directory}/enabled"), BRACKETS),
+            shmem_enabled: choice(source, &format!("{directory}/shmem_enabled"), BRACKETS),
             stats: Numbers::of_directory(source, &format!("{directory}/stats")),
         }
     }
@@ -209,17 +214,20 @@ fn pmd_size(source: &Source, path: &str) -> Reading<Bytes> {
     }
 }
 
-fn choice(source: &Source, path: &str) -> Reading<Choice> {
-    source.line(path).and_then(|line| parse_choice(path, &line))
+const BRACKETS: [char; 2] = ['[', ']'];
+
+/// One of a list, between `marks`.
+pub(super) fn choice(source: &Source, path: &str, marks: [char; 2]) -> Reading<Choice> {
+    source.line(path).and_then(|line| parse_choice(path, &line, marks))
 }
 
-fn parse_choice(path: &str, line: &str) -> Result<Choice, Unread> {
-    let unbracketed = |word: &str| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned());
-    let chosen = line.split_whitespace().find_map(unbracketed);
-    let chosen = chosen.ok_or_else(|| parse::garbled(path, 0, "", "a list with one value in [brackets]", line))?;
-    let offered = line
-        .split_whitespace()
-        .map(|word| word.trim_matches(['[', ']']).to_owned());
+fn parse_choice(path: &str, line: &str, marks: [char; 2]) -> Result<Choice, Unread> {
+    let [open, close] = marks;
+    let unmarked = |word: &str| Some(word.strip_prefix(open)?.strip_suffix(close)?.to_owned());
+    let chosen = line.split_whitespace().find_map(unmarked);
+    let wanted = format!("a list with one value in {open}brackets{close}");
+    let chosen = chosen.ok_or_else(|| parse::garbled(path, 0, "", &wanted, line))?;
+    let offered = line.split_whitespace().map(|word| word.trim_matches(marks).to_owned());
     Ok(Choice {
         chosen,
         offered: offered.collect(),
@@ -241,9 +249,14 @@ mod tests {
             .line(&at("hugepages-64kB/enabled"), "[always] inherit madvise never")
             .line(&at("hugepages-64kB/stats/nr_anon"), 0)
             .line(&at("hugepages-64kB/collapse"), 1);
-        let thp = Snapshot::take(&Source::from_tree("made", tree)).thp;
+        let thp = Snapshot::take(&Source::from_tree("made", tree.clone())).thp;
         let thp = thp.known().expect("settings");
         assert_eq!(thp.unknown, ["anon_beside_full", "hugepages-64kB/collapse"]);
+        let source = Source::from_tree("made", tree);
+        let reads = source.recorded(|source| drop(Snapshot::take(source)));
+        for name in &thp.unknown {
+            assert!(reads.files.contains_key(&at(name)), "{name} is not in a capture");
+        }
         let live = Snapshot::take(&Source::from_tree(
             "made",
             Tree::new().line(&at("enabled"), "[always] never"),
