@@ -65,6 +65,7 @@ fn why_of(mapping: &MappingPages, thp_enabled: bool, thp: &Reading<Thp>) -> Opti
     let kernel = Kernel {
         release: Reading::Known("6.18.0".to_owned()),
         command_line: Reading::absent("cmdline"),
+        preemption: Reading::absent("preempt"),
         base_page: Reading::Known(Bytes::kib(4)),
     };
     let ground = Ground {
