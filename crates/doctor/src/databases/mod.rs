@@ -128,6 +128,10 @@ const LARGE_BUFFERS: Bytes = Bytes::gib(8);
 
 /// Lazy preemption takes the CPU from a session that faults while it holds a spinlock, and the others spin.
 fn preempted(evidence: &Evidence) -> Answer {
+    let lazily = lazily(evidence);
+    if lazily == Ok(None) {
+        return Ok(Vec::new());
+    }
     let all = programs(evidence)?;
     let choice = evidence.snapshot.kernel.preemption.known();
     let can_less = choice.is_some_and(|choice| choice.offered.iter().any(|offered| offered == "none"));
@@ -143,7 +147,7 @@ fn preempted(evidence: &Evidence) -> Answer {
         if sessions < MANY_SESSIONS {
             return Ok(None);
         }
-        let Some(seen) = lazily(evidence)? else {
+        let Some(seen) = lazily.clone()? else {
             return Ok(None);
         };
         let case = Case::likely(format!(
