@@ -27,7 +27,7 @@ pub(super) fn asked(
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<Asked>> {
     match named {
-        Some("here") => return here::measured(session, measured, snapshot, of_table(snapshot)),
+        Some("here") => here::measured(session, measured, snapshot, of_table(snapshot)),
         _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
         other => named_or_at_hand(other, snapshot).map(|machine| {
             Some(Asked {
