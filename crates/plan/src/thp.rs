@@ -17,13 +17,44 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
         return for_service(drafts, thp, service);
     }
     for (name, value) in &thp.settings {
-        set(drafts, name, value, "as the goal says")?;
+        one(drafts, name, value, "as the goal says")?;
+    }
+    for (name, value) in &thp.settings {
+        let of_pmd = overruled(drafts, name, value);
+        if let Some(own) = of_pmd.filter(|own| thp.settings.iter().all(|(name, _)| name != own)) {
+            one(drafts, &own, "inherit", OVERRULED)?;
+        }
     }
     Ok(())
 }
 
-/// One file of the policy, if this kernel has it and offers that value.
+/// One file of the policy, if this kernel has it and offers that value, and what else keeps it from being in effect.
 pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
+    one(drafts, name, value, why)?;
+    match overruled(drafts, name, value) {
+        Some(own) => one(drafts, &own, "inherit", OVERRULED),
+        None => Ok(()),
+    }
+}
+
+const OVERRULED: &str = "this size has a policy of its own, as after thp_anon= or thp_shmem= on the boot command line, and does not follow the general one";
+
+/// The switch of the PMD size, where it has another value than the general one is to have, and does not follow it.
+fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<String> {
+    let thp = drafts.host.snapshot.thp.known()?;
+    let of_pmd = thp.size(*thp.pmd_size.known()?)?;
+    let own = match name {
+        "enabled" => &of_pmd.enabled,
+        "shmem_enabled" => &of_pmd.shmem_enabled,
+        _ => return None,
+    };
+    let is_own = own
+        .known()
+        .is_some_and(|own| own.chosen != "inherit" && own.chosen != value);
+    is_own.then(|| format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10))
+}
+
+fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
     let path = format!("{THP}/{name}");
     let line = drafts.host.line(&path);
     check(&path, value, &line)?;

@@ -89,3 +89,31 @@ fn the_boot_line_names_nodes_only_where_the_kernel_takes_them() {
         "{plan:#?}"
     );
 }
+
+/// Once the boot line names one THP size, the others are `never` and follow the general policy no more.
+#[test]
+fn a_policy_is_in_effect_for_the_pmd_size_too() {
+    let captured = |name: &str| {
+        let path = format!("{}/../../fixtures/kernels/{name}.tree", env!("CARGO_MANIFEST_DIR"));
+        host::Source::open(std::path::Path::new(&path)).expect("a capture")
+    };
+    let own = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+    for name in ["debian-6.12-sizes", "debian-7.2-sizes"] {
+        let plan = planned(&captured(name), &[wanted("thp=madvise", &[])]);
+        assert_eq!(after(&plan, own), "inherit", "{name}");
+    }
+    for (name, goal) in [
+        ("debian-6.1-sizes", "thp=madvise"),
+        ("debian-7.2-busy", "thp=madvise"),
+        ("debian-7.2-sizes", "thp=never"),
+    ] {
+        let plan = planned(&captured(name), &[wanted(goal, &[])]);
+        let touched = plan.changes.iter().any(|change| change.target.path() == Some(own));
+        assert!(!touched, "{name}: {goal}");
+    }
+    let plan = planned(
+        &captured("debian-7.2-sizes"),
+        &[wanted("thp=madvise,mthp-2M=always", &[])],
+    );
+    assert_eq!(after(&plan, own), "always");
+}
