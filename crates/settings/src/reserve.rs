@@ -33,11 +33,13 @@ pub(crate) fn moved(sink: &dyn Sink, before: Option<u64>) -> Option<Moved> {
     (before != after).then_some(Moved { before, after })
 }
 
-/// What it is to be once a write is taken back before which it was `now`: what it was before ours, unless others have set it since.
-pub(crate) fn wanted(ours: Option<Moved>, now: Option<u64>) -> Option<u64> {
+/// What it is to be, where it is `now`, once a write is taken back before which it was `kept`: what it was before ours, unless others have set
+/// it since. Then only a raise by that write is undone. What the kernel lowered with it had been khugepaged's: written again, it would stay
+/// as if an administrator had set it.
+pub(crate) fn wanted(ours: Option<Moved>, kept: Option<u64>, now: Option<u64>) -> Option<u64> {
     match ours {
-        Some(Moved { before, after }) if now == Some(after) => Some(before),
-        _ => now,
+        Some(Moved { before, after }) if kept == Some(after) => Some(before),
+        _ => kept.zip(now).map(|(kept, now)| kept.min(now)),
     }
 }
 

@@ -153,6 +153,8 @@ pub(super) struct Story {
     pub(super) entries: Vec<Entry>,
     /// Did the run come to its end?
     pub(super) complete: bool,
+    /// Has the machine been restarted since, as `undo` finds out? It is not in the journal.
+    pub(super) is_restarted: bool,
 }
 
 impl Story {
@@ -161,6 +163,7 @@ impl Story {
             head,
             entries: Vec::new(),
             complete: false,
+            is_restarted: false,
         }
     }
 
@@ -179,8 +182,9 @@ impl Story {
         self.entries.iter_mut().find(|entry| entry.place == *place)
     }
 
-    /// What a change did to the kernel's reserve ends with the kernel.
-    pub(super) fn forget_reserves(&mut self) {
+    /// The machine has been restarted since. What a change did to the kernel's reserve ended with that.
+    pub(super) fn restarted(&mut self) {
+        self.is_restarted = true;
         self.entries.iter_mut().for_each(|entry| entry.reserve = None);
     }
 

@@ -175,7 +175,8 @@ fn change(
     put.map(|()| now)
 }
 
-/// Enters what a change did to the kernel's reserve, which was `kept`, and takes it back with one that goes back.
+/// Enters what a change did to the kernel's reserve, which was `kept`, and takes it back with one that goes back. After a restart it is
+/// not known whether the kernel or an administrator made it what it is, and it is left to the kernel.
 fn keep_reserve(
     access: &Access<'_>,
     log: &mut ChangeLog,
@@ -187,8 +188,11 @@ fn keep_reserve(
         return Ok(());
     };
     let is_back = to.is(&entry.before);
+    if is_back && log.story.is_restarted {
+        return Ok(());
+    }
     let wanted = match is_back {
-        true => reserve::wanted(entry.reserve, kept),
+        true => reserve::wanted(entry.reserve, kept, reserve::now(access.sink())),
         false => kept,
     };
     if let Some(moved) = reserve::moved(access.sink(), wanted) {

@@ -1,9 +1,11 @@
 //! The kernel's own reserve is as before once a THP policy is undone, whatever ended the runs in between.
 
-use model::plan::Plan;
+use model::plan::{Plan, Value};
 
-use super::scene::{Scene, THP, how, only, setting, text};
+use super::scene::{SYSCTL_D, Scene, THP, file, how, only, setting, text};
 use crate::fake::Fault;
+use crate::place::{Place, State};
+use crate::reserve::{Moved, wanted};
 
 const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
 
@@ -61,6 +63,45 @@ fn the_reserve_that_undo_itself_raises_is_lowered_again() {
     assert_eq!(kept(&scene), "30000\n");
     scene.undo();
     assert_eq!(kept(&scene), "30000\n");
+}
+
+/// A kernel without an administrator's value lowers its reserve itself when khugepaged ends.
+#[test]
+fn what_the_kernel_lowered_is_not_raised_again() {
+    let ours = |before, after| Some(Moved { before, after });
+    for (ours, kept, now, expected) in [
+        (None, 67_584, 11_000, 11_000),
+        (None, 30_000, 67_584, 30_000),
+        (ours(11_000, 67_584), 67_584, 11_000, 11_000),
+        (ours(30_000, 67_584), 67_584, 67_584, 30_000),
+        // Memory has been plugged in, or an administrator has set it.
+        (ours(11_000, 67_584), 70_000, 12_000, 12_000),
+        (ours(11_000, 67_584), 90_000, 90_000, 90_000),
+        (ours(67_584, 11_000), 20_000, 67_584, 20_000),
+    ] {
+        assert_eq!(
+            wanted(ours, Some(kept), Some(now)),
+            Some(expected),
+            "{ours:?} {kept} {now}"
+        );
+    }
+}
+
+#[test]
+fn after_a_restart_undo_leaves_the_reserve_to_the_kernel() {
+    let scene = scene("[always] madvise never\n");
+    let mut plan = policy("thp=never", "always", "never");
+    // What makes the policy hold after a restart.
+    plan.changes
+        .push(file("sysctl", SYSCTL_D, Value::Absent, "vm.swappiness = 1\n"));
+    scene.apply(&plan).expect("applied");
+    scene
+        .machine
+        .set_file("/proc/sys/kernel/random/boot_id", "second-boot\n");
+    assert!(scene.undo().is_settled());
+    let policy = scene.look(&Place::Setting(format!("{THP}/enabled")));
+    assert_eq!(policy, State::Text("always".to_owned()));
+    assert_eq!(kept(&scene), "67584\n");
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Setup {
         for log in &mut logs {
             let is_restarted = self.is_restarted(&log.story)?;
             if is_restarted {
-                log.story.forget_reserves();
+                log.story.restarted();
             }
             restarted.push(is_restarted);
         }
@@ -177,7 +177,8 @@ impl Walk<'_> {
         }
         if entry.reserve.is_some() {
             let sink = self.access.sink();
-            reserve::restore(sink, reserve::wanted(entry.reserve, reserve::now(sink)))?;
+            let now = reserve::now(sink);
+            reserve::restore(sink, reserve::wanted(entry.reserve, now, now))?;
         }
         forget(log, entry)?;
         let came = match self.restarted && !entry.place.is_on_disk() {

@@ -110,7 +110,8 @@ impl Inner {
             Outcome::Replaced { now: now.to_string() }
         };
         if !matches!(outcome, Outcome::Replaced { .. }) {
-            reserve::restore(&*self.sink, reserve::wanted(reserve, kept))?;
+            let wanted = reserve::wanted(reserve, kept, reserve::now(&*self.sink));
+            reserve::restore(&*self.sink, wanted)?;
         }
         journal.append(&Record::Done { path, share: 0 })?;
         Ok(outcome)
