@@ -170,20 +170,21 @@ fn preempted(evidence: &Evidence) -> Answer {
 }
 
 /// Does the kernel preempt itself lazily? If so, the file that shows it, and what it says. What was chosen at boot and what the kernel
-/// was built with decide, and one file shows both; without it the boot line does, and from Linux 7.0 on there is nothing less.
+/// was built with decide, and one file shows both; without it the boot line does, and from Linux 7.0 on there is nothing less, only `full`.
 fn lazily(evidence: &Evidence) -> Result<Option<(&str, &str)>, Reason> {
     let kernel = &evidence.snapshot.kernel;
     if let Reading::Known(choice) = &kernel.preemption {
         return Ok((choice.chosen == "lazy").then_some((PREEMPT, "lazy")));
     }
     let release = known(&kernel.release)?;
-    let of_release = Some(("/proc/sys/kernel/osrelease", release.as_str()));
-    if has(evidence, Feature::NoPreemptNone)? {
-        return Ok(of_release);
-    }
     let line = kernel.command_line.known().map_or("", String::as_str);
     let mut chosen = line.split_whitespace().filter_map(|word| word.strip_prefix("preempt="));
-    match chosen.next_back() {
+    let chosen = chosen.next_back();
+    if has(evidence, Feature::NoPreemptNone)? {
+        let of_release = ("/proc/sys/kernel/osrelease", release.as_str());
+        return Ok((chosen != Some("full")).then_some(of_release));
+    }
+    match chosen {
         _ if !has(evidence, Feature::PreemptLazy)? => Ok(None),
         Some("lazy") => Ok(Some(("/proc/cmdline", "preempt=lazy"))),
         Some(_) => Ok(None),

@@ -122,6 +122,7 @@ fn f06_many_sessions_on_base_pages_with_lazy_preemption() {
     not_judged("F06", server("6.18.44", "quiet", 40), "sched/preempt");
     clear("F06", server("5.14.0", "preempt=lazy", 40));
     clear("F06", server("7.0.3", "quiet", 4));
+    clear("F06", server("7.0.3", "preempt=full", 40));
     let huge = process(100, "postgres").area(hugetlb(16 << 10, 2048).perms("rw-s").not_there());
     clear("F06", huge.on(machine().line("/proc/sys/kernel/osrelease", "7.0.3")));
 }
