@@ -234,7 +234,8 @@ impl Frames {
     pub fn mean_run(&self) -> f64 {
         let runs = |(power, &pages): (usize, &u64)| pages as f64 / f64::from(1_u32 << power);
         let runs: f64 = self.pages_by_run.iter().enumerate().map(runs).sum();
-        self.pages_by_run.iter().sum::<u64>() as f64 / runs.max(f64::MIN_POSITIVE)
+        let pages: f64 = self.pages_by_run.iter().map(|&pages| pages as f64).sum();
+        pages / runs.max(f64::MIN_POSITIVE)
     }
 }
 

@@ -38,7 +38,7 @@ impl Eq for Scatter {}
 
 impl Scatter {
     pub fn of(frames: &Frames) -> Self {
-        let all: u64 = frames.pages_by_run.iter().sum();
+        let all = frames.pages_by_run.into_iter().fold(0, u64::saturating_add);
         let shares = frames.pages_by_run.map(|pages| pages as f64 / all.max(1) as f64);
         let measured = Some(all.div_ceil(1 << (RANGE - BASE)).max(1));
         Self {
@@ -65,7 +65,7 @@ impl Scatter {
             sum += share;
             (sum * DRAWS as f64).round() as u64
         });
-        let spread = Bytes(spread.0.max(1 << RANGE).next_power_of_two().min(1 << 48));
+        let spread = Bytes(spread.0.clamp(1 << RANGE, 1 << 48).next_power_of_two());
         let orders = std::array::from_fn(|power| Permutation::new(spread.0 >> (BASE as usize + power), power as u64));
         Self {
             up_to,
@@ -167,6 +167,20 @@ mod tests {
             (4 << 40..5 << 40).step_by(1 << 30).all(|more| run(more) > 500.0),
             "more than was measured"
         );
+    }
+
+    /// A trace may come from anyone, and its head may say anything.
+    #[test]
+    fn impossible_frames_have_a_place_too() {
+        for (pages, spread) in [(u64::MAX, u64::MAX), (0, 0)] {
+            let frames = Frames {
+                pages_by_run: [pages; 10],
+                spread: Bytes(spread),
+            };
+            let place = Scatter::of(&frames).place(5 << 26 | 0x123);
+            assert_eq!(place & 0xfff, 0x123);
+            assert!(frames.mean_run() >= 0.0);
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) fn trace(bytes: &[u8]) {
             guest_page: Bytes::kib(4),
             host_page: None,
         };
-        let asked = Replay {
+        let mut asked = Replay {
             machine: Machine::by_id("opteron-885").expect("known"),
             settings: vec![setting],
             baseline: setting,
@@ -42,6 +42,7 @@ pub(crate) fn trace(bytes: &[u8]) {
             history: Vec::new(),
             curve: false,
         };
+        asked.lay_pages(trace.head());
         let _ = replay(&asked, &mut trace, &|_| {});
     }
 }
