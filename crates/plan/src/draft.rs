@@ -141,6 +141,11 @@ impl<'h> Drafts<'h> {
         known.risk.losses.extend(draft.risk.losses);
     }
 
+    /// Does a draft change this file already?
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.drafts.iter().any(|change| change.target.path() == Some(path))
+    }
+
     /// Says something about the whole.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         let text = text.into();

@@ -20,8 +20,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String
         one(drafts, name, value, "as the goal says")?;
     }
     for (name, value) in &thp.settings {
-        let of_pmd = overruled(drafts, name, value);
-        if let Some(own) = of_pmd.filter(|own| thp.settings.iter().all(|(name, _)| name != own)) {
+        if let Some(own) = overruled(drafts, name, value) {
             one(drafts, &own, "inherit", OVERRULED)?;
         }
     }
@@ -39,19 +38,22 @@ pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -
 
 const OVERRULED: &str = "this size has a policy of its own, as after thp_anon= or thp_shmem= on the boot command line, and does not follow the general one";
 
-/// The switch of the PMD size, where it has another value than the general one is to have, and does not follow it.
+/// The switch of the PMD size, where it has another value than the general one is to have, and does not follow it, nor a goal sets it.
 fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<String> {
     let thp = drafts.host.snapshot.thp.known()?;
     let of_pmd = thp.size(*thp.pmd_size.known()?)?;
-    let own = match name {
-        "enabled" => &of_pmd.enabled,
-        "shmem_enabled" => &of_pmd.shmem_enabled,
+    let own = match (name, value) {
+        ("enabled", _) => &of_pmd.enabled,
+        // It holds for every size, whatever its own switch says.
+        ("shmem_enabled", "deny") => return None,
+        ("shmem_enabled", _) => &of_pmd.shmem_enabled,
         _ => return None,
     };
     let is_own = own
         .known()
         .is_some_and(|own| own.chosen != "inherit" && own.chosen != value);
-    is_own.then(|| format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10))
+    let own = format!("hugepages-{}kB/{name}", of_pmd.size.0 >> 10);
+    (is_own && !drafts.has(&format!("{THP}/{own}"))).then_some(own)
 }
 
 fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
