@@ -84,7 +84,6 @@ def predict(hugewise, program, folder, budget):
 def work(program, folder):
     """Has a server work as its load does, then stops it."""
     ready, load, stop = (part.replace("{dir}", folder) for part in program.server)
-    # The machine is simulated before the program starts, which takes minutes where its last cache is large.
     for _ in range(6000):
         if run(["sh", "-c", ready])[0] == 0:
             break
