@@ -138,7 +138,7 @@ pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need
 pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
-        Some("always") => thp::set(
+        Some("always") => thp::restrict(
             drafts,
             "enabled",
             "madvise",

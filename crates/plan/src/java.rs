@@ -93,15 +93,20 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
         return Err("only HotSpot requests THP (leave out pages=thp)".to_owned());
     }
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
-    match policy.map(|choice| choice.chosen.as_str()) {
-        Some("always" | "madvise") => drafts.note(
+    let wanted = match policy.map(|choice| choice.chosen.as_str()) {
+        Some("always") => "always",
+        _ => "madvise",
+    };
+    let is_set = policy.is_some_and(|choice| choice.chosen == wanted);
+    match is_set && thp::overruled(drafts, "enabled", wanted).is_none() {
+        true => drafts.note(
             "THP is allowed already: with -XX:+UseTransparentHugePages the JVM advises \
              its memory with madvise",
         ),
-        _ => thp::set(
+        false => thp::set(
             drafts,
             "enabled",
-            "madvise",
+            wanted,
             "the JVM advises its memory with madvise; no other memory gets huge pages",
         )?,
     }

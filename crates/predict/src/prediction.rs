@@ -67,8 +67,8 @@ const SWEPT: [Sweep; 2] = [
 ];
 /// Lines from memory that a core has in flight ahead of a stream: from the fill buffers of a first-level cache to the queue of a second-level one.
 const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
-/// What the model itself is off by, as a share of the time: to each side of a range, beside what is swept. With it the ranges held for all of 13 programs that the model was not made with
-/// (`benches/results/predict-held-out-zen5-guest.md`), and for all of seven that it was.
+/// What the model itself is off by, as a share of the time: to each side of a range, beside what is swept. With it the ranges held what was compared for 13 of 13 programs whose errors by an
+/// earlier model were known (`benches/results/predict-held-out-zen5-guest.md`), and for all of seven that the model was made with.
 const MODEL: f64 = 0.06;
 /// Resamples behind an interval.
 const RESAMPLES: usize = 400;

@@ -114,7 +114,7 @@ fn arms(names: &[String]) -> Result<Vec<(To, Named)>, Error> {
             "base" => (To::Base, PageKind::Base),
             "thp" => (To::Large, PageKind::Thp),
             _ => {
-                let why = "memory of a living process can be flipped to base and thp only (write base,thp)";
+                let why = "memory of a living process can be flipped to base and thp only (write base,thp; for others start it anew, without --live and --design flip)";
                 return Err(Error::asked(format!("--arms {name}"), why));
             }
         };

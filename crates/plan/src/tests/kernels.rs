@@ -99,13 +99,16 @@ fn a_policy_is_in_effect_for_the_pmd_size_too() {
     };
     let own = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
     for name in ["debian-6.12-sizes", "debian-7.2-sizes"] {
-        let plan = planned(&captured(name), &[wanted("thp=madvise", &[])]);
-        assert_eq!(after(&plan, own), "inherit", "{name}");
+        for goal in ["thp=madvise", "jvm:heap=64m,pages=thp"] {
+            let plan = planned(&captured(name), &[wanted(goal, &[])]);
+            assert_eq!(after(&plan, own), "inherit", "{name}: {goal}");
+        }
     }
     for (name, goal) in [
         ("debian-6.1-sizes", "thp=madvise"),
         ("debian-7.2-busy", "thp=madvise"),
         ("debian-7.2-sizes", "thp=never"),
+        ("debian-7.2-sizes", "redis"),
     ] {
         let plan = planned(&captured(name), &[wanted(goal, &[])]);
         let touched = plan.changes.iter().any(|change| change.target.path() == Some(own));

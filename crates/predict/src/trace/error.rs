@@ -49,9 +49,9 @@ pub enum Reason {
     /// It begins unlike a trace of the format.
     #[error("expected {0}")]
     Magic(&'static str),
-    /// It was made by an older version of this program.
-    #[error("the trace is of an older hugewise: make it again with `hugewise trace`")]
-    Older,
+    /// It was made by another version of this program.
+    #[error("the trace is of another version of hugewise: make it again with `hugewise trace` of this one")]
+    OtherVersion,
     /// It ends within something.
     #[error("the trace ends within {0}: it is truncated")]
     Truncated(&'static str),

@@ -46,7 +46,7 @@ pub(super) fn recognised(start: &[u8]) -> Result<TraceFormat, Reason> {
         return Err(Reason::Compressed(tool));
     }
     if start.starts_with(own::ANY) && !start.starts_with(own::MAGIC) {
-        return Err(Reason::Older);
+        return Err(Reason::OtherVersion);
     }
     let fits = |format| begins_as(start, format).is_ok();
     if fits(TraceFormat::Hugewise) {

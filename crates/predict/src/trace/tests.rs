@@ -181,7 +181,7 @@ fn a_trace_of_an_older_version_is_to_be_made_again() {
         );
         let why = refused(old.as_bytes());
         assert!(
-            why.contains("older hugewise") && why.contains("hugewise trace"),
+            why.contains("another version of hugewise") && why.contains("hugewise trace"),
             "{why}"
         );
     }
