@@ -87,7 +87,7 @@ fn arm(row: &Row) -> &'static str {
 
 fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     sheet.note("saves = user time against base pages in the same mode, if all data of the program is on such pages; time = relative to native base pages");
-    sheet.note("range = over everything that is not known (below), its ends widened by what differs between windows, and by 6 points for errors of the model");
+    sheet.note("range = what each unknown (below), the windows, and errors of the model (10 points) do to each side: the root of the sum of their squares");
     sheet.note("shadow: page walks alone; the exits that page-table writes cause are in no trace");
     let instructions = prediction.instructions_per_access.map_or_else(
         || "3 instructions each, assumed: the trace has none".to_owned(),
