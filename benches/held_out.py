@@ -97,9 +97,13 @@ def judged(hugewise, program, folder, asked, host):
     truth = saved(verdict)
     differs = verdict["verdict"] in ("better", "worse")
     compared = f"| {program.name} | {ranged(truth)} {verdict['verdict']} | "
-    if row is None or truth[1] is None:
+    if row is None:
         return compared + "unknown ||", None
-    low, middle, high = saves = [100 * row["saves"][key] for key in ("low", "middle", "high")]
+    saves = [100 * row["saves"][key] for key in ("low", "middle", "high")]
+    # Without an interval there is nothing to hold a prediction against: too few pairs, or pages that were not in effect.
+    if truth[0] is None:
+        return f"{compared}{ranged(saves)} | not counted |", None
+    low, middle, high = saves
     off, holds = middle - truth[1], low <= truth[1] <= high
     line = f"{compared}{ranged(saves)} | {off:+.1f}{'' if holds else ' **out**'} |"
     return line, (abs(off), holds, high - low, (middle > 0) == (truth[1] > 0) if differs else None)

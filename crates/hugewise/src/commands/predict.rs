@@ -29,7 +29,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     let snapshot = Snapshot::take(&session.source);
     if args.machine.as_deref() == Some("here") {
         bail!(
-            "--machine here: predict takes no measured machine, as that was no nearer to 13 compared programs than the CPU table; leave --machine out \
+            "--machine here: predict takes no measured machine; leave --machine out \
              for this machine's CPU by the table, or name another CPU or a FILE.toml (`--machine list` lists the table)"
         );
     }
