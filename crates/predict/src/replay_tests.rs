@@ -13,11 +13,7 @@ use translation::study::{Setting, Study, curves, run};
 use translation::{Access, Accesses, BLOCK, Mode};
 
 fn asked(pages: &[Bytes], warm_up: u64) -> Replay {
-    let native = |&page: &Bytes| Setting {
-        mode: Mode::Native,
-        guest_page: page,
-        host_page: None,
-    };
+    let native = |&page: &Bytes| Setting::new(Mode::Native, page, page);
     let settings: Vec<Setting> = pages.iter().map(native).collect();
     Replay {
         machine: Machine::by_id("xeon-8452y").expect("known"),

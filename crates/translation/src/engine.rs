@@ -273,7 +273,10 @@ impl Engine {
         let missed = places.filter(|&(_, &access)| front.misses(access));
         self.walked.extend(missed.map(|(place, _)| place));
         if self.setup.mode == Mode::Shadow {
-            let pages = self.walked.iter().map(|&place| front.page(accesses[place].address()));
+            let pages = self
+                .walked
+                .iter()
+                .map(|&place| front.page(accesses[place].address()).tag());
             self.exits.hidden_faults += pages.filter(|&page| self.shadowed.insert(page)).count() as u64;
         }
         walkers
@@ -286,7 +289,7 @@ impl Engine {
         match event {
             Event::TableWrite(address) if is_shadow => {
                 self.exits.table_writes += 1;
-                self.shadowed.remove(&self.cpus[0].front.page(address));
+                self.shadowed.remove(&self.cpus[0].front.page(address).tag());
             }
             Event::Invalidate(address) => {
                 let others = self.cpus.len() as u64 - 1;

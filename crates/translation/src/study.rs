@@ -2,6 +2,8 @@
 
 mod cost;
 mod curve;
+#[cfg(test)]
+mod mosaic_tests;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -55,6 +57,9 @@ pub struct Setting {
     pub guest_page: Bytes,
     /// The page of the hypervisor, in bytes; none natively.
     pub host_page: Option<Bytes>,
+    /// Percent of the aligned 2 MiB ranges that are on 2 MiB pages instead, chosen by chance; absent where all pages have one size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<u8>,
 }
 
 impl Setting {
@@ -64,6 +69,16 @@ impl Setting {
             mode,
             guest_page,
             host_page: (mode != Mode::Native).then_some(host_page),
+            share: None,
+        }
+    }
+
+    /// With 1 to 99 percent of the PMD ranges on 2 MiB pages, beside base pages.
+    #[must_use]
+    pub fn with_share(self, percent: u8) -> Self {
+        Self {
+            share: Some(percent),
+            ..self
         }
     }
 
@@ -72,6 +87,7 @@ impl Setting {
         Backing {
             guest: self.guest_page,
             host: self.host_page,
+            share: self.share,
         }
     }
 }
@@ -79,6 +95,7 @@ impl Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.mode.name(), self.guest_page.exact())?;
+        self.share.map_or(Ok(()), |percent| write!(f, "+{percent}%"))?;
         self.host_page.map_or(Ok(()), |host| write!(f, "/{}", host.exact()))
     }
 }
@@ -86,18 +103,49 @@ impl fmt::Display for Setting {
 impl FromStr for Setting {
     type Err = String;
 
-    /// Reads `native:4K` or `nested:4K/2M`; the host's page is the guest's where it is left out.
+    /// Reads `native:4K`, `native:4K+30%` or `nested:4K/2M`; the host's page is the guest's where it is left out.
     fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("`{text}` is no setting (write native:4K, nested:4K/2M or shadow:4K/4K)");
+        let fail = || {
+            format!(
+                "`{text}` is no setting (write native:4K, native:4K+30%, nested:4K/2M, nested:4K+30%/4K or shadow:4K/4K)"
+            )
+        };
         let (mode, pages) = text.split_once(':').ok_or_else(fail)?;
         let mode: Mode = mode.parse()?;
-        let (guest, host) = pages.split_once('/').unwrap_or((pages, pages));
-        let page = |text: &str| text.parse::<Bytes>().map_err(|error| error.to_string());
-        let (guest_page, host) = (page(guest)?, page(host)?);
-        if mode == Mode::Native && pages.contains('/') {
-            return Err(fail());
-        }
-        Ok(Self::new(mode, guest_page, host))
+        let (guest, host) = match pages.split_once('/') {
+            Some((_, host)) if mode == Mode::Native || host.contains('+') => return Err(fail()),
+            Some((guest, host)) => (guest, Some(page(host)?)),
+            None => (pages, None),
+        };
+        let (guest_page, share) = guest_pages(guest)?;
+        Ok(Self {
+            share,
+            ..Self::new(mode, guest_page, host.unwrap_or(guest_page))
+        })
+    }
+}
+
+fn page(text: &str) -> Result<Bytes, String> {
+    text.parse::<Bytes>().map_err(|error| error.to_string())
+}
+
+/// Reads `2M`, or `4K+30%`: base pages and the percentage of PMD ranges on 2 MiB pages.
+///
+/// # Errors
+/// If the page is no size, or there can be no such share.
+pub fn guest_pages(text: &str) -> Result<(Bytes, Option<u8>), String> {
+    let Some((base, share)) = text.split_once('+') else {
+        return Ok((page(text)?, None));
+    };
+    let percent = share.strip_suffix('%').and_then(|number| number.parse::<u8>().ok());
+    match (page(base)?, percent) {
+        (page, _) if page != Bytes::kib(4) => Err(format!(
+            "`{text}`: a share of 2M pages is beside pages of 4K, as in 4K+30%"
+        )),
+        (page, Some(1..=99)) => Ok((page, percent)),
+        _ => Err(format!(
+            "`{text}`: expected a share of 2M pages from 1% to 99%, as in 4K+30%"
+        )),
     }
 }
 
@@ -165,7 +213,7 @@ pub struct Case {
     pub working_set: Option<Bytes>,
     /// Who translates, with which pages.
     pub setting: Setting,
-    /// What one TLB entry covers, in bytes: the smaller of both pages.
+    /// What one TLB entry covers, in bytes: the smaller of both pages; beside a share of huge pages, on base pages.
     pub entry: Bytes,
     /// What the TLBs cover at most with such entries, in bytes.
     pub reach: Bytes,

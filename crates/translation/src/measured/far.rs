@@ -171,6 +171,7 @@ fn setting(kind: PageKind, machine: &Machine, measured: &Measured<'_>) -> Option
         mode,
         guest_page,
         host_page: measured.host_page,
+        share: None,
     };
     possible(machine, setting).is_ok().then_some(setting)
 }

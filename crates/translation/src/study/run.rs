@@ -12,6 +12,7 @@ use crate::access::ADDRESS_BITS;
 use crate::engine::{Counts, Engine, Mode, Setup};
 use crate::machine::Machine;
 use crate::patterns::SMALLEST;
+use crate::tlb::backing::HUGE;
 use crate::walk::caches::Shared;
 use crate::walk::radix::WalkCaches;
 use crate::walk::spec::WalkerSpec;
@@ -140,7 +141,10 @@ impl Study {
 /// # Errors
 /// What it cannot.
 pub fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyError> {
-    let pages = [Some(setting.guest_page), setting.host_page].into_iter().flatten();
+    let huge = setting.share.map(|_| HUGE);
+    let pages = [Some(setting.guest_page), huge, setting.host_page]
+        .into_iter()
+        .flatten();
     for page in pages {
         if !machine.maps(page) {
             let known: Vec<String> = machine.pages.iter().map(|page| page.exact()).collect();

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::{Setting, Simulation, Study, StudyError, Unknown, curves, run};
+use super::{Setting, Simulation, Study, StudyError, Unknown, curves, possible, run};
 use crate::engine::BLOCK;
 use crate::engine::Mode;
 use crate::machine::Machine;
@@ -12,19 +12,11 @@ const BASE: Bytes = Bytes::kib(4);
 const LARGE: Bytes = Bytes::mib(2);
 
 fn native(page: Bytes) -> Setting {
-    Setting {
-        mode: Mode::Native,
-        guest_page: page,
-        host_page: None,
-    }
+    Setting::new(Mode::Native, page, page)
 }
 
 fn guest(mode: Mode, guest: Bytes, host: Bytes) -> Setting {
-    Setting {
-        mode,
-        guest_page: guest,
-        host_page: Some(host),
-    }
+    Setting::new(mode, guest, host)
 }
 
 fn study(machine: &str, pattern: Pattern, settings: &[Setting]) -> Study {
@@ -195,6 +187,13 @@ fn what_a_machine_cannot_do_is_said() {
         Err(StudyError::NotNested(_))
     ));
     assert!(asked("opteron-885", guest(Mode::Shadow, BASE, BASE)).is_ok());
+    let text = "like = 'skylake-sp'\npage_sizes = ['4K']\n";
+    let base_only = Machine::parse("base-only.toml", text).expect("a machine");
+    assert!(possible(&base_only, native(BASE)).is_ok());
+    assert!(matches!(
+        possible(&base_only, native(BASE).with_share(30)),
+        Err(StudyError::NoSuchPage { page, .. }) if page == "2M"
+    ));
     let mut large = study("skylake-sp", Pattern::Random, &[native(BASE)]);
     large.working_sets = vec![Bytes(1 << 60)];
     assert!(matches!(run(&large, &|_, _| {}), Err(StudyError::TooLarge(..))));
@@ -210,15 +209,43 @@ fn what_a_machine_cannot_do_is_said() {
 
 #[test]
 fn settings_are_written_as_they_are_read() {
-    for text in ["native:4K", "nested:2M/4K", "shadow:4K/4K"] {
+    for text in [
+        "native:4K",
+        "nested:2M/4K",
+        "shadow:4K/4K",
+        "native:4K+1%",
+        "native:4K+99%",
+        "nested:4K+30%/4K",
+        "shadow:4K+30%/2M",
+    ] {
         assert_eq!(
             text.parse::<Setting>().map(|setting| setting.to_string()),
             Ok(text.to_owned())
         );
     }
     assert_eq!("nested:4K".parse(), Ok(guest(Mode::Nested, BASE, BASE)));
-    for text in ["native", "native:4K/2M", "direct:4K", "nested:4/2M"] {
-        assert!(text.parse::<Setting>().is_err(), "{text}");
+    let mosaic = guest(Mode::Nested, BASE, BASE).with_share(30);
+    assert_eq!("nested:4K+30%".parse(), Ok(mosaic));
+    for (text, why) in [
+        ("native", "is no setting"),
+        ("native:4K/2M", "is no setting"),
+        ("nested:4K/4K+30%", "is no setting"),
+        ("direct:4K", "direct"),
+        ("nested:4/2M", "unit"),
+        ("native:4K+0%", "from 1% to 99%"),
+        ("native:4K+100%", "from 1% to 99%"),
+        ("native:4K+30", "from 1% to 99%"),
+        ("native:2M+30%", "pages of 4K"),
+        ("native:16K+30%", "pages of 4K"),
+    ] {
+        let error = text.parse::<Setting>().expect_err(text);
+        assert!(error.contains(why), "{error}");
+    }
+    let json = |setting: Setting| serde_json::to_string(&setting).expect("JSON");
+    let plain = r#"{"mode":"native","guest_page":4096,"host_page":null}"#;
+    assert_eq!(json(native(BASE)), plain, "as results without shares were written");
+    for (setting, text) in [(native(BASE), plain.to_owned()), (mosaic, json(mosaic))] {
+        assert_eq!(serde_json::from_str::<Setting>(&text).ok(), Some(setting));
     }
 }
 

@@ -1,16 +1,17 @@
 //! The TLBs in front of the walker.
 
 use crate::access::Access;
-use crate::tlb::backing::{Backing, shift};
-use crate::tlb::level::{Array, Level, LevelCounts};
+use crate::tlb::backing::{Backing, ByRange, shift};
+use crate::tlb::level::{Array, Level, LevelCounts, Page};
 
 /// TLBs of any number of levels. A miss asks the next level, and the page is then brought into all levels that were asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     /// Address bits within an entry.
-    shift: u32,
+    shift: ByRange<u32>,
     levels: Vec<Level>,
-    /// Page and side of the access before, where the first level holds such pages: a repetition is a hit that changes nothing.
+    /// Page and side of the access before, where the first level holds such pages: a repetition is a hit that changes nothing. On a huge page
+    /// beside base pages it is the base page's size that counts: other accesses to it ask the first level, and hit.
     last: u64,
 }
 
@@ -21,9 +22,10 @@ impl Front {
     pub(crate) fn new(arrays: &[Array], backing: Backing) -> Self {
         let deepest = arrays.iter().map(|array| array.level).max().unwrap_or(0);
         let of_level = |number: u8| arrays.iter().filter(move |array| array.level == number);
-        let level = |number: u8| Level::new(&of_level(number).collect::<Vec<_>>(), backing.entry());
+        let entries = backing.by_range(Backing::entry);
+        let level = |number: u8| Level::new(&of_level(number).collect::<Vec<_>>(), [entries.base, entries.huge]);
         Self {
-            shift: shift(backing.entry()),
+            shift: backing.by_range(|backing| shift(backing.entry())),
             levels: (1..=deepest).map(level).collect(),
             last: NO_PAGE,
         }
@@ -32,22 +34,27 @@ impl Front {
     /// Translates an access; does it miss in every level?
     #[inline]
     pub(crate) fn misses(&mut self, access: Access) -> bool {
-        let page_and_side = access.page_and_side(self.shift);
-        let (page, side) = (access.address() >> self.shift, access.side());
+        let page_and_side = access.page_and_side(self.shift.base);
         if page_and_side == self.last
             && let Some(first) = self.levels.first_mut()
         {
             first.counts.lookups += 1;
             return false;
         }
-        let is_held = self.levels.first().is_some_and(|first| first.serves(side));
+        let (page, side) = (self.page(access.address()), access.side());
+        let is_held = self.levels.first().is_some_and(|first| first.serves(page, side));
         self.last = if is_held { page_and_side } else { NO_PAGE };
         !self.levels.iter_mut().any(|level| level.holds(page, side))
     }
 
     /// The page that holds an address, as entries hold it.
-    pub(crate) fn page(&self, address: u64) -> u64 {
-        address >> self.shift
+    #[inline]
+    pub(crate) fn page(&self, address: u64) -> Page {
+        let shift = self.shift.at(address);
+        Page {
+            number: address >> shift,
+            is_huge: shift != self.shift.base,
+        }
     }
 
     /// Counts so far, by level.

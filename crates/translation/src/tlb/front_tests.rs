@@ -4,8 +4,9 @@ use model::Bytes;
 use model::tlb::Hash;
 use proptest::prelude::*;
 
+use crate::random::mixed;
 use crate::tlb::front::Front;
-use crate::tlb::reference::{Reference, side};
+use crate::tlb::reference::{Reference, backings, side};
 use crate::{Access, Array, Backing, Held, Replacement, Side};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
@@ -60,13 +61,6 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
         })
 }
 
-fn backing() -> impl Strategy<Value = Backing> {
-    prop_oneof![
-        (0..3_usize).prop_map(|page| Backing::native(SIZES[page])),
-        (0..3_usize, 0..3_usize).prop_map(|(guest, host)| Backing::nested(SIZES[guest], SIZES[host])),
-    ]
-}
-
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     // Few pages, so that sets fill and hits occur; some far apart.
     let address = prop_oneof![
@@ -74,6 +68,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (0_u64..64).prop_map(|page| page << 21),
         (0_u64..24).prop_map(|page| page << 30),
         (0_u64..40).prop_map(|page| (1 << 46) + page * 4096),
+        // Base pages and huge ones of the same numbers.
+        (1..12_u64, 0..4_u64, any::<bool>())
+            .prop_map(|(range, page, huge)| (512 * range + page) << if huge { 21 } else { 12 }),
     ];
     let step = (address, any::<u8>(), 0..400_u32).prop_map(|(address, number, what)| match what {
         0 => Step::Flush,
@@ -125,7 +122,7 @@ proptest! {
     #[test]
     fn every_policy_geometry_page_size_and_flush_misses_where_the_slow_model_does(
         arrays in arrays(),
-        backing in backing(),
+        backing in backings(SIZES),
         steps in steps(),
     ) {
         let mut front = Front::new(&arrays, backing);
@@ -150,6 +147,43 @@ fn a_stream_misses_once_a_page_as_dynamorio_counts_it() {
 fn a_page_size_without_entries_is_walked_each_time() {
     let mut front = Front::new(&[Array::new(1, SIZES[0], 16, 4)], Backing::native(SIZES[1]));
     assert!((0..5).all(|_| front.misses(Access::load(0))));
+}
+
+#[test]
+fn pages_of_both_sizes_compete_for_one_array_and_are_not_mistaken_for_each_other() {
+    let share = Some(50);
+    let backing = Backing {
+        share,
+        ..Backing::native(SIZES[0])
+    };
+    let is_huge = |address: u64| mixed(address >> 21) % 100 < 50;
+    // The same number as a base page's and as a huge page's.
+    let number = (512..).find(|&number| !is_huge(number << 12) && is_huge(number << 21));
+    let number = number.expect("half of the ranges");
+    let [base, huge] = [12, 21].map(|bits| Access::load(number << bits));
+    let other = Access::load((number << 21) + (1 << 20));
+    let mut front = Front::new(&[Array::shared(1, &SIZES[..2], 1, 2)], backing);
+    let mut misses = |accesses: &[Access]| accesses.iter().map(|&access| front.misses(access)).collect::<Vec<_>>();
+    assert_eq!(
+        misses(&[base, huge, other, base, huge]),
+        [true, true, false, false, false]
+    );
+    let beside = Access::load(base.address() ^ (1 << 12));
+    assert_eq!(
+        misses(&[beside, huge, other, base]),
+        [true, false, false, true],
+        "two ways"
+    );
+    // One array for each size: nothing competes.
+    let split = [Array::new(1, SIZES[0], 1, 2), Array::new(1, SIZES[1], 1, 1)];
+    let mut front = Front::new(&split, backing);
+    let lap = [base, huge, beside, other];
+    let missed: Vec<bool> = [lap, lap]
+        .concat()
+        .into_iter()
+        .map(|access| front.misses(access))
+        .collect();
+    assert_eq!(missed, [true, true, true, false, false, false, false, false]);
 }
 
 #[test]

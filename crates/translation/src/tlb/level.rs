@@ -86,19 +86,35 @@ pub struct LevelCounts {
     pub misses: u64,
 }
 
-/// All arrays of a level, for pages of one size.
+/// A page as an entry holds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub(crate) number: u64,
+    /// Is it a huge one beside base pages?
+    pub(crate) is_huge: bool,
+}
+
+impl Page {
+    /// Differs for pages of both sizes and all numbers; 0 stands for an empty way.
+    #[inline]
+    pub(crate) fn tag(self) -> u64 {
+        (self.number + 1) | u64::from(self.is_huge) << 63
+    }
+}
+
+/// All arrays of a level, for pages of one size, or of two beside each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
     arrays: Vec<Sets<u64>>,
-    /// By side: which array holds them, and where.
-    routes: [Option<(usize, Held)>; 3],
+    /// By size and side: which array holds them, and where.
+    routes: [[Option<(usize, Held)>; 3]; 2],
     pub(crate) counts: LevelCounts,
 }
 
 impl Level {
-    pub(crate) fn new(arrays: &[&Array], page: Bytes) -> Self {
+    pub(crate) fn new(arrays: &[&Array], pages: [Bytes; 2]) -> Self {
         let sets = |array: &&Array| Sets::new(array.sets, array.ways, array.replacement);
-        let route = |side: Side| {
+        let route = |page: Bytes, side: Side| {
             arrays.iter().enumerate().find_map(|(number, array)| {
                 let held = array.holds.iter().find(|held| held.page == page)?;
                 array.sides.contains(&side).then_some((number, *held))
@@ -106,23 +122,22 @@ impl Level {
         };
         Self {
             arrays: arrays.iter().map(sets).collect(),
-            routes: Side::ALL.map(route),
+            routes: pages.map(|page| Side::ALL.map(|side| route(page, side))),
             counts: LevelCounts::default(),
         }
     }
 
-    /// Can it hold pages for a side?
+    /// Can it hold a page for a side?
     #[inline]
-    pub(crate) fn serves(&self, side: Side) -> bool {
-        self.routes[side as usize].is_some()
+    pub(crate) fn serves(&self, page: Page, side: Side) -> bool {
+        self.routes[usize::from(page.is_huge)][side as usize].is_some()
     }
 
     /// Looks a page up, and brings it in if it is not held and can be; was it?
     #[inline]
-    pub(crate) fn holds(&mut self, page: u64, side: Side) -> bool {
-        // The tag 0 stands for an empty way.
-        let is_held =
-            self.routes[side as usize].is_some_and(|(array, held)| self.arrays[array].touch(held.set(page), page + 1));
+    pub(crate) fn holds(&mut self, page: Page, side: Side) -> bool {
+        let is_held = self.routes[usize::from(page.is_huge)][side as usize]
+            .is_some_and(|(array, held)| self.arrays[array].touch(held.set(page.number), page.tag()));
         self.counts.lookups += 1;
         self.counts.misses += u64::from(!is_held);
         is_held
@@ -132,9 +147,9 @@ impl Level {
         self.arrays.iter_mut().for_each(Sets::flush);
     }
 
-    pub(crate) fn invalidate(&mut self, page: u64) {
-        for &(array, held) in self.routes.iter().flatten() {
-            self.arrays[array].drop(held.set(page), page + 1);
+    pub(crate) fn invalidate(&mut self, page: Page) {
+        for &(array, held) in self.routes[usize::from(page.is_huge)].iter().flatten() {
+            self.arrays[array].drop(held.set(page.number), page.tag());
         }
     }
 }

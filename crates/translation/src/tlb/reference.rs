@@ -1,7 +1,9 @@
 //! The slow and obvious TLB that the fast one must equal: whole entries in lists, one access at a time.
 
 use model::Bytes;
+use proptest::prelude::*;
 
+use crate::random::mixed;
 use crate::{Access, Array, Backing, Replacement, Side};
 
 /// One way: the page it holds, and when it was last used.
@@ -127,7 +129,8 @@ impl Reference {
     }
 
     fn page(&self, address: u64) -> (Bytes, u64) {
-        let size = self.backing.entry();
+        let guest = guest_page(self.backing, address);
+        let size = self.backing.host.map_or(guest, |host| guest.min(host));
         (size, address / size.0)
     }
 
@@ -180,6 +183,25 @@ impl Reference {
             }
         }
     }
+}
+
+/// The guest's page with an address.
+pub(crate) fn guest_page(backing: Backing, address: u64) -> Bytes {
+    let huge = Bytes::mib(2);
+    match backing.share {
+        Some(percent) if mixed(address / huge.0) % 100 < u64::from(percent) => huge,
+        _ => backing.guest,
+    }
+}
+
+/// Backings of all pairs of some page sizes, and base pages with a share of huge ones.
+pub(crate) fn backings(sizes: [Bytes; 3]) -> impl Strategy<Value = Backing> {
+    let host = prop::option::of(prop::sample::select(sizes.to_vec()));
+    let pages = prop_oneof![
+        prop::sample::select(sizes.to_vec()).prop_map(|guest| (guest, None)),
+        (1..100_u8).prop_map(move |percent| (sizes[0], Some(percent))),
+    ];
+    (pages, host).prop_map(|((guest, share), host)| Backing { guest, host, share })
 }
 
 pub(crate) fn side(number: u8) -> Side {

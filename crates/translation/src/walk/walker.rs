@@ -1,7 +1,7 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
 use crate::access::Access;
-use crate::tlb::backing::{Backing, shift};
+use crate::tlb::backing::{Backing, ByRange, shift};
 use crate::walk::caches::{Caches, PLACES};
 use crate::walk::nested::Nested;
 use crate::walk::radix::{Radix, TABLES, Walk, leaf};
@@ -52,7 +52,7 @@ impl WalkCounts {
 pub(crate) struct Walker {
     guest: Radix,
     /// The level of the entries that map the guest's pages, or those that both tables together map.
-    leaf: u8,
+    leaf: ByRange<u8>,
     /// Of walks in two dimensions.
     host: Option<Nested>,
     caches: Option<Caches>,
@@ -63,10 +63,10 @@ impl Walker {
     /// One with empty caches; `is_nested` walks two dimensions, where there is a host.
     pub(crate) fn new(spec: &WalkerSpec, backing: Backing, is_nested: bool) -> Self {
         let host = backing.host.filter(|_| is_nested);
-        let page = if is_nested { backing.guest } else { backing.entry() };
+        let page = |backing: Backing| if is_nested { backing.guest } else { backing.entry() };
         Self {
             guest: Radix::new(spec.levels, spec.caches),
-            leaf: leaf(shift(page)),
+            leaf: backing.by_range(|backing| leaf(shift(page(backing)))),
             host: host.map(|page| Nested::new(spec, page)),
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
             counts: WalkCounts::default(),
@@ -101,7 +101,7 @@ impl Walker {
     fn walk(&mut self, address: u64) {
         let walk = Walk {
             address,
-            leaf: self.leaf,
+            leaf: self.leaf.at(address),
         };
         self.counts.walks += 1;
         for level in walk.levels(self.guest.first_level(walk)) {

@@ -27,11 +27,7 @@ pub(crate) fn trace(bytes: &[u8]) {
         }
     }
     if let Ok(mut trace) = Trace::open(content, format, false) {
-        let setting = Setting {
-            mode: Mode::Native,
-            guest_page: Bytes::kib(4),
-            host_page: None,
-        };
+        let setting = Setting::new(Mode::Native, Bytes::kib(4), Bytes::kib(4));
         let mut asked = Replay {
             machine: Machine::by_id("opteron-885").expect("known"),
             settings: vec![setting],
