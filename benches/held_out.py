@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What `predict` says huge pages save, beside what `compare --metric user` measures, on 24 programs that the model was not made with.
 
-    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--keep DIR] [--make compared,predicted] [--out FILE]
+    benches/held_out.py [--set judged|develop] [--compare 45s] [--budget 20s] [--calibrate 90s] [--keep DIR] [--make compared,predicted] [--out FILE]
 
 The split was fixed before any of them was run: by the SHA-256 of their names, the first 8 may be looked at while a model is changed (`develop`), the
 other 16 judge it. Each is predicted by the CPU table, then compared. Where several processes run, the children
 are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
-need a quiet machine, predictions do not, and another model can be held against the same comparisons. Run it as root: base pages then lie in the
-simulated guest as those of the program do.
+need a quiet machine, predictions do not (calibrated ones do), and another model can be held against the same comparisons. Run it as root: base pages then lie in the
+simulated guest as those of the program do, and memory is brought in order before each program, since scattered frames change what huge pages save
+within minutes. With `--calibrate` predictions are calibrated ones; the last column then has what the line says of all memory on huge pages by the runs on
+half of it alone, which have not seen them.
 """
 import argparse, hashlib, json, os, re, shutil, statistics, sys, tempfile
 
@@ -69,7 +71,7 @@ def judged(hugewise, program, folder, asked, host):
     def told_by(which, make):
         """The result of that name: a kept one, else one that is made now, if it is wanted."""
         file = os.path.join(asked.keep or folder, f"{program.name.replace(' ', '-')}-{which}.json")
-        if not os.path.exists(file) and which in asked.make:
+        if not os.path.exists(file) and which.replace("calibrated", "predicted") in asked.make:
             told, why = make()
             if not told:
                 print(f"{program.name}: {which}: {why}", file=sys.stderr, flush=True)
@@ -79,7 +81,8 @@ def judged(hugewise, program, folder, asked, host):
         return json.load(open(file)) if os.path.exists(file) else None
 
     def predicted():
-        words = ["predict", "--budget", asked.budget, "--", "sh", "-c", f"exec {shell}"]
+        calibrate = [f"--calibrate={asked.calibrate}"] if asked.calibrate else []
+        words = ["predict", "--budget", asked.budget, *calibrate, "--", "sh", "-c", f"exec {shell}"]
         return result(hugewise, words, os.path.join(folder, "predicted.json"))
 
     def compared():
@@ -88,8 +91,11 @@ def judged(hugewise, program, folder, asked, host):
         least = re.search(r"write --budget (\d+)s", why or "")
         return compare(hugewise, program, folder, f"{int(least[1]) * 4 // 3}s") if least else (told, why)
 
+    if os.geteuid() == 0:
+        with open("/proc/sys/vm/compact_memory", "w") as switch:
+            switch.write("1")
     told = told_by("compared", compared)
-    prediction = told_by("predicted", predicted)
+    prediction = told_by("calibrated" if asked.calibrate else "predicted", predicted)
     row = prediction and row_of(prediction, host)
     if not told:
         return f"| {program.name} | not compared |||", None
@@ -105,17 +111,29 @@ def judged(hugewise, program, folder, asked, host):
         return f"{compared}{ranged(saves)} | not counted |", None
     low, middle, high = saves
     off, holds = middle - truth[1], low <= truth[1] <= high
-    line = f"{compared}{ranged(saves)} | {off:+.1f}{'' if holds else ' **out**'} |"
+    line = f"{compared}{ranged(saves)} | {off:+.1f}{'' if holds else ' **out**'} |{by_half(prediction)}"
     return line, (abs(off), holds, high - low, (middle > 0) == (truth[1] > 0) if differs else None)
 
 
-def summed(counts):
+def by_half(prediction):
+    """What runs on half of the memory alone say of all of it: waits are to each other as what the line fits."""
+    calibration = prediction["data"].get("calibration")
+    if not calibration:
+        return ""
+    runs = {run["arm"]: (run, fitted) for run, fitted in zip(calibration["observed"], calibration["fitted"])}
+    if "half" not in runs or "thp" not in runs or not runs["half"][1]:
+        return " not known |"
+    (half, spared), (_, whole) = runs["half"], runs["thp"]
+    return f" {100 * half['saves']['middle'] * whole / spared:+.1f} ({100 * half['coverage']:.0f} % covered) |"
+
+
+def summed(counts, near):
     known = [one for one in counts if one]
     if not known:
         return "None was compared."
     signs = [one[3] for one in known if one[3] is not None]
     return (
-        f"Within {NEAR:g} points {sum(one[0] <= NEAR for one in known)} of {len(known)}, the range holds {sum(one[1] for one in known)} of {len(known)}, "
+        f"Within {near:g} points {sum(one[0] <= near for one in known)} of {len(known)}, the range holds {sum(one[1] for one in known)} of {len(known)}, "
         f"its median width {statistics.median(one[2] for one in known):.1f} points, sign right where there is a difference {sum(signs)} of {len(signs)}, "
         f"median error {statistics.median(one[0] for one in known):.1f}"
     )
@@ -126,6 +144,7 @@ def main():
     parser.add_argument("--set", choices=["judged", "develop"], default="judged")
     parser.add_argument("--budget", default="20s", help="for each prediction")
     parser.add_argument("--compare", default="45s", help="for each comparison")
+    parser.add_argument("--calibrate", help="time for the runs of each calibrated prediction; without it predictions are not calibrated")
     parser.add_argument("--only", help="programs by name, separated by commas")
     parser.add_argument("--keep", help="a directory of results that are not made again")
     parser.add_argument("--make", default="compared,predicted")
@@ -134,6 +153,8 @@ def main():
     hugewise = hugewise_path() or sys.exit("hugewise is neither on PATH nor in target/release (cargo build --release)")
     wanted = [one for one in chosen(asked.set) if not asked.only or one.name in asked.only.split(",")]
     lines = ["| program | compared, 95 % CI | predicted | off |", "|---|---:|---:|---:|"]
+    if asked.calibrate:
+        lines = ["| program | compared, 95 % CI | calibrated | off | by half alone |", "|---|---:|---:|---:|---:|"]
     print("\n".join(lines), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(asked.keep or folder, "tlb.json")
@@ -148,7 +169,7 @@ def main():
             lines.append(line)
             all_counts.append(counts)
     machine = tlb["machine"]
-    lines += ["", summed(all_counts)]
+    lines += ["", summed(all_counts, 2.5 if asked.calibrate else NEAR)]
     head = [f"# Predicted and compared, programs held out ({asked.set}): {machine['cpu']}, kernel {machine['kernel']}", ""]
     tell(head + lines, asked.out)
 

@@ -23,6 +23,11 @@ const BUDGET: Duration = Duration::from_secs(600);
 /// The accepted share of false verdicts, over all arms, metrics, looks and sessions together.
 pub(crate) const ALPHA: f64 = 0.05;
 
+/// The smallest difference worth a verdict, as a share, where none was asked for.
+const SMALLEST_EFFECT: f64 = 0.01;
+/// Likewise the least share of memory on pages of an arm's kind.
+const LEAST_COVERAGE: f64 = 0.5;
+
 /// A file of arms, read once.
 #[derive(Clone, Debug)]
 pub struct ArmsFile {
@@ -108,6 +113,32 @@ impl Task {
 }
 
 impl Request {
+    /// A comparison with nothing asked for but this.
+    pub fn plain(task: Task, arms: Vec<String>, budget: Duration, seed: u64) -> Self {
+        Self {
+            task,
+            arms,
+            arms_file: None,
+            commands: Vec::new(),
+            places: Vec::new(),
+            technique: None,
+            design: None,
+            order: Order::Mirrored,
+            runs: None,
+            budget: Some(budget),
+            warm_up: 1,
+            smallest_effect: SMALLEST_EFFECT,
+            least_coverage: LEAST_COVERAGE,
+            ignore_failure: false,
+            pool: None,
+            no_pool: false,
+            slice: None,
+            threads: Threads::All,
+            range: Span::Anon,
+            seed,
+        }
+    }
+
     /// What is run, for the record: the program and its arguments, or each of the commands.
     pub(crate) fn program(&self) -> Vec<String> {
         let names = self.commands.iter().map(|(name, _)| name.clone());

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{done, refused};
+use common::{compiled, done, refused, run, skipped, valid};
 use serde_json::Value;
 
 /// Some hundred thousand instructions a round, in few pages.
@@ -83,6 +83,54 @@ fn a_trace_is_kept_and_predicted_for_another_machine() {
         why.contains(file) && why.contains("offset") && why.contains("truncated"),
         "{why}"
     );
+}
+
+#[test]
+fn runs_here_scale_a_prediction() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("reads");
+    if compiled("reads.c", &program).is_none() {
+        return;
+    }
+    let program = program.to_str().expect("text");
+    let asked = [
+        "predict",
+        "--calibrate=30s",
+        "--budget",
+        "20s",
+        "--window",
+        "4000",
+        "--json",
+        "--",
+        program,
+    ];
+    let run = run(&asked);
+    if run.code != Some(0) {
+        let known = [
+            "the CPU table does not have",
+            "no run can scale anything",
+            "write --calibrate=",
+        ];
+        assert!(known.iter().any(|why| run.err.contains(why)), "{}", run.err);
+        return skipped("huge pages took no effect here, or the CPU is in no table");
+    }
+    let result = valid(&run.out);
+    let calibration = &result["data"]["calibration"];
+    let observed = calibration["observed"].as_array().expect("runs");
+    assert!(!observed.is_empty() && observed.len() == calibration["fitted"].as_array().expect("as many").len());
+    for run in observed {
+        let [low, middle, high] = ["low", "middle", "high"].map(|key| run["saves"][key].as_f64().expect("a share"));
+        assert!(low <= middle && middle <= high && high < 1.0, "{run}");
+    }
+    let rows = result["data"]["rows"].as_array().expect("rows");
+    let base = &calibration["base"];
+    let is_here =
+        |row: &&Value| row["setting"]["mode"] == base["mode"] && row["setting"]["host_page"] == base["host_page"];
+    let shares = rows
+        .iter()
+        .filter(is_here)
+        .filter(|row| row["setting"]["share"].is_u64());
+    assert_eq!(shares.count(), 3, "{rows:?}");
 }
 
 #[test]

@@ -193,11 +193,12 @@ pub struct Backed {
     pub proof: String,
 }
 
-/// Where the frames of base pages lie in memory. In a guest, frames that do not follow each other have their entries of the host's page table in
-/// different cache lines.
+/// Where the frames of base pages lie in memory. In a guest, the entries of the host's page table for eight frames in an aligned group share a cache line, whatever the
+/// order of the pages on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frames {
-    /// Pages by the length of their run, in which one frame follows the other: 1, 2 to 3, 4 to 7 and so on; the last number is of 512 and more.
+    /// Pages by how many lie together with them: 1, 2 to 3, 4 to 7 and so on; the last number is of 512. Up to eight are those in the same aligned
+    /// group of eight frames, more fill more than half of an aligned group of 16 to 512.
     pub pages_by_run: [u64; RUN_LENGTHS],
     /// The size of all 2 MiB ranges of memory that hold any of the frames.
     pub spread: Bytes,
@@ -207,30 +208,22 @@ pub struct Frames {
 pub const RUN_LENGTHS: usize = 10;
 
 impl Frames {
-    /// Of frame numbers in the order of their pages; none of no page.
+    /// Of frame numbers in any order; none of no page.
     pub fn of(frames: impl IntoIterator<Item = u64>) -> Option<Self> {
+        let mut frames: Vec<u64> = frames.into_iter().collect();
+        frames.sort_unstable();
+        frames.dedup();
         let mut pages_by_run = [0; RUN_LENGTHS];
-        let mut ranges = std::collections::BTreeSet::new();
-        let mut count = |run: u64| {
-            if let Some(power) = run.checked_ilog2() {
-                pages_by_run[(power as usize).min(RUN_LENGTHS - 1)] += run;
-            }
-        };
-        let (mut run, mut next) = (0, None);
-        for frame in frames {
-            if next != Some(frame) {
-                count(run);
-                run = 0;
-            }
-            ranges.insert(frame / FRAMES_OF_RANGE);
-            (run, next) = (run + 1, Some(frame + 1));
+        let mut ranges = 0;
+        for range in frames.chunk_by(|one, next| one >> RANGE == next >> RANGE) {
+            ranges += 1;
+            together(range, RANGE, &mut pages_by_run);
         }
-        count(run);
-        let spread = Bytes::mib(2 * ranges.len() as u64);
-        (!ranges.is_empty()).then_some(Self { pages_by_run, spread })
+        let spread = Bytes::mib(2 * ranges);
+        (ranges > 0).then_some(Self { pages_by_run, spread })
     }
 
-    /// Pages in a run, on average.
+    /// How many pages lie together, on average.
     pub fn mean_run(&self) -> f64 {
         let runs = |(power, &pages): (usize, &u64)| pages as f64 / f64::from(1_u32 << power);
         let runs: f64 = self.pages_by_run.iter().enumerate().map(runs).sum();
@@ -239,8 +232,25 @@ impl Frames {
     }
 }
 
-/// Base pages of a 2 MiB range.
-const FRAMES_OF_RANGE: u64 = 512;
+/// Bits of a frame number within a 2 MiB range, and within those whose entries share a cache line.
+const RANGE: u32 = 9;
+const LINE: u32 = 3;
+
+/// Counts the frames of an aligned group of so many bits: together, if they fill more than half of it or are in one line, else each half by itself.
+fn together(frames: &[u64], bits: u32, pages_by_run: &mut [u64; RUN_LENGTHS]) {
+    let pages = frames.len() as u64;
+    if bits == LINE || pages > 1 << (bits - 1) {
+        if let Some(power) = pages.checked_ilog2() {
+            pages_by_run[power as usize] += pages;
+        }
+        return;
+    }
+    let bits = bits - 1;
+    let (low, high) = frames.split_at(frames.partition_point(|frame| frame >> bits & 1 == 0));
+    [low, high]
+        .into_iter()
+        .for_each(|half| together(half, bits, pages_by_run));
+}
 
 /// Why a point stopped sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -322,12 +332,15 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_counted_by_the_length_of_their_runs() {
-        let frames = [7, 100, 101, 102, 4096, 4097, 3].into_iter().chain(8192..9192);
+    fn frames_are_counted_by_how_many_lie_together_in_any_order() {
+        let frames = [7, 102, 101, 100, 4096, 4097, 3].into_iter().chain((8192..9192).rev());
         let frames = Frames::of(frames).expect("pages");
-        assert_eq!(frames.pages_by_run, [2, 5, 0, 0, 0, 0, 0, 0, 0, 1000]);
+        // 3 and 7, 100 to 102, and 4096 and 4097 have a line each; 8192 to 8703 are a whole range, and 488 most of another.
+        assert_eq!(frames.pages_by_run, [0, 7, 0, 0, 0, 0, 0, 0, 488, 512]);
         assert_eq!(frames.spread, Bytes::mib(8), "0 to 511, 4096 to 4607, 8192 to 9215");
-        assert!((frames.mean_run() - 1007.0 / (2.0 + 2.5 + 1000.0 / 512.0)).abs() < 1e-9);
+        assert!((frames.mean_run() - 1007.0 / (3.5 + 488.0 / 256.0 + 1.0)).abs() < 1e-9);
+        let apart = Frames::of((0..100).map(|page| page * 8)).expect("pages");
+        assert!((apart.mean_run() - 1.0).abs() < 1e-9, "{apart:?}");
         assert_eq!(Frames::of([]), None);
     }
 

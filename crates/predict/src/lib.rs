@@ -4,15 +4,19 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod calibration;
 mod error;
 mod history;
+mod open;
 mod prediction;
 mod replay;
 mod seen;
 mod stretch;
+mod time;
 pub mod trace;
 
+pub use calibration::{Calibration, Observed};
 pub use error::ReplayError;
 pub use history::history;
-pub use prediction::{Prediction, Row, settings};
+pub use prediction::{Prediction, Row, settings, settings_beside};
 pub use replay::{Part, Replay, Replayed, replay};

@@ -3,7 +3,8 @@
 use model::Bytes;
 use model::latency::Frames;
 
-use super::{MODEL, Prediction, Replay, Row, settings};
+use super::{Prediction, Replay, Row, settings};
+use crate::time::MODEL;
 use crate::trace::Trace;
 use crate::trace::own::{Head, Window, write};
 use crate::{history, replay};
@@ -49,7 +50,7 @@ fn predicted_with(head: &Head, pattern: Pattern, size: Bytes) -> Prediction {
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
     asked.lay_pages(trace.head());
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
-    asked.prediction("a".to_owned(), trace.head().cloned(), &replayed)
+    asked.prediction("a".to_owned(), trace.head().cloned(), &replayed, None)
 }
 
 fn row(prediction: &Prediction, mode: Mode, guest: Bytes) -> &Row {
@@ -134,7 +135,7 @@ fn a_program_that_hardly_walks_is_predicted_near_zero_on_a_machine_with_expensiv
         curve: false,
     };
     let replayed = replay(&asked, &mut open(), &|_| {}).expect("a trace");
-    for row in asked.prediction("a".to_owned(), None, &replayed).rows {
+    for row in asked.prediction("a".to_owned(), None, &replayed, None).rows {
         assert!(row.saves.middle.abs() < 0.01, "{}: {:?}", row.setting, row.saves);
         assert!(row.saves.high < 0.03 + MODEL, "{}: {:?}", row.setting, row.saves);
     }

@@ -17,6 +17,8 @@ pub struct Custom {
     pub(crate) technique: Option<String>,
     /// Which pages which part of its own mappings gets from the LD_PRELOAD library, such as `base,0-512M=hugetlb-2M`.
     pub(crate) layout: Option<String>,
+    /// This percent of the 2 MiB ranges of its private memory is collapsed from outside; which ones, chance decides in each run.
+    pub(crate) share: Option<u8>,
     /// Instead of the program and its arguments.
     pub(crate) command: Vec<String>,
     /// Variables to set.

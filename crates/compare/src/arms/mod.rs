@@ -24,7 +24,7 @@ use crate::preload::Layout;
 use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{RunLog, Way};
-use crate::technique::{Setup, Technique};
+use crate::technique::{Collapse, Setup, Technique, ThpSwitch};
 use crate::{Error, Named};
 
 /// Arms as results name them, and as runs need them, in the same order.
@@ -113,7 +113,14 @@ impl Arm {
         for size in self.lent.iter().filter_map(|kind| size_of(*kind)) {
             policy::must_have(size, &snapshot.thp)?;
         }
+        // Where every fault takes huge pages, only collapsing may: a kernel that cannot tell them apart refuses.
         let largest = snapshot.pmd_page();
+        let policy = largest
+            .known()
+            .and_then(|&size| snapshot.thp.known()?.policy(size).known().cloned());
+        if policy.as_deref() == Some("always") && matches!(self.setup.collapse, Some(Collapse::Share(_))) {
+            self.setup.thp = ThpSwitch::ExceptAdvised;
+        }
         let is_largest = |kind: PageKind| size_of(kind).is_some() && size_of(kind).as_ref() == largest.known();
         self.kind = self
             .kind
@@ -271,6 +278,9 @@ impl Custom {
     fn with_own(&self, mut arm: Arm) -> Result<Arm, Error> {
         let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
         let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
+        if self.share.is_some_and(|percent| !(1..=99).contains(&percent)) {
+            return Err(Error::asked("share", "expected 1 to 99, percent of the 2 MiB ranges"));
+        }
         for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
             self.add_to(setup, layout.as_ref());
         }
@@ -295,6 +305,10 @@ impl Custom {
         };
         if layout.is_some() {
             setup.preload = layout.cloned();
+        }
+        if let Some(percent) = self.share {
+            setup.words = format!("{percent} % of the 2M ranges {}", Technique::Collapse.title());
+            setup.collapse = Some(Collapse::Share(percent));
         }
     }
 }

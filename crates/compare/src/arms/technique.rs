@@ -66,6 +66,8 @@ impl Technique {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collapse {
     Private,
+    /// Of private memory this percent of the 2 MiB ranges.
+    Share(u8),
     /// Code mapped from files.
     Text,
 }

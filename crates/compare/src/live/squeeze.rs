@@ -105,7 +105,10 @@ impl Squeeze {
             .filter(|part| part.start < part.end)
             .flat_map(|part| aligned(part, PAGE))
         {
-            if self.done.contains(&page) || self.tries.get(&page).is_some_and(|tries| *tries >= TRIES) {
+            if !self.chooses(page)
+                || self.done.contains(&page)
+                || self.tries.get(&page).is_some_and(|tries| *tries >= TRIES)
+            {
                 continue;
             }
             let allowed = VAIN + self.began.elapsed().mul_f64(VAIN_SHARE);
@@ -134,8 +137,21 @@ impl Squeeze {
 
     fn concerns(&self, area: &Area) -> bool {
         match self.what {
-            Collapse::Private => area.is_anonymous() && area.perms.starts_with("rw") && area.perms.ends_with('p'),
+            Collapse::Private | Collapse::Share(_) => {
+                area.is_anonymous() && area.perms.starts_with("rw") && area.perms.ends_with('p')
+            }
             Collapse::Text => area.perms.contains('x') && area.name.starts_with('/'),
+        }
+    }
+
+    /// Of a share, others in each process: addresses may be the same in all of them.
+    fn chooses(&self, page: u64) -> bool {
+        match self.what {
+            Collapse::Share(percent) => {
+                let mixed = (page ^ u64::from(self.pid)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (mixed >> 32) % 100 < u64::from(percent)
+            }
+            Collapse::Private | Collapse::Text => true,
         }
     }
 
@@ -149,9 +165,7 @@ impl Squeeze {
                 Tried::Collapsed
             }
             // Nothing is there yet: memory that is touched later deserves its try then. Of code, it is the file system.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && self.what == Collapse::Private => {
-                Tried::Nothing
-            }
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && self.what != Collapse::Text => Tried::Nothing,
             Err(error) => {
                 *self.tries.entry(page).or_default() += 1;
                 self.refused = Some(error);
@@ -187,6 +201,25 @@ impl fmt::Display for Squeeze {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_share_about_so_many_ranges_are_chosen_and_others_in_another_process() {
+        let chosen = |pid: i32| -> Vec<u64> {
+            let mut squeeze = Squeeze::new(Collapse::Share(30), Pid::from_raw(pid).expect("a number"));
+            let mut tried = Vec::new();
+            let range = 0x7f00_0000_0000..0x7f00_0000_0000 + 1000 * PAGE.0;
+            squeeze.round(std::slice::from_ref(&range), &mut |_, page| {
+                tried.push(page);
+                Tried::Collapsed
+            });
+            tried
+        };
+        let (one, other) = (chosen(7), chosen(8));
+        for chosen in [&one, &other] {
+            assert!((230..370).contains(&chosen.len()), "{}", chosen.len());
+        }
+        assert_ne!(one, other);
+    }
 
     #[test]
     fn ranges_that_nothing_is_in_take_bounded_time_and_none_is_forgotten() {

@@ -1,17 +1,21 @@
 //! `hugewise predict`: what huge pages would save a program, here or on another machine.
 
+mod calibrate;
+
+use std::path::Path;
+
 use anyhow::bail;
 use host::Snapshot;
-use model::Warning;
+use model::{Bytes, Warning};
 use predict::trace::Trace;
 use predict::trace::own::write;
-use predict::{Prediction, settings};
-use predict::{Replay, history};
+use predict::{Prediction, Replay, history, settings, settings_beside};
 use translation::machine::Machine;
 
 use super::session::Session;
 use super::simulate::machine;
 use super::simulate::trace::Opened;
+use super::tlb;
 use super::trace::record;
 use crate::cli::args::{Format, Predict};
 use crate::render::predict::prediction::captured_in;
@@ -34,44 +38,89 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
         );
     }
     let machine = machine::named_or_at_hand(args.machine.as_deref(), &snapshot)?;
-    let (mut asked, mut warnings) = (asked(machine, args.warm_up), Vec::new());
-    let prediction = match &args.trace {
-        Some(path) => {
-            match Opened::history(path, args.trace_format, &asked.machine)? {
-                Some(history) => asked.history = history,
-                None => warnings.push(read_once()),
-            }
-            let mut opened = Opened::open(path, args.trace_format, false)?;
-            asked.lay_pages(opened.trace.head());
-            let replayed = opened.run(session, &asked)?;
-            let name = format!("{} ({})", path.display(), opened.trace.format().name());
-            asked.prediction(name, opened.trace.head().cloned(), &replayed)
-        }
-        None => {
-            session.must_be_live("tracing a program")?;
-            let Some(recorded) = record(&args.command, args.budget, args.window, args.ignore_failure)? else {
-                return Ok(Outcome::Interrupted);
-            };
-            session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
-            let mut bytes = Vec::new();
-            write(&recorded.head, &recorded.windows, &mut bytes)?;
-            let open = || Trace::open(&bytes[..], None, false);
-            asked.history = history(&mut open()?, &asked.machine)?;
-            asked.lay_pages(Some(&recorded.head));
-            let mut trace = open()?;
-            let replayed = predict::replay(&asked, &mut trace, &|_| {})?;
-            let name = recorded.head.command.join(" ");
-            asked.prediction(name, Some(recorded.head), &replayed)
-        }
+    let mut warnings = Vec::new();
+    let made = match &args.trace {
+        Some(path) => of_trace(session, args, path, &mut asked(machine, args.warm_up), &mut warnings)?,
+        None => of_program(session, args, &snapshot, machine, &mut warnings)?,
     };
-    let is_guest = args.machine.is_none() && snapshot.cpu.hypervisor.known().is_some();
+    let Some((prediction, reaches)) = made else {
+        return Ok(Outcome::Interrupted);
+    };
+    let is_guest = args.machine.is_none() && args.calibrate.is_none() && tlb::is_in_vm(&snapshot);
     warnings.extend(is_guest.then(in_a_guest));
     warnings.extend((prediction.windows == 1).then(one_window));
-    let entries = asked.settings.iter().map(|setting| setting.backing().entry());
-    let reach = |entry| (entry, asked.machine.reach(entry));
-    warnings.extend(machine::without_tlb(&asked.machine.id, entries.map(reach)));
+    warnings.extend(machine::without_tlb(&prediction.machine.id, reaches.into_iter()));
     let result = session.about(&snapshot, warnings, prediction);
     session.give(&result, form)
+}
+
+/// A prediction, and what the TLBs of its machine reach with the entries of each setting.
+type Made = (Prediction, Vec<(Bytes, Bytes)>);
+
+fn of_trace(
+    session: &Session<'_>,
+    args: &Predict,
+    path: &Path,
+    asked: &mut Replay,
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<Option<Made>> {
+    match Opened::history(path, args.trace_format, &asked.machine)? {
+        Some(history) => asked.history = history,
+        None => warnings.push(read_once()),
+    }
+    let mut opened = Opened::open(path, args.trace_format, false)?;
+    asked.lay_pages(opened.trace.head());
+    let replayed = opened.run(session, asked)?;
+    let name = format!("{} ({})", path.display(), opened.trace.format().name());
+    let prediction = asked.prediction(name, opened.trace.head().cloned(), &replayed, None);
+    Ok(Some((prediction, reaches(asked))))
+}
+
+/// None if the user stopped it.
+fn of_program(
+    session: &Session<'_>,
+    args: &Predict,
+    snapshot: &Snapshot,
+    machine: Machine,
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<Option<Made>> {
+    session.must_be_live("tracing a program")?;
+    let base = match args.calibrate {
+        None => None,
+        Some(_) => match calibrate::base(session, snapshot, warnings)? {
+            None => return Ok(None),
+            base => base,
+        },
+    };
+    let Some(recorded) = record(&args.command, args.budget, args.window, args.ignore_failure)? else {
+        return Ok(None);
+    };
+    session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
+    let runs = match base.zip(args.calibrate) {
+        None => None,
+        Some((base, time)) => match calibrate::observed(session, snapshot, args, time)? {
+            None => return Ok(None),
+            Some(observed) => Some((base, observed)),
+        },
+    };
+    let beside = base.map_or_else(Vec::new, |base| settings_beside(&machine, base));
+    let mut asked = asked(machine, 0);
+    asked.settings.extend(beside);
+    let mut bytes = Vec::new();
+    write(&recorded.head, &recorded.windows, &mut bytes)?;
+    let open = || Trace::open(&bytes[..], None, false);
+    asked.history = history(&mut open()?, &asked.machine)?;
+    asked.lay_pages(Some(&recorded.head));
+    let mut trace = open()?;
+    let replayed = predict::replay(&asked, &mut trace, &|_| {})?;
+    let name = recorded.head.command.join(" ");
+    let prediction = asked.prediction(name, Some(recorded.head), &replayed, runs);
+    Ok(Some((prediction, reaches(&asked))))
+}
+
+fn reaches(asked: &Replay) -> Vec<(Bytes, Bytes)> {
+    let entries = asked.settings.iter().map(|setting| setting.backing().entry());
+    entries.map(|entry| (entry, asked.machine.reach(entry))).collect()
 }
 
 /// Which rows a comparison in this virtual machine measures.

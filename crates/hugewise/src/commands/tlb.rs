@@ -62,9 +62,14 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
             .hypervisor
             .known()
             .is_some_and(|vendor| vendor.contains("TCG")),
-        in_vm: snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none"),
+        in_vm: is_in_vm(snapshot),
         known,
     })
+}
+
+/// Is this machine known to be a virtual one?
+pub(super) fn is_in_vm(snapshot: &Snapshot) -> bool {
+    snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none")
 }
 
 /// What CPUID and the CPU table say of a kind, to stand beside what timing finds.

@@ -137,13 +137,15 @@ mod tests {
     #[test]
     fn what_is_scattered_as_measured_measures_as_it_was() {
         for run in [1.0, 1.5, 3.3, 8.0, 100.0, 512.0] {
-            let scatter = Scatter::even(run, Bytes::gib(16));
+            // So wide that hardly any run lies beside another by chance.
+            let scatter = Scatter::even(run, Bytes::gib(1024));
             let found = Frames::of(frames(&scatter, 1 << 18)).expect("pages");
             let mean = found.mean_run();
             assert!((0.93..1.07).contains(&(mean / run)), "{run}: {mean}");
             let again = Frames::of(frames(&Scatter::of(&found), 1 << 18)).expect("pages");
-            assert!((0.93..1.07).contains(&(again.mean_run() / mean)), "{run}: {again:?}");
-            assert!(found.spread <= Bytes::gib(16));
+            // Within the ranges that were measured some lie beside each other by chance.
+            assert!((0.93..1.15).contains(&(again.mean_run() / mean)), "{run}: {again:?}");
+            assert!(found.spread <= Bytes::gib(1024));
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Compare {
     pub arms: Vec<String>,
     /// Define arms of your own
     ///
-    /// A TOML table for each arm, with `like`, `kind`, `technique`, `layout`, `command`, `env`, `unset`, `before`, `after`.
+    /// A TOML table for each arm, with `like`, `kind`, `technique`, `layout`, `share`, `command`, `env`, `unset`, `before`, `after`.
     #[arg(long, value_name = "FILE.toml")]
     pub arms_file: Option<PathBuf>,
     /// Run every arm at each of these places

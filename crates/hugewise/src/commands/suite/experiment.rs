@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use compare::{Comparison, Error, Request, RunLog, Task};
 use host::Snapshot;
-use model::compare::{Compare, Ended, Order};
+use model::compare::{Compare, Ended};
 use model::gc::GcLog;
 use model::suite::{Experiment, Outcome, Page, Suite};
 use model::{Envelope, PageKind, Warning};
@@ -22,9 +22,6 @@ use crate::recipes::Workload;
 use crate::recipes::experiments::Planned;
 use crate::render::prove::compare::events;
 
-/// As `compare` has it where nothing is asked for.
-const SMALLEST_EFFECT: f64 = 0.01;
-const LEAST_COVERAGE: f64 = 0.5;
 /// Each start of a server has so many loads that count.
 const LOADS: u32 = 2;
 
@@ -129,28 +126,7 @@ impl Bench<'_> {
     }
 
     fn request(&self, planned: &Planned, workload: &Workload, arms: &[String], time: Duration) -> Request {
-        Request {
-            task: task(planned, workload),
-            arms: arms.to_vec(),
-            arms_file: None,
-            commands: Vec::new(),
-            places: Vec::new(),
-            technique: None,
-            design: None,
-            order: Order::Mirrored,
-            runs: None,
-            budget: Some(time),
-            warm_up: 1,
-            smallest_effect: SMALLEST_EFFECT,
-            least_coverage: LEAST_COVERAGE,
-            ignore_failure: false,
-            pool: None,
-            no_pool: false,
-            slice: None,
-            threads: compare::threads::Threads::All,
-            range: compare::flip::Span::Anon,
-            seed: self.session.seed,
-        }
+        Request::plain(task(planned, workload), arms.to_vec(), time, self.session.seed)
     }
 }
 

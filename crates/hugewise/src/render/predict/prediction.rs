@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use model::Bytes;
 use predict::trace::own::{BlindSpot, Method, Window};
-use predict::{Prediction, Row};
+use predict::{Calibration, Observed, Prediction, Row};
 use translation::Mode;
-use translation::study::{Range, Sensitivity};
+use translation::study::{Range, Sensitivity, Setting};
 
 use super::simulate::{bytes, machine, name, number, percent, unknown};
 use crate::cli::args::Format;
@@ -27,7 +27,9 @@ impl Show for Prediction {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheets = vec![savings(self), machine(&self.machine)];
+        let mut sheets = vec![savings(self)];
+        sheets.extend(self.calibration.as_ref().map(calibration));
+        sheets.push(machine(&self.machine));
         if !self.unknown.is_empty() {
             sheets.push(unknown(&self.unknown));
         }
@@ -37,7 +39,7 @@ impl Show for Prediction {
     fn csv(&self) -> Lines<'_> {
         let fields = columns![|row| &Row;
             mode => row.setting.mode.name(), guest_page_bytes => row.setting.guest_page.0,
-            host_page_bytes => bytes(row.setting.host_page), l1_miss_rate => row.miss_rates.first()?,
+            host_page_bytes => bytes(row.setting.host_page), huge_share_percent => row.setting.share?, l1_miss_rate => row.miss_rates.first()?,
             walk_rate => walked(row), saves => row.saves.middle, saves_low => row.saves.low,
             saves_high => row.saves.high, relative_time => row.relative.middle, relative_time_low => row.relative.low,
             relative_time_high => row.relative.high,
@@ -50,16 +52,36 @@ fn walked(row: &Row) -> f64 {
     row.miss_rates.last().copied().unwrap_or(1.0)
 }
 
+/// What was measured, and how near the line comes to it.
+fn calibration(calibration: &Calibration) -> Sheet {
+    let fields = columns![|(run, fitted)| (&Observed, &f64);
+        "arm" => run.arm, "#on huge pages, %" => percent(run.coverage), "#saved, %" => percents(run.saves.middle),
+        "95 % CI" => format!("{} to {}", percents(run.saves.low), percents(run.saves.high)), "#by the line, %" => percents(**fitted),
+    ];
+    let runs = calibration.observed.iter().zip(&calibration.fitted);
+    let title = format!("Measured here, against base pages ({})", calibration.base);
+    let mut sheet = table::sheet(&title, &fields, runs);
+    let Range { low, middle, high } = calibration.slope;
+    let [low, middle, high] = [low, middle, high].map(number);
+    sheet.note(format!(
+        "the line: time = a + b x simulated waits; b is {middle} times that of the model ({low} to {high})"
+    ));
+    sheet
+}
+
 fn savings(prediction: &Prediction) -> Sheet {
-    let fields = columns![|row| &Row;
-        "setting" => row.setting, "arm of compare" => arm(row),
+    let base = prediction.calibration.as_ref().map(|calibration| calibration.base);
+    let base = base.unwrap_or(Setting::new(Mode::Native, Bytes::kib(4), Bytes::kib(4)));
+    let rows = prediction.rows.iter().map(|row| (row, arm(base, row.setting)));
+    let fields = columns![|(row, arm)| (&Row, &str);
+        "setting" => row.setting, "arm of compare" => arm,
         "#L1 misses, %" => percent(row.miss_rates.first().copied().unwrap_or(1.0)), "#walks, %" => percent(walked(row)),
         "#saves, %" => percents(saves(row)?.middle),
         "range" => saves(row).map(|Range { low, high, .. }| format!("{} to {}", percents(low), percents(high)))?,
         "#time" => format!("{:.2}", row.relative.middle),
         "range of time" => format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
     ];
-    let mut sheet = table::sheet(&prediction.title(), &fields, prediction.rows.iter());
+    let mut sheet = table::sheet(&prediction.title(), &fields, rows);
     notes(prediction, &mut sheet);
     sheet
 }
@@ -75,19 +97,34 @@ fn percents(share: f64) -> String {
     if text == "-0.0" { "0.0".to_owned() } else { text }
 }
 
-/// What `compare` measures of it here.
-fn arm(row: &Row) -> &'static str {
-    match (row.setting.mode, row.setting.guest_page) {
-        (Mode::Native, Bytes(4096)) => "base",
-        (Mode::Native, Bytes(0x20_0000)) => "thp, hugetlb-2M",
-        (Mode::Native, Bytes(0x4000_0000)) => "hugetlb-1G",
+/// What `compare` measures of it here: natively, unless runs here are known to be in a virtual machine.
+fn arm(base: Setting, setting: Setting) -> &'static str {
+    let Setting {
+        mode,
+        guest_page,
+        host_page,
+        share,
+    } = setting;
+    if (mode, host_page) != (base.mode, base.host_page) || share.is_some() {
+        return "";
+    }
+    match guest_page {
+        Bytes(4096) => "base",
+        Bytes(0x20_0000) => "thp, hugetlb-2M",
+        Bytes(0x4000_0000) => "hugetlb-1G",
         _ => "",
     }
 }
 
 fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     sheet.note("saves = user time against base pages in the same mode, if all data of the program is on such pages; time = relative to native base pages");
-    sheet.note("range = what each unknown (below), the windows, and errors of the model (10 points) do to each side: the root of the sum of their squares");
+    sheet.note(match prediction.calibration {
+        None => "range = what each unknown (below), the windows, and errors of the model (10 points) do to each side: the root of the sum of their squares",
+        Some(_) => "range = what each unknown (below), the windows, the measured runs and errors of the model (2 points) do to each side: the root of the sum of their squares",
+    });
+    if prediction.calibration.is_some() {
+        sheet.note("rows with an arm, and shares: against base pages as they are here; +30%: this share of the memory is on 2M pages, the rest on base pages");
+    }
     sheet.note("shadow: page walks alone; the exits that page-table writes cause are in no trace");
     let instructions = prediction.instructions_per_access.map_or_else(
         || "3 instructions each, assumed: the trace has none".to_owned(),
@@ -108,7 +145,7 @@ fn notes(prediction: &Prediction, sheet: &mut Sheet) {
         sheet.note(format!("not seen: {}", spots.join("; ")));
         if let Some(frames) = &capture.frames {
             let run = number(frames.mean_run());
-            sheet.note(format!("in a guest, base pages lie as they did during the capture: {run} in a row on frames in a row, on average"));
+            sheet.note(format!("in a guest, base pages lie as they did during the capture: {run} on frames beside each other, on average"));
         }
     }
     if let Some(effects) = effects(prediction) {
