@@ -77,6 +77,39 @@ fn guest_and_host_pages_are_chosen_apart_and_the_smaller_one_counts() {
 }
 
 #[test]
+fn a_share_of_huge_pages_is_simulated_between_both_page_sizes_and_named_in_every_form() {
+    let words = ["--mode", "native", "--pages", "4K,4K+30%,2M", "--baseline", "native:4K"];
+    let json = result(&words);
+    let cases = json["data"]["cases"].as_array().expect("cases");
+    let time = |case: &Value| case["relative"]["middle"].as_f64().expect("a time");
+    assert!(
+        time(&cases[0]) > time(&cases[1]) && time(&cases[1]) > time(&cases[2]),
+        "{cases:?}"
+    );
+    let shares = cases.iter().map(|case| case["setting"]["share"].as_u64());
+    assert_eq!(shares.collect::<Vec<_>>(), [None, Some(30), None]);
+    let shown = |more: &[&str]| done(&[&FEW[..], &words, more].concat()).out;
+    let text = shown(&[]);
+    assert!(
+        text.contains("native:4K+30%") && text.contains("30 % of the aligned 2 MiB ranges"),
+        "{text}"
+    );
+    let csv = shown(&["--format", "csv"]);
+    assert!(
+        csv.lines()
+            .next()
+            .is_some_and(|head| head.ends_with(",huge_share_percent")),
+        "{csv}"
+    );
+    assert!(csv.lines().nth(2).is_some_and(|line| line.ends_with(",30")), "{csv}");
+    let refusal = refused(&["simulate", "translation", "--pages", "4K+100%"]);
+    assert!(
+        refusal.contains("from 1% to 99%") && refusal.contains("--pages"),
+        "{refusal}"
+    );
+}
+
+#[test]
 fn a_result_is_shown_again_in_other_forms() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("result.json");

@@ -8,7 +8,7 @@ use predict::trace::TraceFormat;
 use studies::paging::Preset;
 use translation::Mode;
 use translation::patterns::Pattern;
-use translation::study::Setting;
+use translation::study::{Setting, guest_pages};
 
 /// Simulations.
 #[derive(Debug, Subcommand)]
@@ -84,17 +84,21 @@ pub struct Translation {
     #[arg(long, value_delimiter = ',', value_name = "N,..", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "trace")]
     pub vcpus: Vec<u16>,
     /// Use pages of these sizes, in the host the same as in the guest [default: all that the CPU has of 4K, 2M and 1G]
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
-    pub pages: Vec<Bytes>,
+    ///
+    /// 4K+30% backs 30 % of the aligned 2 MiB ranges by 2M pages and the rest by 4K pages, as on a fragmented machine. Ranges are chosen by
+    /// chance. The host has 4K pages then.
+    #[arg(long, value_delimiter = ',', value_name = "SIZE[+SHARE],..", value_parser = guest_pages)]
+    pub pages: Vec<(Bytes, Option<u8>)>,
     /// Use these pages in the guest, each with each of --host-pages
     #[arg(
         long,
         value_delimiter = ',',
-        value_name = "SIZE,..",
+        value_name = "SIZE[+SHARE],..",
+        value_parser = guest_pages,
         conflicts_with = "pages",
         requires = "host_pages"
     )]
-    pub guest_pages: Vec<Bytes>,
+    pub guest_pages: Vec<(Bytes, Option<u8>)>,
     /// Use these pages in the host
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", requires = "guest_pages")]
     pub host_pages: Vec<Bytes>,

@@ -214,18 +214,21 @@ const USUAL: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// Every mode with every page size, or with every pair of them. Natively the guest's page counts alone.
 fn settings(args: &Translation, machine: &Machine) -> Vec<Setting> {
     let usual = || USUAL.into_iter().filter(|&page| machine.maps(page));
-    let pairs: Vec<(Bytes, Bytes)> = match (&args.guest_pages[..], &args.pages[..]) {
-        ([], []) => usual().map(|page| (page, page)).collect(),
-        ([], pages) => pages.iter().map(|&page| (page, page)).collect(),
+    let pairs: Vec<((Bytes, Option<u8>), Bytes)> = match (&args.guest_pages[..], &args.pages[..]) {
+        ([], []) => usual().map(|page| ((page, None), page)).collect(),
+        ([], pages) => pages.iter().map(|&pages| (pages, pages.0)).collect(),
         (guests, _) => {
-            let hosts = |&guest: &Bytes| args.host_pages.iter().map(move |&host| (guest, host));
+            let hosts = |&guest: &(Bytes, Option<u8>)| args.host_pages.iter().map(move |&host| (guest, host));
             guests.iter().flat_map(hosts).collect()
         }
     };
     let mut settings: Vec<Setting> = Vec::new();
     for mode in modes(args, machine) {
-        for &(guest_page, host) in &pairs {
-            let setting = Setting::new(mode, guest_page, host);
+        for &((guest_page, share), host) in &pairs {
+            let setting = Setting {
+                share,
+                ..Setting::new(mode, guest_page, host)
+            };
             if !settings.contains(&setting) {
                 settings.push(setting);
             }

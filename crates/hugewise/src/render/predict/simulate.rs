@@ -59,7 +59,7 @@ impl Show for Simulation {
             tlb_cycles => case.cycles.tlb.middle, walk_cycles => case.cycles.walks.middle,
             exit_cycles => case.cycles.exits.middle, shootdown_cycles => case.cycles.shootdowns.middle,
             relative_time => case.relative.middle, relative_time_low => case.relative.low,
-            relative_time_high => case.relative.high,
+            relative_time_high => case.relative.high, huge_share_percent => case.setting.share?,
         ];
         lines(fields, self.cases.iter())
     }
@@ -99,6 +99,9 @@ fn cases(simulation: &Simulation) -> Sheet {
 fn notes(simulation: &Simulation, sheet: &mut Sheet) {
     sheet.note(legend("the baseline"));
     sheet.note("setting = MODE:GUEST PAGE/HOST PAGE; reach = what the TLBs cover; walks = accesses that miss in every TLB; entries read = page-table entries per walk");
+    if simulation.cases.iter().any(|case| case.setting.share.is_some()) {
+        sheet.note("4K+30% = 30 % of the aligned 2 MiB ranges on 2M pages, the rest on 4K pages; reach is that of 4K entries alone");
+    }
     sheet.note("data, TLB, walk, exits: cycles per access by cause, if nothing overlaps (TLB = second-level hits)");
     if simulation.cases.iter().any(|case| case.shootdowns > 0) {
         sheet.note("shootdowns: interrupts of the other virtual CPUs for invalidations, with their exits in a guest");
