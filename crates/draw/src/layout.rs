@@ -112,13 +112,11 @@ impl Sheet {
 fn table(sheet: &Sheet, look: Look) -> String {
     let all: Vec<usize> = (0..sheet.columns.len()).collect();
     let needed = || all.iter().copied().filter(|&place| !sheet.columns[place].is_spare);
-    let spare = sheet.columns.iter().filter(|column| column.is_spare);
-    let spare: Vec<&str> = spare.map(|column| column.name.as_str()).collect();
     if let Some(text) = beside(sheet, &all, look) {
         text
     } else if let Some(text) = beside(sheet, &needed().collect::<Vec<_>>(), look) {
-        let note = format!("no room here for: {}", spare.join(", "));
-        text + &wrapped(&note, look.width)
+        let note = sheet.no_room().map(|note| wrapped(&note, look.width));
+        text + &note.unwrap_or_default()
     } else if sheet.is_heat_map() {
         split(sheet, look)
     } else {

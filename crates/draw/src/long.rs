@@ -47,12 +47,11 @@ impl<'a> Long<'a> {
         &self.head
     }
 
-    /// Its rows with the CSS class of each cell: `n` for numbers.
+    /// Its rows with the CSS classes of each cell.
     pub fn classed_rows(&self) -> impl Iterator<Item = Vec<(&'static str, String)>> + '_ {
-        let class = |column: &Column| if column.numeric { "n" } else { "" };
         (self.rows)().map(move |row| {
             let cells = row.into_iter().map(|cell| printable(&cell));
-            self.head.columns.iter().map(class).zip(cells).collect()
+            self.head.columns.iter().map(Column::classes).zip(cells).collect()
         })
     }
 

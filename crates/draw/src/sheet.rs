@@ -26,6 +26,18 @@ pub struct Column {
     pub is_spare: bool,
 }
 
+impl Column {
+    /// Its cells' CSS classes: `n` for numbers, `s` for what is left out on a narrow screen.
+    pub fn classes(&self) -> &'static str {
+        match (self.numeric, self.is_spare) {
+            (false, false) => "",
+            (true, false) => "n",
+            (false, true) => "s",
+            (true, true) => "n s",
+        }
+    }
+}
+
 impl Sheet {
     /// An empty table. A column whose name begins with `#` holds numbers; one that begins with `~` may be left out.
     pub fn new<S: AsRef<str>>(title: &str, columns: impl IntoIterator<Item = S>) -> Self {
@@ -55,17 +67,25 @@ impl Sheet {
         self.row(texts);
     }
 
+    /// Names the columns that are left out where there is no room, if any may be.
+    pub fn no_room(&self) -> Option<String> {
+        let spare = self.columns.iter().filter(|column| column.is_spare);
+        let spare: Vec<&str> = spare.map(|column| column.name.as_str()).collect();
+        (!spare.is_empty()).then(|| format!("no room here for: {}", spare.join(", ")))
+    }
+
     pub fn is_heat_map(&self) -> bool {
         !self.shades.is_empty()
     }
 
-    /// Its rows with the CSS classes of each cell: `n` for numbers, `h0` to `h4` for shades.
+    /// Its rows with the CSS classes of each cell: those of its column, and `h0` to `h4` for shades.
     pub fn classed_rows(&self) -> Vec<Vec<(String, &str)>> {
         let classes = |row: usize, place: usize| {
-            let numeric = self.columns.get(place).is_some_and(|column| column.numeric);
-            let shade = self.shades.get(&(row, place)).map(|heat| format!("h{}", heat.index()));
-            let classes: Vec<String> = numeric.then(|| "n".to_owned()).into_iter().chain(shade).collect();
-            classes.join(" ")
+            let column = self.columns.get(place).map_or("", Column::classes);
+            match self.shades.get(&(row, place)) {
+                Some(heat) => format!("{column} h{}", heat.index()).trim_start().to_owned(),
+                None => column.to_owned(),
+            }
         };
         let rows = self.rows.iter().enumerate();
         let classed = rows.map(|(number, cells)| {
@@ -132,6 +152,19 @@ mod tests {
             "{colored:?}"
         );
         assert!(!sheet.markdown().contains('\u{1b}'));
+    }
+
+    #[test]
+    fn columns_that_a_narrow_screen_leaves_out_are_marked_and_named() {
+        let mut sheet = Sheet::new("Pairs", ["size", "~#ns", "~what"]);
+        sheet.row(["64M", "150", "reads"]);
+        let classed = [("", "64M"), ("n s", "150"), ("s", "reads")];
+        assert_eq!(
+            sheet.classed_rows(),
+            [classed.map(|(classes, cell)| (classes.to_owned(), cell))]
+        );
+        assert_eq!(sheet.no_room().as_deref(), Some("no room here for: ns, what"));
+        assert_eq!(hostile().no_room(), None);
     }
 
     #[test]

@@ -234,6 +234,7 @@ pub(crate) fn headline(gains: &[(Bytes, PageKind, PageKind, [f64; 2])]) -> model
         gains: gains.iter().map(gain).collect(),
         draws: 6,
         rounds: 4,
+        host_lines: None,
         settled: false,
         cpu: 0,
         seconds: 27.0,

@@ -2,8 +2,8 @@
 
 use host::Snapshot;
 use host::snapshot::Pool;
-use model::headline::{Headline, PairedGain, Percent, Shows, WORTH};
-use model::tlb::Tlb;
+use model::headline::{Headline, PairedGain, Percent, SCATTERED, Shows, WORTH};
+use model::tlb::{self, Tlb};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Interval, Limits, PoolPages, Saved, Saving, User, Verdict};
 use model::{Bytes, PageKind, Reading};
 
@@ -31,6 +31,7 @@ pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
     let limits = limits(grounds.snapshot, grounds.processes.map(|list| &list.totals));
     Verdict {
         next: next::next(grounds, &saving, &limits),
+        scattered: scattered(grounds).filter(|_| matches!(saving, Saving::Saves { .. })),
         saving,
         choice,
         host: grounds.tlb.and_then(host),
@@ -46,6 +47,16 @@ fn host(tlb: &Tlb) -> Option<HostPages> {
         bytes: backing.verdict.parts()?,
         confidence: backing.confidence,
     })
+}
+
+/// How scattered base pages are, where that costs. On bare metal it hardly does: the one page table there is read by virtual address, and
+/// neighbouring pages share its lines wherever their frames lie. A host reads its table by the guest's frame number. If its pages are of 2 MiB or
+/// more, an entry is for 512 frames or more, and so few of them stay in the CPU's caches.
+fn scattered(grounds: &Grounds<'_>) -> Option<f64> {
+    let lines = grounds.headline.ok()?.host_lines.filter(|&lines| lines >= SCATTERED)?;
+    let host = grounds.tlb.map(|tlb| tlb.host_backing.verdict);
+    let has_small_pages = matches!(host, None | Some(tlb::Verdict::Small | tlb::Verdict::Unknown));
+    (grounds.snapshot.cpu.guest_of().is_some() && has_small_pages).then_some(lines)
 }
 
 /// Programs by name, each by its largest process: what processes of one name share would else count several times.

@@ -97,6 +97,36 @@ fn lines_of_the_tlb_chart_do_not_jump_between_sweeps() {
     assert!(svg.contains("base, sweep 1") && svg.contains("base, sweep 2"), "{svg}");
 }
 
+/// On a terminal, where both streams go to one place.
+#[test]
+fn a_checkup_gives_its_answer_before_its_warnings() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let report = directory.path().join("report.html");
+    let terminal = directory.path().join("terminal");
+    let file = std::fs::File::create(&terminal).expect("a file");
+    let report = report.to_str().expect("plain");
+    let args = [
+        "checkup",
+        "--quick",
+        "--budget",
+        "3s",
+        "--skip",
+        "doctor,ps,tlb,guest",
+        "--no-pool",
+        "--report",
+        report,
+    ];
+    let mut command = common::hugewise(&args);
+    let status = command.stdout(file.try_clone().expect("a file")).stderr(file).status();
+    assert!(status.expect("the program starts").success());
+    let text = std::fs::read_to_string(&terminal).expect("text");
+    let next = text.find("What to type next").expect("the answer");
+    match text.find("warning: ") {
+        Some(warning) => assert!(next < warning, "{text}"),
+        None => testing::skipped("this checkup has no warning"),
+    }
+}
+
 #[test]
 fn a_page_leads_with_what_to_do_and_ends_with_the_tlb() {
     let directory = tempfile::tempdir().expect("a directory");

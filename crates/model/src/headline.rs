@@ -1,5 +1,7 @@
 //! What huge pages save at a few working sets, measured in rounds: the measurement behind the first sentence of a checkup.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,10 @@ pub struct Headline {
     pub draws: u32,
     /// Rounds of visits in each.
     pub rounds: u32,
+    /// Cache lines that the entries of base pages fill in a host's page table, as a multiple of the least: 1 of frames in order, 8 where each
+    /// page has a line of its own. At the largest working set, the median over draws; absent where frame numbers are hidden (without root).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_lines: Option<f64>,
     /// Is every interval as narrow as was aimed at?
     pub settled: bool,
     /// The CPU of the timed thread.
@@ -73,6 +79,19 @@ pub enum Shows {
     CannotTell,
 }
 
+/// Base pages are scattered from so many times the least lines on: then half of them or more are there because of where the pages lie.
+pub const SCATTERED: f64 = 2.0;
+/// Entries of a page table in a cache line.
+const ENTRIES: usize = 8;
+
+/// Lines of a table with an entry for each frame that these frames fill, as a multiple of the least; none of no frame. Frames in descending
+/// order, as the kernel hands out pages that were freed last, share lines like frames in ascending order.
+pub fn host_lines(frames: &[u64]) -> Option<f64> {
+    let lines: BTreeSet<u64> = frames.iter().map(|frame| frame / ENTRIES as u64).collect();
+    let least = frames.len().div_ceil(ENTRIES);
+    (least > 0).then(|| lines.len() as f64 / least as f64)
+}
+
 /// A saving of so many points and less makes no difference.
 pub const WORTH: f64 = 3.0;
 
@@ -93,5 +112,21 @@ impl Percent {
     /// Half of the interval's width, in points.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_lines;
+
+    #[test]
+    fn frames_share_lines_in_whichever_order_they_were_handed_out() {
+        assert_eq!(host_lines(&[]), None);
+        let order: Vec<u64> = (4096..8192).collect();
+        let descending: Vec<u64> = order.iter().rev().copied().collect();
+        let pairs: Vec<u64> = order.iter().map(|frame| frame / 2 * 8 + frame % 2).collect();
+        let apart: Vec<u64> = order.iter().map(|frame| frame * 9).collect();
+        let lines = [order, descending, pairs, apart].map(|frames| host_lines(&frames));
+        assert_eq!(lines, [1.0, 1.0, 4.0, 8.0].map(Some));
     }
 }

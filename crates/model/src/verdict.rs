@@ -16,6 +16,10 @@ pub struct Verdict {
     /// What the host makes of this machine's huge pages, if it backs them with smaller ones.
     #[serde(default)]
     pub host: Option<HostPages>,
+    /// How many times the least cache lines of the host's page table scattered base pages fill (see `host_lines` of the headline). Present only
+    /// where that is part of a saving: in a virtual machine whose host is not known to have larger pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scattered: Option<f64>,
     /// The programs with most memory on huge pages now, the largest first; `null` if processes were left out.
     #[serde(default)]
     pub users: Option<Vec<User>>,

@@ -105,7 +105,21 @@ impl<'a> Session<'a> {
         form: Format,
         look: Look,
     ) -> anyhow::Result<Outcome> {
+        self.warn(result);
+        self.print(result, form, look)
+    }
+
+    pub(super) fn warn<T>(&self, result: &Envelope<T>) {
         result.warnings.iter().for_each(|warning| self.ui.warning(warning));
+    }
+
+    /// A result without its warnings.
+    pub(super) fn print<T: Shape>(
+        &mut self,
+        result: &Envelope<T>,
+        form: Format,
+        look: Look,
+    ) -> anyhow::Result<Outcome> {
         self.ui.result_by(&mut |out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
     }

@@ -69,7 +69,7 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
 
 /// Is this machine known to be a virtual one?
 pub(super) fn is_in_vm(snapshot: &Snapshot) -> bool {
-    snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none")
+    snapshot.cpu.guest_of().is_some()
 }
 
 /// What CPUID and the CPU table say of a kind, to stand beside what timing finds.

@@ -9,7 +9,7 @@ use chase::order::Order;
 use chase::ring::{Rings, SLOTS, Slot};
 use chase::thread::Pinned;
 use host::processes;
-use model::latency::{Backed, Frames, Pattern};
+use model::latency::{Backed, Pattern};
 use model::{Bytes, NotMeasured, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -103,11 +103,11 @@ impl Held {
         (backed, why.or_else(|| first(field.reach(bytes)).1))
     }
 
-    /// Where the frames of the first `bytes` lie, on base pages; none where the kernel hides it.
-    pub(super) fn frames(&self, bytes: Bytes) -> Option<Frames> {
+    /// The frames of the first `bytes`, on base pages; none where the kernel hides them.
+    pub(super) fn frames(&self, bytes: Bytes) -> Option<Vec<u64>> {
         let field = self.field.as_ref().ok().filter(|_| self.kind == PageKind::Base)?;
         let start = field.rings.arena().address();
-        processes::own_frames(start, bytes.as_usize()).known().cloned()
+        processes::own_frames(start, bytes.as_usize()).into_result().ok()
     }
 }
 

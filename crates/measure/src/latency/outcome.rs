@@ -56,7 +56,7 @@ impl Outcome {
                 samples,
                 backed,
                 reason,
-                frames: held.frames(target.bytes),
+                frames: held.frames(target.bytes).and_then(Frames::of),
             });
         }
         self.unlocked.extend(arenas.unlocked().iter().map(ToString::to_string));

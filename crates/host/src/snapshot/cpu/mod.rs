@@ -76,6 +76,14 @@ impl Cpu {
         self.flags.as_ref().map(|flags| flags.iter().any(|has| has == flag))
     }
 
+    /// The hypervisor of a virtual machine, where it is known to be one.
+    pub fn guest_of(&self) -> Option<&str> {
+        self.hypervisor
+            .known()
+            .map(String::as_str)
+            .filter(|name| *name != "none")
+    }
+
     /// The cache that holds data at this level.
     pub fn data_cache(&self, level: u32) -> Option<&Cache> {
         let caches = self.caches.known()?;

@@ -93,7 +93,9 @@ fn give(session: &mut Session<'_>, result: &Envelope<Checkup>, form: Format, fil
         plot: false,
         ..session.ui.look()
     };
-    let outcome = session.give_with(result, form, look)?;
+    let outcome = session.print(result, form, look)?;
+    // They are about single points; before the answer they would push it off the screen.
+    session.warn(result);
     let report = files.report.path.display();
     let held = match &files.json {
         Some(json) => format!("{report} and {} hold", json.path.display()),

@@ -1,7 +1,7 @@
 //! A checkup in every form: verdict first, then what it rests on.
 
 use model::guest::Guest;
-use model::headline::PairedGain;
+use model::headline::{PairedGain, WORTH};
 
 use super::{doctor, inventory, verdict};
 use crate::cli::args::Format;
@@ -15,6 +15,8 @@ use draw::page::Block;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines};
 
+/// Single draws differ by more than is said to make no difference, to each side.
+const WIDE: f64 = 2.0 * WORTH;
 /// Processes on a terminal.
 const FEW: usize = 8;
 
@@ -61,7 +63,7 @@ impl Show for Checkup {
             .collect()
     }
 
-    /// About two screens: some working sets, the first processes, findings, the readings of the guest, the machine in a few lines.
+    /// About two screens: what the first sentence rests on, some working sets, the first processes, findings, the readings of the guest, the machine in a few lines.
     fn brief_sheets(&self) -> Vec<Sheet> {
         let latency = self.latency.iter().flat_map(latency::brief_sheets);
         let processes = self.processes.iter().map(|list| ProcessList {
@@ -69,7 +71,9 @@ impl Show for Checkup {
             ..list.clone()
         });
         let processes = processes.flat_map(|list| list.sheets());
-        latency
+        self.by_turns()
+            .into_iter()
+            .chain(latency)
             .chain(processes)
             .chain(self.machines())
             .chain(self.doctor.as_ref().map(doctor::overview))
@@ -138,6 +142,17 @@ fn is_curve(figure: &Figure) -> bool {
     !figure.id.starts_with("gain-")
 }
 
+/// What a pair's line in the table does not say: why there is no number, or how much single draws differ.
+fn apart(gain: &PairedGain) -> Option<String> {
+    let pair = format!("{} against {} at {}", gain.kind, gain.against, gain.bytes);
+    if let Some(why) = &gain.not_measured {
+        return Some(format!("?: {pair} not measured: {why}"));
+    }
+    let least = gain.draws.iter().copied().reduce(f64::min)?;
+    let most = gain.draws.iter().copied().reduce(f64::max)?;
+    (most - least > WIDE).then(|| format!("single draws: {} to {} % ({pair})", number(least), number(most)))
+}
+
 /// The readings of the matrix, without the matrix.
 fn readings(guest: &Guest) -> Sheet {
     let mut sheet = Sheet::new(&guest.title(), [""; 0]);
@@ -170,9 +185,9 @@ impl Checkup {
         let headline = self.headline.as_ref()?;
         let fields = columns![|gain| &PairedGain;
             "#working set" => gain.bytes, "page kind" => gain.kind, "against" => gain.against,
-            "#saved, %" => gain.saved.map(|saved| number(saved.percent)).or_else(|| gain.not_measured.clone())?,
+            "#saved, %" => gain.saved.map_or_else(|| "?".to_owned(), |saved| number(saved.percent)),
             "#95 % CI" => gain.saved.map(|saved| format!("{} to {}", number(saved.low), number(saved.high)))?,
-            "#ns" => gain.ns.map(number)?, "#ns against" => gain.against_ns.map(number)?,
+            "~#ns" => gain.ns.map(number)?, "~#ns against" => gain.against_ns.map(number)?,
         ];
         let title = "Time saved, page kinds measured by turns";
         let mut sheet = table::sheet(title, &fields, headline.gains.iter());
@@ -180,6 +195,11 @@ impl Checkup {
             "random reads of one line each; memory was taken anew {} times, with {} rounds of visits each, in {:.0} s",
             headline.draws, headline.rounds, headline.seconds
         ));
+        headline
+            .gains
+            .iter()
+            .filter_map(apart)
+            .for_each(|note| sheet.note(note));
         Some(sheet)
     }
 
@@ -205,42 +225,86 @@ mod tests {
     use crate::samples;
     use crate::show::{Show, show};
     use draw::look::Look;
+    use model::headline::Headline;
+    use model::{Bytes, PageKind};
 
-    #[test]
-    fn the_text_fits_two_screens_and_the_page_has_everything() {
-        let checkup = Checkup {
+    fn checkup(headline: Headline) -> Checkup {
+        Checkup {
             verdict: samples::verdict(),
             inventory: samples::machine(),
             processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
             vms: None,
             doctor: None,
-            headline: Some(samples::headline(&[(
-                model::Bytes::gib(1),
-                model::PageKind::Thp,
-                model::PageKind::Base,
-                [12.0, 16.0],
-            )])),
+            headline: Some(headline),
             latency: Some(samples::usual()),
             tlb: Some(samples::tlb()),
             guest: Some(samples::guest()),
             skipped: Vec::new(),
-        };
+        }
+    }
+
+    const THP: (Bytes, PageKind, PageKind, [f64; 2]) = (Bytes::gib(1), PageKind::Thp, PageKind::Base, [12.0, 16.0]);
+    const LOOK: Look = Look {
+        width: 120,
+        color: false,
+        plot: false,
+    };
+
+    #[test]
+    fn the_table_of_pairs_says_why_a_number_is_missing_and_how_much_single_draws_differ() {
+        let pool = (PageKind::HUGETLB_2M, PageKind::Base);
+        let mut headline = samples::headline(&[
+            THP,
+            (Bytes::gib(1), pool.0, pool.1, [10.2, 32.0]),
+            (Bytes::mib(64), pool.0, pool.1, [1.0, 2.0]),
+        ]);
+        headline.gains[2].saved = None;
+        headline.gains[2].not_measured = Some("the pool is empty".to_owned());
+        let table = checkup(headline).by_turns().expect("a table");
+        assert_eq!(
+            table.notes[1..],
+            [
+                "single draws: 10.2 to 32 % (hugetlb-2M against base at 1G)",
+                "?: hugetlb-2M against base at 64M not measured: the pool is empty"
+            ]
+        );
+        assert_eq!(table.rows[2][3..5], ["?", ""]);
+        assert!(table.text(LOOK).contains("10.2 to 32"));
+    }
+
+    #[test]
+    fn where_base_pages_lie_fits_the_schema_and_is_absent_where_it_is_hidden() {
+        let validator = serde_json::to_value(crate::show::schema::<Checkup>()).expect("JSON");
+        let validator = jsonschema::validator_for(&validator).expect("a schema");
+        for lines in [None, Some(4.8)] {
+            let headline = Headline {
+                host_lines: lines,
+                ..samples::headline(&[THP])
+            };
+            let json = serde_json::to_value(samples::envelope(checkup(headline))).expect("JSON");
+            assert!(validator.is_valid(&json));
+            let written = json["data"]["headline"]
+                .get("host_lines")
+                .and_then(serde_json::Value::as_f64);
+            assert_eq!(written, lines);
+            let read: Checkup = serde_json::from_value(json["data"].clone()).expect("a checkup");
+            assert_eq!(read.headline.expect("a headline").host_lines, lines);
+        }
+    }
+
+    #[test]
+    fn the_text_fits_two_screens_and_the_page_has_everything() {
+        let checkup = checkup(samples::headline(&[THP]));
         assert!(checkup.sheets().iter().any(super::Sheet::is_heat_map));
         let result = samples::envelope(checkup);
-        let shown = |format| {
-            let look = Look {
-                width: 120,
-                color: false,
-                plot: false,
-            };
-            String::from_utf8(show(&result, format, look).expect("shown")).expect("text")
-        };
+        let shown = |format| String::from_utf8(show(&result, format, LOOK).expect("shown")).expect("text");
         let (text, html) = (shown(Format::Text), shown(Format::Html));
         assert!(text.lines().count() < 60, "{text}");
         for part in [
             "One sentence.",
             " 16K",
             " 1G",
+            "random reads of one line each",
             "jvm",
             "keeps only 20 %",
             "THP: enabled madvise",
@@ -258,6 +322,7 @@ mod tests {
             "First touch",
             "Free memory in large pieces",
             "class=\"n h3\"",
+            "<th class=\"n s\">ns against</th>",
         ] {
             assert!(html.contains(part) && !text.contains(part), "{part}");
         }

@@ -1,6 +1,6 @@
 //! The verdict of a checkup in sentences: the answer first, then the numbers behind it.
 
-use model::headline::{Percent, Shows};
+use model::headline::{Percent, Shows, WORTH};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
@@ -14,10 +14,13 @@ pub fn sentences(verdict: &Verdict) -> [String; 3] {
         Some(host) => format!("{}{}.", answer.trim_end_matches('.'), taken(host)),
         None => answer,
     };
-    let choice = chosen(&verdict.choice)
-        .map(|choice| format!(" {choice}"))
-        .unwrap_or_default();
-    [answer + &choice, used(verdict), limited(&verdict.limits)]
+    let more = verdict
+        .scattered
+        .map(scattered)
+        .into_iter()
+        .chain(chosen(&verdict.choice));
+    let answer = more.fold(answer, |answer, sentence| format!("{answer} {sentence}"));
+    [answer, used(verdict), limited(&verdict.limits)]
 }
 
 fn is_measured(saving: &Saving) -> bool {
@@ -30,6 +33,15 @@ fn taken(host: HostPages) -> String {
         "; the host backs huge pages with pages of {} ({:.0} % sure), which takes part of the gain away",
         host.bytes,
         host.confidence * 100.0
+    )
+}
+
+/// What of the saving is due to where base pages lie.
+fn scattered(lines: f64) -> String {
+    format!(
+        "Base pages lie scattered in memory here: their entries fill {lines:.1} times as many cache lines of the host's page table as in order. \
+         Part of the saving is due to that. With memory in order, after a restart or after `echo 1 > /proc/sys/vm/compact_memory` before the \
+         program starts, less is left to gain."
     )
 }
 
@@ -110,7 +122,7 @@ fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
         .collect();
     let main = match first {
         Shows::Saves | Shows::Costs => format!(
-            "Huge pages {verb} {} of the time of a random read ({kind}, 95 % CI)",
+            "Huge pages {verb} {} of the time of a random read, by working set ({kind}, 95 % CI)",
             joined(&main)
         ),
         Shows::NoDifference | Shows::CannotTell => {
@@ -121,9 +133,9 @@ fn judged(at: &[Saved], verb: &str, first: Shows) -> String {
         }
     };
     let others = [
-        (Shows::NoDifference, "no difference"),
-        (Shows::Costs, "a loss"),
-        (Shows::CannotTell, "not clear"),
+        (Shows::NoDifference, format!("no difference ({WORTH} points or less)")),
+        (Shows::Costs, "a loss".to_owned()),
+        (Shows::CannotTell, "not clear".to_owned()),
     ];
     let others = others
         .into_iter()
@@ -143,13 +155,18 @@ fn negated(saved: &Percent) -> Percent {
     }
 }
 
+/// No saving is known better than to tenths.
+fn tenths(percent: f64) -> String {
+    number((percent * 10.0).round() / 10.0)
+}
+
 /// `8.1 % (7.2 to 9)`.
 fn percent(saved: &Percent) -> String {
     format!(
         "{} % ({} to {})",
-        number(saved.percent),
-        number(saved.low),
-        number(saved.high)
+        tenths(saved.percent),
+        tenths(saved.low),
+        tenths(saved.high)
     )
 }
 
@@ -157,8 +174,8 @@ fn percent(saved: &Percent) -> String {
 fn interval_at(at: &Saved) -> String {
     format!(
         "{} to {} % at {}",
-        number(at.saved.low),
-        number(at.saved.high),
+        tenths(at.saved.low),
+        tenths(at.saved.high),
         at.bytes
     )
 }
@@ -180,9 +197,9 @@ fn doubt(why: Doubt) -> String {
             )
         }
         Doubt::DrawsDiffer { least, most } => format!(
-            "Each time that memory was taken anew showed another saving, from {} to {} %: contention for the caches",
-            number(least),
-            number(most)
+            "Each time that memory was taken anew showed another saving, from {} to {} %: contention for the caches, or base pages that lie elsewhere",
+            tenths(least),
+            tenths(most)
         ),
     }
 }
@@ -205,7 +222,7 @@ fn chosen(choice: &Choice) -> Option<String> {
             at_most_percent,
         } => format!(
             "{kind} is enough: it takes at most {} % more time than {best}{}.",
-            number(*at_most_percent),
+            tenths(*at_most_percent),
             effort(*kind)
         ),
         Choice::Open {
@@ -214,8 +231,8 @@ fn chosen(choice: &Choice) -> Option<String> {
             more_percent,
         } => format!(
             "{best} saved most, but {rival} may be as good: it takes {} to {} % more time (95 % CI).",
-            number(more_percent.low),
-            number(more_percent.high)
+            tenths(more_percent.low),
+            tenths(more_percent.high)
         ),
         Choice::Only { .. } | Choice::NoDifference | Choice::Unknown => return None,
     })

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use chase::block::Block;
 use chase::thread::Pinned;
-use model::Bytes;
+use model::headline::host_lines;
 use model::latency::{Access, Backed, Pattern};
+use model::{Bytes, PageKind};
 
 use super::draws::Bench;
 use crate::Error;
@@ -30,12 +31,14 @@ pub(super) struct Live<'a> {
     begun: Instant,
     targets: Vec<Target>,
     proofs: &'a mut [(Backed, Option<String>)],
+    host_lines: &'a mut Vec<f64>,
 }
 
 impl<'a> Live<'a> {
     pub(super) fn new(
         spec: &'a Spec,
         proofs: &'a mut [(Backed, Option<String>)],
+        host_lines: &'a mut Vec<f64>,
         stop: &'a dyn Fn() -> bool,
     ) -> Result<Self, Error> {
         let target = |bytes: Bytes, kind| Target {
@@ -54,6 +57,7 @@ impl<'a> Live<'a> {
             pinned: Pinned::to(spec.cpu).map_err(Error::Pin)?,
             begun: Instant::now(),
             proofs,
+            host_lines,
             targets,
         })
     }
@@ -104,6 +108,9 @@ impl Bench for Live<'_> {
                 self.proofs[at] = (backed, why.map(|why| why.to_string()));
             }
         }
+        let largest = spec.sizes.iter().max().copied();
+        let frames = largest.and_then(|bytes| arenas.of(PageKind::Base)?.frames(bytes));
+        self.host_lines.extend(frames.and_then(|frames| host_lines(&frames)));
         // Pages may have been split or collapsed while they were timed.
         let is_proved = |point: &usize| self.proofs[*point].1.is_none();
         let proved = visits.iter().zip(times);

@@ -25,6 +25,8 @@ pub struct Paired {
     draws: Draws,
     /// What backed each point in the last draw, and why it has no time.
     proofs: Vec<(Backed, Option<String>)>,
+    /// Of each draw: see [`Headline::host_lines`].
+    host_lines: Vec<f64>,
     cpu: u32,
     calibration: Calibration,
 }
@@ -61,6 +63,7 @@ impl Paired {
                 budget: spec.budget.unwrap_or(USUAL),
             },
             draws: Draws::default(),
+            host_lines: Vec::new(),
             cpu: 0,
             calibration: Calibration::start(),
             spec,
@@ -82,7 +85,7 @@ impl Paired {
     /// # Errors
     /// [`Error`]; everything is released in each case.
     pub fn go_on(&mut self, time: Duration, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let mut bench = Live::new(&self.spec, &mut self.proofs, stop)?;
+        let mut bench = Live::new(&self.spec, &mut self.proofs, &mut self.host_lines, stop)?;
         self.cpu = bench.cpu();
         let mut each = |draws: &Draws, left: Duration| {
             let done = 1.0 - left.as_secs_f64() / time.as_secs_f64().max(1e-9);
@@ -97,6 +100,7 @@ impl Paired {
             gains: self.gains(),
             draws: self.draws.len() as u32,
             rounds: draws::ROUNDS,
+            host_lines: stats::median(&self.host_lines),
             settled: self.draws.is_settled,
             cpu: self.cpu,
             seconds: self.draws.spent.as_secs_f64(),
@@ -136,3 +140,43 @@ impl Paired {
 
 /// Time for everything if no budget is given.
 const USUAL: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use model::latency::{Access, Pattern};
+    use model::{Bytes, PageKind};
+
+    use super::{Paired, Spec};
+
+    #[test]
+    fn where_base_pages_lie_is_recorded_if_frame_numbers_are_shown() {
+        let spec = Spec {
+            kinds: vec![PageKind::Base, PageKind::Thp],
+            sizes: vec![Bytes::kib(128), Bytes::mib(8)],
+            patterns: vec![Pattern::RandomLine],
+            accesses: vec![Access::Read],
+            budget: None,
+            seed: 1,
+            cpu: None,
+            node: None,
+            one_node: true,
+            base_page: Bytes(rustix::param::page_size() as u64),
+            pmd_page: Bytes::mib(2),
+            private_cache: None,
+            last_cache: None,
+            available: Bytes::mib(512),
+        };
+        let mut paired = Paired::of(&spec).expect("a plan");
+        paired.go_on(Duration::ZERO, &mut (), &|| false).expect("a draw");
+        let own = vec![1_u8; 1 << 16];
+        let shown = host::processes::own_frames(own.as_ptr() as usize, own.len());
+        let lines = paired.headline().host_lines;
+        assert_eq!(lines.is_some(), shown.known().is_some(), "hidden from both or none");
+        match lines {
+            Some(lines) => assert!((1.0..=8.0).contains(&lines), "{lines}"),
+            None => testing::skipped("frame numbers are hidden"),
+        }
+    }
+}

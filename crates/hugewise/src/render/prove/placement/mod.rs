@@ -206,7 +206,7 @@ pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
 
 /// In a guest the kinds of moves are those of the topology that the hypervisor shows.
 pub fn guest_warning(snapshot: &Snapshot) -> Option<Warning> {
-    let name = snapshot.cpu.hypervisor.known().filter(|name| *name != "none")?;
+    let name = snapshot.cpu.guest_of()?;
     let text = format!(
         "this is a guest of {name}: which of its CPUs share a core of the host is not known, so moves to an SMT sibling of the host may \
          count as moves to another core (`hugewise measure cores` finds siblings by timing)"
