@@ -1,5 +1,7 @@
 //! A checkup in every form: verdict first, then what it rests on.
 
+use std::collections::BTreeSet;
+
 use model::guest::Guest;
 use model::headline::{PairedGain, WORTH};
 
@@ -14,6 +16,7 @@ use draw::figure::Figure;
 use draw::page::Block;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines};
+use draw::words::counted;
 
 /// Single draws differ by more than is said to make no difference, to each side.
 const WIDE: f64 = 2.0 * WORTH;
@@ -144,13 +147,18 @@ fn is_curve(figure: &Figure) -> bool {
 
 /// What a pair's line in the table does not say: why there is no number, or how much single draws differ.
 fn apart(gain: &PairedGain) -> Option<String> {
-    let pair = format!("{} against {} at {}", gain.kind, gain.against, gain.bytes);
     if let Some(why) = &gain.not_measured {
-        return Some(format!("?: {pair} not measured: {why}"));
+        return Some(format!("?: {why}"));
     }
     let least = gain.draws.iter().copied().reduce(f64::min)?;
     let most = gain.draws.iter().copied().reduce(f64::max)?;
-    (most - least > WIDE).then(|| format!("single draws: {} to {} % ({pair})", number(least), number(most)))
+    (most - least > WIDE).then(|| {
+        let [low, high] = [least, most].map(number);
+        format!(
+            "single draws: {low} to {high} % ({} against {} at {})",
+            gain.kind, gain.against, gain.bytes
+        )
+    })
 }
 
 /// The readings of the matrix, without the matrix.
@@ -192,14 +200,13 @@ impl Checkup {
         let title = "Time saved, page kinds measured by turns";
         let mut sheet = table::sheet(title, &fields, headline.gains.iter());
         sheet.note(format!(
-            "random reads of one line each; memory was taken anew {} times, with {} rounds of visits each, in {:.0} s",
-            headline.draws, headline.rounds, headline.seconds
+            "random reads of one line each; memory was taken anew {}, with {} rounds of visits each, in {:.0} s",
+            counted(headline.draws as usize, "time"),
+            headline.rounds,
+            headline.seconds
         ));
-        headline
-            .gains
-            .iter()
-            .filter_map(apart)
-            .for_each(|note| sheet.note(note));
+        let notes: BTreeSet<String> = headline.gains.iter().filter_map(apart).collect();
+        notes.iter().for_each(|note| sheet.note(note));
         Some(sheet)
     }
 
@@ -264,8 +271,8 @@ mod tests {
         assert_eq!(
             table.notes[1..],
             [
-                "single draws: 10.2 to 32 % (hugetlb-2M against base at 1G)",
-                "?: hugetlb-2M against base at 64M not measured: the pool is empty"
+                "?: the pool is empty",
+                "single draws: 10.2 to 32 % (hugetlb-2M against base at 1G)"
             ]
         );
         assert_eq!(table.rows[2][3..5], ["?", ""]);
