@@ -145,17 +145,14 @@ fn is_curve(figure: &Figure) -> bool {
     !figure.id.starts_with("gain-")
 }
 
-/// What a pair's line in the table does not say: why there is no number, or how much single draws differ.
+/// Between what single draws of a pair lie, where they differ much.
 fn apart(gain: &PairedGain) -> Option<String> {
-    if let Some(why) = &gain.not_measured {
-        return Some(format!("?: {why}"));
-    }
     let least = gain.draws.iter().copied().reduce(f64::min)?;
     let most = gain.draws.iter().copied().reduce(f64::max)?;
-    (most - least > WIDE).then(|| {
+    (gain.saved.is_some() && most - least > WIDE).then(|| {
         let [low, high] = [least, most].map(number);
         format!(
-            "single draws: {low} to {high} % ({} against {} at {})",
+            "{low} to {high} % ({} against {} at {})",
             gain.kind, gain.against, gain.bytes
         )
     })
@@ -205,8 +202,12 @@ impl Checkup {
             headline.rounds,
             headline.seconds
         ));
-        let notes: BTreeSet<String> = headline.gains.iter().filter_map(apart).collect();
-        notes.iter().for_each(|note| sheet.note(note));
+        let apart: Vec<String> = headline.gains.iter().filter_map(apart).collect();
+        if !apart.is_empty() {
+            sheet.note(format!("single draws: {}", apart.join(", ")));
+        }
+        let why: BTreeSet<&String> = headline.gains.iter().flat_map(|gain| &gain.not_measured).collect();
+        why.iter().for_each(|why| sheet.note(format!("?: {why}")));
         Some(sheet)
     }
 
@@ -271,8 +272,8 @@ mod tests {
         assert_eq!(
             table.notes[1..],
             [
-                "?: the pool is empty",
-                "single draws: 10.2 to 32 % (hugetlb-2M against base at 1G)"
+                "single draws: 10.2 to 32 % (hugetlb-2M against base at 1G)",
+                "?: the pool is empty"
             ]
         );
         assert_eq!(table.rows[2][3..5], ["?", ""]);
