@@ -28,19 +28,3 @@ def tell(lines, path):
     if path:
         with open(path, "w") as file:
             file.write(text)
-
-
-def best_tlb(measure, folder):
-    """The file with the result of `measure tlb` that knows most levels of base pages, of up to five: contention can hide them for a while.
-
-    `measure(file)` measures, writes that file and gives its content. None if no level was found."""
-    file, best, most = os.path.join(folder, "measured.json"), os.path.join(folder, "tlb.json"), 0
-    for _ in range(5):
-        levels = measure(file)["data"]["levels"]
-        known = sum(level["kind"] == "base" and bool(level["entries"]) for level in levels)
-        if known > most:
-            most = known
-            os.replace(file, best)
-        if most >= 2:
-            break
-    return best if most else None

@@ -67,7 +67,6 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
             got: [(kind, bytes)].into_iter().collect(),
             proof: "smaps".to_owned(),
         },
-        frames: None,
         not_measured: None,
         stopped: Some(Stopped::Interval),
         dropped: Dropped {
@@ -98,7 +97,6 @@ pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
             got: Backing::new(),
             proof: "smaps".to_owned(),
         },
-        frames: None,
         not_measured: Some("the pool is empty; run without --no-pool".to_owned()),
         stopped: None,
         ..measured(kind, bytes, (1.0, 0.0))

@@ -325,51 +325,31 @@ fn a_publication_stands_beside_what_is_simulated_of_it() {
 }
 
 #[test]
-fn this_machine_is_what_was_measured_and_says_so() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
-    let tree = format!("{root}/machines/epyc-guest.tree");
-    let results = ["tlb", "latency"].map(|name| format!("{root}/results/{name}.json"));
-    let few = ["--working-sets", "1M", "--accesses", "2000", "--seed", "1"];
-    let here = ["simulate", "translation", "--root", &tree, "--machine", "here"];
-    let with = ["--measured", &results[0], "--measured", &results[1]];
-    let result = common::valid(&done(&[&here[..], &with, &few, &["--json"]].concat()).out);
-    let values = result["data"]["machine"]["values"].as_array().expect("values");
-    let from = |what: Value| {
-        let value = values.iter().find(|value| value["what"] == what);
-        value.unwrap_or_else(|| panic!("{what} of {values:?}"))["from"].clone()
+fn here_is_this_machines_cpu_by_the_table_as_it_is_without_a_word() {
+    let tree = |name| format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
+    let [guest, unknown] = ["epyc-guest", "denied"].map(tree);
+    let simulate = [
+        "simulate",
+        "translation",
+        "--working-sets",
+        "1M",
+        "--accesses",
+        "2000",
+        "--json",
+    ];
+    let run = |more: &[&str]| -> Value {
+        let words = [&simulate[..], &["--seed", "1", "--root", &guest], more].concat();
+        serde_json::from_str(&done(&words).out).expect("JSON")
     };
-    assert_eq!(from("core-clock".into()), "measured");
-    assert_eq!(
-        from(serde_json::json!({"tlb-entries": {"level": 1, "page": 4096}})),
-        "measured"
-    );
-    assert_eq!(
-        from(serde_json::json!({"tlb-entries": {"level": 2, "page": 4096}})),
-        "table",
-        "timing was not sure"
-    );
-    assert_eq!(from(serde_json::json!({"cost": "l1-latency"})), "measured");
-    assert_eq!(from(serde_json::json!({"cost": "walk-caches"})), "swept");
-    let text = done(&[&here[..], &with, &few].concat()).out;
-    assert!(
-        text.contains("Where the values of this machine come from") && text.contains("not known: swept"),
-        "{text}"
-    );
-    // A captured machine is not measured: the table has the rest.
-    let text = done(&[&here[..], &few].concat()).out;
-    assert!(
-        text.contains("CPU table: epyc-") && !text.contains("measured"),
-        "{text}"
-    );
-    let other = format!("{root}/machines/two-node-smt.tree");
-    let words = ["simulate", "translation", "--root", &other, "--machine", "here"];
-    let why = refused(&[&words[..], &with].concat());
-    assert!(
-        why.contains("tlb.json") && why.contains("it was measured on AMD EPYC"),
-        "{why}"
-    );
-    let why = refused(&[&["simulate", "translation", "--machine", "8452y"], &with[..2]].concat());
-    assert!(why.contains("--measured: it is for --machine here"), "{why}");
+    let (here, without) = (run(&["--machine", "here"]), run(&[]));
+    assert_eq!(here["data"], without["data"]);
+    let id = here["data"]["machine"]["id"].as_str();
+    assert!(id.is_some_and(|id| id.starts_with("epyc-")), "{id:?}");
+    let why = refused(&[&simulate[..], &["--root", &unknown, "--machine", "here"]].concat());
+    assert!(why.contains("the CPU table does not have this machine's CPU"), "{why}");
+    assert!(!why.contains("measure"), "{why}");
+    let why = refused(&[&simulate[..], &["--machine", "here", "--measured", "tlb.json"]].concat());
+    assert!(why.contains("unexpected argument '--measured'"), "{why}");
 }
 
 /// Each machine with each pattern is a result, in the order typed, and the same as alone.

@@ -127,9 +127,6 @@ pub struct Point {
     pub quiet: Option<Quiet>,
     /// What was asked for and what smaps or PAGEMAP_SCAN prove.
     pub backing: Backed,
-    /// Where the frames of a working set on base pages lie; absent of other kinds, and where the kernel hides frame numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frames: Option<Frames>,
     /// Why there is neither `ns` nor `bound`, in one sentence that says what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
@@ -318,7 +315,6 @@ mod tests {
                 got: Backing::new(),
                 proof: "smaps".to_owned(),
             },
-            frames: None,
             not_measured: None,
             stopped: None,
             dropped: Dropped::default(),

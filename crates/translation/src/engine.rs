@@ -90,14 +90,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// With one of the walkers alone.
-    pub(super) fn with_walker(&self, place: usize) -> Self {
-        Self {
-            walkers: vec![self.walkers[place]],
-            ..self.clone()
-        }
-    }
-
     /// First-level TLB misses that another level held.
     pub fn second_level_hits(&self) -> u64 {
         second_level_hits(self.levels.iter().copied())

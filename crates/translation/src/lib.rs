@@ -9,7 +9,6 @@ mod access;
 pub mod cpus;
 mod engine;
 pub mod machine;
-pub mod measured;
 pub mod patterns;
 pub mod random;
 mod range;

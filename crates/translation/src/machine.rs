@@ -5,7 +5,6 @@ mod error;
 mod reading;
 mod surroundings;
 pub(crate) mod unknown;
-pub(crate) mod values;
 
 use model::Bytes;
 use model::tlb::Ways;
@@ -13,7 +12,6 @@ use serde::Deserialize;
 
 use super::access::Side;
 use crate::cpus::{self, Cpu, PageSize, TlbRow};
-use crate::machine::values::Value;
 use crate::tlb::level::Array;
 use crate::toml_file::TomlFile;
 use crate::walk::caches::{Cache, PLACES};
@@ -60,10 +58,8 @@ pub struct Machine {
     pub surroundings: Surroundings,
     /// Where the numbers are published.
     pub source: Vec<String>,
-    /// How rows of the table and measured curves were read where they leave a choice.
+    /// How rows of the table were read where they leave a choice.
     pub readings: Vec<RowReading>,
-    /// Where each value comes from, of the machine at hand; empty of others.
-    pub values: Vec<Value>,
 }
 
 /// A machine file: each field that is missing is that of `like`, or not known.
@@ -141,19 +137,6 @@ impl Machine {
             return Err(MachineError::NoCache(name.to_owned()));
         }
         Ok(machine)
-    }
-
-    /// A machine of which no more is known than its page sizes.
-    pub(super) fn unknown(id: &str, name: &str, pages: [Bytes; 2]) -> Result<Self, MachineError> {
-        let typed = Typed {
-            name: Some(name.to_owned()),
-            page_sizes: Some(pages.map(PageSize).to_vec()),
-            ..Typed::default()
-        };
-        Ok(Self {
-            has_unknown_cache: true,
-            ..typed.machine(id, Vec::new())?
-        })
     }
 
     /// Can it map such pages, as far as is known?
@@ -338,7 +321,6 @@ impl Typed {
             surroundings,
             source,
             readings,
-            values: Vec::new(),
         })
     }
 }

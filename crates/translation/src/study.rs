@@ -15,7 +15,7 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use cost::{Choice, L2_TLB_HIT, MIDDLE, Point, Weights};
+pub use cost::{Choice, MIDDLE, Point, Weights};
 pub use curve::{Curve, CurvePoint, Curves, curves};
 pub use run::{StudyError, counted, engine, on_all_cpus, possible, result, run, unknown, walkers, weighed};
 
@@ -24,7 +24,6 @@ use super::machine::{Machine, RowReading};
 use super::patterns::Pattern;
 pub use super::range::Range;
 pub use crate::machine::unknown::{Sweep, Unknown};
-use crate::machine::values::Value;
 use crate::tlb::backing::Backing;
 use crate::walk::shadow::Exits;
 
@@ -188,9 +187,6 @@ pub struct MachineFacts {
     pub readings: Vec<RowReading>,
     /// Where its numbers are published.
     pub source: Vec<String>,
-    /// Where each value comes from, of the machine at hand (`--machine here`); absent of others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<Value>,
 }
 
 /// Entries that hold pages of one size.

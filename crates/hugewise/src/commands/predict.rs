@@ -31,12 +31,6 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     }
     let form = session.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
-    if args.machine.as_deref() == Some("here") {
-        bail!(
-            "--machine here: predict takes no measured machine; leave --machine out \
-             for this machine's CPU by the table, or name another CPU or a FILE.toml (`--machine list` lists the table)"
-        );
-    }
     let machine = machine::named_or_at_hand(args.machine.as_deref(), &snapshot)?;
     let mut warnings = Vec::new();
     let made = match &args.trace {
@@ -46,7 +40,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     let Some((prediction, reaches)) = made else {
         return Ok(Outcome::Interrupted);
     };
-    let is_guest = args.machine.is_none() && args.calibrate.is_none() && tlb::is_in_vm(&snapshot);
+    let is_guest = machine::is_here(args.machine.as_deref()) && args.calibrate.is_none() && tlb::is_in_vm(&snapshot);
     warnings.extend(is_guest.then(in_a_guest));
     warnings.extend((prediction.windows == 1).then(one_window));
     warnings.extend(machine::without_tlb(&prediction.machine.id, reaches.into_iter()));

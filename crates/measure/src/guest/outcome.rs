@@ -265,7 +265,6 @@ fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: 
         cycles: None,
         quiet: None,
         backing: backed.clone(),
-        frames: None,
         not_measured: None,
         stopped: None,
         dropped: Dropped::default(),

@@ -121,7 +121,6 @@ mod tests {
                     got: Backing::new(),
                     proof: String::new(),
                 },
-                frames: None,
                 not_measured: None,
                 stopped: None,
                 dropped: Dropped::default(),

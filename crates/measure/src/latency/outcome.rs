@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::latency::{Bound, Convergence, Frames, Point, Stopped};
+use model::latency::{Bound, Convergence, Point, Stopped};
 use model::{Bytes, Estimate, NotMeasured, Warning};
 
 use super::Error;
@@ -32,7 +32,6 @@ struct Measured {
     samples: Samples,
     backed: model::latency::Backed,
     reason: Option<NotMeasured>,
-    frames: Option<Frames>,
 }
 
 impl Outcome {
@@ -56,7 +55,6 @@ impl Outcome {
                 samples,
                 backed,
                 reason,
-                frames: held.frames(target.bytes).and_then(Frames::of),
             });
         }
         self.unlocked.extend(arenas.unlocked().iter().map(ToString::to_string));
@@ -229,7 +227,6 @@ impl Measured {
             cycles: self.samples.cycles().filter(|_| given && in_core),
             quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),
-            frames: self.frames.clone(),
             not_measured: self.reason.as_ref().map(ToString::to_string),
             stopped: self.samples.stopped().filter(|_| given),
             dropped: self.samples.dropped(),

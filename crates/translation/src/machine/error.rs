@@ -11,12 +11,6 @@ pub enum MachineError {
     /// The table knows no TLB of it.
     #[error("{0}: no public source for its TLBs is known; describe them in a TOML file")]
     NoTlb(String),
-    /// Nor does timing of the machine at hand.
-    #[error(
-        "here: no TLB level was measured in full, and the CPU table does not have this CPU (see what `hugewise measure tlb` says \
-         and repeat it, or describe the TLBs in a TOML file)"
-    )]
-    NoTlbHere,
     /// The file is not of that shape.
     #[error(transparent)]
     Toml(#[from] FileError),

@@ -1,9 +1,9 @@
-//! How rows and curves were read where they leave a choice.
+//! How rows of the table were read where they leave a choice.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a row of the table, or a measured curve, was read where it leaves a choice.
+/// How a row of the table was read where it leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowReading {
@@ -13,12 +13,6 @@ pub enum RowReading {
     Halves,
     /// Sets that are no power of two are indexed by the remainder.
     OddSets,
-    /// Caches behind the first one replace at random where that explains the measured latencies better than LRU.
-    RandomReplacement,
-    /// A TLB level that timing shows as a range has as many entries as the middle of it.
-    MiddleOfRange,
     /// Frames of base pages lie in order: frame numbers are hidden without CAP_SYS_ADMIN, or were not recorded.
     FramesInOrder,
-    /// No entries of the first TLB level are known for base pages: what its misses cost is left out.
-    NoFirstLevel,
 }

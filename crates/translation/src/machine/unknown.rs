@@ -22,10 +22,6 @@ pub enum Unknown {
     L3Latency,
     /// Latency of memory, in cycles; where the last cache's size is not known from that cache's latency on.
     MemoryLatency,
-    /// Cycles of a page walk besides its reads.
-    Walk,
-    /// What the read of a page-table entry takes, relative to a load from the same place.
-    WalkReads,
     /// Cycles of an exit and its handler.
     Exit,
     /// Cycles of an interrupt of another CPU and its handler, without exits.

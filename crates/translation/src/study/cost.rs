@@ -9,7 +9,7 @@ use crate::range::Range;
 use crate::walk::caches::PLACES;
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
-pub const L2_TLB_HIT: Range = Range::new(3.0, 7.0, 20.0);
+const L2_TLB_HIT: Range = Range::new(3.0, 7.0, 20.0);
 /// What an exit may cost. 1,650: a VMCALL and back on Sandy Bridge-E without any work; ten times that for one whose handler works.
 const EXIT: Range = Range::new(1650.0, 5000.0, 16_500.0);
 

@@ -313,7 +313,6 @@ impl MachineFacts {
             entries: machine.pages.iter().map(entries).filter(has_entries).collect(),
             readings: machine.readings.clone(),
             source: machine.source.clone(),
-            values: machine.values.clone(),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Latency surfaces that were measured on real CPUs, and how well the simulator reproduces them.
+//! Latency surfaces that were measured on real CPUs, and how well the simulator predicts them. Nothing is fitted to them.
 //!
-//! A surface has clocks by working set and by bytes from element to element, in two orders. Costs of a CPU are fitted to half of its points, and
-//! judged on the other half. What prefetchers make of elements in a row is not simulated, so surfaces in address order are left out.
+//! A surface has clocks by working set and by bytes from element to element, in two orders. What prefetchers make of elements in a row is not
+//! simulated, so surfaces in address order are left out.
 
 // The bench of the same name prints what no test asserts.
 #![allow(dead_code)]
@@ -18,9 +18,8 @@ use order::Elements;
 pub(crate) use order::Order;
 use rank::correlation;
 use translation::machine::{Machine, MachineError};
-use translation::measured::{Costs, Known, Timed, explain};
-use translation::study::{on_all_cpus, walkers};
-use translation::{Backing, Cache, Counts, Engine, Mode, Replacement, SHARED, Setup, Shared, WalkerSpec};
+use translation::study::{Choice, MIDDLE, Weights, on_all_cpus, walkers};
+use translation::{Backing, Cache, Counts, Engine, Mode, Setup, Shared, WalkerSpec};
 
 /// The measured surfaces of one CPU.
 #[derive(Clone, Debug)]
@@ -39,20 +38,12 @@ struct Point {
     /// Bytes from element to element.
     apart: u64,
     clocks: f64,
-    /// Is it among those that are fitted? Like the squares of a chessboard, alike for both orders.
-    is_fitted: bool,
 }
 
-/// Half of a surface beside what is simulated.
+/// A surface beside what is simulated.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
-    pub(crate) costs: Costs,
-    /// The replacement of the last cache with which they fit better.
-    pub(crate) replacement: Replacement,
-    /// Points that they were fitted to.
-    pub(crate) fitted: usize,
-    /// Other points, which all that follows is of.
-    pub(crate) judged: usize,
+    pub(crate) points: usize,
     /// Rank correlation of simulated with measured clocks, by order.
     pub(crate) rank: [(Order, f64); 2],
     /// How far simulated clocks are off, on average, as a share.
@@ -61,14 +52,6 @@ pub(crate) struct Judged {
     pub(crate) extra: [f64; 2],
     /// Pairs of points behind that.
     pub(crate) pairs: usize,
-}
-
-/// One fit, with what was counted at all points.
-struct Fitted {
-    replacement: Replacement,
-    costs: Costs,
-    points: usize,
-    counted: Vec<Counts>,
 }
 
 #[derive(Deserialize)]
@@ -118,78 +101,46 @@ impl Row {
         let orders = [(Order::Windows, &self.windows), (Order::Random, &self.random)];
         let rows = orders
             .into_iter()
-            .flat_map(|(order, rows)| rows.iter().enumerate().map(move |row| (order, row)));
-        let points = |(order, (row, (kib, clocks))): (Order, (usize, (&u64, &Vec<f64>)))| {
-            let columns = self.apart.iter().zip(clocks).enumerate();
-            let point = |(column, (&apart, &clocks)): (usize, (&u64, &f64))| Point {
+            .flat_map(|(order, rows)| rows.iter().map(move |row| (order, row)));
+        let points = |(order, (kib, clocks)): (Order, (&u64, &Vec<f64>))| {
+            let point = |(&apart, &clocks): (&u64, &f64)| Point {
                 order,
                 working_set: kib << 10,
                 apart,
                 clocks,
-                is_fitted: (row + column) % 2 == 0,
             };
-            columns.map(point).collect::<Vec<_>>()
+            self.apart.iter().zip(clocks).map(point).collect::<Vec<_>>()
         };
         rows.flat_map(points).collect()
     }
 }
 
 impl Surface {
-    /// Fits costs to half of the points and judges them on the others. Of working sets and distances one in `each` is taken, which must
-    /// be odd so that both halves remain.
+    /// Simulates some points: of working sets and distances one in `each`.
     pub(crate) fn judge(&self, each: usize) -> Judged {
         let points = self.some(each);
-        let mut best = self.fitted(&points, Replacement::Lru);
-        if self.machine.caches.len() > SHARED {
-            let other = self.fitted(&points, Replacement::Random);
-            if other.costs.error < best.costs.error {
-                best = other;
-            }
-        }
-        let others = points.iter().zip(&best.counted).filter(|(point, _)| !point.is_fitted);
-        let others = others.map(|(point, counts)| (*point, best.costs.cycles(counts)));
-        self.judged(&best, &others.collect::<Vec<_>>())
+        let (walker, weights) = (self.walker(), Weights::of(&self.machine));
+        let clocks = on_all_cpus(&points, &|_, _| {}, |point| {
+            let counts = point.count(&self.machine, &walker);
+            weights.cycles(&counts, Mode::Native, &USUAL)
+        });
+        self.judged(&points.into_iter().zip(clocks).collect::<Vec<_>>())
     }
 
-    /// Costs for the half of the points that is fitted.
-    fn fitted(&self, points: &[Point], replacement: Replacement) -> Fitted {
-        let walker = self.walker(replacement);
-        let counted = on_all_cpus(points, &|_, _| {}, |point| point.count(&self.machine, &walker));
-        let half = points.iter().zip(&counted).filter(|(point, _)| point.is_fitted);
-        let (half, timed): (Vec<&Point>, Vec<Timed>) = half
-            .map(|(point, counts)| {
-                let timed = Timed {
-                    counts: counts.clone(),
-                    cycles: point.clocks,
-                };
-                (point, timed)
-            })
-            .unzip();
-        Fitted {
-            replacement,
-            costs: explain(&timed, &both_orders(&half), &Known::default()),
-            points: half.len(),
-            counted,
-        }
-    }
-
-    fn judged(&self, fitted: &Fitted, others: &[(Point, f64)]) -> Judged {
+    fn judged(&self, points: &[(Point, f64)]) -> Judged {
         let rank = |order: Order| {
-            let of_order = others.iter().filter(|(point, _)| point.order == order);
+            let of_order = points.iter().filter(|(point, _)| point.order == order);
             let (measured, simulated): (Vec<f64>, Vec<f64>) =
                 of_order.map(|(point, clocks)| (point.clocks, *clocks)).unzip();
             (order, correlation(&measured, &simulated))
         };
-        let off = others.iter().map(|(point, clocks)| (clocks / point.clocks - 1.0).abs());
-        let extra = self.extra(others);
+        let off = points.iter().map(|(point, clocks)| (clocks / point.clocks - 1.0).abs());
+        let extra = self.extra(points);
         let mean = |part: fn(&[f64; 2]) -> f64| extra.iter().map(part).sum::<f64>() / extra.len() as f64;
         Judged {
-            costs: fitted.costs,
-            replacement: fitted.replacement,
-            fitted: fitted.points,
-            judged: others.len(),
+            points: points.len(),
             rank: [rank(Order::Windows), rank(Order::Random)],
-            error: off.sum::<f64>() / others.len() as f64,
+            error: off.sum::<f64>() / points.len() as f64,
             extra: [mean(|pair| pair[0]), mean(|pair| pair[1])],
             pairs: extra.len(),
         }
@@ -197,17 +148,17 @@ impl Surface {
 
     /// Where memory is far larger than all caches and elements are lines or a few of them: what random order over all costs more, measured and
     /// simulated. The second line of a pair of lines may be prefetched in windows, so a single line does not count.
-    fn extra(&self, others: &[(Point, f64)]) -> Vec<[f64; 2]> {
+    fn extra(&self, points: &[(Point, f64)]) -> Vec<[f64; 2]> {
         let last = self.machine.caches.last().map_or(0, |cache| cache.lines() * LINE);
         let is_far = |point: &Point| point.working_set >= 8 * last && (2 * LINE..=8 * LINE).contains(&point.apart);
-        let random = others
+        let random = points
             .iter()
             .filter(|(point, _)| point.order == Order::Random && is_far(point));
         let pair = |(random, clocks): &(Point, f64)| {
             let same = |other: &Point| {
                 other.order == Order::Windows && (other.working_set, other.apart) == (random.working_set, random.apart)
             };
-            let (windows, near) = others.iter().find(|(other, _)| same(other))?;
+            let (windows, near) = points.iter().find(|(other, _)| same(other))?;
             Some([random.clocks - windows.clocks, clocks - near])
         };
         random.filter_map(pair).collect()
@@ -231,17 +182,17 @@ impl Surface {
         self.points.iter().filter(chosen).copied().collect()
     }
 
-    /// With walk caches in the middle of what is swept for machines.
-    fn walker(&self, replacement: Replacement) -> WalkerSpec {
-        let mut walker = walkers(&self.machine).swap_remove(0);
-        walker.shared = Shared::Hashed;
-        if let Some(cache) = walker.data_caches.get_mut(SHARED) {
-            cache.replacement = replacement;
+    /// With walk caches in the middle of what is swept for machines, and base pages anywhere in memory.
+    fn walker(&self) -> WalkerSpec {
+        WalkerSpec {
+            shared: Shared::Hashed,
+            ..walkers(&self.machine).swap_remove(0)
         }
-        walker
     }
 }
 
+/// What is not known stands in the middle of its sweep.
+const USUAL: Choice = (0, MIDDLE);
 /// Bytes of a line in all caches.
 const LINE: u64 = 64;
 /// Accesses that are counted at least.
@@ -265,17 +216,6 @@ impl Point {
         let counted = LEAST.div_ceil(window) * window;
         Engine::new(setup, std::slice::from_ref(walker)).run_pattern(&mut elements, enough.min(laps), counted)
     }
-}
-
-/// The same elements in both orders: what walks cost is in the difference.
-fn both_orders(points: &[&Point]) -> Vec<(usize, usize)> {
-    let of = |order: Order| {
-        let all = points.iter().enumerate().filter(move |(_, point)| point.order == order);
-        all.map(|(place, point)| ((point.working_set, point.apart), place))
-    };
-    let windows: BTreeMap<(u64, u64), usize> = of(Order::Windows).collect();
-    let pair = |(elements, random)| Some((random, *windows.get(&elements)?));
-    of(Order::Random).filter_map(pair).collect()
 }
 
 #[cfg(test)]

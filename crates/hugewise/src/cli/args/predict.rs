@@ -27,10 +27,10 @@ pub struct Trace {
 /// Arguments of `hugewise predict`.
 #[derive(Args, Debug)]
 pub struct Predict {
-    /// Predict for this CPU of the table, or a machine in a TOML file [default: the CPU of this machine, by the table]
+    /// Predict for this CPU of the table, or a machine in a TOML file [default: here, this machine's CPU by the table]
     ///
     /// `list` prints the table's CPUs.
-    #[arg(long, value_name = "ID|FILE.toml|list")]
+    #[arg(long, value_name = "ID|here|FILE.toml|list")]
     pub machine: Option<String>,
     /// Run the program for this long on base pages, huge pages and a half of each, too, and scale the prediction by that [default: 3m]
     #[arg(

@@ -34,23 +34,17 @@ pub enum Simulate {
 /// Arguments of `hugewise simulate translation`.
 #[derive(Args, Debug)]
 pub struct Translation {
-    /// Simulate this CPU of the table, a machine in a TOML file, or this machine as measured (`here`) [default: the CPU of this machine, by
-    /// the table]
+    /// Simulate this CPU of the table, or a machine in a TOML file [default: here, this machine's CPU by the table]
     ///
     /// `list` prints the table's CPUs. Each of several machines with each pattern and number of virtual CPUs is a result of its own: a text,
     /// or with --json a line.
     #[arg(long, value_delimiter = ',', value_name = "ID|here|FILE.toml|list,..")]
     pub machine: Vec<String>,
-    /// Take this result for --machine here (repeatable) [default: result.json in this directory, else measure now]
-    ///
-    /// A result of `measure tlb`, `measure latency` or `checkup`. Without any, measuring takes half a minute.
-    #[arg(long, value_name = "RESULT.json")]
-    pub measured: Vec<PathBuf>,
     /// Simulate a publication: esx35-large-pages, nehalem-ept, vcf-spr, vcf-icelake or vcf-tlb-table
     ///
     /// Prints each published value beside the simulated one, and whether that was fitted or predicted. Machine, pattern, memory and pages
     /// are those of the publication.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "measured", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace", "curve"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace", "curve"])]
     pub preset: Option<Preset>,
     /// Access memory so: random, chase, zipf, stream, stride, memtest, btree, gc, heap or churn
     ///

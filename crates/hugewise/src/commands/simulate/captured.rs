@@ -147,9 +147,9 @@ fn khugepaged(snapshot: &Snapshot) -> Khugepaged {
 
 /// Popular pages on the capture's CPU, with huge pages in the guests.
 fn translation(snapshot: &Snapshot) -> Translation {
-    match machine::of_table(snapshot) {
-        None => Translation::None,
-        Some(machine) => Translation::Pattern {
+    match machine::named_or_at_hand(None, snapshot) {
+        Err(_) => Translation::None,
+        Ok(machine) => Translation::Pattern {
             machine: Box::new(machine),
             mode: Mode::Nested,
             pattern: Pattern::Zipf,

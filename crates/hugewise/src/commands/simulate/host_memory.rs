@@ -65,7 +65,8 @@ fn of_file(session: &Session<'_>, args: &args::HostMemory, warnings: &mut Vec<Wa
 fn unshared(scenario: &Scenario) -> Option<Warning> {
     let content = scenario.unshared()?;
     let text = format!(
-        "ESXi 6 and later share no pages between virtual machines with different salts, and each has its own by default: those with the content          `{content}` share none (write salt = \"...\" to each of them, as sched.mem.pshare.salt does)"
+        "ESXi 6 and later share no pages between virtual machines with different salts, and each has its own by default: those with the content \
+         `{content}` share none (write salt = \"...\" to each of them, as sched.mem.pshare.salt does)"
     );
     Some(Warning::new("salts-differ", text))
 }

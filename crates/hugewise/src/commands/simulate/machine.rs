@@ -1,55 +1,36 @@
-//! Which machine is simulated: one of the CPU table, one in a file, the CPU at hand by the table, or, of a pattern or a trace, as measured.
+//! Which machine is simulated: one of the CPU table, one in a file, or the CPU at hand by the table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use host::{Input, Snapshot};
 use model::{Bytes, Warning};
 use translation::cpus;
 use translation::machine::{Machine, known};
 
-use super::super::session::Session;
 use super::super::tlb;
-use super::here;
 
-/// The machine that is asked for.
-pub(in crate::commands) struct Asked {
-    pub(in crate::commands) machine: Machine,
-    /// What was uncertain when it was measured.
-    pub(in crate::commands) warnings: Vec<Warning>,
-}
+/// The word for the machine at hand, which is also meant without one.
+const HERE: &str = "here";
 
-/// As [`named_or_at_hand`]; `here` is the machine at hand as measured. `None` if the user stopped measuring it.
-pub(super) fn asked(
-    session: &Session<'_>,
-    named: Option<&str>,
-    measured: &[PathBuf],
-    snapshot: &Snapshot,
-) -> anyhow::Result<Option<Asked>> {
-    match named {
-        Some("here") => here::measured(session, measured, snapshot, of_table(snapshot)),
-        _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
-        other => named_or_at_hand(other, snapshot).map(|machine| {
-            Some(Asked {
-                machine,
-                warnings: Vec::new(),
-            })
-        }),
-    }
+pub(in crate::commands) fn is_here(named: Option<&str>) -> bool {
+    matches!(named, None | Some(HERE))
 }
 
 /// The machine as given, or else the CPU of the machine at hand if the table has it.
 pub(in crate::commands) fn named_or_at_hand(named: Option<&str>, snapshot: &Snapshot) -> anyhow::Result<Machine> {
     match named {
+        None | Some(HERE) => {
+            let cpu = tlb::row(snapshot).with_context(|| {
+                format!(
+                    "the CPU table does not have this machine's CPU: name one with --machine ({}), or describe it in a FILE.toml",
+                    known().join(", ")
+                )
+            })?;
+            Ok(Machine::of_cpu(cpu)?)
+        }
         Some(file) if is_file(file) => of_file(file).with_context(|| format!("--machine {file}")),
         Some(id) => Machine::by_id(id).context("--machine"),
-        None => match tlb::row(snapshot) {
-            Some(cpu) => Ok(Machine::of_cpu(cpu)?),
-            None => bail!(
-                "the CPU table does not have this machine's CPU: name one with --machine ({}), or describe it in a FILE.toml (`simulate translation` measures it, too: --machine here)",
-                known().join(", ")
-            ),
-        },
     }
 }
 
@@ -60,11 +41,6 @@ fn is_file(name: &str) -> bool {
 fn of_file(name: &str) -> anyhow::Result<Machine> {
     let text = Input::Configuration.text(Path::new(name))?;
     Ok(Machine::parse(name, &text)?)
-}
-
-/// The machine's row of the CPU table, if that has it with its TLBs.
-pub(super) fn of_table(snapshot: &Snapshot) -> Option<Machine> {
-    Machine::of_cpu(tlb::row(snapshot)?).ok()
 }
 
 /// The CPUs of the table, one a line.
@@ -90,7 +66,7 @@ pub(in crate::commands) fn without_tlb(
         let named = named.join(" and ");
         let text = format!(
             "no TLB entries for pages of {named} are known of {machine}: every access to them counts as a miss, so that those rows mean \
-             nothing (run `hugewise measure tlb` again, or name the entries in a file for --machine)"
+             nothing (name the entries in a file for --machine)"
         );
         Warning::new("no-tlb", text)
     })

@@ -1,7 +1,6 @@
 //! `hugewise simulate`: other machines and other settings, on paper.
 
 mod captured;
-mod here;
 mod host_memory;
 pub(super) mod machine;
 mod scheduler;

@@ -46,9 +46,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Resu
     let snapshot = Snapshot::take(&session.source);
     let runs = runs(args);
     if let [run] = runs.as_slice() {
-        let Some(result) = simulated(session, args, run, &snapshot)? else {
-            return Ok(Outcome::Interrupted);
-        };
+        let result = simulated(session, args, run, &snapshot)?;
         return session.give(&result, form);
     }
     if !matches!(form, Format::Text | Format::Markdown | Format::Json) {
@@ -94,9 +92,7 @@ fn each(
 ) -> anyhow::Result<Outcome> {
     let (mut shown, mut warned) = (Vec::new(), Vec::new());
     for (number, run) in runs.iter().enumerate() {
-        let Some(result) = simulated(session, args, run, snapshot)? else {
-            return Ok(Outcome::Interrupted);
-        };
+        let result = simulated(session, args, run, snapshot)?;
         for warning in &result.warnings {
             if !warned.contains(warning) {
                 session.ui.warning(warning);
@@ -121,37 +117,22 @@ fn each(
     Ok(Outcome::Done)
 }
 
-/// One result; `None` if the user stopped measuring this machine.
 fn simulated(
     session: &Session<'_>,
     args: &Translation,
     run: &Run<'_>,
     snapshot: &Snapshot,
-) -> anyhow::Result<Option<Envelope<Simulation>>> {
-    let machine = || machine::asked(session, run.machine, &args.measured, snapshot);
-    let mut measured = Vec::new();
+) -> anyhow::Result<Envelope<Simulation>> {
+    let machine = || machine::named_or_at_hand(run.machine, snapshot);
     let simulation = match run.input {
         Input::Preset(which) => with_progress(session, |progress| {
             preset(which, args.accesses.unwrap_or(ACCESSES), session.seed, progress)
         })?,
-        Input::Trace(file) => match machine()? {
-            Some(asked) => {
-                measured = asked.warnings;
-                of_trace(session, args, asked.machine, file)?
-            }
-            None => return Ok(None),
-        },
-        Input::Pattern(pattern) => match machine()? {
-            Some(asked) => {
-                measured = asked.warnings;
-                of_pattern(session, args, asked.machine, pattern, run.vcpus)?
-            }
-            None => return Ok(None),
-        },
+        Input::Trace(file) => of_trace(session, args, machine()?, file)?,
+        Input::Pattern(pattern) => of_pattern(session, args, machine()?, pattern, run.vcpus)?,
     };
-    let mut warnings = warnings(&simulation, matches!(run.input, Input::Trace(_)));
-    warnings.extend(measured);
-    Ok(Some(session.about(snapshot, warnings, simulation)))
+    let warnings = warnings(&simulation, matches!(run.input, Input::Trace(_)));
+    Ok(session.about(snapshot, warnings, simulation))
 }
 
 fn of_pattern(

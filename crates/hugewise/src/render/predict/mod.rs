@@ -5,4 +5,3 @@ pub(crate) mod prediction;
 pub mod reach;
 pub(crate) mod scheduler;
 pub(crate) mod simulate;
-pub(crate) mod values;

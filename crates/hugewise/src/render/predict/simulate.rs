@@ -6,7 +6,6 @@ mod curve;
 use translation::machine::RowReading;
 use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
 
-use super::values::values;
 use crate::cli::args::Format;
 use crate::show::{CHARTS, Shape, Show};
 pub(super) use cells::{bytes, name, number, percent};
@@ -35,10 +34,7 @@ impl Show for Simulation {
         let cases = (!self.cases.is_empty()).then(|| cases(self));
         let curves = (!self.curves.is_empty()).then(|| curve::sheet(&self.curves));
         let all = published.into_iter().chain(cases).chain(curves);
-        all.chain([machine(&self.machine)])
-            .chain(values(&self.machine))
-            .chain(unknown)
-            .collect()
+        all.chain([machine(&self.machine)]).chain(unknown).collect()
     }
 
     fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
@@ -169,7 +165,7 @@ pub(super) fn machine(facts: &MachineFacts) -> Sheet {
     for reading in &facts.readings {
         sheet.note(format!("assumed: {}", assumption(*reading)));
     }
-    sheet.note("assumed: LRU replacement where nothing else is said, linear indexes, page tables and data in address order, no prefetching");
+    sheet.note("assumed: LRU replacement, linear indexes, page tables and data in address order, no prefetching");
     sheet.note(format!("source: {}", facts.source.join("; ")));
     sheet
 }
@@ -181,13 +177,6 @@ fn assumption(reading: RowReading) -> &'static str {
         }
         RowReading::Halves => "base pages are spread over both second-level arrays by one bit of their number",
         RowReading::OddSets => "sets that are no power of two are chosen by the remainder",
-        RowReading::RandomReplacement => {
-            "data caches behind the first one replace lines at random where that explains the measured latencies better than LRU"
-        }
-        RowReading::MiddleOfRange => "a TLB level that was measured as a range has as many entries as its middle",
-        RowReading::NoFirstLevel => {
-            "no entries of the first TLB level are known for base pages: the cost of its misses is left out (run `hugewise measure tlb` again)"
-        }
         RowReading::FramesInOrder => {
             "base pages lie on frames in order, as their frame numbers were not read (as root): scattered ones cost more behind a hypervisor"
         }

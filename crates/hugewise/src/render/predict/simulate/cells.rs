@@ -13,8 +13,6 @@ pub(crate) fn name(unknown: Unknown) -> &'static str {
         Unknown::L2Latency => "second-level cache, cycles",
         Unknown::L3Latency => "third-level cache, cycles",
         Unknown::MemoryLatency => "memory (and caches of unknown size), cycles",
-        Unknown::Walk => "page walk besides its reads, cycles",
-        Unknown::WalkReads => "read of a page-table entry, relative to a load",
         Unknown::Exit => "exit and its handler, cycles",
         Unknown::Ipi => "interrupt of another CPU and its handler, cycles",
         Unknown::IpiExits => "exits for each such interrupt of a guest",
