@@ -327,7 +327,7 @@ fn a_publication_stands_beside_what_is_simulated_of_it() {
 #[test]
 fn here_is_this_machines_cpu_by_the_table_as_it_is_without_a_word() {
     let tree = |name| format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
-    let [guest, unknown] = ["epyc-guest", "denied"].map(tree);
+    let [guest, unknown] = ["epyc-guest", "rhel5-jboss"].map(tree);
     let simulate = [
         "simulate",
         "translation",
