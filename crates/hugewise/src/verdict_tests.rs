@@ -180,7 +180,7 @@ fn scattered_base_pages_are_blamed_only_where_a_host_has_an_entry_for_each() {
     assert!(
         scattered.sentences[0].contains(
             "away. Base pages lie scattered in memory here: their entries fill 4.8 times as many cache lines of the host's page table as in \
-             order. Part of the saving is due to that. With memory in order, after a restart or after \
+             order. Part of the saving is due to that. With memory in order, after a restart or in part after \
              `echo 1 > /proc/sys/vm/compact_memory` before the program starts, less is left to gain."
         ),
         "{}",

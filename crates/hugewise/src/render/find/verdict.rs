@@ -40,7 +40,7 @@ fn taken(host: HostPages) -> String {
 fn scattered(lines: f64) -> String {
     format!(
         "Base pages lie scattered in memory here: their entries fill {lines:.1} times as many cache lines of the host's page table as in order. \
-         Part of the saving is due to that. With memory in order, after a restart or after `echo 1 > /proc/sys/vm/compact_memory` before the \
+         Part of the saving is due to that. With memory in order, after a restart or in part after `echo 1 > /proc/sys/vm/compact_memory` before the \
          program starts, less is left to gain."
     )
 }
