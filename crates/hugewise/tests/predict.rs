@@ -100,7 +100,7 @@ fn runs_here_scale_a_prediction() {
     let program = program.to_str().expect("text");
     let asked = [
         "predict",
-        "--calibrate=30s",
+        "--calibrate=15s",
         "--budget",
         "20s",
         "--window",
