@@ -6,7 +6,7 @@ Usage: headline.py [--runs 20] [--loaded 10] [--seconds 180] [--quick] [--scatte
 Peer: peers/paired.c walks base pages and THP by turns for that long, on rings of its own in memory of its own. Of its ratio it prints the
 standard error over its turns, too: what it does not know itself, nothing can be held against.
 Where base pages lie decides what huge pages save: at 256M 6 % with frames in order and 17 to 22 % on scattered ones on one machine within minutes, and two programs in
-turn get other frames. So as root memory is compacted before each checkup and before each chase (`--scattered` leaves it as it is).
+turn get other frames. So as root the page cache is dropped and memory compacted before each checkup and before each chase (`--scattered` leaves it as it is).
 Beside `--loaded` runs (every other one, until there are so many) `stress-ng` writes 1 GiB on another CPU, during checkup and chase.
 A line for each run and working set: what the headline shows, its interval, the chase's saving, whether the interval holds it, half width,
 wall time. The sum at the end is by runs: a run holds if all of its working sets hold.
@@ -15,7 +15,7 @@ import argparse, json, os, shutil, signal, subprocess, sys, tempfile, time
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers")
 sys.path.insert(0, HERE)
-from shared import hugewise_path, tell
+from shared import bring_in_order, hugewise_path, tell
 
 LIMIT = {False: 60, True: 20}
 NARROW = 3.0
@@ -42,12 +42,6 @@ class Load:
 
 def on(cpu, loaded, command):
     return ["taskset", "-c", str(cpu), *command] if loaded else command
-
-
-def bring_in_order():
-    """What one program left scattered is no part of what the next one measures."""
-    with open("/proc/sys/vm/compact_memory", "w") as switch:
-        switch.write("1")
 
 
 def checkup(program, folder, cpu, loaded, quick):
@@ -107,7 +101,7 @@ def main():
     parser.add_argument("--out")
     asked = parser.parse_args()
     program = hugewise_path() or sys.exit("hugewise is not on PATH and not in target/release: cargo build --release")
-    prepare = (lambda: None) if asked.scattered or os.geteuid() else bring_in_order
+    prepare = (lambda: None) if asked.scattered else bring_in_order
     if asked.loaded and not shutil.which("stress-ng"):
         sys.exit("stress-ng is not on PATH: install it, or --loaded 0")
     lines = ["| run | | size | shows | saved, % | half width | chase | holds | draws | headline, s | wall, s |", "|" + "---|" * 11]

@@ -14,7 +14,7 @@ half of it alone, which have not seen them.
 import argparse, hashlib, json, os, re, shutil, statistics, sys, tempfile
 
 from predict import HERE, NEAR, Program, compare, measured_tlb, result, row_of, run
-from shared import hugewise_path, tell
+from shared import bring_in_order, hugewise_path, tell
 
 KERNELS = "updates list tree probe sparse dense quick heap sieve transpose stencil ranks".split()
 TEXT = "{dir}/text"
@@ -91,9 +91,7 @@ def judged(hugewise, program, folder, asked, host):
         least = re.search(r"write --budget (\d+)s", why or "")
         return compare(hugewise, program, folder, f"{int(least[1]) * 4 // 3}s") if least else (told, why)
 
-    if os.geteuid() == 0:
-        with open("/proc/sys/vm/compact_memory", "w") as switch:
-            switch.write("1")
+    bring_in_order()
     told = told_by("compared", compared)
     prediction = told_by("calibrated" if asked.calibrate else "predicted", predicted)
     row = prediction and row_of(prediction, host)
