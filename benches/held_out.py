@@ -7,7 +7,7 @@ The split was fixed before any of them was run: by the SHA-256 of their names, t
 other 16 judge it. Each is predicted by the CPU table, then compared. Where several processes run, the children
 are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
 need a quiet machine, predictions do not (calibrated ones do), and another model can be held against the same comparisons. Run it as root: base pages then lie in the
-simulated guest as those of the program do, and memory is brought in order before each program, since scattered frames change what huge pages save
+simulated guest as those of the program do, and memory is brought in order before each comparison and each prediction, since scattered frames change what huge pages save
 within minutes. With `--calibrate` predictions are calibrated ones; the last column then has what the line says of all memory on huge pages by the runs on
 half of it alone, which have not seen them.
 """
@@ -81,17 +81,18 @@ def judged(hugewise, program, folder, asked, host):
         return json.load(open(file)) if os.path.exists(file) else None
 
     def predicted():
+        bring_in_order()
         calibrate = [f"--calibrate={asked.calibrate}"] if asked.calibrate else []
         words = ["predict", "--budget", asked.budget, *calibrate, "--", "sh", "-c", f"exec {shell}"]
         return result(hugewise, words, os.path.join(folder, "predicted.json"))
 
     def compared():
         """Within the budget, or a third more than a verdict takes at least: runs differ in length."""
+        bring_in_order()
         told, why = compare(hugewise, program, folder, asked.compare)
         least = re.search(r"write --budget (\d+)s", why or "")
         return compare(hugewise, program, folder, f"{int(least[1]) * 4 // 3}s") if least else (told, why)
 
-    bring_in_order()
     told = told_by("compared", compared)
     prediction = told_by("calibrated" if asked.calibrate else "predicted", predicted)
     row = prediction and row_of(prediction, host)

@@ -105,6 +105,9 @@ def compare(hugewise, program, folder, budget):
 def row_of(prediction, host):
     """Huge pages of this machine: in a guest on the host's pages, else native."""
     size = {"4K": 4 << 10, "2M": 2 << 20, "1G": 1 << 30}.get(host)
+    calibration = prediction["data"].get("calibration")
+    if calibration:
+        size = calibration["base"]["host_page"]
     for row in prediction["data"]["rows"]:
         setting = row["setting"]
         is_mode = setting["mode"] == ("nested" if size else "native")

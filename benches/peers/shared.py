@@ -12,10 +12,15 @@ def hugewise_path():
 
 def bring_in_order():
     """Gives free memory back in large pieces, as after a restart: base pages use up small ones first, and lie scattered then. As root, else not."""
-    if os.geteuid() == 0:
+    if os.geteuid():
+        return
+    os.sync()
+    try:
         for switch in ["drop_caches", "compact_memory"]:
             with open(f"/proc/sys/vm/{switch}", "w") as file:
                 file.write("1")
+    except OSError as why:
+        print(f"memory stays as it is: {why}", file=sys.stderr)
 
 
 def cost(command):

@@ -39,6 +39,8 @@ pub struct Calibration {
 const PRIOR: f64 = 2.0;
 /// No program is faster than this share of its time, whatever the line says.
 const LEAST: f64 = 0.02;
+/// Runs on several kinds of pages are held against the same runs on base pages, so that together they know less than they seem to.
+const SHARED: f64 = 1.15;
 
 /// A line through runs.
 pub(crate) struct Line {
@@ -105,10 +107,11 @@ impl Line {
             products += weight(*error) * spared * saved;
             squares += weight(*error) * spared.powi(2);
         }
-        let slope = (products / squares).max(0.0);
+        let slope = products / squares;
         let far = |[spared, saved, error]: &[f64; 3]| weight(*error) * (saved - slope * spared).powi(2);
         let far: f64 = runs.iter().map(far).sum::<f64>() / runs.len().max(1) as f64;
-        (slope, far.max(1.0).sqrt() / squares.sqrt())
+        let shared = if runs.len() > 1 { SHARED } else { 1.0 };
+        (slope, shared * far.max(1.0).sqrt() / squares.sqrt())
     }
 
     /// The waits that a run spared, what it saved, and the standard error of that.
@@ -127,7 +130,7 @@ impl Line {
     pub(crate) fn calibration(&self, waits: &[f64]) -> Calibration {
         let (slope, error) = self.slope(waits);
         let fitted = |run: &Observed| slope * self.spared(waits, run.coverage);
-        let at = |times: f64| (slope + times * error).max(0.0) / self.prior;
+        let at = |times: f64| (slope + times * error) / self.prior;
         Calibration {
             base: self.base,
             fitted: self.observed.iter().map(fitted).collect(),

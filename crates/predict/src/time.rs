@@ -31,7 +31,7 @@ const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
 /// What the model itself is off by, as a share of the time, to each side: chosen by 29 compared programs, and not proved on others. By arithmetic the ranges hold 27 of them
 /// (`benches/results/predict-held-out-zen5-guest.md`).
 pub(crate) const MODEL: f64 = 0.1;
-/// The same of calibrated predictions.
+/// The same of calibrated predictions, of pages that the program could have where it was run. Of other modes and hosts no run tells anything.
 const MODEL_CALIBRATED: f64 = 0.02;
 /// One choice of everything that is not known.
 #[derive(Clone, Copy)]
@@ -121,6 +121,12 @@ impl<'a> Model<'a> {
             parts.for_each(|part| sum.iter_mut().zip(part).for_each(|(sum, waits)| *sum += waits));
             sum
         };
+        // Windows that stand for more or less of the run than all of them do.
+        let resampled = |places: &[usize]| {
+            let drawn: f64 = places.iter().map(|&place| self.parts[place].weight).sum();
+            let sum = summed(&mut places.iter().map(|&place| &middle[place]));
+            sum.into_iter().map(|waits| waits * whole / drawn).collect::<Vec<f64>>()
+        };
         let of_choice = |choice: &Choice| summed(&mut by_part(choice).iter());
         let unknown = |(unknown, choices): (Unknown, Vec<Choice>)| {
             (unknown, choices.iter().map(of_choice).collect::<Vec<Vec<f64>>>())
@@ -134,11 +140,7 @@ impl<'a> Model<'a> {
                 .filter(|of| !is_scale(of))
                 .map(unknown)
                 .collect(),
-            resampled: self
-                .resamples
-                .iter()
-                .map(|places| summed(&mut places.iter().map(|&place| &middle[place])))
-                .collect(),
+            resampled: self.resamples.iter().map(|places| resampled(places)).collect(),
             middle: summed(&mut middle.iter()),
             windows: self.parts.len(),
         };
@@ -195,7 +197,16 @@ impl<'a> Model<'a> {
     fn open(&self, place: usize, base: usize) -> Open {
         match &self.calibrated {
             None => self.swept(place, base),
-            Some(calibrated) => calibrated.open(place, base),
+            Some(calibrated) => {
+                let line = &calibrated.line;
+                let is_run = |place: usize| line.base_of(&self.settings[place]).is_some();
+                let model = if is_run(place) && is_run(base) {
+                    MODEL_CALIBRATED
+                } else {
+                    MODEL
+                };
+                calibrated.open(place, base, model)
+            }
         }
     }
 
@@ -296,7 +307,7 @@ impl<'a> Model<'a> {
 }
 
 impl Calibrated {
-    fn open(&self, place: usize, base: usize) -> Open {
+    fn open(&self, place: usize, base: usize, model: f64) -> Open {
         let (slope, error) = self.line.slope(&self.middle);
         let by = |slope: f64| self.line.relative(&self.middle, slope, place, base);
         let at = |waits: &Vec<f64>| self.line.relative(waits, self.line.slope(waits).0, place, base);
@@ -308,10 +319,8 @@ impl Calibrated {
             unknown: self.unknown.iter().map(unknown).collect(),
             others: vec![
                 windows,
-                [-NORMAL, NORMAL]
-                    .map(|times| by((slope + times * error).max(0.0)))
-                    .to_vec(),
-                vec![middle - MODEL_CALIBRATED, middle + MODEL_CALIBRATED],
+                [-NORMAL, NORMAL].map(|times| by(slope + times * error)).to_vec(),
+                vec![middle - model, middle + model],
             ],
         }
     }

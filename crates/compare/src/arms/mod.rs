@@ -281,6 +281,16 @@ impl Custom {
         if self.share.is_some_and(|percent| !(1..=99).contains(&percent)) {
             return Err(Error::asked("share", "expected 1 to 99, percent of the 2 MiB ranges"));
         }
+        if self.share.is_some() && (self.like.is_some() || self.technique.is_some() || self.layout.is_some()) {
+            let why = "the rest of the memory is on base pages, so that it goes with no like, technique or layout";
+            return Err(Error::asked("share", why));
+        }
+        if self.share.is_some() && !rustix::process::geteuid().is_root() {
+            return Err(Error::asked(
+                "share",
+                "memory is collapsed from outside, which takes root",
+            ));
+        }
         for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
             self.add_to(setup, layout.as_ref());
         }

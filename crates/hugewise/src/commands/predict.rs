@@ -12,6 +12,7 @@ use predict::trace::own::write;
 use predict::{Prediction, Replay, history, settings, settings_beside};
 use translation::machine::Machine;
 
+use self::calibrate::Runs;
 use super::session::Session;
 use super::simulate::machine;
 use super::simulate::trace::Opened;
@@ -29,9 +30,15 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     if args.trace.is_none() && args.command.is_empty() {
         bail!("nothing to predict: give a program with its arguments after `--`, or --trace FILE");
     }
+    let named = args.machine.as_deref();
+    if args.calibrate.is_some() && !machine::is_here(named) && !named.is_some_and(machine::is_file) {
+        bail!(
+            "--calibrate runs the program on this machine: leave --machine out, or describe this machine in a FILE.toml"
+        );
+    }
     let form = session.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
-    let machine = machine::named_or_at_hand(args.machine.as_deref(), &snapshot)?;
+    let machine = machine::named_or_at_hand(named, &snapshot)?;
     let mut warnings = Vec::new();
     let made = match &args.trace {
         Some(path) => of_trace(session, args, path, &mut asked(machine, args.warm_up), &mut warnings)?,
@@ -40,7 +47,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     let Some((prediction, reaches)) = made else {
         return Ok(Outcome::Interrupted);
     };
-    let is_guest = machine::is_here(args.machine.as_deref()) && args.calibrate.is_none() && tlb::is_in_vm(&snapshot);
+    let is_guest = machine::is_here(named) && prediction.calibration.is_none() && tlb::is_in_vm(&snapshot);
     warnings.extend(is_guest.then(in_a_guest));
     warnings.extend((prediction.windows == 1).then(one_window));
     warnings.extend(machine::without_tlb(&prediction.machine.id, reaches.into_iter()));
@@ -81,7 +88,7 @@ fn of_program(
     session.must_be_live("tracing a program")?;
     let base = match args.calibrate {
         None => None,
-        Some(_) => match calibrate::base(session, snapshot, warnings)? {
+        Some(_) => match calibrate::base(session, snapshot, &machine, warnings)? {
             None => return Ok(None),
             base => base,
         },
@@ -92,12 +99,21 @@ fn of_program(
     session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
     let runs = match base.zip(args.calibrate) {
         None => None,
-        Some((base, time)) => match calibrate::observed(session, snapshot, args, time)? {
-            None => return Ok(None),
-            Some(observed) => Some((base, observed)),
+        Some((base, time)) => match calibrate::runs(session, snapshot, args, time, warnings)? {
+            Runs::Stopped => return Ok(None),
+            Runs::Observed(observed) => Some((base, observed)),
+            Runs::Nothing(why) => {
+                warnings.push(Warning::new(
+                    "not-calibrated",
+                    format!("{why}: the prediction is without runs"),
+                ));
+                None
+            }
         },
     };
-    let beside = base.map_or_else(Vec::new, |base| settings_beside(&machine, base));
+    let beside = runs
+        .as_ref()
+        .map_or_else(Vec::new, |(base, _)| settings_beside(&machine, *base));
     let mut asked = asked(machine, 0);
     asked.settings.extend(beside);
     let mut bytes = Vec::new();

@@ -35,7 +35,7 @@ pub struct Predict {
     /// Run the program for this long on base pages, huge pages and a half of each, too, and scale the prediction by that [default: 3m]
     #[arg(
         long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "3m",
-        value_parser = crate::cli::values::duration, conflicts_with_all = ["machine", "trace"]
+        value_parser = crate::cli::values::duration, conflicts_with = "trace"
     )]
     pub calibrate: Option<Duration>,
     /// Take the accesses from this trace, as `simulate translation` does: a file, or a pipe

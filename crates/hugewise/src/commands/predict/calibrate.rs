@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
 use compare::{ArmsFile, Comparison, Error, Request, RunLog, Task};
 use host::Snapshot;
-use model::compare::{Compare, Judged, Metric};
+use model::compare::{Arm, Compare, Ended, Judged, Metric};
 use model::tlb::Verdict;
 use model::{Bytes, Reading, Warning};
 use predict::Observed;
 use translation::Mode;
+use translation::machine::Machine;
 use translation::study::{Range, Setting};
 
 use super::super::compare::around::Around;
@@ -22,6 +22,8 @@ use crate::cli::args::Predict;
 /// The arm of which a half is on huge pages: with both ends it shows whether time is a line at all.
 const HALF: &str = "half";
 const ARMS: &str = "[half]\nshare = 50\n";
+/// Less on huge pages tells nothing of them.
+const LEAST: f64 = 0.1;
 /// Blocks at most; the time is over before.
 const MOST: u32 = 30;
 
@@ -29,6 +31,7 @@ const MOST: u32 = 30;
 pub(super) fn base(
     session: &Session<'_>,
     snapshot: &Snapshot,
+    machine: &Machine,
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Option<Setting>> {
     let page = Bytes::kib(4);
@@ -50,31 +53,52 @@ pub(super) fn base(
             Bytes::mib(2)
         }
     };
-    Ok(Some(Setting::new(Mode::Nested, page, host)))
+    let mode = match machine.nested_paging {
+        Some(false) => Mode::Shadow,
+        _ => Mode::Nested,
+    };
+    Ok(Some(Setting::new(mode, page, host)))
 }
 
-/// What the program saves of its user time on huge pages; `None` if the user stopped it.
-pub(super) fn observed(
+/// What came of the runs.
+pub(super) enum Runs {
+    Observed(Vec<Observed>),
+    /// Why they can scale nothing: what was traced is predicted without them.
+    Nothing(String),
+    Stopped,
+}
+
+/// What the program saves of its user time on huge pages.
+pub(super) fn runs(
     session: &Session<'_>,
     snapshot: &Snapshot,
     args: &Predict,
     time: Duration,
-) -> anyhow::Result<Option<Vec<Observed>>> {
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<Runs> {
     let task = Task {
         command: args.command.clone(),
         asked: vec![Metric::User.name().parse().map_err(anyhow::Error::msg)?],
         ..Task::default()
     };
-    let arms = ["base", HALF, "thp"].map(str::to_owned).to_vec();
+    let arms: &[&str] = if can_mix(snapshot) {
+        &["base", HALF, "thp"]
+    } else {
+        &["base", "thp"]
+    };
     let request = Request {
         arms_file: Some(ArmsFile {
             name: "--calibrate".to_owned(),
             text: ARMS.to_owned(),
         }),
         runs: Some(MOST),
-        warm_up: 0,
         ignore_failure: args.ignore_failure,
-        ..Request::plain(task, arms, time, session.seed)
+        ..Request::plain(
+            task,
+            arms.iter().map(|&arm| arm.to_owned()).collect(),
+            time,
+            session.seed,
+        )
     };
     let around = Around::new(&session.ui);
     let mut store = Store::nameless();
@@ -83,51 +107,73 @@ pub(super) fn observed(
     let compared = Comparison::prepare(&request, snapshot, &around, &mut log)
         .and_then(|comparison| comparison.carry_out(&around, &|| stop.is_asked(), &mut log));
     store.close();
+    let typed = format!("--calibrate={}s", time.as_secs());
     match compared {
-        Ok((compare, _)) => of_runs(&compare).map(Some),
-        Err(Error::Interrupted) => Ok(None),
-        Err(Error::Budget { run, least, .. }) => bail!(
-            "--calibrate={}s: one run takes {:.1} s, and enough of them at least {least} s (write --calibrate={least}s)",
-            time.as_secs(),
+        Err(Error::Interrupted) => Ok(Runs::Stopped),
+        Ok((compare, _)) if compare.design.ended == Ended::Interrupted => Ok(Runs::Stopped),
+        Ok((compare, more)) => {
+            warnings.extend(more);
+            Ok(of_runs(&compare).map_or_else(|why| Runs::Nothing(format!("{typed}: {why}")), Runs::Observed))
+        }
+        Err(Error::Budget { run, least, .. }) => Ok(Runs::Nothing(format!(
+            "{typed}: one run takes {:.1} s, and enough of them at least {least} s (write --calibrate={least}s)",
             run.as_secs_f64(),
             least = least.as_secs() + 1
-        ),
+        ))),
+        Err(Error::TimeOver(_)) => Ok(Runs::Nothing(format!(
+            "{typed}: the time was over before each kind of pages had a run (write a longer time)"
+        ))),
         Err(error) => Err(error.into()),
     }
 }
 
-fn of_runs(compare: &Compare) -> anyhow::Result<Vec<Observed>> {
+/// Can a half be on huge pages? It is collapsed from outside, and where every fault takes a huge page there is no other half.
+fn can_mix(snapshot: &Snapshot) -> bool {
+    let size = snapshot.pmd_page().known().copied();
+    let policy = size.and_then(|size| snapshot.thp.known()?.policy(size).known().cloned());
+    rustix::process::geteuid().is_root() && policy.as_deref() != Some("always")
+}
+
+fn of_runs(compare: &Compare) -> Result<Vec<Observed>, String> {
+    let base = compare
+        .arms
+        .first()
+        .filter(|base| base.took_effect == Reading::Known(true));
     let observed: Vec<Observed> = compare
         .verdicts
         .iter()
         .filter_map(|judged| one(compare, judged))
         .collect();
-    if observed.is_empty() {
-        let why = compare.arms.iter().skip(1).map(|arm| {
-            let coverage = arm.coverage.known().map_or(0.0, |coverage| 100.0 * coverage.median);
-            format!(
-                "{} had {coverage:.0} % of its memory on huge pages in {} runs",
-                arm.name,
-                arm.runs.len()
-            )
-        });
-        let why: Vec<String> = why.collect();
-        bail!(
-            "--calibrate: no run can scale anything: {} (give more time with --calibrate=TIME)",
-            why.join(", ")
-        );
+    match base {
+        Some(_) if !observed.is_empty() => Ok(observed),
+        _ => {
+            let arm = |arm: &Arm| {
+                let coverage = arm.coverage.known().map_or(0.0, |coverage| 100.0 * coverage.median);
+                format!(
+                    "{:.0} % of the memory of {} in {} runs",
+                    coverage,
+                    arm.name,
+                    arm.runs.len()
+                )
+            };
+            let arms: Vec<String> = compare.arms.iter().map(arm).collect();
+            Err(format!(
+                "too few runs on their pages to scale anything ({}; more time may help)",
+                arms.join(", ")
+            ))
+        }
     }
-    Ok(observed)
 }
 
 /// Of an arm that took effect, with enough pairs for an interval.
 fn one(compare: &Compare, judged: &Judged) -> Option<Observed> {
     let arm = compare.arms.iter().find(|arm| arm.name == judged.arm)?;
     let saved = |ratio: f64| 1.0 - 1.0 / ratio;
-    (arm.took_effect == Reading::Known(true)).then_some(())?;
+    let coverage = arm.coverage.known()?.median;
+    (arm.took_effect == Reading::Known(true) && coverage >= LEAST).then_some(())?;
     Some(Observed {
         arm: arm.name.clone(),
-        coverage: arm.coverage.known()?.median,
+        coverage,
         saves: Range::new(saved(judged.low?), saved(judged.ratio?), saved(judged.high?)),
     })
 }

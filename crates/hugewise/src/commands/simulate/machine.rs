@@ -34,7 +34,8 @@ pub(in crate::commands) fn named_or_at_hand(named: Option<&str>, snapshot: &Snap
     }
 }
 
-fn is_file(name: &str) -> bool {
+/// Is it the name of a machine file, and not of a CPU of the table?
+pub(in crate::commands) fn is_file(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 

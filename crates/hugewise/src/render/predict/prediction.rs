@@ -39,10 +39,10 @@ impl Show for Prediction {
     fn csv(&self) -> Lines<'_> {
         let fields = columns![|row| &Row;
             mode => row.setting.mode.name(), guest_page_bytes => row.setting.guest_page.0,
-            host_page_bytes => bytes(row.setting.host_page), huge_share_percent => row.setting.share?, l1_miss_rate => row.miss_rates.first()?,
+            host_page_bytes => bytes(row.setting.host_page), l1_miss_rate => row.miss_rates.first()?,
             walk_rate => walked(row), saves => row.saves.middle, saves_low => row.saves.low,
             saves_high => row.saves.high, relative_time => row.relative.middle, relative_time_low => row.relative.low,
-            relative_time_high => row.relative.high,
+            relative_time_high => row.relative.high, huge_share_percent => row.setting.share?,
         ];
         lines(fields, self.rows.iter())
     }
@@ -120,7 +120,7 @@ fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     sheet.note("saves = user time against base pages in the same mode, if all data of the program is on such pages; time = relative to native base pages");
     sheet.note(match prediction.calibration {
         None => "range = what each unknown (below), the windows, and errors of the model (10 points) do to each side: the root of the sum of their squares",
-        Some(_) => "range = what each unknown (below), the windows, the measured runs and errors of the model (2 points) do to each side: the root of the sum of their squares",
+        Some(_) => "range = what each unknown (below), the windows, the measured runs and errors of the model (2 points of rows like these runs, 10 of others) do to each side: the root of the sum of their squares",
     });
     if prediction.calibration.is_some() {
         sheet.note("rows with an arm, and shares: against base pages as they are here; +30%: this share of the memory is on 2M pages, the rest on base pages");
