@@ -179,9 +179,8 @@ fn scattered_base_pages_are_blamed_only_where_a_host_has_an_entry_for_each() {
     let scattered = judged(saves, Some(4.81), "KVM", HostPages::Small);
     assert!(
         scattered.sentences[0].contains(
-            "away. Base pages lie scattered in memory here: their entries fill 4.8 times as many cache lines of the host's page table as in \
-             order. Part of the saving is due to that. With memory in order, after a restart or in part after \
-             `echo 1 > /proc/sys/vm/compact_memory` before the program starts, less is left to gain."
+            "away. Base pages lie scattered here, on 4.8 times as many lines of the host's page table as in order, and part of the saving is \
+             due to that: after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain."
         ),
         "{}",
         scattered.sentences[0]

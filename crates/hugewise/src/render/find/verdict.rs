@@ -39,9 +39,8 @@ fn taken(host: HostPages) -> String {
 /// What of the saving is due to where base pages lie.
 fn scattered(lines: f64) -> String {
     format!(
-        "Base pages lie scattered in memory here: their entries fill {lines:.1} times as many cache lines of the host's page table as in order. \
-         Part of the saving is due to that. With memory in order, after a restart or in part after `echo 1 > /proc/sys/vm/compact_memory` before the \
-         program starts, less is left to gain."
+        "Base pages lie scattered here, on {lines:.1} times as many lines of the host's page table as in order, and part of the saving is due to that: \
+         after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain."
     )
 }
 
