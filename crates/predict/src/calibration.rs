@@ -1,4 +1,4 @@
-//! Runs of a program as a scale for its simulated waits: its time is a line, a + b x waits, and runs on some pages tell its slope.
+//! Runs of a program as a scale for its simulated waits: its time is a line, a + b x waits, and runs on some pages show its slope.
 //!
 //! The method is known for page walks that are counted by the hardware (Agbarya et al., "Predicting Execution Times With Partial Simulations in Virtual
 //! Memory Research", MICRO 2020): models of a program fitted to runs of it are off by 3 % at most, and general ones by up to 192 %. Here waits come from a trace.
@@ -189,7 +189,7 @@ mod tests {
         // Five times as much as the model says is believed.
         let (steep, _) = line(vec![run(1.0, 1.0, 0.02)]).slope(&waits);
         assert!((steep - 2.5).abs() < 0.05, "{steep}");
-        // Waits that are not spared tell nothing, and nothing is saved.
+        // Waits that are not spared show nothing, and nothing is saved.
         let still = [0.8, 0.8, 0.7999];
         let (slope, _) = line(vec![run(1.0, 0.01, 0.02)]).slope(&still);
         assert!((slope - 0.5).abs() < 0.05, "{slope}");

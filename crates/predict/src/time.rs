@@ -31,7 +31,7 @@ const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
 /// What the model itself is off by, as a share of the time, to each side: chosen by 29 compared programs, and not proved on others. By arithmetic the ranges hold 27 of them
 /// (`benches/results/predict-held-out-zen5-guest.md`).
 pub(crate) const MODEL: f64 = 0.1;
-/// The same of calibrated predictions, of pages that the program could have where it was run. Of other modes and hosts no run tells anything.
+/// The same of calibrated predictions, of pages that the program could have where it was run. No run shows anything of other modes and hosts.
 const MODEL_CALIBRATED: f64 = 0.02;
 /// One choice of everything that is not known.
 #[derive(Clone, Copy)]

@@ -113,7 +113,7 @@ impl Arm {
         for size in self.lent.iter().filter_map(|kind| size_of(*kind)) {
             policy::must_have(size, &snapshot.thp)?;
         }
-        // Where every fault takes huge pages, only collapsing may: a kernel that cannot tell them apart refuses.
+        // Where every fault takes huge pages, only collapsing may: a kernel without that switch refuses.
         let largest = snapshot.pmd_page();
         let policy = largest
             .known()

@@ -22,7 +22,7 @@ use crate::cli::args::Predict;
 /// The arm of which a half is on huge pages: with both ends it shows whether time is a line at all.
 const HALF: &str = "half";
 const ARMS: &str = "[half]\nshare = 50\n";
-/// Less on huge pages tells nothing of them.
+/// Less on huge pages shows nothing of them.
 const LEAST: f64 = 0.1;
 /// Blocks at most; the time is over before.
 const MOST: u32 = 30;
@@ -48,7 +48,7 @@ pub(super) fn base(
         Verdict::Large | Verdict::None => Bytes::mib(2),
         Verdict::Huge => Bytes::gib(1),
         Verdict::Unknown => {
-            let text = "timing does not show the host's page size, and 2M is taken: runs scale the rows all the same (`hugewise measure tlb` takes longer and may tell)";
+            let text = "timing does not show the host's page size, and 2M is taken: runs scale the rows all the same (`hugewise measure tlb` takes longer and may show it)";
             warnings.push(Warning::new("host-unknown", text));
             Bytes::mib(2)
         }
@@ -158,7 +158,7 @@ fn of_runs(compare: &Compare) -> Result<Vec<Observed>, String> {
             };
             let arms: Vec<String> = compare.arms.iter().map(arm).collect();
             Err(format!(
-                "too few runs on their pages to scale anything ({}; more time may help)",
+                "too few runs that are backed as asked to scale anything ({}; more time may help)",
                 arms.join(", ")
             ))
         }
