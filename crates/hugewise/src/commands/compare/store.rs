@@ -41,16 +41,6 @@ impl Store {
         })
     }
 
-    /// A log that goes with the comparison.
-    pub(in crate::commands) fn nameless() -> Self {
-        Self {
-            path: None,
-            resumed: None,
-            file: None,
-            stays: false,
-        }
-    }
-
     /// A log of that name, which is gone on with if it is there.
     pub(in crate::commands) fn beside(path: &Path) -> anyhow::Result<Self> {
         let opened = files::exists(path).then(|| opened(path)).transpose();
@@ -78,7 +68,7 @@ impl Store {
     }
 
     /// The result holds everything now.
-    pub(in crate::commands) fn close(mut self) {
+    pub(super) fn close(mut self) {
         if !self.stays && self.file.is_some() {
             compare::Store::remove(&mut self);
         }

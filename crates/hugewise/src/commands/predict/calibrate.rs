@@ -1,8 +1,9 @@
 //! `hugewise predict --calibrate`: the program runs on base pages, on huge ones and on both mixed, and what it saves there scales what is simulated.
 
+use std::io;
 use std::time::Duration;
 
-use compare::{ArmsFile, Comparison, Error, Request, RunLog, Task};
+use compare::{ArmsFile, Comparison, Error, Request, RunLog, Store, Task};
 use host::Snapshot;
 use model::compare::{Arm, Compare, Ended, Judged, Metric};
 use model::tlb::Verdict;
@@ -13,7 +14,6 @@ use translation::machine::Machine;
 use translation::study::{Range, Setting};
 
 use super::super::compare::around::Around;
-use super::super::compare::store::Store;
 use super::super::session::Session;
 use super::super::stop::Stop;
 use super::super::tlb;
@@ -101,12 +101,11 @@ pub(super) fn runs(
         )
     };
     let around = Around::new(&session.ui);
-    let mut store = Store::nameless();
     let stop = Stop::on_signals()?;
-    let mut log = RunLog::new(&mut store);
+    let mut unkept = Unkept;
+    let mut log = RunLog::new(&mut unkept);
     let compared = Comparison::prepare(&request, snapshot, &around, &mut log)
         .and_then(|comparison| comparison.carry_out(&around, &|| stop.is_asked(), &mut log));
-    store.close();
     let typed = format!("--calibrate={}s", time.as_secs());
     match compared {
         Err(Error::Interrupted) => Ok(Runs::Stopped),
@@ -125,6 +124,33 @@ pub(super) fn runs(
         ))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Runs of a few minutes, which nobody goes on with.
+struct Unkept;
+
+impl Store for Unkept {
+    fn name(&self) -> String {
+        String::new()
+    }
+
+    fn resumed(&self) -> Option<&str> {
+        None
+    }
+
+    fn open(&mut self, _: u64, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn append(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn replace(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove(&mut self) {}
 }
 
 /// Can a half be on huge pages? It is collapsed from outside, and where every fault takes a huge page there is no other half.
