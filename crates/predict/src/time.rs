@@ -31,7 +31,7 @@ const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
 /// What the model itself is off by, as a share of the time, to each side: chosen by 29 compared programs, and not proved on others. By arithmetic the ranges hold 27 of them
 /// (`benches/results/predict-held-out-zen5-guest.md`).
 pub(crate) const MODEL: f64 = 0.1;
-/// The same of calibrated predictions, of pages that the program could have where it was run. No run shows anything of other modes and hosts.
+/// The same of pages that the program was run on, where runs are off by their own interval. Supposed, and not chosen by compared programs.
 const MODEL_CALIBRATED: f64 = 0.02;
 /// One choice of everything that is not known.
 #[derive(Clone, Copy)]
@@ -199,7 +199,7 @@ impl<'a> Model<'a> {
             None => self.swept(place, base),
             Some(calibrated) => {
                 let line = &calibrated.line;
-                let is_run = |place: usize| line.base_of(&self.settings[place]).is_some();
+                let is_run = |place: usize| line.is_run(&self.settings[place]);
                 let model = if is_run(place) && is_run(base) {
                     MODEL_CALIBRATED
                 } else {

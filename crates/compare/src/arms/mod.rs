@@ -13,6 +13,7 @@ mod variables;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use host::snapshot::Thp;
 use host::{CpuList, Snapshot};
 use model::{Bytes, PageKind, line_of};
 
@@ -115,9 +116,7 @@ impl Arm {
         }
         // Where every fault takes huge pages, only collapsing may: a kernel without that switch refuses.
         let largest = snapshot.pmd_page();
-        let policy = largest
-            .known()
-            .and_then(|&size| snapshot.thp.known()?.policy(size).known().cloned());
+        let policy = snapshot.thp.known().and_then(Thp::pmd_policy);
         if policy.as_deref() == Some("always") && matches!(self.setup.collapse, Some(Collapse::Share(_))) {
             self.setup.thp = ThpSwitch::ExceptAdvised;
         }

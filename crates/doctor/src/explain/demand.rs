@@ -2,6 +2,7 @@
 
 use host::groups::{self, TooLow};
 use host::processes::taken_of_pool;
+use host::snapshot::Thp;
 use model::{Bytes, Reading, Unread};
 use programs::Evidence;
 use programs::{Jvm, Kind, Server, Setting, Target};
@@ -29,7 +30,7 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     });
     asked.extend(paging.map(|(name, value)| Asked::set(name, value.clone(), target.main.file("environ"))));
     let thp = evidence.snapshot.thp.known();
-    let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
+    let policy = thp.and_then(Thp::pmd_policy);
     asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
     let areas = target.main.areas().unwrap_or_default();
     if jvm.is_some_and(|jvm| heap_file::view(jvm, areas).is_some()) && heap_at(target).is_none() {

@@ -147,6 +147,11 @@ impl Thp {
         self.resolved(size, &self.enabled, |of| &of.enabled)
     }
 
+    /// [`Self::policy`] of the PMD size, if both are known.
+    pub fn pmd_policy(&self) -> Option<String> {
+        self.policy(*self.pmd_size.known()?).known().cloned()
+    }
+
     /// The same for shared memory without a mount of its own: System V, memfd, shared anonymous mappings. Beside the three there
     /// are `within_size`, `advise`, and for tests `deny` and `force`.
     pub fn shared_policy(&self, size: Bytes) -> Reading<String> {

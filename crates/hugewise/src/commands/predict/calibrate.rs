@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use compare::{ArmsFile, Comparison, Error, Request, RunLog, Store, Task};
 use host::Snapshot;
+use host::snapshot::Thp;
 use model::compare::{Arm, Compare, Ended, Judged, Metric};
 use model::tlb::Verdict;
 use model::{Bytes, Reading, Warning};
@@ -155,8 +156,7 @@ impl Store for Unkept {
 
 /// Can a half be on huge pages? It is collapsed from outside, and where every fault takes a huge page there is no other half.
 fn can_mix(snapshot: &Snapshot) -> bool {
-    let size = snapshot.pmd_page().known().copied();
-    let policy = size.and_then(|size| snapshot.thp.known()?.policy(size).known().cloned());
+    let policy = snapshot.thp.known().and_then(Thp::pmd_policy);
     rustix::process::geteuid().is_root() && policy.as_deref() != Some("always")
 }
 
