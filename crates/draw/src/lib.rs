@@ -16,6 +16,7 @@ pub mod long;
 pub mod look;
 pub mod page;
 pub mod picture;
+pub mod prometheus;
 pub mod provenance;
 pub mod safe;
 pub mod sheet;

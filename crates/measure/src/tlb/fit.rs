@@ -6,7 +6,7 @@ use super::occupancy::{Histogram, capacity, fill, least_misses, misses};
 use super::probe::Layout;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replacement {
+pub enum Eviction {
     /// The least recently used entry goes: going round an overfull set always misses.
     Lru,
     /// Anything from a random entry to that one: only where costs begin to rise is known, not how fast.
@@ -20,7 +20,7 @@ pub struct Shares {
     pub most: f64,
 }
 
-impl Replacement {
+impl Eviction {
     /// The shares of misses in sets so filled.
     pub(super) fn shares(self, filled: &Histogram, ways: u32) -> Shares {
         let most = misses(filled, ways);
@@ -96,16 +96,13 @@ impl Shape {
 
     /// Share of accesses that miss under LRU at each of these numbers of pages, which ascend.
     pub fn misses(self, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<f64> {
-        let shares = self.shares(Replacement::Lru, layout, pages);
+        let shares = self.shares(Eviction::Lru, layout, pages);
         shares.into_iter().map(|shares| shares.most).collect()
     }
 
-    pub fn shares(self, replacement: Replacement, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<Shares> {
+    pub fn shares(self, eviction: Eviction, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<Shares> {
         let filled = fill(layout, self.sets, self.hash, pages);
-        filled
-            .iter()
-            .map(|filled| replacement.shares(filled, self.ways))
-            .collect()
+        filled.iter().map(|filled| eviction.shares(filled, self.ways)).collect()
     }
 
     /// Arrays that are easily taken for this one: a way more or less, the same entries in twice or half as many sets, and the
@@ -148,13 +145,13 @@ impl Sample {
     ///
     /// Nothing but hits is proof that the pages fit: nothing makes an access cheaper. Misses may come from contention, the
     /// less likely the more passes saw them.
-    pub fn against(&self, shares: Shares, replacement: Replacement) -> f64 {
+    pub fn against(&self, shares: Shares, eviction: Eviction) -> f64 {
         let share = shares.nearest(self.height);
         let off = (self.height - share) / self.slack_at(share);
         let seen = f64::from(self.passes.min(MOST_PASSES)) / 4.0;
         let most = match off {
             // Where few misses may be all that an overfull set shows, few must count.
-            _ if off > 0.0 && replacement == Replacement::Any => seen / 2.0,
+            _ if off > 0.0 && eviction == Eviction::Any => seen / 2.0,
             // Contention that makes a few accesses miss is likelier than contention that makes all miss.
             _ if off > 0.0 => seen * (2.0 * (self.height - share)).clamp(0.25, 1.0),
             _ if self.fits() => IMPOSSIBLE,
@@ -189,7 +186,7 @@ pub struct Fit {
     pub shape: Shape,
     /// The shapes that the observations do not rule out, the best first.
     pub rivals: Vec<Shape>,
-    pub replacement: Replacement,
+    pub eviction: Eviction,
 }
 
 /// How well a shape explains what was seen.
@@ -229,9 +226,9 @@ const MOST_PASSES: u32 = 32;
 const CLEARLY: f64 = 6.0;
 
 /// Fits shapes with entries in `from..=to` to observations that ascend by layout and pages. `None` without any.
-pub fn fit(samples: &[Sample], replacement: Replacement, (from, to): (u32, u32)) -> Option<Fit> {
+pub fn fit(samples: &[Sample], eviction: Eviction, (from, to): (u32, u32)) -> Option<Fit> {
     let rows = rows().map(|(sets, hash)| (sets, hash, from.div_ceil(sets).max(FEWEST_WAYS), to / sets));
-    judge(samples, replacement, rows)
+    judge(samples, eviction, rows)
 }
 
 /// The same among shapes near those that were left over before.
@@ -249,7 +246,7 @@ pub fn again(samples: &[Sample], before: &Fit, (from, to): (u32, u32)) -> Option
         let fewest = least.saturating_sub(around).max(from.div_ceil(sets)).max(FEWEST_WAYS);
         Some((sets, hash, fewest, (most + around).min(to / sets)))
     });
-    judge(samples, before.replacement, rows)
+    judge(samples, before.eviction, rows)
 }
 
 /// Sets and hashes that are tried.
@@ -269,18 +266,14 @@ fn hashes(sets: u32) -> impl Iterator<Item = Hash> {
 }
 
 /// Judges shapes, given as `(sets, hash, fewest ways, most ways)`.
-fn judge(
-    samples: &[Sample],
-    replacement: Replacement,
-    rows: impl Iterator<Item = (u32, Hash, u32, u32)>,
-) -> Option<Fit> {
+fn judge(samples: &[Sample], eviction: Eviction, rows: impl Iterator<Item = (u32, Hash, u32, u32)>) -> Option<Fit> {
     if samples.is_empty() {
         return None;
     }
     let mut judged: Vec<(f64, Shape)> = Vec::new();
     let mut least = f64::INFINITY;
     for (sets, hash, fewest, most) in rows.filter(|&(.., fewest, most)| fewest <= most) {
-        for (ways, loss) in (fewest..).zip(losses(samples, replacement, (sets, hash), (fewest, most))) {
+        for (ways, loss) in (fewest..).zip(losses(samples, eviction, (sets, hash), (fewest, most))) {
             least = least.min(loss);
             if loss <= least + CLEARLY {
                 judged.push((loss, Shape { sets, ways, hash }));
@@ -294,7 +287,7 @@ fn judge(
     Some(Fit {
         shape,
         rivals,
-        replacement,
+        eviction,
     })
 }
 
@@ -306,13 +299,13 @@ fn filled(samples: &[Sample], sets: u32, hash: Hash) -> Vec<Histogram> {
 }
 
 /// How much all observations together speak against each number of ways, from the fewest to the most.
-fn losses(samples: &[Sample], replacement: Replacement, (sets, hash): Row, (fewest, most): (u32, u32)) -> Vec<f64> {
+fn losses(samples: &[Sample], eviction: Eviction, (sets, hash): Row, (fewest, most): (u32, u32)) -> Vec<f64> {
     let mut losses = vec![0.0; (most - fewest + 1) as usize];
     for (sample, filled) in samples.iter().zip(filled(samples, sets, hash)) {
-        let steps = replacement.steps(&filled, fewest, most);
+        let steps = eviction.steps(&filled, fewest, most);
         let ends = steps.iter().skip(1).copied().chain([most + 1]);
         for (&from, to) in steps.iter().zip(ends) {
-            let against = sample.against(replacement.shares(&filled, from), replacement);
+            let against = sample.against(eviction.shares(&filled, from), eviction);
             let alike = &mut losses[(from - fewest) as usize..(to - fewest) as usize];
             alike.iter_mut().for_each(|loss| *loss += against);
         }
@@ -360,7 +353,7 @@ impl Fit {
         let filled = filled(samples, self.shape.sets, self.shape.hash);
         let shares = filled
             .iter()
-            .map(|filled| self.replacement.shares(filled, self.shape.ways));
+            .map(|filled| self.eviction.shares(filled, self.shape.ways));
         let telling: Vec<(&Sample, Shares)> = samples
             .iter()
             .zip(shares)

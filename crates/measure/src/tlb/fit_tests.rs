@@ -1,6 +1,6 @@
 //! The joint fit on clean, disturbed, gentle and senseless observations.
 
-use super::{Fit, Replacement, Sample, Shape, fit};
+use super::{Eviction, Fit, Sample, Shape, fit};
 use crate::tlb::probe::Layout;
 use model::tlb::{Hash, Ways};
 
@@ -25,7 +25,7 @@ fn observe(shape: Shape, strides: u32) -> Vec<Sample> {
 }
 
 fn found(samples: &[Sample]) -> Fit {
-    fit(samples, Replacement::Lru, (16, 200)).expect("observations")
+    fit(samples, Eviction::Lru, (16, 200)).expect("observations")
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn where_misses_spread_gently_the_edges_alone_tell() {
     let truth = shape(128, 24, Hash::Linear);
     let observe = |layout: Layout| {
         let pages = || (8..70).map(move |part| (truth.capacity(layout, 8000) * part / 32).max(1));
-        let shares = truth.shares(Replacement::Any, layout, pages());
+        let shares = truth.shares(Eviction::Any, layout, pages());
         pages().zip(shares).map(move |(pages, shares)| Sample {
             layout,
             pages,
@@ -103,10 +103,10 @@ fn where_misses_spread_gently_the_edges_alone_tell() {
         })
     };
     let samples: Vec<Sample> = (0..6).map(Layout::strided).flat_map(observe).collect();
-    let edges = fit(&samples, Replacement::Any, (1500, 6000)).expect("observations");
+    let edges = fit(&samples, Eviction::Any, (1500, 6000)).expect("observations");
     assert!(edges.rivals.contains(&truth), "{edges:?}");
     assert_eq!(edges.shape.entries(), 3072, "{edges:?}");
     assert!(edges.misfit(&samples).explains());
-    let lru = fit(&samples, Replacement::Lru, (1500, 6000)).expect("observations");
+    let lru = fit(&samples, Eviction::Lru, (1500, 6000)).expect("observations");
     assert_ne!(lru.shape.entries(), 3072, "LRU has no such gentle knee: {lru:?}");
 }

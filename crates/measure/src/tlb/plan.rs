@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fit::{Fit, Replacement, Row, Shape, Shares};
+use super::fit::{Eviction, Fit, Row, Shape, Shares};
 use super::occupancy::{Histogram, capacities, fill};
 use super::probe::{Layout, Limits, Probe, Sweep};
 use crate::distinct;
@@ -95,7 +95,7 @@ pub(super) fn drawn_edges(sweep: Sweep, shape: Shape, layout: Layout, limits: Li
     const GOOD: f64 = 0.15;
     let edge = shape.capacity(layout, limits.pages);
     let more = [1, edge / 16 + 1, edge / 4 + 1, edge / 2 + 1].map(|more| edge + more);
-    let least = shape.shares(Replacement::Any, layout, more.into_iter());
+    let least = shape.shares(Eviction::Any, layout, more.into_iter());
     let over = more.into_iter().zip(least).find(|(_, shares)| shares.least > GOOD);
     [edge]
         .into_iter()
@@ -120,14 +120,14 @@ pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Ve
     let mut best: Vec<Best> = vec![[(0.0, None); 2]; rivals.len()];
     for layout in layouts(sweep, limits) {
         let pages = borders(layout, fit.shape, &rivals, limits, start);
-        let own = fit.shape.shares(fit.replacement, layout, pages.iter().copied());
+        let own = fit.shape.shares(fit.eviction, layout, pages.iter().copied());
         let mut best = best.iter_mut();
         for alike in rivals.chunk_by(|a, b| a.row() == b.row()) {
             let (sets, hash) = alike[0].row();
             let filled = fill(layout, sets, hash, pages.iter().copied());
             for (rival, best) in alike.iter().zip(&mut best) {
                 let told = |((&pages, own), filled): ((&u32, &Shares), &Histogram)| {
-                    let theirs = fit.replacement.shares(filled, rival.ways);
+                    let theirs = fit.eviction.shares(filled, rival.ways);
                     let clear = own.apart(theirs) / (0.01 + 0.06 * own.least.max(theirs.least));
                     (clear, Some(Probe { sweep, layout, pages }))
                 };

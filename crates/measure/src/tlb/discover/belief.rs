@@ -6,7 +6,7 @@ use model::tlb::Entries;
 
 use super::Search;
 use super::view::View;
-use crate::tlb::fit::{Fit, Replacement, Shape};
+use crate::tlb::fit::{Eviction, Fit, Shape};
 use crate::tlb::knee::soft;
 use crate::tlb::plan::{SHARE, beyond, drawn_edges, draws, short_of};
 use crate::tlb::probe::{Layout, Oracle, Probe};
@@ -47,7 +47,7 @@ impl<O: Oracle> Search<'_, O> {
         if self.stopped {
             return Belief::Unknown("there was no time to be sure; measure again on a quieter machine".to_owned());
         }
-        let lru = fit.replacement == Replacement::Lru;
+        let lru = fit.eviction == Eviction::Lru;
         let misfit = fit.misfit(&self.samples(view));
         if misfit.refuting == 0 && (!misfit.explains() || lru && self.is_soft(view)) {
             return self.gentle(view);
@@ -61,9 +61,9 @@ impl<O: Oracle> Search<'_, O> {
             LEAST_FREE
         };
         let pauses = view.blur <= CLEAR && fitting.has_pauses();
-        let alone = match fit.replacement {
-            Replacement::Lru => (fitting.edge >= needed || pauses) && !self.contradicted(view, fit),
-            Replacement::Any => fitting.edge >= LEAST_FREE && pauses,
+        let alone = match fit.eviction {
+            Eviction::Lru => (fitting.edge >= needed || pauses) && !self.contradicted(view, fit),
+            Eviction::Any => fitting.edge >= LEAST_FREE && pauses,
         } && fitting.more < NOW_AND_THEN
             && !self.more_fit_once(&rims);
         if misfit.refuting > 0 || !alone {
@@ -93,7 +93,7 @@ impl<O: Oracle> Search<'_, O> {
     /// does a single set that is taken for several.
     fn survives_draws(&self, view: View, fit: &Fit) -> bool {
         let limits = self.oracle.limits(view.sweep);
-        let expected = |probe: Probe| fit.shape.shares(fit.replacement, probe.layout, once(probe.pages))[0].least;
+        let expected = |probe: Probe| fit.shape.shares(fit.eviction, probe.layout, once(probe.pages))[0].least;
         let asked = draws(view.sweep, limits).flat_map(|layout| drawn_edges(view.sweep, fit.shape, layout, limits));
         asked.filter(|probe| probe.pages >= view.start).all(|probe| {
             let Some(floor) = self.survey.floor(probe) else {
@@ -165,7 +165,7 @@ impl<O: Oracle> Search<'_, O> {
             if probe.pages < view.start || SHARE * edge < fit.shape.entries() {
                 return None;
             }
-            let missing = |pages: u32| fit.shape.shares(fit.replacement, probe.layout, once(pages))[0].least;
+            let missing = |pages: u32| fit.shape.shares(fit.eviction, probe.layout, once(pages))[0].least;
             let near = |pages: u32| (pages - edge / 32..=pages).contains(&probe.pages);
             let of_three = [short_of(edge), edge, beyond(edge)].into_iter().position(near);
             let more = edge < probe.pages && probe.pages < beyond(edge) && missing(probe.pages) > TELLING;

@@ -5,7 +5,7 @@ use model::tlb::Entries;
 use super::belief::Belief;
 use super::view::View;
 use super::{Found, Judged, Search};
-use crate::tlb::fit::{self, Fit, Replacement, Sample, Shape};
+use crate::tlb::fit::{self, Eviction, Fit, Sample, Shape};
 use crate::tlb::knee::hidden;
 use crate::tlb::plan::{edges, telling};
 use crate::tlb::probe::Oracle;
@@ -25,7 +25,7 @@ impl<O: Oracle> Search<'_, O> {
             rise: view.knee.rise,
             shape,
         };
-        let Some(fit) = self.narrowed(view, Replacement::Lru) else {
+        let Some(fit) = self.narrowed(view, Eviction::Lru) else {
             let why = "no point of the curve is conclusive".to_owned();
             return judged(self.unknown(view, why), None);
         };
@@ -42,7 +42,7 @@ impl<O: Oracle> Search<'_, O> {
             blur: view.flat,
             ..view
         };
-        if let Some(fit) = self.narrowed(view, Replacement::Any)
+        if let Some(fit) = self.narrowed(view, Eviction::Any)
             && let Belief::Sure(free) = self.verdict(view, &fit)
         {
             return judged(self.sure(view, &fit, free), Some(fit.shape));
@@ -56,10 +56,9 @@ impl<O: Oracle> Search<'_, O> {
     }
 
     /// Fits, and asks what separates the rivals until one is left.
-    fn narrowed(&mut self, view: View, replacement: Replacement) -> Option<Fit> {
-        let mut fit = fit::fit(&self.samples(view), replacement, view.range())?;
-        let hopeless =
-            |fit: &Fit, samples: &[Sample]| replacement == Replacement::Lru && !fit.misfit(samples).explains();
+    fn narrowed(&mut self, view: View, eviction: Eviction) -> Option<Fit> {
+        let mut fit = fit::fit(&self.samples(view), eviction, view.range())?;
+        let hopeless = |fit: &Fit, samples: &[Sample]| eviction == Eviction::Lru && !fit.misfit(samples).explains();
         let fewest = if self.first { *LOOKS.start() } else { 1 };
         if !self.first && hopeless(&fit, &self.samples(view)) {
             return Some(fit);
@@ -91,11 +90,11 @@ impl<O: Oracle> Search<'_, O> {
     }
 
     fn sure(&self, view: View, fit: &Fit, free: f64) -> Found {
-        let gentle = fit.replacement == Replacement::Any && fit.shape.sets == 1;
+        let gentle = fit.eviction == Eviction::Any && fit.shape.sets == 1;
         let entries = if gentle { hidden(fit.entries()) } else { fit.entries() };
         let not_told = match fit.ways() {
             None => Some("several associativities explain it"),
-            Some(_) if gentle => Some("replacement is gentler than LRU: a few pages too many hardly ever miss"),
+            Some(_) if gentle => Some("eviction is gentler than LRU: a few pages too many hardly ever miss"),
             Some(_) => None,
         };
         Found {
@@ -112,7 +111,7 @@ impl<O: Oracle> Search<'_, O> {
         Found {
             entries: Some(entries),
             penalty: self.plateau(view, entries.high),
-            not_told: Some("the knee is soft: replacement is gentler than LRU, or contention holds a part".to_owned()),
+            not_told: Some("the knee is soft: eviction is gentler than LRU, or contention holds a part".to_owned()),
             ..Found::default()
         }
     }

@@ -1,8 +1,8 @@
 //! A diagnosis in every form: as text for people, as tables, and in the forms that CI and monitoring read.
 
-mod phrases;
 pub mod prometheus;
 pub mod sarif;
+mod summary;
 mod text;
 
 #[cfg(test)]
@@ -11,7 +11,7 @@ mod tests;
 use model::Envelope;
 use model::findings::{Finding, NotJudged, Severity};
 
-use self::phrases::{headline, reasons, rule_name};
+use self::summary::{headline, reasons, rule_name};
 use crate::cli::args::Format;
 use crate::results::Doctor;
 use crate::show::{Shape, Show};

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
 
-use super::phrases::{headline, reasons};
+use super::summary::{headline, reasons};
 use crate::results::Doctor;
 use crate::show::wrapped;
 use draw::layout::{behind, folded, step};
