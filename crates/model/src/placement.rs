@@ -9,12 +9,11 @@ use crate::Reading;
 
 mod check;
 mod diff;
+mod published;
 
 pub use check::{Check, Fix, FixWith, Mispinned, Mistake};
-pub use diff::{Caveat, Diff, Part, Published, PublishedRun, Quantity, Side};
-
-/// Tables 2 to 4 of IBM's study of the scheduler of ESX Server 2.5 as JSON, with their source: `placement diff` and the simulator read them.
-pub const IBM_2006: &str = include_str!("../data/ibm-2006.json");
+pub use diff::{Caveat, Diff, Part, Quantity, Side};
+pub use published::{Published, PublishedRun, ibm_2006};
 
 /// Where one program ran, with all that it started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

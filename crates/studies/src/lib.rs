@@ -9,3 +9,4 @@ pub mod host_memory;
 pub mod paging;
 pub mod scheduler;
 pub mod size;
+mod tables;

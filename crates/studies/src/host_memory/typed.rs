@@ -3,94 +3,48 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Typed {
-    pub(super) seconds: Option<Spanned<f64>>,
-    pub(super) step_ms: Option<Spanned<f64>>,
-    pub(super) policies: Option<Vec<Spanned<String>>>,
-    pub(super) states: Option<Spanned<String>>,
-    pub(super) idle_tax: Option<Spanned<f64>>,
-    pub(super) compressible: Option<Spanned<f64>>,
-    pub(super) least_share: Option<Spanned<f64>>,
-    pub(super) cold_minutes: Option<Spanned<i64>>,
-    pub(super) host: Spanned<TypedHost>,
-    pub(super) rates: Option<TypedRates>,
-    pub(super) ksm: Option<TypedKsm>,
-    pub(super) khugepaged: Option<TypedKhugepaged>,
-    pub(super) translation: Option<Spanned<TypedTranslation>>,
-    pub(super) vm: Vec<Spanned<TypedVm>>,
-}
+use crate::tables::{Flag, Part, Whole, Word, tables};
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypedHost {
-    pub(super) memory: Spanned<String>,
-    pub(super) used: Option<Spanned<String>>,
-    pub(super) large_pages: Option<bool>,
-    pub(super) fragmented: Option<Spanned<f64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypedRates {
-    pub(super) scan_mb_s: Option<Spanned<f64>>,
-    pub(super) rush_mb_s: Option<Spanned<f64>>,
-    pub(super) swap_mb_s: Option<Spanned<f64>>,
-    pub(super) balloon_mb_s: Option<Spanned<f64>>,
-    pub(super) compact_mb_s: Option<Spanned<f64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypedKsm {
-    pub(super) pages_to_scan: Option<Spanned<i64>>,
-    pub(super) sleep_millisecs: Option<Spanned<i64>>,
-    pub(super) use_zero_pages: Option<bool>,
-    pub(super) split_frees_zeros: Option<bool>,
-    pub(super) max_page_sharing: Option<Spanned<i64>>,
-    pub(super) page_ns: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypedKhugepaged {
-    pub(super) pages_to_scan: Option<Spanned<i64>>,
-    pub(super) scan_sleep_millisecs: Option<Spanned<i64>>,
-    pub(super) max_ptes_none: Option<Spanned<i64>>,
-    pub(super) max_ptes_shared: Option<Spanned<i64>>,
-    pub(super) max_ptes_swap: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypedTranslation {
-    pub(super) machine: Option<Spanned<String>>,
-    pub(super) mode: Option<Spanned<String>>,
-    pub(super) pattern: Option<Spanned<String>>,
-    pub(super) guest_page: Option<Spanned<String>>,
-    pub(super) other_cycles: Option<Spanned<f64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypedVm {
-    pub(super) name: String,
-    pub(super) count: Option<Spanned<i64>>,
-    pub(super) memory: Spanned<String>,
-    pub(super) used: Option<Spanned<f64>>,
-    pub(super) touch_mb_s: Option<Spanned<f64>>,
-    pub(super) active: Option<Spanned<f64>>,
-    pub(super) zero: Option<Spanned<f64>>,
-    pub(super) common: Option<Spanned<f64>>,
-    pub(super) volatile: Option<Spanned<f64>>,
-    pub(super) clustered: Option<Spanned<f64>>,
-    pub(super) content: Option<String>,
-    pub(super) salt: Option<String>,
-    pub(super) rewritten_per_hour: Option<Spanned<f64>>,
-    pub(super) shares: Option<Spanned<i64>>,
-    pub(super) large_pages: Option<bool>,
-    pub(super) pages: Option<Spanned<String>>,
-    pub(super) reservation: Option<Spanned<String>>,
-    pub(super) vcpus: Option<Spanned<i64>>,
+tables! {
+    Typed {
+        seconds, step_ms, idle_tax, compressible, least_share: Part;
+        cold_minutes: Whole;
+        states: Word;
+        policies: Option<Vec<Spanned<String>>>;
+        host: Spanned<TypedHost>;
+        rates: Option<TypedRates>;
+        ksm: Option<TypedKsm>;
+        khugepaged: Option<TypedKhugepaged>;
+        translation: Option<Spanned<TypedTranslation>>;
+        vm: Vec<Spanned<TypedVm>>;
+    }
+    TypedHost {
+        memory: Spanned<String>;
+        used: Word;
+        large_pages: Flag;
+        fragmented: Part;
+    }
+    TypedRates {
+        scan_mb_s, rush_mb_s, swap_mb_s, balloon_mb_s, compact_mb_s: Part;
+    }
+    TypedKsm {
+        pages_to_scan, sleep_millisecs, max_page_sharing, page_ns: Whole;
+        use_zero_pages, split_frees_zeros: Flag;
+    }
+    TypedKhugepaged {
+        pages_to_scan, scan_sleep_millisecs, max_ptes_none, max_ptes_shared, max_ptes_swap: Whole;
+    }
+    TypedTranslation {
+        machine, mode, pattern, guest_page: Word;
+        other_cycles: Part;
+    }
+    TypedVm {
+        name: String;
+        memory: Spanned<String>;
+        count, shares, vcpus: Whole;
+        used, touch_mb_s, active, zero, common, volatile, clustered, rewritten_per_hour: Part;
+        content, salt: Option<String>;
+        large_pages: Flag;
+        pages, reservation: Word;
+    }
 }

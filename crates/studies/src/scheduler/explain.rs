@@ -3,9 +3,10 @@
 use super::Policy;
 pub use super::explained::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 use super::fit::{Model, fitted, hops, work_pct};
-use super::published::{Run, Tables, by_policy, ibm_2006};
+use super::published::{by_policy, scenario};
 use super::result::Schedule;
 use model::names;
+use model::placement::{Published, PublishedRun, ibm_2006};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
@@ -26,7 +27,7 @@ names!(Preset, "a preset", {
 });
 
 impl Preset {
-    fn has(self, run: &Run) -> bool {
+    fn has(self, run: &PublishedRun) -> bool {
         match self {
             Self::Ibm2006 => true,
             Self::Table2 => run.tables.contains(&2),
@@ -41,12 +42,12 @@ impl Preset {
 /// # Errors
 /// None but a mistake in the data that the program carries.
 pub fn preset(which: Preset, seed: u64) -> Result<Schedule, String> {
-    let tables = ibm_2006()?;
+    let tables = ibm_2006().map_err(|error| error.to_string())?;
     let models: Vec<Model> = Explanation::ALL
         .into_iter()
         .map(|explanation| fitted(explanation, &tables, seed))
         .collect::<Result<_, _>>()?;
-    let shown: Vec<&Run> = tables.runs.iter().filter(|run| which.has(run)).collect();
+    let shown: Vec<&PublishedRun> = tables.runs.iter().filter(|run| which.has(run)).collect();
     let runs: Vec<Explains> = shown
         .iter()
         .map(|run| explains(run, &models, seed))
@@ -73,11 +74,11 @@ pub fn preset(which: Preset, seed: u64) -> Result<Schedule, String> {
     })
 }
 
-fn explains(run: &Run, models: &[Model], seed: u64) -> Result<Explains, String> {
+fn explains(run: &PublishedRun, models: &[Model], seed: u64) -> Result<Explains, String> {
     let each: Vec<(f64, Schedule)> = models
         .iter()
         .map(|model| {
-            let (work, schedule) = work_pct(&run.scenario(&model.costs, seed))?;
+            let (work, schedule) = work_pct(&scenario(run, &model.costs, seed))?;
             Ok((model.rate * work, schedule))
         })
         .collect::<Result<_, String>>()?;
@@ -94,7 +95,7 @@ fn explains(run: &Run, models: &[Model], seed: u64) -> Result<Explains, String> 
         run: run.run.clone(),
         esx: run.esx.clone(),
         hyperthreading: run.hyperthreading,
-        node: run.node(),
+        node: run.node,
         published: run.throughput,
         published_shares: run.shares.clone(),
         simulated_shares: cpus.iter().map(|cpu| (cpu.guests + cpu.console) * 100.0).collect(),
@@ -126,8 +127,8 @@ fn share_error(runs: &[Explains]) -> f64 {
 }
 
 /// Both policies on both nodes of the x3950, and the last of these runs with node 1 slow.
-fn separating(tables: &Tables, models: &[Model], seed: u64) -> Result<(Vec<Predicts>, Schedule), String> {
-    let duty = tables.runs.iter().map(Run::cpu_pct).sum::<f64>() / tables.runs.len().max(1) as f64 / 200.0;
+fn separating(tables: &Published, models: &[Model], seed: u64) -> Result<(Vec<Predicts>, Schedule), String> {
+    let duty = tables.runs.iter().map(|run| run.cpu_pct).sum::<f64>() / tables.runs.len().max(1) as f64 / 200.0;
     let hops = hops(tables)?;
     let (mut rows, mut last) = (Vec::new(), None);
     for (policy, node) in [
@@ -155,10 +156,10 @@ fn separating(tables: &Tables, models: &[Model], seed: u64) -> Result<(Vec<Predi
 }
 
 /// The mean of the runs with this policy on that node of the x3950 2x2 with SMT.
-fn published_mean(tables: &Tables, policy: Policy, node: u32) -> Option<f64> {
+fn published_mean(tables: &Published, policy: Policy, node: u32) -> Option<f64> {
     let version = policy.name().trim_start_matches("esx-");
     let is_it =
-        |run: &&Run| run.server == "x3950 2x2" && run.hyperthreading && run.esx == version && run.node() == node;
+        |run: &&PublishedRun| run.server == "x3950 2x2" && run.hyperthreading && run.esx == version && run.node == node;
     let found: Vec<f64> = tables.runs.iter().filter(is_it).map(|run| run.throughput).collect();
     (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
 }

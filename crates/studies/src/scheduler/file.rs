@@ -5,76 +5,48 @@ use toml::Spanned;
 
 use super::scenario::{check_costs, check_vm};
 use super::{Console, Costs, Demand, Idle, Load, MOST_CPUS, MOST_WORLDS, Ns, Policy, Scenario, Topology, Vm};
+use crate::tables::{Part, Whole, Word, tables};
 use translation::toml_file::{FileError, Scale, TomlFile, numbered};
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Typed {
-    policy: Option<Spanned<String>>,
-    seconds: Option<Spanned<f64>>,
-    quantum_ms: Option<Spanned<f64>>,
-    skew_limit_ms: Option<Spanned<f64>>,
-    sibling_chance: Option<Spanned<f64>>,
-    core_mhz: Option<Spanned<i64>>,
-    host_reserved_mhz: Option<Spanned<i64>>,
-    topology: Spanned<TypedTopology>,
-    costs: Option<Spanned<TypedCosts>>,
-    console: Option<Spanned<TypedLoad>>,
-    vm: Vec<Spanned<TypedVm>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedTopology {
-    nodes: Spanned<i64>,
-    sockets: Spanned<i64>,
-    cores_per_socket: Spanned<i64>,
-    threads_per_core: Spanned<i64>,
-    logical_cpus: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedCosts {
-    sibling_us: Option<Spanned<f64>>,
-    core_us: Option<Spanned<f64>>,
-    socket_us: Option<Spanned<f64>>,
-    node_us: Option<Spanned<f64>>,
-    displaced_us: Option<Spanned<f64>>,
-    sibling_busy: Option<f64>,
-    remote_memory: Option<f64>,
-    node_rates: Option<Vec<f64>>,
-    idle: Option<Idle>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedLoad {
-    burst_ms: Spanned<f64>,
-    sleep_ms: Spanned<f64>,
-}
-
-#[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Sensitivity {
+pub(super) enum Sensitivity {
     Normal,
     High,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedVm {
-    name: String,
-    count: Option<Spanned<i64>>,
-    vcpus: Spanned<i64>,
-    shares: Option<Spanned<i64>>,
-    burst_ms: Spanned<f64>,
-    sleep_ms: Spanned<f64>,
-    demand: Option<Demand>,
-    node: Option<Spanned<i64>>,
-    cpus: Option<Vec<u32>>,
-    latency_sensitivity: Option<Sensitivity>,
-    reservation_mhz: Option<Spanned<i64>>,
+tables! {
+    Typed {
+        policy: Word;
+        seconds, quantum_ms, skew_limit_ms, sibling_chance: Part;
+        core_mhz, host_reserved_mhz: Whole;
+        topology: Spanned<TypedTopology>;
+        costs: Option<Spanned<TypedCosts>>;
+        console: Option<Spanned<TypedLoad>>;
+        vm: Vec<Spanned<TypedVm>>;
+    }
+    TypedTopology {
+        nodes, sockets, cores_per_socket, threads_per_core: Spanned<i64>;
+        logical_cpus: Whole;
+    }
+    TypedCosts {
+        sibling_us, core_us, socket_us, node_us, displaced_us: Part;
+        sibling_busy, remote_memory: Option<f64>;
+        node_rates: Option<Vec<f64>>;
+        idle: Option<Idle>;
+    }
+    TypedLoad {
+        burst_ms, sleep_ms: Spanned<f64>;
+    }
+    TypedVm {
+        name: String;
+        vcpus: Spanned<i64>;
+        count, shares, node, reservation_mhz: Whole;
+        burst_ms, sleep_ms: Spanned<f64>;
+        demand: Option<Demand>;
+        cpus: Option<Vec<u32>>;
+        latency_sensitivity: Option<Sensitivity>;
+    }
 }
 
 /// The text of a scenario file, which errors call `name`. `policy` replaces the file's.

@@ -2,9 +2,10 @@
 
 use super::Costs;
 use super::explained::{Explanation, Fit, FittedOn, Parameter};
-use super::published::{Run, Tables};
+use super::published::scenario;
 use super::result::{Schedule, simulate};
 use super::scenario::Scenario;
+use model::placement::{Published, PublishedRun};
 
 /// An explanation with its costs, and what a per cent of a CPU then does.
 pub(super) struct Model {
@@ -21,15 +22,15 @@ pub(super) fn work_pct(scenario: &Scenario) -> Result<(f64, Schedule), String> {
 }
 
 /// The mean of published throughput for each per cent of work, over some runs.
-fn rate_of(tables: &Tables, costs: &Costs, seed: u64, is_of: impl Fn(&Run) -> bool) -> Result<f64, String> {
+fn rate_of(tables: &Published, costs: &Costs, seed: u64, is_of: impl Fn(&PublishedRun) -> bool) -> Result<f64, String> {
     let runs = tables.runs.iter().filter(|run| is_of(run));
     let rates: Vec<f64> = runs
-        .map(|run| Ok(run.throughput / work_pct(&run.scenario(costs, seed))?.0))
+        .map(|run| Ok(run.throughput / work_pct(&scenario(run, costs, seed))?.0))
         .collect::<Result<_, String>>()?;
     Ok(rates.iter().sum::<f64>() / rates.len().max(1) as f64)
 }
 
-pub(super) fn fitted(explanation: Explanation, tables: &Tables, seed: u64) -> Result<Model, String> {
+pub(super) fn fitted(explanation: Explanation, tables: &Published, seed: u64) -> Result<Model, String> {
     let costs = match explanation {
         Explanation::SlowNodeAndUsualCosts => Costs {
             sibling_busy: 0.35,
@@ -38,7 +39,7 @@ pub(super) fn fitted(explanation: Explanation, tables: &Tables, seed: u64) -> Re
         },
         _ => Costs::none(),
     };
-    let is_on = |node: u32| move |run: &Run| run.node() == node;
+    let is_on = |node: u32| move |run: &PublishedRun| run.node == node;
     let fit = |parameter, value, on| Fit { parameter, value, on };
     if explanation == Explanation::NoCosts {
         let rate = rate_of(tables, &costs, seed, |_| true)?;
@@ -67,8 +68,8 @@ pub(super) fn fitted(explanation: Explanation, tables: &Tables, seed: u64) -> Re
 }
 
 /// The run that shows moves between siblings.
-fn run_one(tables: &Tables) -> Result<&Run, String> {
-    let is_it = |run: &&Run| run.server == "x3950 2x2" && run.run == "Run 1" && run.tables == [2, 4];
+fn run_one(tables: &Published) -> Result<&PublishedRun, String> {
+    let is_it = |run: &&PublishedRun| run.server == "x3950 2x2" && run.run == "Run 1" && run.tables == [2, 4];
     tables
         .runs
         .iter()
@@ -77,7 +78,7 @@ fn run_one(tables: &Tables) -> Result<&Run, String> {
 }
 
 /// What a move to the sibling has to cost so that this run comes out: halved intervals, to a microsecond.
-fn expensive_moves(run: &Run, rate: f64, seed: u64) -> Result<Costs, String> {
+fn expensive_moves(run: &PublishedRun, rate: f64, seed: u64) -> Result<Costs, String> {
     let costs = |us: u64| Costs {
         warm_up_ns: [us * 1000, 0, 0, 0],
         ..Costs::none()
@@ -85,7 +86,7 @@ fn expensive_moves(run: &Run, rate: f64, seed: u64) -> Result<Costs, String> {
     let (mut low, mut high) = (0, 1 << 15);
     while high - low > 1 {
         let middle = (low + high) / 2;
-        let done = rate * work_pct(&run.scenario(&costs(middle), seed))?.0;
+        let done = rate * work_pct(&scenario(run, &costs(middle), seed))?.0;
         if done > run.throughput {
             low = middle;
         } else {
@@ -96,7 +97,7 @@ fn expensive_moves(run: &Run, rate: f64, seed: u64) -> Result<Costs, String> {
 }
 
 /// The part of wake-ups that change the sibling, if each wake-up chooses one anew and the times on both are as published.
-pub(super) fn hops(tables: &Tables) -> Result<f64, String> {
-    let part = run_one(tables)?.sibling_part();
+pub(super) fn hops(tables: &Published) -> Result<f64, String> {
+    let part = run_one(tables)?.sibling_pct / 100.0;
     Ok(2.0 * part * (1.0 - part))
 }

@@ -1,6 +1,6 @@
 //! IBM's tables of 2006 as scenarios: which host, where the virtual CPUs were seen, and how much time they used.
 
-use serde::Deserialize;
+use model::placement::PublishedRun;
 
 use super::{Console, Costs, Demand, Load, Ns, Policy, Scenario, Topology, Vm};
 
@@ -12,34 +12,6 @@ const DURATION: Ns = 240_000_000_000;
 /// CPUs with less time, in per cent, show the hypervisor's own work, and none of the guest.
 const OWN_WORK: f64 = 0.5;
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Tables {
-    pub(super) source: String,
-    pub(super) runs: Vec<Run>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Run {
-    pub(super) tables: Vec<u32>,
-    pub(super) server: String,
-    pub(super) run: String,
-    pub(super) esx: String,
-    pub(super) hyperthreading: bool,
-    numa: bool,
-    threads_per_core: u32,
-    pub(super) throughput: f64,
-    /// Per cent of time by logical CPU.
-    pub(super) shares: Vec<f64>,
-}
-
-/// The tables.
-///
-/// # Errors
-/// None but a mistake in the data that `model` carries.
-pub(super) fn ibm_2006() -> Result<Tables, String> {
-    serde_json::from_str(model::placement::IBM_2006).map_err(|error| error.to_string())
-}
-
 /// The server of the separating experiment: x3950, 2x2.
 pub(super) const X3950: Topology = Topology {
     nodes: 2,
@@ -48,72 +20,48 @@ pub(super) const X3950: Topology = Topology {
     threads_per_core: 2,
 };
 
-impl Run {
-    fn policy(&self) -> Policy {
-        match self.esx.as_str() {
-            "2.5.2" => Policy::Esx252,
-            _ => Policy::Esx253,
-        }
+fn policy(run: &PublishedRun) -> Policy {
+    match run.esx.as_str() {
+        "2.5.2" => Policy::Esx252,
+        _ => Policy::Esx253,
     }
+}
 
-    /// As it was bought: the limit of logical CPUs comes later.
-    fn topology(&self) -> Topology {
-        let cores = self.shares.len() as u32 / self.threads_per_core;
-        Topology {
-            nodes: if self.numa { 2 } else { 1 },
-            sockets: cores / 2,
-            cores_per_socket: 2,
-            threads_per_core: if self.hyperthreading { 2 } else { 1 },
-        }
+/// As it was bought: the limit of logical CPUs comes later.
+fn topology(run: &PublishedRun) -> Topology {
+    let cores = run.shares.len() as u32 / run.threads_per_core;
+    Topology {
+        nodes: if run.numa { 2 } else { 1 },
+        sockets: cores / 2,
+        cores_per_socket: 2,
+        threads_per_core: if run.hyperthreading { 2 } else { 1 },
     }
+}
 
-    /// The half of the CPUs that the guest was on. CPU 0 runs the console.
-    fn home(&self) -> (u32, Vec<f64>) {
-        let mut shares = self.shares.clone();
-        if let Some(console) = shares.first_mut() {
-            *console = 0.0;
-        }
-        let half = shares.len() / 2;
-        let sum = |part: &[f64]| part.iter().sum::<f64>();
-        let is_second = sum(&shares[half..]) > sum(&shares[..half]);
-        let away = if is_second { 0..half } else { half..shares.len() };
-        shares[away].fill(0.0);
-        (u32::from(is_second), shares)
+/// The guest's time by CPU: that of the half that it was on. CPU 0 runs the console.
+fn guest_shares(run: &PublishedRun) -> Vec<f64> {
+    let mut shares = run.shares.clone();
+    if let Some(console) = shares.first_mut() {
+        *console = 0.0;
     }
+    let half = shares.len() / 2;
+    let away = if run.node == 1 { 0..half } else { half..shares.len() };
+    shares[away].fill(0.0);
+    shares
+}
 
-    /// The node that the guest was on; 0 on a host with one.
-    pub(super) fn node(&self) -> u32 {
-        self.home().0
-    }
-
-    /// Per cent of a CPU that the guest used.
-    pub(super) fn cpu_pct(&self) -> f64 {
-        self.home().1.iter().sum()
-    }
-
-    /// The part of the guest's time on the sibling that a core was used less on.
-    pub(super) fn sibling_part(&self) -> f64 {
-        let shares = self.home().1;
-        let lesser = |core: &[f64]| core.iter().copied().fold(f64::INFINITY, f64::min);
-        match self.threads_per_core {
-            2 => shares.chunks(2).map(lesser).sum::<f64>() / self.cpu_pct(),
-            _ => 0.0,
-        }
-    }
-
-    /// The run with residency and time as published, at these costs.
-    pub(super) fn scenario(&self, costs: &Costs, seed: u64) -> Scenario {
-        let mut vm = guest(self.cpu_pct() / 200.0);
-        vm.node = Some(if self.numa { self.node() } else { 0 });
-        vm.seen = seen(&self.home().1, self.threads_per_core as usize);
-        let console = self.shares.first().copied().unwrap_or(0.0) / 100.0;
-        let console = load(CONSOLE_BURST, console);
-        Scenario {
-            costs: costs.clone(),
-            console: Some(Console { load: console }),
-            duration_ns: DURATION,
-            ..Scenario::new(self.topology(), self.policy(), vec![vm], seed)
-        }
+/// The run with residency and time as published, at these costs.
+pub(super) fn scenario(run: &PublishedRun, costs: &Costs, seed: u64) -> Scenario {
+    let mut vm = guest(run.cpu_pct / 200.0);
+    vm.node = Some(if run.numa { run.node } else { 0 });
+    vm.seen = seen(&guest_shares(run), run.threads_per_core as usize);
+    let console = run.shares.first().copied().unwrap_or(0.0) / 100.0;
+    let console = load(CONSOLE_BURST, console);
+    Scenario {
+        costs: costs.clone(),
+        console: Some(Console { load: console }),
+        duration_ns: DURATION,
+        ..Scenario::new(topology(run), policy(run), vec![vm], seed)
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementDiff) -> anyh
     let snapshot = Snapshot::take(&session.source);
     if args.published.is_some() {
         let form = session.form::<Published>(Format::Text)?;
-        let result = session.about(&snapshot, Vec::new(), placement::ibm_2006()?);
+        let result = session.about(&snapshot, Vec::new(), model::placement::ibm_2006()?);
         return session.give(&result, form);
     }
     let form = session.form::<Diff>(Format::Text)?;

@@ -1,7 +1,62 @@
 //! Published tables of placement, and what follows from them by arithmetic alone.
 
-use model::placement::{IBM_2006, Published, PublishedRun};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Tables 2 to 4 of IBM's study of the scheduler of ESX Server 2.5, with their source: `placement diff` and the simulator read them.
+const IBM_2006: &str = include_str!("../../data/ibm-2006.json");
+
+/// A published study: its runs and what follows from them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// Where it was published.
+    pub source: String,
+    /// Its runs.
+    pub runs: Vec<PublishedRun>,
+    /// The least and the most operations a second for each percent of a CPU, of the runs on the fast node.
+    pub fast: [f64; 2],
+    /// The same of the runs on the other node.
+    pub slow: [f64; 2],
+    /// How much of the variance of that the node explains (R squared).
+    pub node_r2: f64,
+    /// How much the share of time on both siblings of a core explains.
+    pub sibling_r2: f64,
+}
+
+/// One run of a published study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedRun {
+    /// The tables that have it.
+    pub tables: Vec<u32>,
+    /// The server.
+    pub server: String,
+    /// Its name there.
+    pub run: String,
+    /// The version of the hypervisor.
+    pub esx: String,
+    /// Was Hyper-Threading on?
+    pub hyperthreading: bool,
+    /// Is the server one of several nodes?
+    pub numa: bool,
+    /// Threads of a core that the hypervisor used: consecutive CPUs.
+    pub threads_per_core: u32,
+    /// Operations a second.
+    pub throughput: f64,
+    /// Share of time on each CPU in percent.
+    pub shares: Vec<f64>,
+    /// The half of the CPUs with more of the time: 0 or 1.
+    #[serde(default)]
+    pub node: u32,
+    /// CPU percent of the virtual machine: that half, without CPU 0, where the hypervisor's console runs.
+    #[serde(default)]
+    pub cpu_pct: f64,
+    /// Operations a second for each of these percent.
+    #[serde(default)]
+    pub per_cpu_pct: f64,
+    /// The share of these percent in which both siblings of a core may have been busy, in percent.
+    #[serde(default)]
+    pub sibling_pct: f64,
+}
 
 #[derive(Deserialize)]
 struct Data {
@@ -12,7 +67,7 @@ struct Data {
 /// IBM's study of the scheduler of VMware ESX Server 2.5.2 and 2.5.3.
 ///
 /// # Errors
-/// None but a mistake in the data that `model` carries.
+/// None but a mistake in the data that this crate carries.
 pub fn ibm_2006() -> Result<Published, serde_json::Error> {
     let Data { source, runs } = serde_json::from_str(IBM_2006)?;
     let runs: Vec<PublishedRun> = runs.into_iter().map(worked_out).collect();
@@ -81,7 +136,7 @@ mod tests {
     fn what_is_subtracted_decides_what_explains_efficiency() {
         let runs = ibm_2006().expect("the data").runs;
         let nodes: Vec<f64> = runs.iter().map(|run| f64::from(run.node)).collect();
-        let both = |run: &model::placement::PublishedRun| run.sibling_pct * run.cpu_pct;
+        let both = |run: &super::PublishedRun| run.sibling_pct * run.cpu_pct;
         let of = |time: &dyn Fn(&[f64]) -> f64| {
             let times: Vec<f64> = runs.iter().map(|run| time(&run.shares)).collect();
             let efficiency: Vec<f64> = runs
@@ -122,7 +177,7 @@ mod tests {
             .map(|run| rounded(run.sibling_pct, 1))
             .collect();
         assert_eq!(slow, [28.7, 0.7, 0.2]);
-        let cpu = |run: &model::placement::PublishedRun| (173.0..181.0).contains(&run.cpu_pct);
+        let cpu = |run: &super::PublishedRun| (173.0..181.0).contains(&run.cpu_pct);
         assert!(published.runs.iter().all(cpu));
     }
 }
