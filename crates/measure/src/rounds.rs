@@ -13,7 +13,7 @@ pub(crate) struct Rounds {
     end: Duration,
     /// Rounds that were begun, and the points of the last one in the order of their visits.
     begun: u32,
-    order: Vec<usize>,
+    pub(crate) order: Vec<usize>,
     /// Turns and visits of that round so far.
     turns: usize,
     visits: u32,
@@ -71,11 +71,6 @@ impl Rounds {
         let done = 1.0 - turn.left.as_secs_f64() / self.budget.as_secs_f64().max(1e-9);
         progress.step(done, turn.left, what);
         self.visits += 1;
-    }
-
-    /// The points of the round at hand, in the order of their turns.
-    pub(crate) fn order(&self) -> &[usize] {
-        &self.order
     }
 
     /// Rounds with visits, once there is no turn left.

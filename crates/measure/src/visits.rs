@@ -9,9 +9,9 @@ const MOVING: f64 = 0.02;
 /// The samples of all visits to a point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visits {
-    samples: Vec<f64>,
+    pub(crate) samples: Vec<f64>,
     /// Medians of the visits, and of the first and the second half of each.
-    medians: Vec<f64>,
+    pub(crate) medians: Vec<f64>,
     early: Vec<f64>,
     late: Vec<f64>,
 }
@@ -34,15 +34,6 @@ impl Visits {
         self.medians.extend(&other.medians);
         self.early.extend(&other.early);
         self.late.extend(&other.late);
-    }
-
-    /// All samples, in order of time.
-    pub(crate) fn samples(&self) -> &[f64] {
-        &self.samples
-    }
-
-    pub(crate) fn medians(&self) -> &[f64] {
-        &self.medians
     }
 
     /// The median of visits with its interval; `None` of fewer than two, which have none.

@@ -33,7 +33,7 @@ impl Owner {
     pub(crate) fn this(sink: &dyn Sink) -> Result<Self, Unread> {
         let path = "/proc/self/stat";
         let text = sink::text(sink, path)?;
-        Alive::parse(&text).map(|alive| alive.owner).ok_or_else(|| {
+        read(&text, None).map(|(owner, _)| owner).ok_or_else(|| {
             let why = "expected the 31 or more fields of proc_pid_stat(5)";
             Unread::new(Cause::Garbled, format!("{path}:1"), why)
         })
@@ -43,7 +43,7 @@ impl Owner {
     pub(crate) fn life(self, sink: &dyn Sink) -> Life {
         let path = format!("/proc/{}/stat", self.pid);
         match sink.read(Path::new(&path)) {
-            Ok(text) => Alive::parse(&text).map_or(Life::Alive, |stat| stat.life_of(self)),
+            Ok(text) => read(&text, Some(self.start)).map_or(Life::Alive, |(_, life)| life),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Life::Gone,
             // ESRCH: it went away between open and read.
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Life::Gone,
@@ -52,49 +52,31 @@ impl Owner {
     }
 }
 
-/// What /proc/PID/stat shows of life and identity.
-struct Alive {
-    owner: Owner,
-    state: char,
-    flags: u64,
-    threads: u64,
-    pending: u64,
-}
+/// PF_EXITING of the kernel's sched.h.
+const EXITING: u64 = 0x4;
+/// SIGKILL's bit in the mask of pending signals.
+const KILLED: u64 = 1 << 8;
 
-impl Alive {
-    /// PF_EXITING of the kernel's sched.h.
-    const EXITING: u64 = 0x4;
-    /// SIGKILL's bit in the mask of pending signals.
-    const KILLED: u64 = 1 << 8;
-
-    fn parse(text: &str) -> Option<Self> {
-        let stat = Stat::parse(text)?;
-        let (pid, start) = (stat.pid()?, stat.started()?);
-        Some(Self {
-            owner: Owner { pid, start },
-            state: stat.state()?,
-            flags: stat.flags()?,
-            threads: stat.threads()?,
-            pending: stat.pending()?,
-        })
-    }
-
-    fn life_of(&self, owner: Owner) -> Life {
-        let ended = matches!(self.state, 'Z' | 'X');
-        // The first thread may have ended while another still finishes a write in the kernel.
-        if self.owner.start != owner.start || (ended && self.threads <= 1) {
-            Life::Gone
-        } else if ended || self.flags & Self::EXITING != 0 || self.pending & Self::KILLED != 0 {
-            Life::Dying
-        } else {
-            Life::Alive
-        }
-    }
+/// The process that a /proc/PID/stat is of, and whether one that started at `start` still lives in it.
+fn read(text: &str, start: Option<u64>) -> Option<(Owner, Life)> {
+    let stat = Stat::parse(text)?;
+    let (pid, started, threads) = (stat.pid()?, stat.started()?, stat.threads()?);
+    let ended = matches!(stat.state()?, 'Z' | 'X');
+    let is_dying = stat.flags()? & EXITING != 0 || stat.pending()? & KILLED != 0;
+    // The first thread may have ended while another still finishes a write in the kernel.
+    let life = if start.is_some_and(|start| start != started) || (ended && threads <= 1) {
+        Life::Gone
+    } else if ended || is_dying {
+        Life::Dying
+    } else {
+        Life::Alive
+    };
+    Some((Owner { pid, start: started }, life))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Alive, Life, Owner};
+    use super::{Life, Owner, read};
     use crate::sink::LiveSink;
 
     fn stat(state: char, flags: u64, threads: u64, start: u64, pending: u64) -> String {
@@ -120,11 +102,10 @@ mod tests {
             (stat('R', 0x4, 1, 500, 0), Life::Dying),
             (stat('S', 0, 1, 500, 0x100), Life::Dying),
         ] {
-            let stat = Alive::parse(&text).expect(&text);
-            assert_eq!(stat.owner.pid, 77);
-            assert_eq!(stat.life_of(owner), life, "{text}");
+            let (found, lives) = read(&text, Some(owner.start)).expect(&text);
+            assert_eq!((found.pid, lives), (77, life), "{text}");
         }
-        assert!(Alive::parse("77 (x) S 1").is_none());
+        assert!(read("77 (x) S 1", None).is_none());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The settings that a lease may change: named by type, so that no other path can ever be written back from a journal.
 
 use std::fmt;
-use std::path::Path;
 
+use host::CpuList;
 use model::{Bytes, Unread};
 
 use crate::error::WriterError;
@@ -39,8 +39,8 @@ impl PoolSetting {
             page,
             which: Which::NodePages(node),
         };
-        match id_list(nodes.trim()) {
-            Some(ids) if !ids.is_empty() => ids.into_iter().map(on_node).collect(),
+        match nodes.trim().parse::<CpuList>() {
+            Ok(ids) if !ids.is_empty() => ids.iter().map(on_node).collect(),
             _ => vec![Self {
                 page,
                 which: Which::Pages,
@@ -128,9 +128,7 @@ impl PoolSetting {
     }
 
     pub(crate) fn write(self, sink: &dyn Sink, value: u64) -> Result<(), WriterError> {
-        let (path, value) = (self.path(), value.to_string());
-        let written = sink.write(Path::new(&path), &value);
-        written.map_err(|source| WriterError::Write { path, value, source })
+        sink::write(sink, &self.path(), value.to_string())
     }
 }
 
@@ -145,21 +143,9 @@ impl fmt::Display for PoolSetting {
     }
 }
 
-/// The numbers of a kernel list such as `0-1,4`; `None` if it is not one.
-fn id_list(text: &str) -> Option<Vec<u32>> {
-    let mut ids = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        // The kernel has at most 1024 nodes (CONFIG_NODES_SHIFT <= 10).
-        ids.extend(first..=last.min(1023));
-    }
-    Some(ids)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{PoolSetting, Which, id_list};
+    use super::{PoolSetting, Which};
     use model::Bytes;
 
     #[test]
@@ -188,14 +174,5 @@ mod tests {
         ] {
             assert_eq!(PoolSetting::parse(path), None, "{path}");
         }
-    }
-
-    #[test]
-    fn kernel_lists_are_read() {
-        assert_eq!(id_list("0"), Some(vec![0]));
-        assert_eq!(id_list("0-2,7"), Some(vec![0, 1, 2, 7]));
-        assert_eq!(id_list(""), None);
-        assert_eq!(id_list("0-x"), None);
-        assert_eq!(id_list("0-4294967295").map(|ids| ids.len()), Some(1024));
     }
 }

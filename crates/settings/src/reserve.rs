@@ -1,8 +1,6 @@
 //! The kernel's own reserve, `vm.min_free_kbytes`: starting khugepaged raises it, and where an administrator once set it, it stays so when
 //! khugepaged ends. What a write of ours did to it goes with that write.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
@@ -45,10 +43,8 @@ pub(crate) fn wanted(ours: Option<Moved>, kept: Option<u64>, now: Option<u64>) -
 
 /// Makes it that, unless the kernel has done so itself.
 pub(crate) fn restore(sink: &dyn Sink, wanted: Option<u64>) -> Result<(), WriterError> {
-    let Some(kib) = wanted.filter(|kib| now(sink).is_some_and(|now| now != *kib)) else {
-        return Ok(());
-    };
-    let (path, value) = (RESERVE.to_owned(), kib.to_string());
-    let written = sink.write(Path::new(RESERVE), &value);
-    written.map_err(|source| WriterError::Write { path, value, source })
+    match wanted.filter(|kib| now(sink).is_some_and(|now| now != *kib)) {
+        Some(kib) => sink::write(sink, RESERVE, kib.to_string()),
+        None => Ok(()),
+    }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use model::{Cause, Unread};
 use rustix::fs::OFlags;
 
+use crate::error::WriterError;
 use crate::place::{Place, State};
 use rooted::Rooted;
 
@@ -82,6 +83,12 @@ pub(crate) fn text(sink: &dyn Sink, path: impl AsRef<Path>) -> Result<String, Un
 /// The value of a place, or why it could not be read.
 pub(crate) fn look(sink: &dyn Sink, place: &Place) -> Result<State, Unread> {
     sink.look(place).map_err(|error| Unread::of_io(place.path(), &error))
+}
+
+/// Writes a setting, or says which value was refused where.
+pub(crate) fn write(sink: &dyn Sink, path: &str, value: String) -> Result<(), WriterError> {
+    let (path, written) = (path.to_owned(), sink.write(Path::new(path), &value));
+    written.map_err(|source| WriterError::Write { path, value, source })
 }
 
 /// The number that is the whole text of a file.

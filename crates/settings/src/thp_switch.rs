@@ -1,7 +1,6 @@
 //! The switches of the THP sizes that a lease may change: named by type, so that no other file can ever be written back from a journal.
 
 use std::fmt;
-use std::path::Path;
 
 use model::{Bytes, Cause, Unread};
 use serde::{Deserialize, Serialize};
@@ -79,9 +78,7 @@ impl ThpSwitch {
     }
 
     pub(crate) fn write(self, sink: &dyn Sink, word: Word) -> Result<(), WriterError> {
-        let (path, value) = (self.path(), word.to_string());
-        let written = sink.write(Path::new(&path), &value);
-        written.map_err(|source| WriterError::Write { path, value, source })
+        sink::write(sink, &self.path(), word.to_string())
     }
 }
 

@@ -77,7 +77,7 @@ impl Turns {
 
     /// Guest / native of each round.
     pub(super) fn ratios(&self) -> Vec<f64> {
-        let pairs = self.guest.medians().iter().zip(self.native.medians());
+        let pairs = self.guest.medians.iter().zip(&self.native.medians);
         pairs.map(|(guest, native)| guest / native).collect()
     }
 }

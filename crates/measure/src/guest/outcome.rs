@@ -55,7 +55,7 @@ impl Outcome {
         let ratios: Vec<f64> = all.iter().flat_map(|turns| turns.ratios()).collect();
         let ratio = stats::median(&ratios)?;
         let side = |side: fn(&Turns) -> &Visits| {
-            let ticks: Vec<f64> = all.iter().flat_map(|turns| side(turns).samples()).copied().collect();
+            let ticks: Vec<f64> = all.iter().flat_map(|turns| &side(turns).samples).copied().collect();
             stats::median(&ticks).map(|ticks| ticks / clock.0)
         };
         Some(Sanity {
@@ -96,7 +96,7 @@ impl Outcome {
             native.join(&turns.native);
         }
         let (_, backed, first) = sized.first()?;
-        let reason = first.as_ref().err().filter(|_| native.samples().is_empty()).cloned();
+        let reason = first.as_ref().err().filter(|_| native.samples.is_empty()).cloned();
         let point = point(spec, kind, bytes, backed, clock).of(&native, reason, self.sides());
         Some(GuestPoint {
             guest_page: None,
@@ -281,7 +281,7 @@ impl Draft<'_> {
         Point {
             ns,
             bound,
-            visits: visits.medians().iter().map(|ticks| ticks / self.clock.0).collect(),
+            visits: visits.medians.iter().map(|ticks| ticks / self.clock.0).collect(),
             not_measured: not_measured.map(|why| why.to_string()),
             ..self.point
         }

@@ -33,20 +33,21 @@ fn point(target: &Target, samples: &Samples, candidates: usize, ticks_per_ns: f6
     let backing = op.kind().map(|kind| backed(kind, samples));
     let reason = reason(op, samples, backing.as_ref());
     let given = reason.is_none();
-    let moving = samples.moving(candidates).filter(|_| given);
+    let moving = samples.visits.moving(candidates).filter(|_| given);
     Point {
         op,
         workers,
         ns: samples
-            .ticks()
+            .visits
+            .estimate()
             .filter(|_| given && moving.is_none())
             .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
         bound: moving.map(|moving| moving.bound_in(ticks_per_ns)),
         settled: given && moving.is_none() && samples.is_settled(),
-        operations: samples.operations(),
+        operations: samples.operations,
         per_operation: per_operation(samples),
         backing,
-        dropped: samples.dropped(),
+        dropped: samples.dropped,
         not_measured: reason.map(|why| why.to_string()),
     }
 }
@@ -64,13 +65,13 @@ fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<NotMeas
     if let Some(why) = samples.refused() {
         return Some(why.clone());
     }
-    if samples.kept() == 0 {
+    if samples.visits.samples.len() == 0 {
         return Some(NotMeasured::Disturbed {
-            dropped: samples.dropped(),
+            dropped: samples.dropped,
             by_clock: false,
         });
     }
-    if samples.ticks().is_none() {
+    if samples.visits.estimate().is_none() {
         return Some(NotMeasured::OneVisit);
     }
     backing
@@ -140,7 +141,7 @@ fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
     let all = measured(targets, sampled);
     let apart = all
         .iter()
-        .filter_map(|(target, samples)| Some((*target, samples.disagreement()?)));
+        .filter_map(|(target, samples)| Some((*target, samples.visits.disagreement()?)));
     let unsteady: Vec<_> = apart.filter(|&(_, apart)| apart > UNSTEADY).collect();
     let (target, apart) = unsteady.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let text = format!(
@@ -162,7 +163,7 @@ fn moving(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
     let all = measured(targets, sampled);
     let moving: Vec<(&Target, f64)> = all
         .iter()
-        .filter_map(|(target, samples)| Some((*target, samples.moving(all.len())?.ratio)))
+        .filter_map(|(target, samples)| Some((*target, samples.visits.moving(all.len())?.ratio)))
         .collect();
     let by = |ratio: f64| (ratio - 1.0).abs();
     let (target, ratio) = moving.iter().max_by(|a, b| by(a.1).total_cmp(&by(b.1)))?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Backing, Estimate, NotMeasured, Reading, Unread};
+use model::{Backing, NotMeasured, Reading, Unread};
 
 use super::worker::{Proved, Taken};
-use crate::visits::{Moving, Visits};
+use crate::visits::Visits;
 
 /// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
 /// ([`stats::is_enough`]): other processes, other page tables, other contention.
@@ -16,15 +16,15 @@ pub(super) type Visit = Result<Vec<Taken>, NotMeasured>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    visits: Visits,
-    dropped: u64,
-    operations: u64,
+    pub(super) visits: Visits,
+    pub(super) dropped: u64,
+    pub(super) operations: u64,
     counts: BTreeMap<String, u64>,
     backing: Backing,
     account: String,
     unproved: Option<Unread>,
     refused: Option<NotMeasured>,
-    closed: bool,
+    pub(super) closed: bool,
 }
 
 impl Samples {
@@ -65,23 +65,7 @@ impl Samples {
 
     /// Is the interval narrow enough?
     pub(super) fn is_settled(&self) -> bool {
-        stats::is_enough(self.visits.medians(), NARROW)
-    }
-
-    /// Is nothing more to be sampled here?
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Ticks of the time stamp counter per operation; `None` of fewer than two visits, which have no interval.
-    pub(super) fn ticks(&self) -> Option<Estimate> {
-        self.visits.estimate()
-    }
-
-    /// Was the state that the operation depends on (caches, lists of free pages) still changing? `candidates` is the number of
-    /// points that are asked.
-    pub(super) fn moving(&self, candidates: usize) -> Option<Moving> {
-        self.visits.moving(candidates)
+        stats::is_enough(&self.visits.medians, NARROW)
     }
 
     /// Why it could not be done.
@@ -97,26 +81,8 @@ impl Samples {
         }
     }
 
-    pub(super) fn operations(&self) -> u64 {
-        self.operations
-    }
-
-    pub(super) fn kept(&self) -> usize {
-        self.visits.samples().len()
-    }
-
-    /// Samples that were thrown away.
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     pub(super) fn per_operation(&self, name: &str) -> f64 {
         self.counts.get(name).copied().unwrap_or(0) as f64 / self.operations.max(1) as f64
-    }
-
-    /// How far two visits lie apart, as a share of the median; `None` of fewer than two.
-    pub(super) fn disagreement(&self) -> Option<f64> {
-        self.visits.disagreement()
     }
 }
 
@@ -143,8 +109,11 @@ mod tests {
         for _ in 0..2 {
             samples.add(Ok(vec![taken([1.0; 10]), taken([3.0; 11])]));
         }
-        assert_eq!(samples.ticks().expect("samples").median, 3.0);
-        assert_eq!((samples.kept(), samples.dropped(), samples.operations()), (42, 4, 400));
+        assert_eq!(samples.visits.estimate().expect("samples").median, 3.0);
+        assert_eq!(
+            (samples.visits.samples.len(), samples.dropped, samples.operations),
+            (42, 4, 400)
+        );
         assert_eq!(samples.per_operation("faults"), 2.0);
         assert_eq!(samples.per_operation("signals"), 0.0);
     }
@@ -155,16 +124,16 @@ mod tests {
         for visit in 1..=8 {
             quiet.add(Ok(vec![taken((0..40).map(|n| 100.0 + f64::from(n % 3) * 0.1))]));
             differing.add(Ok(vec![taken([if visit % 2 == 0 { 100.0 } else { 110.0 }; 40])]));
-            assert_eq!(quiet.is_closed(), visit >= 6);
+            assert_eq!(quiet.closed, visit >= 6);
         }
-        assert!(!differing.is_closed());
+        assert!(!differing.closed);
     }
 
     #[test]
     fn one_visit_has_no_interval() {
         let mut samples = Samples::default();
         samples.add(Ok(vec![taken([1.0; 1000])]));
-        assert_eq!((samples.ticks(), samples.disagreement()), (None, None));
+        assert_eq!((samples.visits.estimate(), samples.visits.disagreement()), (None, None));
     }
 
     #[test]
@@ -175,8 +144,8 @@ mod tests {
             still.add(Ok(vec![taken((0..40).map(|n| 100.0 + noise + f64::from(n % 5)))]));
             moving.add(Ok(vec![taken((0..40).map(|n| 100.0 + noise + f64::from(40 - n)))]));
         }
-        assert_eq!(still.moving(1), None);
-        let ratio = moving.moving(1).expect("it falls").ratio;
+        assert_eq!(still.visits.moving(1), None);
+        let ratio = moving.visits.moving(1).expect("it falls").ratio;
         assert!(ratio < 0.9, "{ratio}");
     }
 
@@ -186,7 +155,7 @@ mod tests {
         samples.add(Ok(vec![taken([1.0; 10])]));
         let short = NotMeasured::Refused("the pool is short".to_owned());
         samples.add(Err(short.clone()));
-        assert!(samples.is_closed());
+        assert!(samples.closed);
         assert_eq!(samples.refused(), Some(&short));
     }
 }

@@ -62,14 +62,14 @@ impl Sweep<'_> {
             |set_up: Duration, round: u32, left: Duration| round < ALWAYS || (set_up + SHORTEST) * PART <= left;
         let mut rounds = Rounds::new(count, self.seed, self.budget, bench.now());
         while let Some(turn) = rounds.next(bench.now(), |point, round, left| {
-            !samples[point].is_closed() && can_afford(set_up[point], round, left)
+            !samples[point].closed && can_afford(set_up[point], round, left)
         }) {
             Error::if_stopped(stop)?;
             let Turn { point, round, left, .. } = turn;
             if !can_afford(set_up[point], round, left) {
                 continue;
             }
-            let slice = slice(&turn, rounds.order(), &set_up);
+            let slice = slice(&turn, &rounds.order, &set_up);
             let Target { op, workers } = self.targets[point];
             rounds.visit(&turn, progress, &format!("{op} x {workers}"));
             let begun = bench.now();

@@ -43,8 +43,8 @@ impl Default for Course {
 /// The visits to a point that count, and what they teach.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
-    visits: Vec<Kept>,
-    course: Course,
+    pub(super) visits: Vec<Kept>,
+    pub(super) course: Course,
     /// Where cold visits were that saw less than a lap, once those no longer count: the truth is no more.
     plateau: Option<f64>,
 }
@@ -95,16 +95,6 @@ impl Arrivals {
     /// Would a longer cold visit arrive nearer to the others?
     pub(super) fn may_go_on_cold(&self) -> bool {
         !self.cold_is_flat() && self.meeting().is_some_and(|meeting| meeting.gap() > CLOSE)
-    }
-
-    /// The visits that count.
-    pub(super) fn kept(&self) -> &[Kept] {
-        &self.visits
-    }
-
-    /// How the point is visited next.
-    pub(super) fn course(&self) -> Course {
-        self.course
     }
 
     /// Where visits of one approach arrived; of cold ones only the longest, since the others are known to have been on their way.

@@ -94,7 +94,7 @@ impl Outcome {
     }
 
     fn busy(&self) -> Option<Warning> {
-        let dropped: u64 = self.points.iter().map(|point| point.samples.dropped().total()).sum();
+        let dropped: u64 = self.points.iter().map(|point| point.samples.dropped.total()).sum();
         let kept: u64 = self.points.iter().map(|point| point.samples.clocks.len() as u64).sum();
         let share = dropped as f64 / (dropped + kept).max(1) as f64;
         (share > BUSY).then(|| {
@@ -143,7 +143,7 @@ impl Outcome {
     fn unsettled(&self, budget: Duration) -> Option<Warning> {
         let samples = || self.points.iter().map(|point| &point.samples);
         let measured = || samples().filter(|samples| samples.visits() > 0);
-        let is_open = |samples: &&Samples| samples.stopped() == Some(Stopped::Budget);
+        let is_open = |samples: &&Samples| samples.stopped == Some(Stopped::Budget);
         let (open, all) = (measured().filter(is_open).count(), measured().count());
         (2 * open > all).then(|| {
             Warning::new(
@@ -177,7 +177,7 @@ fn kinds_apart() -> Warning {
 }
 
 fn no_samples(samples: &Samples) -> Option<NotMeasured> {
-    let dropped = samples.dropped().total();
+    let dropped = samples.dropped.total();
     match (samples.visits(), dropped) {
         (0, 0) => Some(NotMeasured::TooSmall),
         (0, _) => Some(NotMeasured::Disturbed {
@@ -228,8 +228,8 @@ impl Measured {
             quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),
             not_measured: self.reason.as_ref().map(ToString::to_string),
-            stopped: self.samples.stopped().filter(|_| given),
-            dropped: self.samples.dropped(),
+            stopped: self.samples.stopped.filter(|_| given),
+            dropped: self.samples.dropped,
             counters: self.samples.counters().filter(|_| given),
         }
     }

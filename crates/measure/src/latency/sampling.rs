@@ -40,13 +40,13 @@ pub(super) struct Visit {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    arrivals: Arrivals,
+    pub(super) arrivals: Arrivals,
     /// Core cycles per tick, sample by sample.
     pub(super) clocks: Vec<f64>,
-    dropped: Dropped,
+    pub(super) dropped: Dropped,
     counts: Counts,
     counted_steps: u64,
-    stopped: Option<Stopped>,
+    pub(super) stopped: Option<Stopped>,
     empty: u32,
 }
 
@@ -101,11 +101,6 @@ impl Samples {
         false
     }
 
-    /// Where the visits arrived, and how the next one is made.
-    pub(super) fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
-    }
-
     fn is_settled(&self) -> bool {
         let medians = stats::medians(&self.arrivals.converged(|visit| &visit.ticks));
         stats::is_enough(&medians, CLOSE) && self.ticks().is_some_and(|estimate| estimate.relative_error() <= CLOSE)
@@ -119,11 +114,6 @@ impl Samples {
     /// Is nothing more to be sampled here?
     pub(super) fn is_closed(&self) -> bool {
         self.stopped.is_some()
-    }
-
-    /// Why sampling ended.
-    pub(super) fn stopped(&self) -> Option<Stopped> {
-        self.stopped
     }
 
     /// Ticks of the time stamp counter per step; `None` where it has not converged.
@@ -165,7 +155,7 @@ impl Samples {
 
     /// What an undisturbed step costs; `ticks_per_ns` as of the time stamp counter.
     pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
-        let all = |of: fn(&Kept) -> &Vec<f64>| self.arrivals.kept().iter().flat_map(of).copied().collect::<Vec<f64>>();
+        let all = |of: fn(&Kept) -> &Vec<f64>| self.arrivals.visits.iter().flat_map(of).copied().collect::<Vec<f64>>();
         let every = all(|visit| &visit.cycles);
         let ticks = stats::quantile(&stats::sorted(&all(|visit| &visit.ticks)), QUIET)?;
         let cycles = stats::quantile(&stats::sorted(&every), QUIET)?;
@@ -175,11 +165,6 @@ impl Samples {
             cycles,
             share: alike.count() as f64 / every.len() as f64,
         })
-    }
-
-    /// Samples that were thrown away.
-    pub(super) fn dropped(&self) -> Dropped {
-        self.dropped
     }
 
     /// Ticks per step in the median, visit by visit in order of time; none where it has not converged.
@@ -193,7 +178,7 @@ impl Samples {
 
     /// Visits that gave samples.
     pub(super) fn visits(&self) -> usize {
-        self.arrivals.kept().len()
+        self.arrivals.visits.len()
     }
 
     /// How far two visits to this point differ on average, as a share.

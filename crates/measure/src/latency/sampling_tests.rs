@@ -49,7 +49,7 @@ fn disturbed_blocks_are_counted_and_never_used() {
     let blocks = vec![block(10.0), switched, migrated, changed];
     samples.add(&of_blocks(WARM, blocks.clone()));
     samples.add(&of_blocks(Approach::Cold, blocks));
-    let dropped = samples.dropped();
+    let dropped = samples.dropped;
     assert_eq!((dropped.switches, dropped.migrations, dropped.clock), (2, 2, 2));
     assert_eq!(samples.ticks().expect("samples").median, 10.0);
 }
@@ -69,7 +69,7 @@ fn quiet_samples_settle_after_six_visits_from_both_sides_and_not_before() {
         both(&mut samples, (0..200).map(|n| 100.0 + f64::from(n % 3) * 0.1));
         assert_eq!(samples.is_closed(), round == 3);
     }
-    assert_eq!(samples.stopped(), Some(Stopped::Interval));
+    assert_eq!(samples.stopped, Some(Stopped::Interval));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn visits_that_differ_never_settle_however_many_samples_each_has() {
     }
     assert!(!samples.is_closed());
     samples.close();
-    assert_eq!(samples.stopped(), Some(Stopped::Budget));
+    assert_eq!(samples.stopped, Some(Stopped::Budget));
     assert!(samples.disagreement() > 0.03, "{}", samples.disagreement());
 }
 
@@ -102,7 +102,7 @@ fn approaches_that_do_not_meet_give_a_bound_and_no_number() {
         "{bound:?}"
     );
     assert!(samples.convergence().is_some_and(|shown| !shown.converged));
-    assert!(samples.arrivals().may_go_on_cold());
+    assert!(samples.arrivals.may_go_on_cold());
 }
 
 #[test]
@@ -145,14 +145,13 @@ fn a_cold_visit_that_stays_above_lengthens_the_others() {
     };
     samples.add(&long);
     assert_eq!(
-        samples.arrivals().course().walk,
-        WALKED,
+        samples.arrivals.course.walk, WALKED,
         "one visit of each may differ by chance"
     );
     samples.add(&visit(WARM, [100.0; 200]));
-    assert_eq!(samples.arrivals().course().walk, 2 * WALKED);
+    assert_eq!(samples.arrivals.course.walk, 2 * WALKED);
     assert!(
-        samples.arrivals().walked(false).is_zero(),
+        samples.arrivals.walked(false).is_zero(),
         "what was too short no longer counts"
     );
 }
@@ -165,7 +164,7 @@ fn visits_after_a_warm_up_that_fall_lengthen_it_but_not_for_ever() {
         samples.add(&visit(Approach::Warm { boost }, falls.clone()));
         samples.add(&visit(Approach::Cold, falls));
     }
-    assert_eq!(samples.arrivals().course().boost, 8);
+    assert_eq!(samples.arrivals.course.boost, 8);
     let bound = samples.bound().expect("no number");
     assert!(bound.low.is_none() && bound.high.is_some(), "{bound:?}");
 }

@@ -71,14 +71,14 @@ impl Sweep<'_> {
             Error::if_stopped(stop)?;
             let share = self.share(&samples, &turn);
             let own = &mut samples[turn.point];
-            let Some(next) = next(own.arrivals(), share, turn.left) else {
+            let Some(next) = next(&own.arrivals, share, turn.left) else {
                 continue;
             };
             let Target {
                 kind, bytes, pattern, ..
             } = self.points[turn.point];
             rounds.visit(&turn, progress, &format!("{kind}, {bytes}, {pattern}"));
-            match visit(turn.point, &next, own.arrivals().warm_level(), bench, stop)? {
+            match visit(turn.point, &next, own.arrivals.warm_level(), bench, stop)? {
                 Some(visit) => own.add(&visit),
                 None => own.close(),
             }
@@ -100,7 +100,7 @@ impl Sweep<'_> {
 /// The visit that a point needs most: one after a warm-up, a cold one, then the approach that has had less time. `share` is
 /// the point's part of the time that is `left`. `None` where that does not suffice for what it needs.
 fn next(arrivals: &Arrivals, share: Duration, left: Duration) -> Option<Next> {
-    let course = arrivals.course();
+    let course = arrivals.course;
     let warm = Approach::Warm { boost: course.boost };
     if arrivals.walked(false).is_zero() {
         let most = share.div_f64(2.0 * VISITS).max(SHORTEST);

@@ -124,7 +124,7 @@ fn quiet_points_take_six_visits_from_both_sides_and_leave_the_rest_of_the_time()
         sampled
             .samples
             .iter()
-            .all(|samples| samples.stopped() == Some(Stopped::Interval))
+            .all(|samples| samples.stopped == Some(Stopped::Interval))
     );
 }
 
@@ -137,7 +137,7 @@ fn the_time_that_quiet_points_leave_goes_to_the_wild_one() {
         .expect("runs");
     let wild = machine.visits.iter().filter(|(point, _)| *point == 4).count();
     assert!(wild > 50, "{wild}");
-    assert_eq!(sampled.samples[4].stopped(), Some(Stopped::Budget));
+    assert_eq!(sampled.samples[4].stopped, Some(Stopped::Budget));
     assert!(machine.now <= LONG + Duration::from_millis(100));
 }
 

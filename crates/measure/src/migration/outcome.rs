@@ -38,7 +38,7 @@ impl Taken {
     }
 
     pub(super) fn is_enough(&self, within: f64) -> bool {
-        stats::is_enough(self.added.medians(), within)
+        stats::is_enough(&self.added.medians, within)
     }
 
     pub(super) fn point(&self, kind: Kind, bytes: Bytes, backing: Backed, unproved: Option<NotMeasured>) -> Point {
