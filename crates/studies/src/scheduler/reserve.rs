@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scenario::Scenario;
 use super::topology::Topology;
-use crate::size::esx::{max_cores, reserved_cores};
+use crate::size::esx::max_cores;
 
 /// What a virtual machine asked for and what it got.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,9 +46,8 @@ pub(super) fn reservations(scenario: &Scenario, used: Topology) -> Vec<(usize, R
 }
 
 fn granted(scenario: &Scenario, used: Topology, has_others: bool) -> Vec<(usize, Reservation)> {
-    let ghz = scenario.core_mhz.max(1) as f64 / 1000.0;
     let cores = u64::from(used.cores());
-    let mut free = max_cores(cores, reserved_cores(scenario.host_mhz as f64, ghz));
+    let mut free = max_cores(cores, scenario.host_mhz as f64 / scenario.core_mhz.max(1) as f64);
     let mut left = cores - u64::from(has_others);
     let asking = scenario.vms.iter().enumerate();
     asking
