@@ -21,10 +21,8 @@ pub fn redis(maxmemory: Bytes, written: Bytes, base: Bytes, large: Bytes) -> Res
     let writes = written.0.div_ceil(64);
     let worst = |page: Bytes| Bytes(writes.saturating_mul(page.0).min(maxmemory.0));
     let copied = |page: Bytes| format!("{writes} writes of 64 B, each copies {}, at most all", page.exact());
-    Ok(Sizing::new(
-        format!("Redis with maxmemory of {maxmemory}"),
-        "Redis documentation, Diagnosing latency issues; Linux 5.8, commit 3917c80280c9",
-    )
+    let source = "Redis documentation, Diagnosing latency issues; Linux 5.8, commit 3917c80280c9";
+    Ok(Sizing::new(format!("Redis with maxmemory of {maxmemory}"), source)
     .step("pages", "Redis takes no pages from a pool", 0u64, "pages")
     .step("copied", copied(base), worst(base), "B")
     .step("copied_before_5_8", format!("with THP: {}", copied(large)), worst(large), "B")

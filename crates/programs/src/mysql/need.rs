@@ -165,18 +165,12 @@ fn mariadb_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     let pages = pages_for(pool, page)?;
     let aligned = EXTENT.saturating_sub(page.0) / page.0.max(1);
     let about = format!("pages of {} for MariaDB with a buffer pool of {asked}", page.exact());
-    let sizing = Sizing::new(
-        about,
-        "mappings of MariaDB 10.11.19 as strace shows them, and HugePages_Total",
-    )
-    .step("buffer_pool", format!("{asked} rounded up to 8M"), pool, "B")
-    .rounded_up("pool_pages", pool, page, pages)
-    .step(
-        "alignment",
-        "at most, so that the pool begins at a multiple of 8M",
-        aligned,
-        "pages",
-    );
+    let source = "mappings of MariaDB 10.11.19 as strace shows them, and HugePages_Total";
+    let most = "at most, so that the pool begins at a multiple of 8M";
+    let sizing = Sizing::new(about, source)
+        .step("buffer_pool", format!("{asked} rounded up to 8M"), pool, "B")
+        .rounded_up("pool_pages", pool, page, pages)
+        .step("alignment", most, aligned, "pages");
     Ok((sizing, (format!("{pages} + {aligned}"), pages.saturating_add(aligned))))
 }
 
@@ -191,20 +185,12 @@ fn mysql_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     let each = pages_for(with_blocks, page)?;
     let source = "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248";
     let about = format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact());
+    let rounded = format!("{asked} rounded up to {} x {instances}", chunk.exact());
+    let whole = format!("{} + {blocks} blocks x {INNODB_BLOCK} B", chunk.exact());
     let sizing = Sizing::new(about, source)
-        .step(
-            "buffer_pool",
-            format!("{asked} rounded up to {} x {instances}", chunk.exact()),
-            pool,
-            "B",
-        )
+        .step("buffer_pool", rounded, pool, "B")
         .step("chunks", format!("{pool} / {}", chunk.exact()), chunks, "chunks")
-        .step(
-            "chunk",
-            format!("{} + {blocks} blocks x {INNODB_BLOCK} B", chunk.exact()),
-            with_blocks,
-            "B",
-        )
+        .step("chunk", whole, with_blocks, "B")
         .rounded_up("chunk_pages", with_blocks, page, each);
     Ok((sizing, (format!("{chunks} x {each}"), chunks.saturating_mul(each))))
 }

@@ -261,18 +261,13 @@ pub fn postgres(settings: &Postgres, system: Bytes) -> Result<Sizing, SizeError>
     let page = settings.page.unwrap_or(system);
     let memory = settings.shared_memory();
     let pages = pages_for(memory, page)?;
-    let about = format!(
-        "pages of {} for PostgreSQL with shared_buffers of {}",
-        page.exact(),
-        settings.shared_buffers
-    );
+    let (size, buffers) = (page.exact(), settings.shared_buffers);
+    let about = format!("pages of {size} for PostgreSQL with shared_buffers of {buffers}");
     let source = "PostgreSQL documentation, 19.4.5 Linux Huge Pages; structures of PostgreSQL 15, fitted to what 15.20 says of itself";
-    let parts = settings.parts();
-    let sizing = parts
-        .iter()
-        .fold(Sizing::new(about, source), |sizing, (name, how, bytes)| {
-            sizing.step(name, how, Bytes(*bytes), "B")
-        });
+    let mut sizing = Sizing::new(about, source);
+    for (name, how, bytes) in settings.parts() {
+        sizing = sizing.step(name, how, Bytes(bytes), "B");
+    }
     Ok(sizing
         .step("shared_memory", "the sum", memory, "B")
         .rounded_up("pages", memory, page, pages)
@@ -312,13 +307,11 @@ impl Origin {
 pub fn told(pages: u64, page: Bytes, origin: Origin) -> Result<Sizing, SizeError> {
     model::sizing::check_page(page)?;
     let pool = pages.checked_mul(page.0).ok_or(SizeError::TooLarge("the pool"))?;
-    Ok(Sizing::new(
-        format!("pages of {} for PostgreSQL, as the server reports them", page.exact()),
-        &origin.formula(),
-    )
-    .step("pages", origin.formula(), pages, "pages")
-    .step("pool", format!("{pages} x {}", page.exact()), pool, "B")
-    .trap("huge_pages = try falls back silently; huge_pages = on refuses to start when the pool is short"))
+    let about = format!("pages of {} for PostgreSQL, as the server reports them", page.exact());
+    Ok(Sizing::new(about, &origin.formula())
+        .step("pages", origin.formula(), pages, "pages")
+        .step("pool", format!("{pages} x {}", page.exact()), pool, "B")
+        .trap("huge_pages = try falls back silently; huge_pages = on refuses to start when the pool is short"))
 }
 
 #[cfg(test)]

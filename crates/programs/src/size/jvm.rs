@@ -93,24 +93,14 @@ impl Jvm {
     /// Structures beside the heap that are large enough for a page: name, how, bytes.
     fn beside(&self) -> Vec<(&'static str, String, Bytes)> {
         let table = |(name, divisor): Table| {
-            (
-                name,
-                format!("{} / {divisor}", self.heap),
-                Bytes(self.heap.0.div_ceil(divisor)),
-            )
+            let bytes = Bytes(self.heap.0.div_ceil(divisor));
+            (name, format!("{} / {divisor}", self.heap), bytes)
         };
         let tables = tables(self.collector, self.jdk).into_iter().map(table);
         let segments = if self.rounds_segments() { ", three segments" } else { "" };
-        let code = (
-            "code_cache",
-            format!("ReservedCodeCacheSize{segments}"),
-            self.code_cache,
-        );
-        [code]
-            .into_iter()
-            .chain(tables)
-            .filter(|(_, _, bytes)| *bytes >= SMALL)
-            .collect()
+        let how = format!("ReservedCodeCacheSize{segments}");
+        let all = std::iter::once(("code_cache", how, self.code_cache)).chain(tables);
+        all.filter(|(_, _, bytes)| *bytes >= SMALL).collect()
     }
 }
 
@@ -121,67 +111,38 @@ impl Jvm {
 pub fn jvm(jvm: &Jvm) -> Result<Sizing, SizeError> {
     let heap = pages_for(jvm.heap, jvm.page)?;
     let beside_page = jvm.page.min(SMALL);
-    let about = format!(
-        "pages of {} for a JVM of {} ({}, JDK {})",
-        jvm.page.exact(),
-        jvm.heap,
-        jvm.collector,
-        jvm.jdk
-    );
-    let mut sizing = Sizing::new(about, SOURCE).step(
-        "heap",
-        format!("{} / {}, rounded up", jvm.heap, jvm.page.exact()),
-        heap,
-        "pages",
-    );
+    let (page, size, collector) = (jvm.page.exact(), jvm.heap, jvm.collector);
+    let about = format!("pages of {page} for a JVM of {size} ({collector}, JDK {})", jvm.jdk);
+    let how = format!("{size} / {page}, rounded up");
+    let mut sizing = Sizing::new(about, SOURCE).step("heap", how, heap, "pages");
     let mut beside = 0u64;
     for (name, how, bytes) in jvm.beside() {
-        let extra = if name == "code_cache" && jvm.rounds_segments() {
-            SEGMENTS_EXTRA
-        } else {
-            0
-        };
+        let has_extra = name == "code_cache" && jvm.rounds_segments();
+        let extra = if has_extra { SEGMENTS_EXTRA } else { 0 };
         let pages = pages_for(bytes, beside_page)?.saturating_add(extra);
         beside = beside.saturating_add(pages);
-        sizing = sizing.step(
-            name,
-            format!("{how} = {bytes}, / {} rounded up", beside_page.exact()),
-            pages,
-            "pages",
-        );
+        let how = format!("{how} = {bytes}, / {} rounded up", beside_page.exact());
+        sizing = sizing.step(name, how, pages, "pages");
     }
     let outside = jvm.metaspace.0.saturating_add(jvm.threads.saturating_mul(1 << 20));
-    sizing = sizing.step(
-        "outside",
-        format!(
-            "metaspace {} + {} stacks of 1M, on base pages",
-            jvm.metaspace, jvm.threads
-        ),
-        outside,
-        "B",
+    let how = format!(
+        "metaspace {} + {} stacks of 1M, on base pages",
+        jvm.metaspace, jvm.threads
     );
+    sizing = sizing.step("outside", how, outside, "B");
     Ok(totals(sizing, jvm.page, heap, beside))
 }
 
 /// The answer: one pool, or two where the heap's pages are larger than what lies beside it.
 fn totals(sizing: Sizing, page: Bytes, heap: u64, beside: u64) -> Sizing {
-    let sizing = if page > SMALL {
-        sizing
-            .step(
-                "pages_2m",
-                "code cache and tables: the next smaller size",
-                beside,
-                "pages of 2M",
-            )
+    let smaller = "code cache and tables: the next smaller size";
+    let all = heap.saturating_add(beside);
+    let sizing = match page > SMALL {
+        true => sizing
+            .step("pages_2m", smaller, beside, "pages of 2M")
             .step("pages", "the heap", heap, "pages")
-            .trap("without a pool of 2M beside it, code cache and tables stay on base pages, silently")
-    } else {
-        sizing.step(
-            "pages",
-            format!("{heap} + {beside}"),
-            heap.saturating_add(beside),
-            "pages",
-        )
+            .trap("without a pool of 2M beside it, code cache and tables stay on base pages, silently"),
+        false => sizing.step("pages", format!("{heap} + {beside}"), all, "pages"),
     };
     sizing
         .trap(

@@ -1,6 +1,6 @@
 //! Pages for virtual machines and for DPDK.
 
-use model::Bytes;
+use model::{Bytes, counted};
 
 use super::{SizeError, Sizing};
 use model::sizing::{check_page, pages_for};
@@ -16,34 +16,28 @@ pub fn vm(memory: Bytes, count: u64, nodes: u64, page: Bytes) -> Result<Sizing, 
     let per_node = pages_for(Bytes(memory.0.div_ceil(nodes)), page)?;
     let each = per_node.saturating_mul(nodes);
     let pages = each.saturating_mul(count);
-    let mut sizing = Sizing::new(
-        format!("pages of {} for {count} guest{} of {memory}", page.exact(), s(count)),
-        "libvirt, memoryBacking; QEMU, memory-backend-memfd",
-    )
-    .step(
-        "per_node",
-        format!("{} B / {nodes} node{} / {} B, rounded up", memory.0, s(nodes), page.0),
-        per_node,
-        "pages",
-    )
-    .step("each", format!("{per_node} x {nodes}"), each, "pages")
-    .step("pages", format!("{each} x {count}"), pages, "pages");
+    let about = format!(
+        "pages of {} for {} of {memory}",
+        page.exact(),
+        counted(count as usize, "guest")
+    );
+    let on_nodes = counted(nodes as usize, "node");
+    let how = format!("{} B / {on_nodes} / {} B, rounded up", memory.0, page.0);
+    let mut sizing = Sizing::new(about, "libvirt, memoryBacking; QEMU, memory-backend-memfd")
+        .step("per_node", how, per_node, "pages")
+        .step("each", format!("{per_node} x {nodes}"), each, "pages")
+        .step("pages", format!("{each} x {count}"), pages, "pages");
     if !memory.0.is_multiple_of(page.0.saturating_mul(nodes)) {
         sizing = sizing.trap(format!(
-            "{memory} is not a multiple of {} on each of {nodes} node{}: QEMU refuses it, or the \
+            "{memory} is not a multiple of {} on each of {on_nodes}: QEMU refuses it, or the \
              last page is half empty",
-            page.exact(),
-            s(nodes)
+            page.exact()
         ));
     }
     Ok(sizing
         .trap("the hypervisor's own memory, video memory and the host need base pages beside the pool")
         .trap("pages on the wrong node do not help: fill the pool node by node")
         .trap("large pages are needed twice, in the host for the guest and in the guest for its programs"))
-}
-
-fn s(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 /// Bytes of one packet buffer in its pool: data room of 2 KiB with headroom, its header, and the pool's own header.
@@ -55,33 +49,22 @@ const MBUF: u64 = 2176 + 128 + 64;
 /// When the page is none.
 pub fn dpdk(per_node: &[Bytes], mbufs: u64, page: Bytes) -> Result<Sizing, SizeError> {
     check_page(page)?;
-    let mut sizing = Sizing::new(
-        format!("pages of {} for DPDK", page.exact()),
-        "DPDK Programmer's Guide, EAL and Mbuf Library",
-    );
+    let about = format!("pages of {} for DPDK", page.exact());
+    let mut sizing = Sizing::new(about, "DPDK Programmer's Guide, EAL and Mbuf Library");
     let mut pages = 0u64;
     for (node, &bytes) in per_node.iter().enumerate() {
         let here = pages_for(bytes, page)?;
         pages = pages.saturating_add(here);
-        sizing = sizing.step(
-            &format!("node{node}"),
-            format!("{bytes} / {}, rounded up", page.exact()),
-            here,
-            "pages",
-        );
+        let how = format!("{bytes} / {}, rounded up", page.exact());
+        sizing = sizing.step(&format!("node{node}"), how, here, "pages");
     }
     if mbufs > 0 {
-        let bytes = mbufs
-            .checked_mul(MBUF)
-            .ok_or(SizeError::TooLarge("the pool of packet buffers"))?;
+        let bytes = mbufs.checked_mul(MBUF);
+        let bytes = bytes.ok_or(SizeError::TooLarge("the pool of packet buffers"))?;
         let here = pages_for(Bytes(bytes), page)?;
         pages = pages.saturating_add(here);
-        sizing = sizing.step(
-            "mbufs",
-            format!("{mbufs} x {MBUF} B / {}, rounded up", page.exact()),
-            here,
-            "pages",
-        );
+        let how = format!("{mbufs} x {MBUF} B / {}, rounded up", page.exact());
+        sizing = sizing.step("mbufs", how, here, "pages");
     }
     Ok(sizing
         .step("pages", "the sum", pages, "pages")

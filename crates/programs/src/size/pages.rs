@@ -34,27 +34,18 @@ pub fn pages(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
 pub fn memlock(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
     let pages = pages_for(bytes, page)?;
     let kib = memlock_kib(pages, page)?;
-    Ok(
-        Sizing::new(format!("memlock for {bytes} in pages of {}", page.exact()), JBOSS)
-            .rounded_up("pages", bytes, page, pages)
-            .step(
-                "memlock",
-                format!("{pages} x {} KiB, the unit of limits.conf", page.0 >> 10),
-                kib,
-                "KiB",
-            )
-            .step(
-                "limit_memlock",
-                format!("{kib} x 1024, for LimitMEMLOCK= of systemd"),
-                Bytes(kib.saturating_mul(1024)),
-                "B",
-            )
-            .trap("limits.conf counts KiB, LimitMEMLOCK= bytes, and a unit does not read limits.conf at all")
-            .trap(
-                "mmap(MAP_HUGETLB) needs no memlock; System V shared memory with SHM_HUGETLB did until \
-                 Linux 5.16, and needs the group of vm.hugetlb_shm_group",
-            ),
-    )
+    let about = format!("memlock for {bytes} in pages of {}", page.exact());
+    let in_file = format!("{pages} x {} KiB, the unit of limits.conf", page.0 >> 10);
+    let in_unit = format!("{kib} x 1024, for LimitMEMLOCK= of systemd");
+    Ok(Sizing::new(about, JBOSS)
+        .rounded_up("pages", bytes, page, pages)
+        .step("memlock", in_file, kib, "KiB")
+        .step("limit_memlock", in_unit, Bytes(kib.saturating_mul(1024)), "B")
+        .trap("limits.conf counts KiB, LimitMEMLOCK= bytes, and a unit does not read limits.conf at all")
+        .trap(
+            "mmap(MAP_HUGETLB) needs no memlock; System V shared memory with SHM_HUGETLB did until \
+             Linux 5.16, and needs the group of vm.hugetlb_shm_group",
+        ))
 }
 
 /// `size shmmax`: the limits of System V shared memory for one segment.
@@ -63,24 +54,14 @@ pub fn memlock(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
 /// When the base page is none.
 pub fn shmmax(segment: Bytes, base: Bytes) -> Result<Sizing, SizeError> {
     let shmall = pages_for(segment, base)?;
-    Ok(Sizing::new(
-        format!("kernel.shmmax and kernel.shmall for a segment of {segment}"),
-        JBOSS,
-    )
-    .step(
-        "shmmax",
-        "bytes of the largest segment (the post sets all of RAM)",
-        segment,
-        "B",
-    )
-    .step(
-        "shmall",
-        format!("{} B / {} B, rounded up: pages, not bytes", segment.0, base.0),
-        shmall,
-        "pages",
-    )
-    .trap("since Linux 3.16 both are practically unlimited: never lower them")
-    .trap("shmall counts base pages of all segments together"))
+    let about = format!("kernel.shmmax and kernel.shmall for a segment of {segment}");
+    let largest = "bytes of the largest segment (the post sets all of RAM)";
+    let how = format!("{} B / {} B, rounded up: pages, not bytes", segment.0, base.0);
+    Ok(Sizing::new(about, JBOSS)
+        .step("shmmax", largest, segment, "B")
+        .step("shmall", how, shmall, "pages")
+        .trap("since Linux 3.16 both are practically unlimited: never lower them")
+        .trap("shmall counts base pages of all segments together"))
 }
 
 #[cfg(test)]
