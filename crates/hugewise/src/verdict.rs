@@ -1,5 +1,7 @@
 //! The verdict of a checkup: which saving is certain, which page kind to choose, and what limits the use of huge pages.
 
+use std::collections::BTreeSet;
+
 use host::Snapshot;
 use host::snapshot::Pool;
 use model::headline::{Headline, PairedGain, Percent, SCATTERED, Shows, WORTH};
@@ -61,46 +63,28 @@ fn scattered(grounds: &Grounds<'_>) -> Option<f64> {
 
 /// Programs by name, each by its largest process: what processes of one name share would else count several times.
 fn users(list: &ProcessList) -> Vec<User> {
-    let mut users: Vec<User> = Vec::new();
     let of = |row: &ProcessRow| {
-        Some(User {
-            name: row.pages.name.clone(),
-            pid: row.pages.pid,
-            bytes: row.pages.backing.known()?.large(),
-        })
+        let bytes = row.pages.backing.known()?.large();
+        let (name, pid) = (row.pages.name.clone(), row.pages.pid);
+        (bytes.0 > 0).then_some(User { name, pid, bytes })
     };
-    let mut all: Vec<User> = list
-        .processes
-        .iter()
-        .filter_map(of)
-        .filter(|user| user.bytes.0 > 0)
-        .collect();
-    all.sort_by_key(|user| std::cmp::Reverse(user.bytes));
-    for user in all {
-        if users.iter().all(|other| other.name != user.name) {
-            users.push(user);
-        }
-    }
+    let mut users: Vec<User> = list.processes.iter().filter_map(of).collect();
+    users.sort_by_key(|user| std::cmp::Reverse(user.bytes));
+    let mut names = BTreeSet::new();
+    users.retain(|user| names.insert(user.name.clone()));
     users.truncate(MOST_USERS);
     users
 }
 
 fn measured(headline: &Headline) -> (Saving, Choice) {
-    let against_base = headline.gains.iter().filter(|gain| gain.against == PageKind::Base);
-    let mut all: Vec<Saved> = against_base.filter_map(saved).collect();
+    let against_base = || headline.gains.iter().filter(|gain| gain.against == PageKind::Base);
+    let mut all: Vec<Saved> = against_base().filter_map(saved).collect();
     all.sort_by_key(|saved| (saved.kind, saved.bytes));
     let is_any = |of: &Saved, shows| all.iter().any(|other| other.kind == of.kind && other.shows == shows);
     // The kind that is easiest to set up of those that save, else the easiest of all: the order of kinds is fixed beforehand.
-    let first = all
-        .iter()
-        .find(|saved| is_any(saved, Shows::Saves))
-        .or_else(|| all.first());
-    let Some(first) = first else {
-        if headline
-            .gains
-            .iter()
-            .any(|gain| gain.against == PageKind::Base && !gain.draws.is_empty())
-        {
+    let first = all.iter().find(|saved| is_any(saved, Shows::Saves));
+    let Some(first) = first.or(all.first()) else {
+        if against_base().any(|gain| !gain.draws.is_empty()) {
             let why = Doubt::FewDraws { draws: headline.draws };
             let (at, seconds) = (Vec::new(), None);
             return (Saving::CannotTell { at, why, seconds }, Choice::Unknown);
@@ -110,23 +94,17 @@ fn measured(headline: &Headline) -> (Saving, Choice) {
     };
     let kind = first.kind;
     let has = |shows| is_any(first, shows);
-    let choice = if has(Shows::Saves) {
-        choice(headline, &all)
-    } else {
-        Choice::NoDifference
-    };
     let at: Vec<Saved> = all.iter().filter(|saved| saved.kind == kind).copied().collect();
-    let saving = if has(Shows::Saves) {
-        Saving::Saves { at }
+    if has(Shows::Saves) {
+        (Saving::Saves { at }, choice(headline, &all))
     } else if has(Shows::CannotTell) {
         let (why, seconds) = doubt(headline, kind);
-        return (Saving::CannotTell { at, why, seconds }, Choice::Unknown);
+        (Saving::CannotTell { at, why, seconds }, Choice::Unknown)
     } else if has(Shows::Costs) {
-        Saving::Costs { at }
+        (Saving::Costs { at }, Choice::NoDifference)
     } else {
-        Saving::NoDifference { at }
-    };
-    (saving, choice)
+        (Saving::NoDifference { at }, Choice::NoDifference)
+    }
 }
 
 fn saved(gain: &PairedGain) -> Option<Saved> {
@@ -143,24 +121,15 @@ fn saved(gain: &PairedGain) -> Option<Saved> {
 
 /// Why the widest interval of a kind is so wide, and how long it would take until it is not.
 fn doubt(headline: &Headline, kind: PageKind) -> (Doubt, Option<f64>) {
-    let of_kind = headline
-        .gains
-        .iter()
-        .filter(|gain| (gain.kind, gain.against) == (kind, PageKind::Base));
+    let is_asked = |gain: &&PairedGain| (gain.kind, gain.against) == (kind, PageKind::Base);
+    let of_kind = headline.gains.iter().filter(is_asked);
     let widths = of_kind.filter_map(|gain| Some((gain, gain.saved?.half_width())));
-    let Some((gain, half)) = widths.max_by(|(_, a), (_, b)| a.total_cmp(b)) else {
+    let widest = widths.max_by(|(_, a), (_, b)| a.total_cmp(b));
+    let Some((gain, half)) = widest.filter(|_| headline.draws >= FEW) else {
         return (Doubt::FewDraws { draws: headline.draws }, None);
     };
-    if headline.draws < FEW {
-        return (Doubt::FewDraws { draws: headline.draws }, None);
-    }
-    let ends = gain
-        .draws
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &draw| {
-            (least.min(draw), most.max(draw))
-        });
-    let (least, most) = ends;
+    let least = gain.draws.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = gain.draws.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let seconds = headline.seconds * (half / ENOUGH).powi(2);
     (Doubt::DrawsDiffer { least, most }, Some(seconds))
 }
@@ -181,20 +150,22 @@ fn choice(headline: &Headline, all: &[Saved]) -> Choice {
         .filter(|gain| gain.kind == best.kind && gain.against != PageKind::Base)
         .filter_map(|gain| Some((gain.against, more(gain.saved?))))
         .collect();
+    let best = best.kind;
     if let Some(&(kind, more)) = rivals.iter().find(|(_, more)| more.high < WORTH) {
+        let at_most_percent = more.high.max(0.0);
         return Choice::Enough {
             kind,
-            best: best.kind,
-            at_most_percent: more.high.max(0.0),
+            best,
+            at_most_percent,
         };
     }
     match rivals.iter().find(|(_, more)| more.low <= 0.0) {
         Some(&(rival, more_percent)) => Choice::Open {
-            best: best.kind,
+            best,
             rival,
             more_percent,
         },
-        None => Choice::Best { kind: best.kind },
+        None => Choice::Best { kind: best },
     }
 }
 
@@ -212,12 +183,10 @@ fn limits(snapshot: &Snapshot, totals: Option<&Totals>) -> Limits {
         Reading::Known(thp) => thp.enabled.clone().map(|choice| choice.chosen),
         Reading::Unread(why) => Reading::Unread(why.clone()),
     };
+    let pools = snapshot.pools.as_ref();
     Limits {
         thp,
-        pools: snapshot
-            .pools
-            .as_ref()
-            .map(|pools| pools.iter().map(pool_pages).collect()),
+        pools: pools.map(|pools| pools.iter().map(pool_pages).collect()),
         coverage: totals.and_then(coverage),
     }
 }

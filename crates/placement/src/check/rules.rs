@@ -21,10 +21,8 @@ pub(crate) fn mistakes(scene: &Scene) -> Vec<Mispinned> {
         cpuset_cut,
         isolated_together,
     ];
-    let of_each = scene
-        .processes
-        .iter()
-        .flat_map(|process| alone.iter().filter_map(move |rule| rule(scene, process)));
+    let of_process = |process| alone.iter().filter_map(move |rule| rule(scene, process));
+    let of_each = scene.processes.iter().flat_map(of_process);
     let mut found: Vec<Mispinned> = shared_cores(scene).into_iter().chain(of_each).collect();
     found.sort_by_key(|mistake| (mistake.mistake, mistake.pid, mistake.cpus.clone()));
     found
@@ -45,6 +43,11 @@ fn found(mistake: Mistake, process: &Proc, threads: &[&Thread], cpus: impl IntoI
     }
 }
 
+/// All CPUs that some of these threads may run on.
+fn cpus_of<'a>(threads: impl IntoIterator<Item = &'a &'a Thread>) -> BTreeSet<u32> {
+    threads.into_iter().flat_map(|thread| thread.cpus()).collect()
+}
+
 /// Busy threads, of whichever processes, that stay on the siblings of one core, while a core is idle.
 fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
     let mut by_core: BTreeMap<CpuList, Vec<(&Proc, &Thread, u32)>> = BTreeMap::new();
@@ -56,9 +59,8 @@ fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
         }
     }
     let mut taken = BTreeSet::new();
-    let shared = by_core
-        .into_values()
-        .filter(|busy| busy.iter().map(|(.., cpu)| cpu).collect::<BTreeSet<_>>().len() > 1);
+    let are_several = |busy: &Vec<(_, _, u32)>| busy.iter().any(|(.., cpu)| *cpu != busy[0].2);
+    let shared = by_core.into_values().filter(are_several);
     let told = shared.filter_map(|busy| {
         let &(process, moved, cpu) = busy.last()?;
         let better = scene.idle_near(cpu).into_iter().find(|cpu| !taken.contains(cpu))?;
@@ -98,37 +100,29 @@ fn first_thread_only(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let first = process.threads.iter().find(|thread| thread.tid == process.pid)?;
     let own = first.allowed.as_ref().filter(|allowed| !scene.is_everywhere(allowed))?;
     let others: Vec<&Thread> = process.busy().filter(|thread| thread.tid != process.pid).collect();
-    let are_free = !others.is_empty()
-        && others
-            .iter()
-            .all(|thread| thread.allowed.as_ref().is_some_and(|all| scene.is_everywhere(all)));
+    let is_free = |thread: &&Thread| thread.allowed.as_ref().is_some_and(|all| scene.is_everywhere(all));
     let better: Vec<u32> = own.iter().collect();
-    let cpus = others.iter().flat_map(|thread| thread.cpus());
-    are_free.then(|| Mispinned {
+    (!others.is_empty() && others.iter().all(is_free)).then(|| Mispinned {
         fixes: fixes::of_process(process, &better),
         better,
-        ..found(Mistake::FirstThreadOnly, process, &others, cpus)
+        ..found(Mistake::FirstThreadOnly, process, &others, cpus_of(&others))
     })
 }
 
 /// vCPUs that are pinned to both siblings of a core, and a guest that takes them for cores.
 fn vcpus_on_siblings(scene: &Scene, process: &Proc) -> Option<Mispinned> {
-    let knows = process
-        .arguments
-        .iter()
-        .any(|argument| argument.split(',').any(|part| part == "threads=2"));
-    let pinned: Vec<(u32, &Thread, u32)> = process
+    let mut arguments = process.arguments.iter().flat_map(|argument| argument.split(','));
+    let knows = arguments.any(|part| part == "threads=2");
+    let pinned = process
         .vcpus()
-        .filter_map(|(number, thread)| Some((number, thread, thread.pinned()?)))
-        .collect();
-    let cores: BTreeSet<CpuList> = pinned.iter().map(|(.., cpu)| scene.core(*cpu)).collect();
-    let node = scene.nodes_of(pinned.iter().map(|(.., cpu)| *cpu)).into_iter().next();
+        .filter_map(|(_, thread)| Some((thread, thread.pinned()?)));
+    let (threads, cpus): (Vec<&Thread>, Vec<u32>) = pinned.unzip();
+    let cores: BTreeSet<CpuList> = cpus.iter().map(|&cpu| scene.core(cpu)).collect();
+    let node = scene.nodes_of(cpus.iter().copied()).into_iter().next();
     let on_node: Vec<u32> = node.map_or_else(Vec::new, |node| scene.cpus_of(node));
     let firsts: BTreeSet<u32> = on_node.iter().filter_map(|&cpu| scene.core(cpu).first()).collect();
-    let wrong = !knows && cores.len() < pinned.len() && firsts.len() >= pinned.len();
-    let better: Vec<u32> = firsts.into_iter().take(pinned.len()).collect();
-    let threads: Vec<&Thread> = pinned.iter().map(|(_, thread, _)| *thread).collect();
-    let cpus = pinned.iter().map(|(.., cpu)| *cpu);
+    let wrong = !knows && cores.len() < cpus.len() && firsts.len() >= cpus.len();
+    let better: Vec<u32> = firsts.into_iter().take(cpus.len()).collect();
     wrong.then(|| Mispinned {
         fixes: fixes::of_vcpus(process, &better),
         better,
@@ -139,29 +133,14 @@ fn vcpus_on_siblings(scene: &Scene, process: &Proc) -> Option<Mispinned> {
 /// vCPUs pinned to several nodes, though one has CPUs for all of them.
 fn vcpus_on_nodes(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let vcpus: Vec<&Thread> = process.vcpus().map(|(_, thread)| thread).collect();
-    let is_narrow = |thread: &&Thread| {
-        thread
-            .allowed
-            .as_ref()
-            .is_some_and(|allowed| !scene.is_everywhere(allowed))
-    };
-    let cpus: BTreeSet<u32> = vcpus
-        .iter()
-        .filter(|thread| is_narrow(thread))
-        .flat_map(|thread| thread.cpus())
-        .collect();
+    let is_bound = |thread: &&&Thread| thread.allowed.as_ref().is_some_and(|own| !scene.is_everywhere(own));
+    let cpus = cpus_of(vcpus.iter().filter(is_bound));
     let nodes = scene.nodes_of(cpus.iter().copied());
-    let most_memory = process
-        .memory
-        .iter()
-        .max_by_key(|(_, bytes)| **bytes)
-        .map(|(&node, _)| node);
-    let home = most_memory.or_else(|| nodes.first().copied())?;
+    let most_memory = process.memory.iter().max_by_key(|(_, bytes)| **bytes);
+    let home = *most_memory.map(|(node, _)| node).or(nodes.first())?;
     let better: Vec<u32> = scene.cpus_of(home).into_iter().take(vcpus.len()).collect();
-    let knows = process
-        .arguments
-        .iter()
-        .any(|argument| argument.starts_with("node,") && argument.contains("cpus="));
+    let is_topology = |argument: &String| argument.starts_with("node,") && argument.contains("cpus=");
+    let knows = process.arguments.iter().any(is_topology);
     (nodes.len() > 1 && !knows && better.len() == vcpus.len()).then(|| Mispinned {
         nodes: nodes.into_iter().collect(),
         fixes: fixes::of_vcpus(process, &better),
@@ -173,17 +152,14 @@ fn vcpus_on_nodes(scene: &Scene, process: &Proc) -> Option<Mispinned> {
 /// All busy threads may run on one node only, and most memory is on another.
 fn remote_memory(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let busy: Vec<&Thread> = process.busy().collect();
-    let cpus: BTreeSet<u32> = busy.iter().flat_map(|thread| thread.cpus()).collect();
+    let cpus = cpus_of(&busy);
     let nodes = scene.nodes_of(cpus.iter().copied());
     let (Some(&home), 1) = (nodes.first(), nodes.len()) else {
         return None;
     };
     let all: u64 = process.memory.values().sum();
-    let (&away, &bytes) = process
-        .memory
-        .iter()
-        .filter(|(node, _)| **node != home)
-        .max_by_key(|(_, bytes)| **bytes)?;
+    let elsewhere = process.memory.iter().filter(|(node, _)| **node != home);
+    let (&away, &bytes) = elsewhere.max_by_key(|(_, bytes)| **bytes)?;
     (all >= LEAST_MEMORY && bytes * 2 > all).then(|| Mispinned {
         nodes: vec![home, away],
         percent: Some(bytes as f64 / all as f64 * 100.0),
@@ -194,15 +170,11 @@ fn remote_memory(scene: &Scene, process: &Proc) -> Option<Mispinned> {
 
 /// The CPUs that the group above does not have are left out without a word.
 fn cpuset_cut(_: &Scene, process: &Proc) -> Option<Mispinned> {
-    let cpuset = process
-        .cpuset
-        .as_ref()
-        .filter(|cpuset| cpuset.wanted != cpuset.effective)?;
+    let cpuset = process.cpuset.as_ref()?;
     let is_leader = process.threads.iter().any(|thread| thread.is_busy()) || process.threads.len() > 1;
-    let better: Vec<u32> = cpuset.effective.iter().collect();
-    is_leader.then(|| Mispinned {
+    (is_leader && cpuset.wanted != cpuset.effective).then(|| Mispinned {
         fixes: fixes::of_cpuset(cpuset),
-        better,
+        better: cpuset.effective.iter().collect(),
         ..found(Mistake::CpusetCut, process, &[], cpuset.wanted.iter())
     })
 }
@@ -210,23 +182,14 @@ fn cpuset_cut(_: &Scene, process: &Proc) -> Option<Mispinned> {
 /// Threads on isolated CPUs stay where they start.
 fn isolated_together(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let is_inside = |allowed: &CpuList| allowed.len() > 1 && allowed.iter().all(|cpu| scene.isolated.contains(cpu));
-    let runnable = process.threads.iter().filter(|thread| thread.is_runnable());
-    let inside: Vec<&Thread> = runnable
-        .filter(|thread| thread.allowed.as_ref().is_some_and(is_inside))
-        .collect();
+    let mut runnable: Vec<&Thread> = process.threads.iter().filter(|thread| thread.is_runnable()).collect();
+    runnable.retain(|thread| thread.allowed.as_ref().is_some_and(is_inside));
+    let inside = runnable;
     let on: BTreeSet<u32> = inside.iter().filter_map(|thread| thread.cpu).collect();
-    let better: Vec<u32> = inside
-        .iter()
-        .flat_map(|thread| thread.cpus())
-        .collect::<BTreeSet<u32>>()
-        .into_iter()
-        .collect();
+    let better: Vec<u32> = cpus_of(&inside).into_iter().collect();
+    let fix = |(thread, &cpu): (&&Thread, &u32)| fixes::taskset(thread.tid, &[cpu]);
     (inside.len() > 1 && on.len() < inside.len().min(better.len())).then(|| Mispinned {
-        fixes: inside
-            .iter()
-            .zip(&better)
-            .map(|(thread, &cpu)| fixes::taskset(thread.tid, &[cpu]))
-            .collect(),
+        fixes: inside.iter().zip(&better).map(fix).collect(),
         better,
         ..found(Mistake::IsolatedTogether, process, &inside, on)
     })
