@@ -5,6 +5,13 @@ use std::time::Duration;
 use model::Progress;
 use stats::rounds;
 
+/// What was sampled at each point, in so many rounds.
+#[derive(Debug, Default)]
+pub(crate) struct Sampled<S> {
+    pub(crate) samples: Vec<S>,
+    pub(crate) rounds: u32,
+}
+
 /// Rounds of visits to points that are known by number.
 pub(crate) struct Rounds {
     points: usize,

@@ -91,23 +91,16 @@ impl FromStr for Bytes {
         let trimmed = text.trim();
         let digits = trimmed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = trimmed[digits.len()..].to_ascii_uppercase();
-        let letter = match unit.as_str() {
-            "" => return Err(fail("the unit is missing")),
-            "B" => 'B',
-            other => {
-                let letter = other.chars().next().unwrap_or(' ');
-                let rest = &other[1..];
-                if !matches!(rest, "" | "B" | "IB") {
-                    return Err(fail("unknown unit"));
-                }
-                letter
-            }
+        let is_unit = |&(letter, _): &(char, u64)| match unit.strip_prefix(letter) {
+            Some(rest) => rest.is_empty() || (letter != 'B' && matches!(rest, "B" | "IB")),
+            None => false,
         };
-        let size = UNITS
-            .into_iter()
-            .find(|&(u, _)| u == letter)
-            .ok_or_else(|| fail("unknown unit"))?
-            .1;
+        let unknown = if unit.is_empty() {
+            "the unit is missing"
+        } else {
+            "unknown unit"
+        };
+        let (_, size) = UNITS.into_iter().find(is_unit).ok_or_else(|| fail(unknown))?;
         if let Ok(whole) = digits.parse::<u64>() {
             return whole.checked_mul(size).map(Self).ok_or_else(|| fail("too large"));
         }

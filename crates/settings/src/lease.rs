@@ -15,11 +15,13 @@ use crate::writer::Writer;
 /// kernel never takes pages in use, but pages may stay until they are unmapped.)
 #[must_use = "a lease that is dropped at once gives its pages back at once"]
 pub struct PoolLease {
-    writer: Writer,
-    page: Bytes,
-    asked: u64,
-    obtained: u64,
-    held: Vec<Held>,
+    pub(crate) writer: Writer,
+    pub(crate) page: Bytes,
+    pub(crate) asked: u64,
+    /// Pages that may be mapped: free ones, and surplus ones that the kernel may now add. The latter it still has to find
+    /// when they are mapped, so the mapping itself is the proof.
+    pub(crate) obtained: u64,
+    pub(crate) held: Vec<Held>,
 }
 
 /// Fewer pages than were asked for.
@@ -32,46 +34,7 @@ pub struct Shortfall {
 }
 
 impl PoolLease {
-    pub(crate) fn new(writer: Writer, page: Bytes, asked: u64, obtained: u64) -> Self {
-        let held = Vec::new();
-        Self {
-            writer,
-            page,
-            asked,
-            obtained,
-            held,
-        }
-    }
-
-    pub(crate) fn count(&mut self, obtained: u64) {
-        self.obtained = obtained;
-    }
-
-    pub(crate) fn hold(&mut self, held: Held) {
-        self.held.push(held);
-    }
-
-    #[cfg(test)]
-    pub(crate) fn held(&self) -> &[Held] {
-        &self.held
-    }
-
-    pub fn page(&self) -> Bytes {
-        self.page
-    }
-
-    /// Pages wanted.
-    pub fn asked(&self) -> u64 {
-        self.asked
-    }
-
-    /// Pages that may be mapped: free ones, and surplus ones that the kernel may now add. The latter it still has to find
-    /// when they are mapped, so the mapping itself is the proof.
-    pub fn obtained(&self) -> u64 {
-        self.obtained
-    }
-
-    /// How far that is from what was asked, if it is less.
+    /// How far what was obtained is from what was asked, if it is less.
     pub fn shortfall(&self) -> Option<Shortfall> {
         let &Self {
             page, asked, obtained, ..

@@ -180,7 +180,7 @@ impl Play {
         let run = &mut self.runs[run];
         if let Ok(lease) = run.writer.lease_pool(page, pages) {
             self.bases
-                .extend(lease.held().iter().map(|held| (held.setting, held.base)));
+                .extend(lease.held.iter().map(|held| (held.setting, held.base)));
             run.leases.push(lease);
         } else {
             assert!(run.process.is_dead(), "only death refuses a lease here");

@@ -39,11 +39,7 @@ pub(super) struct Sweep<'a> {
 }
 
 /// Samples of each point, and how many rounds it took.
-#[derive(Debug, Default)]
-pub(super) struct Sampled {
-    pub(super) samples: Vec<Samples>,
-    pub(super) rounds: u32,
-}
+pub(super) type Sampled = crate::rounds::Sampled<Samples>;
 
 impl Sweep<'_> {
     /// Runs it. Every point is visited at least twice, even when the time is too short for that.

@@ -44,11 +44,7 @@ pub(super) struct Sweep<'a> {
 }
 
 /// Samples of each point, and how many rounds it took.
-#[derive(Debug, Default)]
-pub(super) struct Sampled {
-    pub(super) samples: Vec<Samples>,
-    pub(super) rounds: u32,
-}
+pub(super) type Sampled = crate::rounds::Sampled<Samples>;
 
 /// A visit to be made: how it begins, how long it walks at first and at most.
 struct Next {

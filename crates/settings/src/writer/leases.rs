@@ -27,7 +27,13 @@ impl Writer {
     pub fn lease_pool(&self, page: Bytes, pages: u64) -> Result<PoolLease, LeaseError> {
         let inner = &self.inner;
         let free = pool::unclaimed(&*inner.sink, page)?.min(pages);
-        let mut lease = PoolLease::new(self.clone(), page, pages, free);
+        let mut lease = PoolLease {
+            writer: self.clone(),
+            page,
+            asked: pages,
+            obtained: free,
+            held: Vec::new(),
+        };
         if free < pages {
             pool::check_memory(&*inner.sink, page, pages - free)?;
             inner.state.create()?;
@@ -44,16 +50,16 @@ impl Writer {
 impl Inner {
     /// Adds what is missing to a lease, one setting after the other.
     fn fill(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
-        let (sink, page) = (&*self.sink, lease.page());
-        let free = pool::unclaimed(sink, page)?.min(lease.asked());
-        let missing = lease.asked() - free;
-        lease.count(free);
+        let (sink, page) = (&*self.sink, lease.page);
+        let free = pool::unclaimed(sink, page)?.min(lease.asked);
+        let missing = lease.asked - free;
+        lease.obtained = free;
         let setting = PoolSetting::overcommit(page);
         let raised = self.raise(own, lease, setting, |now| {
             pool::raised_overcommit(sink, setting, now, missing)
         });
         match raised {
-            Ok(()) => lease.count(lease.asked()),
+            Ok(()) => lease.obtained = lease.asked,
             Err(error) if error.is_refused() => self.grow(own, lease)?,
             Err(error) => return Err(error.into()),
         }
@@ -62,15 +68,15 @@ impl Inner {
 
     /// Grows the pools themselves until enough pages are free, or no node has more to give.
     fn grow(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
-        let (sink, page) = (&*self.sink, lease.page());
+        let (sink, page) = (&*self.sink, lease.page);
         for setting in PoolSetting::pages(sink, page) {
-            let missing = lease.asked().saturating_sub(pool::unclaimed(sink, page)?);
+            let missing = lease.asked.saturating_sub(pool::unclaimed(sink, page)?);
             if missing == 0 {
                 break;
             }
             self.raise(own, lease, setting, |_| pool::raised_pages(sink, setting, missing))?;
         }
-        lease.count(pool::unclaimed(sink, page)?.min(lease.asked()));
+        lease.obtained = pool::unclaimed(sink, page)?.min(lease.asked);
         Ok(())
     }
 
@@ -87,7 +93,7 @@ impl Inner {
         let (from, to) = self.change(own, setting, base, aim)?;
         if to > from {
             let pages = to - from;
-            lease.hold(Held {
+            lease.held.push(Held {
                 setting,
                 pages,
                 base,

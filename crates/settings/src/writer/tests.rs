@@ -23,7 +23,7 @@ fn a_lease_lets_the_kernel_add_pages_and_takes_that_back() {
     scene.machine.pool(M2, |pool| pool.overcommit = 7);
     let (_, writer) = scene.run(1);
     let lease = writer.lease_pool(M2, 512).expect("lease");
-    assert_eq!((lease.page(), lease.asked(), lease.obtained()), (M2, 512, 512));
+    assert_eq!((lease.page, lease.asked, lease.obtained), (M2, 512, 512));
     assert_eq!(lease.how(), "raised nr_overcommit_hugepages of 2M pages 7 -> 519");
     assert_eq!(lease.shortfall(), None);
     assert_eq!(scene.overcommit(), 519);
@@ -73,7 +73,7 @@ fn unreserved_free_pages_of_the_pool_count_first() {
     assert_eq!(enough.how(), "changed nothing, 7 pages of 2M were free in the pool");
     assert!(!scene.state().exists(), "nothing to write, nothing to journal");
     let more = writer.lease_pool(M2, 9).expect("lease");
-    assert_eq!((more.obtained(), scene.overcommit()), (9, 2));
+    assert_eq!((more.obtained, scene.overcommit()), (9, 2));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn surplus_pages_of_others_stay_surplus() {
     });
     let (_, writer) = scene.run(1);
     let lease = writer.lease_pool(G1, 1).expect("lease");
-    assert_eq!((lease.obtained(), scene.persistent(G1)), (1, vec![3]));
+    assert_eq!((lease.obtained, scene.persistent(G1)), (1, vec![3]));
     drop(lease);
     let after = scene.machine.pool(G1, |pool| pool.nodes[0].clone());
     assert_eq!((after.persistent, after.surplus, after.in_use), (0, 2, 2));
