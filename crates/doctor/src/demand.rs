@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::CpuList;
 use model::Bytes;
 use programs::config::given::{FileKind, Java, Server};
-use programs::config::{Boot, Given};
+use programs::config::{Boot, Given, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::{Evidence, Kind};
@@ -178,7 +178,7 @@ impl Room {
 pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Reason> {
     let room = Room::of(evidence)?;
     let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let mut demands = demands(&evidence.files, &sizes).into_iter();
+    let mut demands = demands(&evidence.files, &sizes, room.default).into_iter();
     // Proxmox VE fills the pools itself.
     let mut guests = evidence.files.guests.iter().flat_map(|guest| guest.hugetlb());
     let is_it = |asked: Option<Bytes>| asked.unwrap_or(room.default) == page;
@@ -192,7 +192,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
-    for demand in demands(&evidence.files, sizes.as_deref().unwrap_or(&Boot::COMMON)) {
+    for demand in demands(&evidence.files, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default) {
         let bytes = match &demand.bytes {
             Ok(bytes) => *bytes,
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
@@ -264,8 +264,8 @@ impl Part {
     }
 }
 
-/// `sizes` are those that pages have there.
-fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
+/// `sizes` are those that pages have there, `default` is the one of programs that name none.
+fn demands(given: &Given, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
     let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
@@ -273,7 +273,7 @@ fn demands(given: &Given, sizes: &[Bytes]) -> Vec<Demand> {
     let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
     let mysql = mysql.map(|server| mysql_demand(&server));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
-    let java = java.map(|one| java_demand(&one, sizes));
+    let java = java.map(|one| java_demand(&one, sizes, default));
     let guests = given
         .guests
         .iter()
@@ -318,7 +318,7 @@ pub(super) fn postgres(server: &Server) -> Option<Demand> {
         .as_ref()
         .map(|settings| settings.huge_pages)
         .unwrap_or_default();
-    if huge_pages == HugePages::Off {
+    if huge_pages == HugePages::Off || no_mmap(server).is_some() {
         return None;
     }
     let line = server.settings.last("shared_buffers");
@@ -337,10 +337,16 @@ pub(super) fn postgres(server: &Server) -> Option<Demand> {
     })
 }
 
+/// A `shared_memory_type` of PostgreSQL that takes no huge pages.
+pub(super) fn no_mmap(server: &Server) -> Option<&Setting> {
+    let set = server.settings.last("shared_memory_type")?;
+    (!set.value.eq_ignore_ascii_case("mmap")).then_some(set)
+}
+
 /// HotSpot takes the default size in place of one that does not exist.
-pub(super) fn java_demand(java: &Java, sizes: &[Bytes]) -> Demand {
+pub(super) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Demand {
     let own = java.jvm.named_page(|size| sizes.contains(&size));
-    let page = own.unwrap_or(Bytes::mib(2));
+    let page = own.unwrap_or(default);
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let xmx = java.argument("-Xmx").unwrap_or("no -Xmx");
     Demand {

@@ -34,8 +34,10 @@ pub struct Jvm {
     pub version: Option<u32>,
     /// `-XX:+UseLargePages`, or OpenJ9's `-Xlp`: explicit huge pages are requested.
     pub large_pages: bool,
-    /// `-XX:+UseTransparentHugePages`.
+    /// HotSpot's `-XX:+UseTransparentHugePages`.
     pub transparent: bool,
+    /// OpenJ9's `-XX:-TransparentHugePage`: it does not advise its memory under the policy `madvise`, as it does by default.
+    pub unadvised: bool,
     /// `-XX:LargePageSizeInBytes=`, or the size in `-Xlp`.
     pub page_size: Option<Bytes>,
     /// `-Xmx`, or `-XX:MaxHeapSize=`.
@@ -126,7 +128,12 @@ fn is_option(argument: &str) -> bool {
 
 impl Jvm {
     fn take(&mut self, option: &str) {
+        // OpenJ9 ignores options of HotSpot that it does not know.
+        let is_foreign = self.kind == JvmKind::OpenJ9 && is_of_hotspot(option);
         match option {
+            _ if is_foreign => {}
+            "-XX:-TransparentHugePage" => self.unadvised = true,
+            "-XX:+TransparentHugePage" => self.unadvised = false,
             "-XX:+UseLargePages" => self.large_pages = true,
             "-XX:-UseLargePages" => (self.large_pages, self.transparent) = (false, false),
             "-XX:+UseTransparentHugePages" => self.transparent = true,
@@ -140,15 +147,7 @@ impl Jvm {
     }
 
     fn take_value(&mut self, option: &str) {
-        let names_pages = |option: &str| {
-            let name = option.to_ascii_lowercase();
-            name.starts_with("-xx:") && ["hugepage", "largepage"].iter().any(|word| name.contains(word))
-        };
-        if names_pages(option)
-            && !PAGE_OPTIONS
-                .iter()
-                .any(|known| option[4..].trim_start_matches(['+', '-']).starts_with(known))
-        {
+        if names_pages(option) && !PAGE_OPTIONS.contains(&name_of(option)) {
             self.refused.push(option.to_owned());
         }
         let sizes = [
@@ -208,8 +207,26 @@ impl Jvm {
     }
 }
 
-/// Options of HotSpot about huge pages, of any version.
-const PAGE_OPTIONS: [&str; 10] = [
+/// `UseLargePages` of `-XX:+UseLargePages`, `LargePageSizeInBytes` of `-XX:LargePageSizeInBytes=2m`.
+fn name_of(option: &str) -> &str {
+    let name = option.get(4..).unwrap_or_default().trim_start_matches(['+', '-']);
+    name.split('=').next().unwrap_or(name)
+}
+
+/// Is it an option about huge pages by its name?
+fn names_pages(option: &str) -> bool {
+    let name = option.to_ascii_lowercase();
+    name.starts_with("-xx:") && ["hugepage", "largepage"].iter().any(|word| name.contains(word))
+}
+
+/// Is it an option about huge pages that OpenJ9 has not? (Its documentation, "Switching to Eclipse OpenJ9".)
+pub fn is_of_hotspot(option: &str) -> bool {
+    names_pages(option) && name_of(option) != "TransparentHugePage"
+}
+
+/// Options of HotSpot about huge pages, of any version, and OpenJ9's.
+const PAGE_OPTIONS: [&str; 11] = [
+    "TransparentHugePage",
     "UseLargePages",
     "UseTransparentHugePages",
     "LargePageSizeInBytes",

@@ -47,7 +47,7 @@ pub use evidence::{Applied, Evidence};
 pub(crate) use facts::zero_ended;
 pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
 pub use host::processes::areas::{self, Area, parse_maps};
-pub use jvm::{Jvm, JvmKind};
+pub use jvm::{Jvm, JvmKind, is_of_hotspot};
 pub use kind::{Kind, Load, Server};
 pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;

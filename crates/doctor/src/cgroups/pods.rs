@@ -65,22 +65,36 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
 /// A container that requests no pages, with a program that takes them where it can: its limit is 0, and the first touch is a SIGBUS.
 fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
     let asks = container.asks.as_ref().filter(|_| container.hugetlb().is_empty())?;
-    let is_off = container.postgres.is_some() && demand_in(evidence, container).is_none();
-    if is_off {
-        return None;
-    }
+    let is_postgres = container.postgres.is_some();
+    let is_off = is_postgres && demand_in(evidence, container).is_none();
     let room = Room::of(evidence).ok()?;
     let (page, (pages, place)) = room.filled().next()?;
-    Some(
-        Case::likely(format!(
-            "{} of the pod {} requests no hugetlb pages and its program asks for them: on a node with a pool {} ends with SIGBUS",
-            container.name, pod.name, asks.program
+    let who = format!("{} of the pod {} requests no hugetlb pages", container.name, pod.name);
+    let case = match is_off {
+        // initdb starts the server by postgresql.conf.sample, and makes postgresql.conf afterwards.
+        true => Case::hint(format!(
+            "{who}; its huge_pages = off does not hold for initdb: on a node with a pool a new database ends with SIGBUS"
         ))
-        .severity(Severity::Warning)
+        .severity(Severity::Info),
+        false => Case::likely(format!(
+            "{who} and its program asks for them: on a node with a pool {} ends with SIGBUS",
+            asks.program
+        ))
+        .severity(Severity::Warning),
+    };
+    let case = case
         .seen(&asks.place, "asks", &asks.written)
         .seen(&container.place, "resources", "no hugepages")
-        .seen(place, format!("pages of {}", page.exact()), pages)
-        .fix(format!("let it not ask: {}", asks.switch))
+        .seen(place, format!("pages of {}", page.exact()), pages);
+    let case = match is_off {
+        true => case,
+        false => case.fix(format!("let it not ask: {}", asks.switch)),
+    };
+    Some(
+        case.fix_if(
+            is_postgres,
+            "for a new database: initdb --set huge_pages=off (PostgreSQL 16 and later; POSTGRES_INITDB_ARGS of the official image)",
+        )
         .fix(format!(
             "or request them: hugepages-{}i in its limits, and cpu or memory",
             page.exact()
@@ -136,7 +150,7 @@ const USUAL: Bytes = Bytes::mib(2);
 /// A JVM by its options; PostgreSQL by its command, over the file that was given beside.
 fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
     if let Some(java) = container.java.as_ref().filter(|java| java.jvm.wants_hugetlb()) {
-        return Some(java_demand(java, &Boot::COMMON));
+        return Some(java_demand(java, &Boot::COMMON, USUAL));
     }
     if let Some(server) = &container.mysql {
         return Some(mysql_demand(server));

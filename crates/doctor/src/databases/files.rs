@@ -2,10 +2,11 @@
 
 use model::Bytes;
 use programs::config::given::{FileKind, Server};
+use programs::postgres::HugePages;
 use programs::{Evidence, Kind};
 
-use crate::demand::{Room, Shortage, shortages};
-use crate::rule::{Answer, Reason};
+use crate::demand::{Room, Shortage, no_mmap, shortages};
+use crate::rule::{Answer, Case, Reason};
 
 /// Shortages of the servers that fail without their pages, or of those that fall back.
 fn postgres(evidence: &Evidence, strict: bool) -> Result<Vec<Shortage>, Reason> {
@@ -16,9 +17,46 @@ fn postgres(evidence: &Evidence, strict: bool) -> Result<Vec<Shortage>, Reason> 
         .collect())
 }
 
+/// Servers whose shared memory is of a type that takes no huge pages, whatever the pool has (sysv_shmem.c).
+fn of_other_type(evidence: &Evidence, huge_pages: HugePages) -> Vec<Case> {
+    let servers = evidence.files.servers(Kind::Postgres);
+    let cases = servers.iter().filter_map(|server| {
+        let (set, kind) = server.settings.last("huge_pages").zip(no_mmap(server))?;
+        let outcome = match huge_pages {
+            HugePages::On => "will not start",
+            _ => "will silently use base pages",
+        };
+        (HugePages::of(&set.value)? == huge_pages).then(|| {
+            Case::sure(format!(
+                "the server of {} {outcome}: PostgreSQL takes huge pages for shared memory of the type mmap only",
+                server.path
+            ))
+            .seen(&set.place, "huge_pages", &set.value)
+            .seen(&kind.place, "shared_memory_type", &kind.value)
+            .fix("leave shared_memory_type out: mmap is its default")
+        })
+    });
+    cases.collect()
+}
+
+/// What is known without the pools stands, whether those are known or not.
+fn beside(mut known: Vec<Case>, of_pools: Answer) -> Answer {
+    match of_pools {
+        Err(_) if !known.is_empty() => Ok(known),
+        of_pools => {
+            known.extend(of_pools?);
+            Ok(known)
+        }
+    }
+}
+
 const MARGIN: &str = "postgres -C shared_memory_size_in_huge_pages (15 and later) prints the number of pages that it needs, with all else that it shares";
 
 pub(super) fn falls_back(evidence: &Evidence) -> Answer {
+    beside(of_other_type(evidence, HugePages::Try), too_large(evidence))
+}
+
+fn too_large(evidence: &Evidence) -> Answer {
     let short = postgres(evidence, false)?;
     if short.is_empty() {
         return Ok(Vec::new());
@@ -51,7 +89,8 @@ pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
         );
         short.case(text).fix(MARGIN)
     };
-    Ok(postgres(evidence, true)?.into_iter().map(case).collect())
+    let short = postgres(evidence, true).map(|short| short.into_iter().map(case).collect());
+    beside(of_other_type(evidence, HugePages::On), short)
 }
 
 pub(super) fn mysql(evidence: &Evidence) -> Answer {

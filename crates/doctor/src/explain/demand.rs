@@ -5,7 +5,7 @@ use host::processes::taken_of_pool;
 use host::snapshot::Thp;
 use model::{Bytes, Reading, Unread};
 use programs::Evidence;
-use programs::{Jvm, Kind, Server, Setting, Target};
+use programs::{Jvm, JvmKind, Kind, Server, Setting, Target};
 
 use super::heap::{Heap, largest_heap};
 use super::parts::asks_for_hugetlb;
@@ -93,10 +93,16 @@ fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
         value: Reading::Known(is_set.then(|| "on".to_owned())),
         place: place(setting),
     };
-    let mut flags = vec![
-        flag("-XX:+UseLargePages", jvm.large_pages),
-        flag("-XX:+UseTransparentHugePages", jvm.transparent),
-    ];
+    let mut flags = match jvm.kind {
+        JvmKind::OpenJ9 => vec![
+            flag("-Xlp", jvm.large_pages),
+            flag("-XX:-TransparentHugePage", jvm.unadvised),
+        ],
+        JvmKind::HotSpot | JvmKind::Zing => vec![
+            flag("-XX:+UseLargePages", jvm.large_pages),
+            flag("-XX:+UseTransparentHugePages", jvm.transparent),
+        ],
+    };
     let sizes = [("-XX:LargePageSizeInBytes", jvm.page_size), ("-Xmx", jvm.heap_max)];
     let sizes = sizes.into_iter().filter_map(|(setting, size)| Some((setting, size?)));
     flags.extend(sizes.map(|(setting, size)| Asked::set(setting, size.to_string(), place(setting))));
@@ -162,6 +168,11 @@ fn asks(target: &Target, kind: Option<Kind>) -> Asks {
     match kind {
         Some(Kind::Jvm) => match target.main.jvm() {
             Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Asks::Yes,
+            // It advises its memory by default.
+            Ok(Some(jvm)) if jvm.kind == JvmKind::OpenJ9 => match jvm.unadvised {
+                true => Asks::No("-Xlp:objectheap:pagesize=2M or -XX:+TransparentHugePage"),
+                false => Asks::Otherwise,
+            },
             Ok(Some(jvm)) if !jvm.transparent => Asks::No("-XX:+UseLargePages or -XX:+UseTransparentHugePages"),
             _ => Asks::Otherwise,
         },

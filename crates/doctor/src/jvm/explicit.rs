@@ -6,7 +6,7 @@ use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
 use crate::explain::heap::{Heap, largest_heap};
-use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, pool_file};
+use crate::facts::{available, default_size, each_jvm, known, lacks_hugetlb, pool_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -102,6 +102,15 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     // Its own pages are there already, and the rest is what it lacks.
     let missing = pages.saturating_sub(program.hugetlb()?.0 / page.0.max(1));
     let need = || Need::More { page, pages: missing };
+    if let Some((size, pages)) = roomier(evidence, jvm, heap, page) {
+        let size = size.exact();
+        return Ok(case
+            .fix(format!(
+                "-XX:LargePageSizeInBytes={size}: without it the JVM asks for the default size, {}, and the pool of {size} has room for the {pages} pages that it needs (JDK 17 and later)",
+                page.exact()
+            ))
+            .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got"));
+    }
     let case = case.wants(page);
     let sentence = format!(
         "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
@@ -120,10 +129,23 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     })
 }
 
+/// Another pool that would hold the heap of a JVM which names no size, and the pages that it takes there. JDK 17 and later ask for the size that
+/// is named (JDK-8256155), earlier ones for the default size only.
+fn roomier(evidence: &Evidence, jvm: &Jvm, heap: Bytes, page: Bytes) -> Option<(Bytes, u64)> {
+    let is_able = jvm.kind == JvmKind::HotSpot && jvm.version.is_none_or(|version| version >= 17);
+    let is_free = is_able && jvm.page_size.is_none() && !jvm.takes_2m_alone();
+    let pools = evidence.snapshot.pools.known().into_iter().flatten();
+    let mut others = pools.filter(|pool| is_free && pool.size != page).filter_map(|pool| {
+        let pages = pool_pages(jvm, heap, pool.size);
+        (available(pool).ok()? >= pages).then_some((pool.size, pages))
+    });
+    others.next()
+}
+
 /// What helps without a pool.
 fn thp_instead(is_openj9: bool) -> Remedy {
     let text = match is_openj9 {
-        true => "or use THP: the policy `always`, without -Xlp",
+        true => "or use THP: the policy `madvise` (recent releases advise their memory) or `always`, without -Xlp",
         false => "or use THP: -XX:+UseTransparentHugePages with the policy `madvise`",
     };
     Remedy::new(text).need(Need::HasThp)

@@ -5,7 +5,7 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::given::{FileKind, Java};
 
-use super::options::{invalid_size, obsolete};
+use super::options::{in_vain, invalid_size};
 use crate::demand::{Room, Shortage, shortages};
 use crate::rule::{Answer, Case};
 
@@ -108,9 +108,11 @@ pub(super) fn policy(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn old_options(evidence: &Evidence) -> Answer {
+    let is_spare = Room::of(evidence).is_ok_and(|room| room.filled().next().is_some());
     let all = evidence.files.java();
-    Ok(all
-        .iter()
-        .filter_map(|java| obsolete(&java.path, &java.arguments, java.jvm.kind))
+    let in_pods = evidence.files.containers().filter_map(|container| container.java.as_ref());
+    let cases = all.iter().chain(in_pods);
+    Ok(cases
+        .filter_map(|java| in_vain(&java.path, &java.arguments, &java.jvm, is_spare))
         .collect())
 }

@@ -1,8 +1,9 @@
 //! Options of JVMs that do not do what they seem to.
 
 use model::Bytes;
+use model::findings::Severity;
 use programs::Evidence;
-use programs::{Jvm, JvmKind};
+use programs::{Jvm, JvmKind, is_of_hotspot};
 
 use crate::facts::{each_jvm, known, pools};
 use crate::rule::{Answer, Case};
@@ -25,23 +26,64 @@ pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
 }
 
 pub(super) fn old(evidence: &Evidence) -> Answer {
+    let filled = pools(evidence)?.iter().any(|pool| pool.nr.known().is_some_and(|nr| *nr > 0));
     let any = |_: &Jvm| true;
     each_jvm(evidence, any, |program, jvm| {
-        Ok(obsolete(&program.file("cmdline"), known(&program.arguments)?, jvm.kind))
+        let is_spare = filled && program.hugetlb()?.0 == 0;
+        Ok(in_vain(&program.file("cmdline"), known(&program.arguments)?, jvm, is_spare))
     })
 }
 
-/// The first option that no longer does what it did.
-pub(crate) fn obsolete(place: &str, arguments: &[String], kind: JvmKind) -> Option<Case> {
-    let is_old = |argument: &&String| match argument.as_str() {
-        "-XX:+UseSHM" | "-XX:+UseHugeTLBFS" | "-XlargePages" => kind == JvmKind::HotSpot,
-        "-Xlp" => true,
-        _ => false,
+/// Options of HotSpot that are gone: name, the release that ignores it, after which none starts with it (JDK-8245215, JDK-8261894).
+const GONE: [(&str, u32); 3] = [("UseLargePagesInMetaspace", 16), ("UseSHM", 22), ("UseHugeTLBFS", 22)];
+
+const INSTEAD: &str = "HotSpot: -XX:+UseLargePages; OpenJ9: -Xlp:objectheap:pagesize=2M";
+
+/// The first option that does not do what it seems to. Is there a pool with pages of which it takes none?
+pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bool) -> Option<Case> {
+    let is_hotspot = jvm.kind == JvmKind::HotSpot;
+    let case = |argument: &String| match argument.as_str() {
+        "-XlargePages" if is_hotspot => Some(old_case(place, argument)),
+        "-Xlp" => Some(old_case(place, argument)),
+        _ if is_hotspot => gone(place, argument, jvm.version),
+        _ => (jvm.kind == JvmKind::OpenJ9 && is_of_hotspot(argument)).then(|| {
+            Case::sure(format!("OpenJ9 ignores {argument}, which is an option of HotSpot"))
+                .seen(place, "", argument)
+                .fix("for a pool: -Xlp:objectheap:pagesize=2M; for THP none: the policy `madvise` (unless -XX:-TransparentHugePage) or `always`")
+        }),
     };
-    let old = arguments.iter().find(is_old)?;
-    Some(
-        Case::likely(format!("newer versions ignore {old}, or do not start with it"))
-            .seen(place, "", old)
-            .fix("HotSpot: -XX:+UseLargePages; OpenJ9: -Xlp:objectheap:pagesize=2M"),
-    )
+    let first = arguments.iter().find_map(case);
+    let is_overruled = is_hotspot && jvm.large_pages && jvm.transparent && is_spare;
+    first.or_else(|| is_overruled.then(|| overruled(place)))
+}
+
+fn old_case(place: &str, argument: &str) -> Case {
+    Case::likely(format!("newer versions ignore {argument}, or do not start with it"))
+        .seen(place, "", argument)
+        .fix(INSTEAD)
+}
+
+fn gone(place: &str, argument: &str, version: Option<u32>) -> Option<Case> {
+    let name = argument.strip_prefix("-XX:")?.trim_start_matches(['+', '-']);
+    let (_, ignored) = GONE.iter().find(|(gone, _)| *gone == name)?;
+    let case = Case::likely(format!(
+        "JDK {} and later do not start with {argument}, and JDK {ignored} ignores it",
+        ignored + 1
+    ))
+    .seen(place, "", argument)
+    .fix(format!("leave {argument} out; -XX:+UseLargePages is what asks for huge pages"));
+    // One that runs takes it.
+    Some(match version {
+        None => case.severity(Severity::Warning),
+        Some(_) => case,
+    })
+}
+
+/// HotSpot's large_page_init() looks for a pool only where THP is not asked for.
+fn overruled(place: &str) -> Case {
+    Case::sure("-XX:+UseTransparentHugePages goes before -XX:+UseLargePages: the JVM uses THP, and takes no page of the pool")
+        .severity(Severity::Warning)
+        .seen(place, "-XX:+UseLargePages -XX:+UseTransparentHugePages", "set")
+        .fix("for the pool: leave -XX:+UseTransparentHugePages out, and restart the JVM")
+        .fix("or for THP: leave -XX:+UseLargePages out, and free the pool")
 }

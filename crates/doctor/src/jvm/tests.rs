@@ -245,6 +245,44 @@ fn e13_options_of_other_times() {
     for old in ["-XX:+UseSHM", "-XX:+UseHugeTLBFS", "-XlargePages", "-Xlp"] {
         found("E13", java(old).on(machine()));
     }
+    found("E13", java("-XX:+UseLargePagesInMetaspace").on(machine()));
     clear("E13", java("-XX:+UseLargePages").on(machine()));
     clear("E13", java("-Xlp:objectheap:pagesize=2M").on(machine()));
+}
+
+#[test]
+fn e13_an_option_that_another_one_overrules() {
+    let both = || java(&["-XX:+UseLargePages", "-XX:+UseTransparentHugePages", "-Xmx1g"]).area(anonymous(1024));
+    let finding = found("E13", both().on(pool(machine(), "2048kB", 700, 700, 0)));
+    assert!(finding.consequence.contains("takes no page of the pool"), "{finding:?}");
+    clear("E13", both().on(machine()));
+}
+
+#[test]
+fn openj9_has_its_own_option_for_thp_and_ignores_that_of_hotspot() {
+    let openj9 = |option: &str| {
+        let library = anonymous(2).named("/opt/openj9/lib/default/libj9vm29.so").perms("r-xp");
+        java(&[option, "-Xmx1g"]).area(anonymous(1024)).area(library)
+    };
+    let foreign = || openj9("-XX:+UseTransparentHugePages").on(thp(machine(), "enabled", "always madvise [never]"));
+    let finding = found("E13", foreign());
+    assert!(finding.consequence.contains("OpenJ9 ignores"), "{finding:?}");
+    clear("E05", foreign());
+    // It starts with either.
+    for option in ["-XX:-TransparentHugePage", "-XX:+UseLargePage"] {
+        clear("I01", openj9(option).on(machine()));
+    }
+}
+
+#[test]
+fn e01_the_pages_are_in_a_pool_of_another_size() {
+    let default = meminfo(pool(machine(), "1048576kB", 0, 0, 0), &[("Hugepagesize", 1_048_576)]);
+    let jvm = |option: &str| java(&["-XX:+UseLargePages", "-Xmx1g", option]).area(anonymous(1024));
+    let fix = |jvm: Process| found("E01", jvm.on(pool(default.clone(), "2048kB", 700, 700, 0))).fix;
+    let named = fix(version(jvm("-Xms1g"), "/usr/lib/jvm/jdk-17.0.1"));
+    assert!(named[0].starts_with("-XX:LargePageSizeInBytes=2M"), "{named:?}");
+    assert!(named.iter().all(|fix| !fix.contains("pages of 1G for")), "{named:?}");
+    // Before JDK 17 the default size alone counts.
+    let old = fix(version(jvm("-Xms1g"), "/usr/lib/jvm/jdk-11.0.1"));
+    assert!(old.iter().all(|fix| !fix.contains("LargePageSizeInBytes")), "{old:?}");
 }

@@ -1,7 +1,8 @@
-//! Files of `name = value` lines: postgresql.conf and my.cnf.
+//! Files of servers: postgresql.conf, YAML of Patroni, which writes it, and my.cnf.
 
 use model::{Bytes, Cause, Unread};
 
+use super::{operators, yaml};
 use crate::Kind;
 use crate::config::files::said;
 use crate::config::includes::Reader;
@@ -68,6 +69,24 @@ pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server 
     }
     bad.append(&mut lines.refused);
     Server::new(Kind::Postgres, path, lines.settings)
+}
+
+/// Does a line begin a section that Patroni's YAML has? Its configuration names a scope, that of a cluster (`patronictl show-config`) its intervals.
+pub(super) fn is_patroni(text: &str) -> bool {
+    let begins = |names: &[&str]| text.lines().any(|line| names.iter().any(|name| line.starts_with(name)));
+    begins(&["postgresql:", "bootstrap:"]) && begins(&["scope:", "loop_wait:", "ttl:"])
+}
+
+/// Patroni's YAML: parameters of the cluster, then those of the node.
+pub(super) fn patroni(path: &str, text: &str) -> Result<Server, Unread> {
+    const PARAMETERS: [&[&str]; 2] = [
+        &["bootstrap", "dcs", "postgresql", "parameters"],
+        &["postgresql", "parameters"],
+    ];
+    let documents = yaml::documents(path, text)?;
+    let nodes = documents.iter().flat_map(|node| PARAMETERS.iter().filter_map(|keys| node.at(keys)));
+    let set = nodes.flat_map(|node| operators::settings(path, node));
+    Ok(Server::new(Kind::Postgres, path, set.collect()))
 }
 
 /// my.cnf: what the server's groups say.

@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::compose::is_runtime;
-use super::{proxmox, shell};
+use super::{ini, proxmox, shell};
 use crate::config::vmware;
 use crate::vms::asked::is_qemu;
 
@@ -20,6 +20,7 @@ pub enum FileKind {
     Unit,
     /// A Java command line, or a file of JVM options.
     Java,
+    /// postgresql.conf, or YAML of Patroni.
     Postgres,
     /// my.cnf.
     Mysql,
@@ -167,7 +168,9 @@ impl FileKind {
                 !name.is_empty() && name.chars().all(is_name) && has_options
             }),
             Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
-            Self::Postgres => any(|line| named(line, "shared_buffers") || named(line, "huge_pages")),
+            Self::Postgres => {
+                any(|line| named(line, "shared_buffers") || named(line, "huge_pages")) || ini::is_patroni(text)
+            }
             Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
             Self::Pod => any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:")),
             Self::Compose => {

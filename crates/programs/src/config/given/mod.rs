@@ -158,6 +158,7 @@ impl Given {
                 .environment
                 .push((path.to_owned(), service::environment(path, text))),
             FileKind::Java => self.java.push(java::parse(path, text)?),
+            FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Pod => self.pods.extend(manifest::parse(path, text)?),

@@ -1,4 +1,4 @@
-//! Objects from which operators of Kubernetes make pods: virtual machines of KubeVirt, clusters of CloudNativePG.
+//! Objects from which operators of Kubernetes make pods: virtual machines of KubeVirt, clusters of PostgreSQL.
 
 use model::Unread;
 
@@ -8,14 +8,32 @@ use super::yaml::Node;
 use crate::Kind;
 use crate::config::Setting;
 
+/// Clusters of PostgreSQL, by kind and API group: CloudNativePG's, Zalando's, Crunchy Data's, and Percona's, which is made of the latter.
+const CLUSTERS: [(&str, &str); 4] = [
+    ("Cluster", "postgresql.cnpg.io"),
+    ("postgresql", "acid.zalan.do"),
+    ("PostgresCluster", "postgres-operator.crunchydata.com"),
+    ("PerconaPGCluster", "pgv2.percona.com"),
+];
+
+/// Where such objects have the server's parameters, those of Crunchy Data's later versions last.
+const PARAMETERS: [&[&str]; 3] = [
+    &["postgresql", "parameters"],
+    &["patroni", "dynamicConfiguration", "postgresql", "parameters"],
+    &["config", "parameters"],
+];
+
 /// The pod that an operator makes of an object, as far as hugetlb pages go; `None` of other objects.
 pub(super) fn pod(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     let kind = object.get("kind").and_then(Node::text).unwrap_or_default();
     let version = object.get("apiVersion").and_then(Node::text).unwrap_or_default();
-    match kind {
-        "VirtualMachine" | "VirtualMachineInstance" if version.starts_with("kubevirt.io/") => machine(path, object),
-        "Cluster" if version.starts_with("postgresql.cnpg.io/") => cluster(path, object),
-        _ => Ok(None),
+    let group = version.split('/').next().unwrap_or_default();
+    if matches!(kind, "VirtualMachine" | "VirtualMachineInstance") && group == "kubevirt.io" {
+        return machine(path, object);
+    }
+    match CLUSTERS.contains(&(kind, group)) {
+        true => cluster(path, object),
+        false => Ok(None),
     }
 }
 
@@ -60,7 +78,12 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         postgres: None,
         mysql: None,
     };
-    Ok(Some(of(place, object, container, volumes)))
+    Ok(Some(Pod {
+        place,
+        name: named(object.get("metadata").unwrap_or(object)),
+        containers: vec![container],
+        volumes,
+    }))
 }
 
 fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
@@ -74,49 +97,64 @@ fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
     })
 }
 
-/// Each instance has the resources of the cluster, and PostgreSQL's own default is to try.
+/// What makes pods of PostgreSQL, whose own default is to try.
 fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     let Some(spec) = object.get("spec") else {
         return Ok(None);
     };
     let place = format!("{path}:{}", spec.line);
-    let parameters = spec.at(&["postgresql", "parameters"]).map_or(&[][..], Node::entries);
-    let settings = parameters.iter().filter_map(|(name, node)| {
+    let parameters = PARAMETERS.iter().filter_map(|keys| spec.at(keys));
+    let set = parameters.flat_map(|node| settings(path, node));
+    let server = Server::new(Kind::Postgres, &place, set.collect());
+    // Crunchy Data's has resources for each set of instances, and sets huge_pages = off where they name no hugetlb pages (its pull request 3581).
+    let sets = spec.get("instances").map_or(&[][..], Node::items);
+    let instances = if sets.is_empty() { std::slice::from_ref(spec) } else { sets };
+    let containers = instances.iter().map(|node| {
+        let resources = |key| quantities(path, node.at(&["resources", key]));
+        Ok(Container {
+            place: format!("{path}:{}", node.line),
+            name: match sets {
+                [] => "postgres".to_owned(),
+                _ => named(node),
+            },
+            requests: resources("requests")?,
+            limits: resources("limits")?,
+            // PostgreSQL needs no path.
+            mounts: vec!["none".to_owned()],
+            environment: Vec::new(),
+            asks: sets.is_empty().then(|| asks(&server)),
+            java: None,
+            postgres: Some(server.clone()),
+            mysql: None,
+        })
+    });
+    Ok(Some(Pod {
+        place: place.clone(),
+        name: named(object.get("metadata").unwrap_or(object)),
+        containers: containers.collect::<Result<_, Unread>>()?,
+        volumes: Vec::new(),
+    }))
+}
+
+/// Parameters of PostgreSQL, as YAML has them.
+pub(super) fn settings(path: &str, parameters: &Node) -> Vec<Setting> {
+    let setting = |(name, node): &(String, Node)| {
         Some(Setting {
             place: format!("{path}:{}", node.line),
             name: name.to_ascii_lowercase(),
             value: node.text()?.to_owned(),
         })
-    });
-    let server = Server::new(Kind::Postgres, &place, settings.collect());
-    let setting = server.settings.last("huge_pages");
-    let asks = server.asks().then(|| Asks {
-        place: setting.map_or_else(|| place.clone(), |set| set.place.clone()),
-        written: setting.map_or_else(|| "huge_pages = try (default)".to_owned(), |set| set.value.clone()),
-        program: "PostgreSQL",
-        switch: "huge_pages: \"off\" in spec.postgresql.parameters",
-    });
-    let container = Container {
-        place: place.clone(),
-        name: "postgres".to_owned(),
-        requests: quantities(path, spec.at(&["resources", "requests"]))?,
-        limits: quantities(path, spec.at(&["resources", "limits"]))?,
-        // PostgreSQL needs no path.
-        mounts: vec!["none".to_owned()],
-        environment: Vec::new(),
-        asks,
-        java: None,
-        postgres: Some(server),
-        mysql: None,
     };
-    Ok(Some(of(place, object, container, Vec::new())))
+    parameters.entries().iter().filter_map(setting).collect()
 }
 
-fn of(place: String, object: &Node, container: Container, volumes: Vec<Volume>) -> Pod {
-    Pod {
-        place,
-        name: named(object.get("metadata").unwrap_or(object)),
-        containers: vec![container],
-        volumes,
+fn asks(server: &Server) -> Asks {
+    let set = server.settings.last("huge_pages");
+    Asks {
+        place: set.map_or(&server.path, |set| &set.place).clone(),
+        written: set.map_or("huge_pages = try (default)", |set| &set.value).to_owned(),
+        program: "PostgreSQL",
+        switch: "huge_pages: \"off\" in spec.postgresql.parameters",
     }
 }
+

@@ -36,7 +36,7 @@ pub struct Container {
     pub mounts: Vec<String>,
     /// Its environment, as far as it is written there.
     pub environment: Vec<Setting>,
-    /// The program in it that is known to ask for hugetlb pages.
+    /// The program in it that is known to ask for hugetlb pages; a server of PostgreSQL may be told not to.
     pub asks: Option<Asks>,
     /// The JVM in it, as far as its command and variables show it.
     pub java: Option<Java>,
@@ -128,7 +128,6 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
     let start = start(path, node, &words, &environment);
     let postgres = start.server(Kind::Postgres);
-    let is_off = postgres.as_ref().is_some_and(|server| !server.asks());
     let mysql = start.server(Kind::Mysql).filter(Server::asks);
     let of_mysql = mysql.as_ref().map(|_| Asks {
         place: start.place.clone(),
@@ -136,7 +135,7 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
         program: "the server",
         switch: "without --large-pages",
     });
-    let asks = asks(path, node, &words, &environment).filter(|_| !is_off);
+    let asks = asks(path, node, &words, &environment);
     Ok(Container {
         asks: asks.or(of_mysql),
         java: start.java(),
