@@ -2,7 +2,9 @@
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.
-pub const TUNABLES: [&str; 27] = [
+pub const TUNABLES: [&str; 29] = [
+    "COMPlus_GC*",
+    "DOTNET_GC*",
     "GLIBC_TUNABLES",
     "GODEBUG",
     "GOGC",

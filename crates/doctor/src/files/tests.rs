@@ -129,6 +129,17 @@ fn services_and_limits() {
     found("D15", &[("db.service", &two), NO_POOL]);
     clear("D15", &[("db.service", &two), POOL]);
     unjudged("D15", &[("db.service", &two)], "sysctl");
+    let reserve = (
+        "db.service",
+        "[Service]\nEnvironment=MIMALLOC_RESERVE_HUGE_OS_PAGES=2\n",
+    );
+    assert!(found("D15", &[reserve, POOL]).fix[0].contains("hugepagesz=1G hugepages=2"));
+    let dotnet = |more: &str| format!("[Service]\nEnvironment=DOTNET_GCLargePages=1\n{more}");
+    let alone = found("D15", &[("app.service", &dotnet(""))]);
+    assert!(alone.consequence.contains("needs DOTNET_GCHeapHardLimit"), "{alone:?}");
+    let limited = dotnet("Environment=DOTNET_GCHeapHardLimit=0x20000000\n");
+    clear("D15", &[("app.service", &limited), POOL]);
+    found("D15", &[("app.service", &limited), NO_POOL]);
     found("D16", &[("db.service", &tunables("glibc.malloc.hugetlb=1"))]);
     clear(
         "D16",

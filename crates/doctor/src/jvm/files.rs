@@ -110,7 +110,10 @@ pub(super) fn policy(evidence: &Evidence) -> Answer {
 pub(super) fn old_options(evidence: &Evidence) -> Answer {
     let is_spare = Room::of(evidence).is_ok_and(|room| room.filled().next().is_some());
     let all = evidence.files.java();
-    let in_pods = evidence.files.containers().filter_map(|container| container.java.as_ref());
+    let in_pods = evidence
+        .files
+        .containers()
+        .filter_map(|container| container.java.as_ref());
     let cases = all.iter().chain(in_pods);
     Ok(cases
         .filter_map(|java| in_vain(&java.path, &java.arguments, &java.jvm, is_spare))

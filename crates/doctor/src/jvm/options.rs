@@ -26,11 +26,18 @@ pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
 }
 
 pub(super) fn old(evidence: &Evidence) -> Answer {
-    let filled = pools(evidence)?.iter().any(|pool| pool.nr.known().is_some_and(|nr| *nr > 0));
+    let filled = pools(evidence)?
+        .iter()
+        .any(|pool| pool.nr.known().is_some_and(|nr| *nr > 0));
     let any = |_: &Jvm| true;
     each_jvm(evidence, any, |program, jvm| {
         let is_spare = filled && program.hugetlb()?.0 == 0;
-        Ok(in_vain(&program.file("cmdline"), known(&program.arguments)?, jvm, is_spare))
+        Ok(in_vain(
+            &program.file("cmdline"),
+            known(&program.arguments)?,
+            jvm,
+            is_spare,
+        ))
     })
 }
 
@@ -42,7 +49,8 @@ const INSTEAD: &str = "HotSpot: -XX:+UseLargePages; OpenJ9: -Xlp:objectheap:page
 /// The first option that does not do what it seems to. Is there a pool with pages of which it takes none?
 pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bool) -> Option<Case> {
     let is_hotspot = jvm.kind == JvmKind::HotSpot;
-    let case = |argument: &String| match argument.as_str() {
+    let case = |argument: &String| {
+        match argument.as_str() {
         "-XlargePages" if is_hotspot => Some(old_case(place, argument)),
         "-Xlp" => Some(old_case(place, argument)),
         _ if is_hotspot => gone(place, argument, jvm.version),
@@ -51,6 +59,7 @@ pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bo
                 .seen(place, "", argument)
                 .fix("for a pool: -Xlp:objectheap:pagesize=2M; for THP none: the policy `madvise` (unless -XX:-TransparentHugePage) or `always`")
         }),
+    }
     };
     let first = arguments.iter().find_map(case);
     let is_overruled = is_hotspot && jvm.large_pages && jvm.transparent && is_spare;
@@ -71,7 +80,9 @@ fn gone(place: &str, argument: &str, version: Option<u32>) -> Option<Case> {
         ignored + 1
     ))
     .seen(place, "", argument)
-    .fix(format!("leave {argument} out; -XX:+UseLargePages is what asks for huge pages"));
+    .fix(format!(
+        "leave {argument} out; -XX:+UseLargePages is what asks for huge pages"
+    ));
     // One that runs takes it.
     Some(match version {
         None => case.severity(Severity::Warning),
@@ -81,9 +92,11 @@ fn gone(place: &str, argument: &str, version: Option<u32>) -> Option<Case> {
 
 /// HotSpot's large_page_init() looks for a pool only where THP is not asked for.
 fn overruled(place: &str) -> Case {
-    Case::sure("-XX:+UseTransparentHugePages goes before -XX:+UseLargePages: the JVM uses THP, and takes no page of the pool")
-        .severity(Severity::Warning)
-        .seen(place, "-XX:+UseLargePages -XX:+UseTransparentHugePages", "set")
-        .fix("for the pool: leave -XX:+UseTransparentHugePages out, and restart the JVM")
-        .fix("or for THP: leave -XX:+UseLargePages out, and free the pool")
+    Case::sure(
+        "-XX:+UseTransparentHugePages goes before -XX:+UseLargePages: the JVM uses THP, and takes no page of the pool",
+    )
+    .severity(Severity::Warning)
+    .seen(place, "-XX:+UseLargePages -XX:+UseTransparentHugePages", "set")
+    .fix("for the pool: leave -XX:+UseTransparentHugePages out, and restart the JVM")
+    .fix("or for THP: leave -XX:+UseLargePages out, and free the pool")
 }

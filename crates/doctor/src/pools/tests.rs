@@ -290,6 +290,19 @@ fn a24_a_program_beside_its_pool() {
         miner.fix[0].contains("pool:2M=1168") && miner.fix[1].contains("157 pages of 2M are missing"),
         "{miner:?}"
     );
+    // Its pool is full, and another one idle: what it asks of is the pool of the default size.
+    let full = || pool(machine(), "2048kB", 12, 0, 0);
+    let in_part = || process(11, "xmrig").area(anonymous(2336)).area(hugetlb(24, 2048));
+    let miner = found("A24", in_part().on(pool(full(), "1048576kB", 3, 3, 0)));
+    let fix = miner.fix.join("\n");
+    assert!(fix.contains("pool:2M=1180") && fix.contains("1gb-pages"), "{miner:?}");
+    assert!(!found("A24", in_part().on(full())).fix.join("\n").contains("1gb-pages"));
+    clear("A24", in_part().on(machine()));
+    let dotnet = found("A24", beside("dotnet").on(idle())).fix.join("\n");
+    assert!(
+        dotnet.contains("DOTNET_GCLargePages=1") && !dotnet.contains("GLIBC_TUNABLES"),
+        "{dotnet}"
+    );
     clear("A24", beside("hugewise").on(idle()));
     clear("A24", beside("solver").on(machine()));
     clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));

@@ -9,7 +9,10 @@ use programs::Evidence;
 use programs::{Area, Details, Kind, Program};
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs, shown_in};
+use crate::facts::{
+    available, bytes, default_size, each, is_own, known, parts, persistent, policy, pool_file, pools, programs,
+    shown_in,
+};
 use crate::remedy::{Need, fill};
 use crate::rule::{Answer, Case, Reason};
 
@@ -140,6 +143,13 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
 }
 
 pub(super) fn program_beside(evidence: &Evidence) -> Answer {
+    parts([
+        each(programs(evidence)?, |program| refused(evidence, program)),
+        beside_idle(evidence),
+    ])
+}
+
+fn beside_idle(evidence: &Evidence) -> Answer {
     let mut idle = None;
     for pool in pools(evidence)? {
         if is_idle(pool)? && bytes(pool, persistent(pool)?) >= WORTH {
@@ -151,7 +161,7 @@ pub(super) fn program_beside(evidence: &Evidence) -> Answer {
     let mut largest: Option<(&Program, Bytes)> = None;
     let mut unknown = None;
     for program in programs(evidence)? {
-        match beside(program, memory) {
+        match beside(evidence, program, memory) {
             Ok(base) => {
                 let base = base.filter(|base| largest.is_none_or(|(_, most)| *base > most));
                 largest = base.map(|base| (program, base)).or(largest);
@@ -168,8 +178,8 @@ pub(super) fn program_beside(evidence: &Evidence) -> Answer {
 
 /// What it has on base pages, if that is worth a pool of so much and nothing else is said about such programs: databases, JVMs
 /// and hypervisors have rules of their own, which know how they are made to ask.
-fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
-    if known(&program.kind)?.is_some() || is_own(program) {
+fn beside(evidence: &Evidence, program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
+    if known(&program.kind)?.is_some() || is_own(program) || refused(evidence, program)?.is_some() {
         return Ok(None);
     }
     let base = match program.pages.backing.known() {
@@ -190,20 +200,70 @@ fn largest_mapping(program: &Program) -> Option<Bytes> {
     areas.map(Area::size).max()
 }
 
+/// A program that asks by default, with a mapping on base pages for which the pool of the default size has not the pages.
+fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
+    if !ASK.contains(&program.pages.name.as_str()) {
+        return Ok(None);
+    }
+    let (all, size) = (pools(evidence)?, default_size(evidence)?);
+    let pool = all.iter().find(|pool| pool.size == size);
+    let mapping = largest_mapping(program).filter(|mapping| *mapping >= WORTH);
+    let (Some(pool), Some(mapping)) = (pool, mapping) else {
+        return Ok(None);
+    };
+    let (pages, free) = (mapping.0.div_ceil(size.0.max(1)), available(pool)?);
+    let is_set_up = all.iter().any(|pool| persistent(pool).is_ok_and(|pages| pages > 0));
+    if !is_set_up || free >= pages {
+        return Ok(None);
+    }
+    let missing = pages - free;
+    let total = persistent(pool)?.saturating_add(missing);
+    let size = size.exact();
+    let need = || Need::Pool {
+        page: pool.size,
+        pages: total,
+    };
+    let has_gigabytes = all
+        .iter()
+        .any(|pool| pool.size == Bytes::gib(1) && available(pool).is_ok_and(|free| free >= GIGABYTES));
+    Ok(Some(
+        Case::likely(format!(
+            "{} asks for huge pages by default and gets none, as its mapping of {mapping} needs {pages} pages of {size}, and a mapping gets all of its pages or none: {free} are free",
+            program.title(),
+        ))
+        .wants(pool.size)
+        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
+        .seen(program.file("smaps"), "its largest mapping on base pages", mapping)
+        .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+        .plan_with(need(), format!("pool:{size}={total}"))
+        .fix_with(
+            need(),
+            format!("{missing} pages of {size} are missing for that mapping; then restart it"),
+        )
+        .fix_if(
+            has_gigabytes,
+            "or let it use the pages of 1G that are free: \"1gb-pages\": true in \"randomx\" of its config.json (3 on each NUMA node)",
+        )
+        .otherwise("give it less memory: the machine has no room for such a pool"),
+    ))
+}
+
+/// Pages of 1 GiB that RandomX's data set takes (xmrig/xmrig#2589).
+const GIGABYTES: u64 = 3;
+
+/// The runtime of .NET, whose heap is not malloc's.
+fn is_dotnet(program: &Program) -> bool {
+    let mut areas = program.areas().into_iter().flatten();
+    program.pages.name == "dotnet" || areas.any(|area| area.name.ends_with("/libcoreclr.so"))
+}
+
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
     let madvise = policy(evidence).is_ok_and(|policy| policy != "never");
     let size = pool.size.exact();
-    let asks = ASK.contains(&program.pages.name.as_str());
     let largest = largest_mapping(program).filter(|mapping| *mapping > memory);
     let mapping = largest.map(|mapping| (mapping, mapping.0.div_ceil(pool.size.0)));
-    let why = match (mapping, asks) {
-        (Some((mapping, pages)), true) => format!(
-            "it asks for huge pages by default and gets none, as its mapping of {mapping} needs {pages} pages, and a mapping gets all of its pages or none"
-        ),
-        _ => "the program does not use it".to_owned(),
-    };
     let case = Case::likely(format!(
-        "{} has {base} backed by base pages while a pool of {memory} (pages of {size}) is idle: {why}",
+        "{} has {base} backed by base pages while a pool of {memory} (pages of {size}) is idle: the program does not use it",
         program.title(),
     ))
     .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
@@ -219,15 +279,6 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         page: pool.size,
         pages: all,
     };
-    if asks && mapping.is_some() {
-        return case
-            .plan_with(need(), format!("pool:{size}={all}"))
-            .fix_with(
-                need(),
-                format!("{missing} pages of {size} are missing for that mapping; then restart it"),
-            )
-            .otherwise("give it less memory: the machine has no room for such a pool");
-    }
     let case = case.fix("enable the program's own option for huge pages, if it has one");
     let case = match mapping {
         Some((mapping, _)) => case.fix_with(
@@ -236,6 +287,9 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         ),
         None => case,
     };
+    if is_dotnet(program) {
+        return case.fix("of .NET that is DOTNET_GCLargePages=1 beside DOTNET_GCHeapHardLimit (in hexadecimal bytes); malloc's tunables do not reach its heap");
+    }
     let case = case.fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID");
     case.fix_if(
         madvise,

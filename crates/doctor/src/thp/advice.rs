@@ -32,15 +32,17 @@ pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
             .iter()
             .filter(|area| area.has("hg") == Some(true));
         let bytes: Bytes = advised.map(Area::size).sum();
-        if bytes < WORTH {
-            return Ok(None);
-        }
+        let (what, source, field, value) = match code_option(program) {
+            _ if bytes >= WORTH => (bytes.to_string(), "smaps", "VmFlags: hg", bytes.to_string()),
+            Some(option) => ("its code".to_owned(), "cmdline", "--use-largepages", option.to_owned()),
+            None => return Ok(None),
+        };
         let case = Case::sure(format!(
-            "{} requested huge pages for {bytes} and uses base pages: the machine's THP policy is `never`",
+            "{} requested huge pages for {what} and uses base pages: the machine's THP policy is `never`",
             program.title()
         ))
         .seen(thp_file("enabled"), "", enabled)
-        .seen(program.file("smaps"), "VmFlags: hg", bytes)
+        .seen(program.file(source), field, value)
         .plan_with(madvise(), "thp=madvise")
         .write("enabled", "madvise")
         .fix("to keep it: transparent_hugepage=madvise on the boot command line")
@@ -51,6 +53,12 @@ pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
         );
         Ok(Some(case))
     })
+}
+
+/// Node.js reads the policy first and advises nothing under `never` (node_large_page.cc).
+fn code_option(program: &Program) -> Option<&str> {
+    let option = program.argument("--use-largepages=")?;
+    (program.pages.name == "node" && ["on", "silent"].contains(&option)).then_some(option)
 }
 
 pub(super) fn inherited(evidence: &Evidence) -> Answer {

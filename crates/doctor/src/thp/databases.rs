@@ -41,59 +41,87 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
     })
 }
 
-/// Programs whose vendors advise against `always`: name of the process (15 letters), of the product, and their words for it.
-const NOT_ALWAYS: [(&str, &str, &str); 9] = [
+/// Products whose vendors advise against `always`: how the names of their processes begin (15 letters), and the vendor's words for what it asks for.
+const NOT_ALWAYS: [(&[&str], &str, &str); 10] = [
     (
-        "hdbindexserver",
+        &["hdbindexserver", "hdbnameserver"],
         "SAP HANA",
         "madvise, or never on older systems (SAP note 2131662)",
     ),
     (
-        "hdbnameserver",
-        "SAP HANA",
-        "madvise, or never on older systems (SAP note 2131662)",
+        &["ora_", "oracle"],
+        "Oracle Database",
+        "madvise with UEK 7 and later, and never with earlier kernels (\"Setting Transparent HugePages to madvise\", PRVE-00024)",
     ),
-    ("clickhouse-serv", "ClickHouse", "madvise"),
-    ("splunkd", "Splunk", "never"),
-    ("beam.smp", "Couchbase", "never"),
-    ("memcached", "memcached of Couchbase", "never"),
-    ("tikv-server", "TiKV", "never"),
-    ("tidb-server", "TiDB", "never"),
-    ("voltdb", "VoltDB", "madvise or never"),
+    (&["clickhouse-serv"], "ClickHouse", "madvise"),
+    (&["splunkd"], "Splunk", "never"),
+    (&["beam.smp", "memcached"], "Couchbase", "never"),
+    (&["tikv-server"], "TiKV", "never"),
+    (&["tidb-server"], "TiDB", "never"),
+    (&["vertica"], "Vertica", "madvise or never"),
+    (&["voltdb"], "VoltDB", "madvise or never"),
+    (&["memsqld"], "SingleStore", "never"),
 ];
 
+/// Is it a process of that product? Names that others have too need more to show it.
+fn is_of(program: &Program, names: &[&str], product: &str) -> bool {
+    let mut words = program.arguments.known().into_iter().flatten();
+    names.iter().any(|name| program.pages.name.starts_with(name))
+        && (product != "Couchbase" || words.any(|word| word.contains("couchbase")))
+}
+
+/// All processes of a product together: a database of many small ones has its memory in their sum.
 pub(super) fn vendors(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    each(programs(evidence)?, |program| {
-        known(&program.kind)?;
-        let name = program.pages.name.as_str();
-        let listed = NOT_ALWAYS.iter().find(|(own, ..)| *own == name);
-        // beam.smp and memcached are names of others too.
-        let is_couchbase = || {
-            program
-                .arguments
-                .known()
-                .is_some_and(|all| all.iter().any(|word| word.contains("couchbase")))
-        };
-        let listed = listed.filter(|(_, product, _)| !product.contains("Couchbase") || is_couchbase());
-        let Some((_, product, advice)) = listed.filter(|_| policy == "always") else {
-            return Ok(None);
-        };
-        let huge = program.thp()?;
-        if huge < WORTH {
-            return Ok(None);
+    if policy != "always" {
+        return Ok(Vec::new());
+    }
+    let all = programs(evidence)?;
+    // On Red Hat's 7 and Amazon Linux 2 Vertica asks for `always` (its Installation Guide, S0312).
+    let release = evidence.snapshot.kernel.release.known().map_or("", String::as_str);
+    let exempt = |product: &str| product == "Vertica" && [".el7", ".amzn2"].iter().any(|of| release.contains(of));
+    let cases = each(&NOT_ALWAYS, |(names, product, advice)| {
+        let mut own = Vec::new();
+        for program in all.iter().filter(|program| is_of(program, names, product)) {
+            own.push((program, program.thp()?));
         }
+        let sum: Bytes = own.iter().map(|(_, huge)| *huge).sum();
+        let largest = own.iter().max_by_key(|(_, huge)| *huge);
+        let Some((largest, huge)) = largest.filter(|_| sum >= WORTH && !exempt(product)) else {
+            return Ok(None);
+        };
+        let who = match own.len() {
+            1 => format!("{} has", largest.title()),
+            many => format!("{many} processes of {product} have"),
+        };
         Ok(Some(
             Case::likely(format!(
-                "{} has {huge} backed by THP under the policy `always`; the vendor of {product} asks for {advice}",
-                program.title()
+                "{who} {sum} backed by THP under the policy `always`; the vendor of {product} asks for {advice}"
             ))
             .seen(thp_file("enabled"), "", &policy)
-            .seen_backing(program, PageKind::Thp, huge)
+            .seen_backing(largest, PageKind::Thp, *huge)
             .plan("thp=madvise")
             .write("enabled", "madvise")
             .otherwise("this kernel's policy offers no `madvise`: `never`"),
         ))
+    })?;
+    // One whose name could not be read may be of any product.
+    match all.iter().find_map(|program| known(&program.kind).err()) {
+        Some(reason) if cases.is_empty() => Err(reason),
+        _ => Ok(cases),
+    }
+}
+
+/// A product whose vendor keeps THP on and asks for `max_ptes_none` 0, where it runs (YugabyteDB's technical advisory 26440; MongoDB since 8.0, see D03).
+pub(super) fn wants_no_empty_pages(evidence: &Evidence) -> Option<&'static str> {
+    let mut all = evidence.programs.known()?.iter();
+    all.find_map(|program| {
+        let version = || program.details.as_ref()?.version.known().copied();
+        match program.pages.name.as_str() {
+            "yb-tserver" | "yb-master" => Some("YugabyteDB"),
+            _ if program.is(Kind::Mongo) == Ok(true) && version()? >= (8, 0) => Some("MongoDB"),
+            _ => None,
+        }
     })
 }
 

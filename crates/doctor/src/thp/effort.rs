@@ -5,6 +5,7 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::{Area, Evidence, Program};
 
+use super::databases::wants_no_empty_pages;
 use crate::facts::{any_size, counted_areas, has, known, looked_into, percent, policy, thp, thp_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -227,16 +228,25 @@ fn ranges(evidence: &Evidence) -> Answer {
         || "this kernel does not count how many were split again as unused".to_owned(),
         |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
     );
+    let wanted = wants_no_empty_pages(evidence);
     // Where it collapses to smaller sizes too, what is between none and all counts as none.
     let few = match evidence.snapshot.kernel.has(Feature::CollapseToSizes) {
         Some(true) => "0",
+        _ if wanted.is_some() => "0",
         _ => "64",
     };
+    let of_vendor = wanted.map_or_else(String::new, |product| {
+        format!("; the vendor of {product} asks for max_ptes_none = 0, as freed memory comes back else")
+    });
     let case = Case::hint(format!(
-        "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}",
+        "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}{of_vendor}",
         Bytes(pmd.0.saturating_mul(collapsed)),
     ))
-    .severity(if matters { Severity::Warning } else { Severity::Info })
+    .severity(if matters || wanted.is_some() {
+        Severity::Warning
+    } else {
+        Severity::Info
+    })
     .seen(thp_file("khugepaged/max_ptes_none"), "", none)
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)

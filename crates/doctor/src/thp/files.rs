@@ -6,7 +6,7 @@ use programs::config::Setting;
 use programs::config::given::FileKind;
 
 use super::drift::conflicting;
-use super::glibc::in_list;
+use super::glibc::{Told, in_list, told};
 use super::sizes::dropped_in_files;
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
@@ -46,23 +46,50 @@ fn tunables<'a>(evidence: &'a Evidence, name: &'a str) -> impl Iterator<Item = (
 const HUGETLB: &str = "glibc.malloc.hugetlb";
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
-    let asking: Vec<_> = tunables(evidence, HUGETLB)
-        .filter(|(_, value)| value.parse::<u64>().is_ok_and(|value| value >= 2))
+    let all = || evidence.files.environment();
+    let asking: Vec<(&Setting, Told)> = all()
+        .filter_map(|line| {
+            // The limit of a heap may stand on another line.
+            let is_its = |set: &&Setting, name: &str| {
+                set.name == name && (set.place == line.place || name.ends_with("HeapHardLimit"))
+            };
+            let told = told(|name| Some(all().find(|set| is_its(set, name))?.value.as_str()))?;
+            told.variable.starts_with(&line.name).then_some((line, told))
+        })
         .collect();
-    if asking.is_empty() {
-        return Ok(Vec::new());
+    let case = |line: &Setting, told: &Told, why: &str| {
+        Case::sure(format!("{} will use base pages: {why}", told.what)).seen(&line.place, told.variable, &told.value)
+    };
+    let instead = |told: &Told| format!("or use THP: {}", told.instead);
+    let incomplete = asking.iter().filter_map(|(line, told)| {
+        let other = told.lacks?;
+        let why = format!("{} needs {other}, without which .NET 6 and later do not start outside of containers with a limit of memory", told.variable);
+        Some(case(line, told, &why).fix(format!("set {other} (in hexadecimal bytes) too")).fix(instead(told)))
+    });
+    let mut cases: Vec<Case> = incomplete.collect();
+    if cases.len() == asking.len() {
+        return Ok(cases);
     }
     let room = Room::of(evidence)?;
-    if room.filled().next().is_some() {
-        return Ok(Vec::new());
-    }
-    let cases = asking.into_iter().map(|(line, value)| {
-        Case::sure("malloc will use base pages: it is configured to use a pool, and none has pages")
-            .seen(&line.place, format!("GLIBC_TUNABLES: {HUGETLB}"), value)
-            .fix("fill the pool: vm.nr_hugepages in /etc/sysctl.d")
-            .fix(format!("or use THP: GLIBC_TUNABLES={HUGETLB}=1"))
-    });
-    Ok(cases.collect())
+    let is_short = |told: &Told| match told.page {
+        Some(page) => room.pages(page) < told.pages,
+        None => room.filled().next().is_none(),
+    };
+    let complete = asking.iter().filter(|(_, told)| told.lacks.is_none() && is_short(told));
+    cases.extend(complete.map(|(line, told)| {
+        let fill = match told.page {
+            Some(page) => format!(
+                "hugepagesz={} hugepages={} on the boot command line",
+                page.exact(),
+                told.pages
+            ),
+            None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
+        };
+        case(line, told, "it is configured to use a pool, and none has the pages")
+            .fix(format!("fill the pool: {fill}"))
+            .fix(instead(told))
+    }));
+    Ok(cases)
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {

@@ -68,59 +68,61 @@ fn is_grown(program: &Program) -> Result<bool, Reason> {
     Ok(glibc(program).is_some_and(|version| version >= (2, 43)))
 }
 
-/// A variable by which an allocator is told to take pages of a pool.
-struct Told<'a> {
-    variable: &'static str,
-    value: &'a str,
+/// A variable by which an allocator or a garbage collector is told to take pages of a pool.
+pub(super) struct Told {
+    pub(super) variable: &'static str,
+    pub(super) value: String,
     /// Of this size alone.
-    page: Option<Bytes>,
-    pages: u64,
+    pub(super) page: Option<Bytes>,
+    pub(super) pages: u64,
+    /// What allocates by it.
+    pub(super) what: &'static str,
     /// What does without a pool.
-    instead: &'static str,
+    pub(super) instead: &'static str,
+    /// Another variable that it needs and that is not set.
+    pub(super) lacks: Option<&'static str>,
 }
 
-/// glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; the directory in which gperftools'
-/// tcmalloc makes its files.
-fn told(program: &Program) -> Result<Option<Told<'_>>, Reason> {
+const POLICY: &str = "the policy `always`, without that variable";
+/// Of the heap of .NET (dotnet/runtime#51282); a container's limit of memory stands for it.
+const LIMITS: [&str; 2] = ["DOTNET_GCHeapHardLimit", "COMPlus_GCHeapHardLimit"];
+
+/// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; the
+/// directory in which gperftools' tcmalloc makes its files; the switch of .NET's garbage collector.
+pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     let number = |value: &str| value.parse::<u64>().ok();
-    let glibc = tunable(program, "glibc.malloc.hugetlb")?.filter(|value| number(value).is_some_and(|value| value >= 2));
-    let reserve = program.tunable("MIMALLOC_RESERVE_HUGE_OS_PAGES")?;
-    let files = program
-        .tunable("TCMALLOC_MEMFS_MALLOC_PATH")?
-        .filter(|path| !path.is_empty());
-    let told = |variable, value, page, pages, instead| Told {
+    let told = |variable, value: &str, what, instead| Told {
         variable,
-        value,
-        page,
-        pages,
+        value: value.to_owned(),
+        page: None,
+        pages: 1,
+        what,
         instead,
+        lacks: None,
     };
-    Ok(
-        match (glibc, reserve.and_then(|value| Some((value, number(value)?))), files) {
-            (Some(value), ..) => Some(told(
-                "GLIBC_TUNABLES: glibc.malloc.hugetlb",
-                value,
-                None,
-                1,
-                "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-            )),
-            (_, Some((value, pages @ 1..)), _) => Some(told(
-                "MIMALLOC_RESERVE_HUGE_OS_PAGES",
-                value,
-                Some(Bytes::gib(1)),
-                pages,
-                "the policy `always`, without that variable",
-            )),
-            (.., Some(value)) => Some(told(
-                "TCMALLOC_MEMFS_MALLOC_PATH",
-                value,
-                None,
-                1,
-                "the policy `always`, without that variable",
-            )),
-            _ => None,
-        },
-    )
+    let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
+    if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
+        let variable = "GLIBC_TUNABLES: glibc.malloc.hugetlb";
+        return Some(told(variable, value, "malloc", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"));
+    }
+    let reserve = get("MIMALLOC_RESERVE_HUGE_OS_PAGES").and_then(|value| Some((value, number(value)?)));
+    if let Some((value, pages @ 1..)) = reserve {
+        return Some(Told {
+            page: Some(Bytes::gib(1)),
+            pages,
+            ..told("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
+        });
+    }
+    if let Some(value) = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty()) {
+        return Some(told("TCMALLOC_MEMFS_MALLOC_PATH", value, "malloc", POLICY));
+    }
+    let switch = |name| Some((name, get(name).filter(|value| *value == "1")?));
+    let (name, value) = switch("DOTNET_GCLargePages").or_else(|| switch("COMPlus_GCLargePages"))?;
+    let is_limited = LIMITS.iter().any(|name| get(name).is_some());
+    Some(Told {
+        lacks: (!is_limited).then_some(LIMITS[0]),
+        ..told(name, value, "the heap", POLICY)
+    })
 }
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
@@ -130,37 +132,43 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
         rooms.push((pool.size, available(pool)?.saturating_add(growth)));
     }
     each_that_can(programs(evidence)?, |program| {
-        let Some(told) = told(program)? else {
+        let tunables = known(&program.tunables)?;
+        let Some(told) = told(|name| tunables.get(name).map(String::as_str)) else {
             return Ok(None);
         };
         let own = rooms
             .iter()
             .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
         let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
-        if room >= told.pages || program.hugetlb()?.0 > 0 {
+        let is_in_a_container = program
+            .cgroup()
+            .is_ok_and(|groups| groups.is_some_and(|groups| groups.is_container));
+        let lacks = told.lacks.filter(|_| !is_in_a_container);
+        if (room >= told.pages && lacks.is_none()) || program.hugetlb()?.0 > 0 {
             return Ok(None);
         }
-        let lacks = match told.page {
-            Some(page) => format!(
-                "to take {} of {}, and {room} can be had",
+        let why = match (lacks, told.page) {
+            (Some(other), _) => format!("{} has no effect without {other}", told.variable),
+            (None, Some(page)) => format!(
+                "it is configured to take {} of {}, and {room} can be had",
                 count(told.pages, "page", "pages"),
                 page.exact()
             ),
-            None => "to use a pool, and no pool has a free page".to_owned(),
+            (None, None) => "it is configured to use a pool, and no pool has a free page".to_owned(),
         };
-        let case = Case::sure(format!(
-            "malloc of {} uses base pages: it is configured {lacks}",
-            program.title()
-        ))
-        .seen(program.file("environ"), told.variable, told.value)
-        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
-        .seen_free(evidence);
+        let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
+            .seen(program.file("environ"), told.variable, &told.value)
+            .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
+            .seen_free(evidence);
         let need = |page| Need::More {
             page,
             pages: told.pages,
         };
-        let case = match told.page {
-            Some(page) => case
+        let case = match (lacks, told.page) {
+            (Some(other), _) => case.fix(format!(
+                "set {other} (in hexadecimal bytes) too, with a pool that holds as much, then restart it"
+            )),
+            (None, Some(page)) => case
                 .fix_with(
                     need(page),
                     format!(
@@ -170,7 +178,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
                     ),
                 )
                 .otherwise("ask for fewer: the machine has no room for such a pool"),
-            None => case.fix("fill the pool, then restart it"),
+            (None, None) => case.fix("fill the pool, then restart it"),
         };
         Ok(Some(case.fix(format!("or use THP: {}", told.instead))))
     })

@@ -20,6 +20,12 @@ fn d01_memory_that_asked_in_vain() {
     let solver = || process(20, "solver").area(advised(256));
     found("D01", solver().on(thp(machine(), "enabled", NEVER)));
     clear("D01", solver().on(machine()));
+    // Node.js asks for its code, which it leaves alone under that policy.
+    let node = |option: &str| process(20, "node").arg(option).area(anonymous(300));
+    let finding = found("D01", node("--use-largepages=on").on(thp(machine(), "enabled", NEVER)));
+    assert!(finding.consequence.contains("huge pages for its code"), "{finding:?}");
+    clear("D01", node("--use-largepages=off").on(thp(machine(), "enabled", NEVER)));
+    clear("D01", node("--use-largepages=on").on(machine()));
     clear(
         "D01",
         process(20, "solver")
@@ -103,6 +109,9 @@ fn d06_khugepaged_makes_much_of_little() {
         Severity::Warning
     );
     clear("D06", thp(machine(), "enabled", ALWAYS));
+    let asked = found("D06", process(70, "yb-tserver").area(anonymous(64)).on(greedy()));
+    assert_eq!(asked.severity, Severity::Warning);
+    assert!(asked.fix.join("\n").contains("max_ptes_none=0"), "{asked:?}");
     clear("D06", thp(machine(), "khugepaged/max_ptes_none", 511));
 }
 
@@ -239,6 +248,26 @@ fn d15_malloc_that_was_told_to_use_an_empty_pool() {
     clear("D15", with("MIMALLOC_RESERVE_HUGE_OS_PAGES=0").on(machine()));
     let files = || with("TCMALLOC_MEMFS_MALLOC_PATH=/dev/hugepages/tc");
     found("D15", files().on(machine()));
+    // .NET needs a limit of its heap beside it.
+    let dotnet = |variables: &[&str]| {
+        let process = process(35, "dotnet").area(anonymous(512));
+        variables
+            .iter()
+            .fold(process, |process, variable| process.env(variable))
+    };
+    let full = || pool(machine(), "2048kB", 2048, 2048, 0);
+    let finding = found("D15", dotnet(&["DOTNET_GCLargePages=1"]).on(full()));
+    assert!(
+        finding.consequence.contains("no effect without DOTNET_GCHeapHardLimit"),
+        "{finding:?}"
+    );
+    let limited = || dotnet(&["DOTNET_GCLargePages=1", "DOTNET_GCHeapHardLimit=0x20000000"]);
+    clear("D15", limited().on(full()));
+    assert!(
+        found("D15", limited().on(machine()))
+            .consequence
+            .starts_with("the heap of dotnet")
+    );
     clear("D15", files().on(pool(machine(), "2048kB", 32, 32, 0)));
 }
 
@@ -311,6 +340,18 @@ fn d29_a_policy_that_a_vendor_advises_against() {
     clear("D29", server("beam.smp").on(always()));
     clear("D29", server("clickhouse-serv").on(machine()));
     clear("D29", process(70, "tikv-server").area(anonymous(64)).on(always()));
+    // Oracle's memory is in many processes; Vertica asks for `always` where it runs on Red Hat's 7.
+    let session = |pid, thp| process(pid, "oracle_1_orcl").area(anonymous(1024).thp(thp));
+    let sessions = |thp| session(72, thp).on(session(71, thp).on(always()));
+    let finding = found("D29", sessions(700));
+    assert!(
+        finding.consequence.contains("2 processes of Oracle Database have 1.4G"),
+        "{finding:?}"
+    );
+    clear("D29", sessions(300));
+    let on = |release: &str| server("vertica").on(always().line("/proc/sys/kernel/osrelease", release));
+    found("D29", on("4.18.0-553.el8.x86_64"));
+    clear("D29", on("3.10.0-1160.el7.x86_64"));
 }
 
 /// The option of a tmpfs: in vain, too generous, or not there.

@@ -84,7 +84,9 @@ pub(super) fn patroni(path: &str, text: &str) -> Result<Server, Unread> {
         &["postgresql", "parameters"],
     ];
     let documents = yaml::documents(path, text)?;
-    let nodes = documents.iter().flat_map(|node| PARAMETERS.iter().filter_map(|keys| node.at(keys)));
+    let nodes = documents
+        .iter()
+        .flat_map(|node| PARAMETERS.iter().filter_map(|keys| node.at(keys)));
     let set = nodes.flat_map(|node| operators::settings(path, node));
     Ok(Server::new(Kind::Postgres, path, set.collect()))
 }

@@ -108,7 +108,11 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     let server = Server::new(Kind::Postgres, &place, set.collect());
     // Crunchy Data's has resources for each set of instances, and sets huge_pages = off where they name no hugetlb pages (its pull request 3581).
     let sets = spec.get("instances").map_or(&[][..], Node::items);
-    let instances = if sets.is_empty() { std::slice::from_ref(spec) } else { sets };
+    let instances = if sets.is_empty() {
+        std::slice::from_ref(spec)
+    } else {
+        sets
+    };
     let containers = instances.iter().map(|node| {
         let resources = |key| quantities(path, node.at(&["resources", key]));
         Ok(Container {
@@ -157,4 +161,3 @@ fn asks(server: &Server) -> Asks {
         switch: "huge_pages: \"off\" in spec.postgresql.parameters",
     }
 }
-
