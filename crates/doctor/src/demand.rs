@@ -32,6 +32,20 @@ pub(super) struct Demand {
     pub(super) nodes: Option<CpuList>,
 }
 
+impl Demand {
+    /// The size of another pool that has room for one which names no size. A JVM takes pages for its tables and code there too.
+    fn roomier(&self, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<Bytes> {
+        let bytes = self.bytes.as_ref().ok().filter(|_| self.page.is_none())?.0;
+        let beside = match self.asker {
+            FileKind::Java => (bytes / 16).saturating_add(Bytes::mib(256).0),
+            _ => 0,
+        };
+        let has_room = |(size, pages): &(&Bytes, &u64)| pages.saturating_mul(size.0) >= bytes.saturating_add(beside);
+        let mut others = left.iter().filter(|(size, _)| **size != page);
+        others.find(has_room).map(|(size, _)| *size)
+    }
+}
+
 /// A demand that the pool cannot meet.
 pub(super) struct Shortage {
     pub(super) demand: Demand,
@@ -45,6 +59,8 @@ pub(super) struct Shortage {
     whole: u64,
     /// Is it the size that programs get that name none?
     is_default: bool,
+    /// The size of another pool that has room for one which names none.
+    other: Option<Bytes>,
 }
 
 impl Shortage {
@@ -57,7 +73,21 @@ impl Shortage {
             .seen(place, field, value)
             .seen(&self.pool.1, format!("pages of {size}"), self.pool.0)
             .remedy(self.remedy(asked))
+            .fix_if(self.named().is_some(), self.named().unwrap_or_default())
             .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
+    }
+
+    /// How it asks for the pages of another pool, which has room for it.
+    fn named(&self) -> Option<String> {
+        let size = self.other?.exact();
+        let setting = match self.demand.asker {
+            FileKind::Postgres => format!("huge_page_size = {size}B (PostgreSQL 14 and later)"),
+            FileKind::Java => format!("-XX:LargePageSizeInBytes={size} (JDK 17 and later)"),
+            _ => return None,
+        };
+        Some(format!(
+            "or name the size: {setting}; the pool of {size} has room for it"
+        ))
     }
 
     /// A larger pool, or a larger part of it on the nodes that count.
@@ -214,10 +244,12 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
                     pool: (part.pages, part.file),
                     whole: part.whole,
                     is_default: page == room.default,
+                    other: None,
                 });
             }
             continue;
         }
+        let other = demand.roomier(page, &left);
         let left = left.entry(page).or_default();
         if need <= *left {
             *left -= need;
@@ -234,6 +266,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
                 whole: pool.0,
                 is_default: page == room.default,
                 pool,
+                other,
             });
         }
     }

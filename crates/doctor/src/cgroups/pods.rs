@@ -16,7 +16,12 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
     for pod in &evidence.files.pods {
         let mounts_one =
             |container: &Container| pod.volumes.iter().any(|volume| container.mounts.contains(&volume.name));
-        for container in pod.containers.iter().filter(|container| !mounts_one(container)) {
+        // Databases and JVMs map their pages without a path.
+        let needs_none = |container: &Container| {
+            container.postgres.is_some() || container.mysql.is_some() || container.java.is_some()
+        };
+        let without = |container: &&Container| !mounts_one(container) && !needs_none(container);
+        for container in pod.containers.iter().filter(without) {
             let Some((_, quantity)) = container.hugetlb().into_iter().next() else {
                 continue;
             };

@@ -183,6 +183,24 @@ fn java_and_the_pool() {
     clear("E01", &[java, ("sysctl.conf", "vm.nr_hugepages = 1200\n")]);
     clear("E01", &[("start.sh", "java -Xmx2g Main\n"), NO_POOL]);
     unjudged("E01", &[java], "the size of the pools");
+    // The pages are in a pool of another size than the default.
+    let other = ("cmdline", "ro default_hugepagesz=1G hugepagesz=2M hugepages=4096");
+    let fix = found("E01", &[java, other]).fix.join("\n");
+    assert!(
+        fix.contains("request 2 pages of 1G") && fix.contains("-XX:LargePageSizeInBytes=2M"),
+        "{fix}"
+    );
+    let conf = ("postgresql.conf", "huge_pages = on\nshared_buffers = 4GB\n");
+    assert!(
+        found("F02", &[conf, other])
+            .fix
+            .join("\n")
+            .contains("huge_page_size = 2MB")
+    );
+    // Options for one version or the other of the JVM.
+    let options = "-Xmx2g\n8-13:-XX:+UseLargePages\n14-:-XX:+UseG1GC\n";
+    clear("E01", &[("jvm.options", options), NO_POOL]);
+    found("E01", &[("jvm.options", &options.replace("14-", "11-")), NO_POOL]);
     unjudged("E01", &[("start.sh", "java -XX:+UseLargePages Main\n"), POOL], "-Xmx");
     found(
         "E03",

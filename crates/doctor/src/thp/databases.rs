@@ -51,7 +51,7 @@ const NOT_ALWAYS: [(&[&str], &str, &str); 10] = [
     (
         &["ora_", "oracle"],
         "Oracle Database",
-        "madvise with UEK 7 and later, and never with earlier kernels (\"Setting Transparent HugePages to madvise\", PRVE-00024)",
+        "madvise with UEK 7 and later, never with other kernels (its installation guides; PRVE-00024)",
     ),
     (&["clickhouse-serv"], "ClickHouse", "madvise"),
     (&["splunkd"], "Splunk", "never"),

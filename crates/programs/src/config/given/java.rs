@@ -57,23 +57,30 @@ pub(super) fn of_words(path: &str, arguments: Vec<String>) -> Option<Java> {
     })
 }
 
-/// `jvm.options` of Elasticsearch, Kafka and others: an option on each line, after `VERSIONS:` if it is not for all.
+/// `jvm.options` of Elasticsearch, Kafka and others: an option on each line, after `VERSIONS:` if it is not for all. One for versions up to 13 is left
+/// out where the file has options for later ones: a JVM gets one of both.
 fn options(text: &str) -> Vec<String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    let option = |line: &str| {
-        line.split_once(":-")
-            .filter(|(versions, _)| is_range(versions))
-            .map(|(_, rest)| format!("-{rest}"))
-    };
-    let words = lines.flat_map(|line| match option(line) {
-        Some(option) => vec![option],
+    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let newest = lines().filter_map(|line| Some(versions(line)?.0.0)).max().unwrap_or(0);
+    let words = lines().flat_map(|line| match versions(line) {
+        Some(((_, Some(last)), _)) if last < newest => Vec::new(),
+        Some((_, option)) => vec![option.to_owned()],
         None => line.split_whitespace().map(str::to_owned).collect(),
     });
     std::iter::once("java".to_owned()).chain(words).collect()
 }
 
-fn is_range(versions: &str) -> bool {
-    !versions.is_empty() && versions.chars().all(|c| c.is_ascii_digit() || c == '-')
+/// `8-13:-XX:...`, `14-:-XX:...` (without an end), `8:-XX:...`: the first and the last version, and the option.
+fn versions(line: &str) -> Option<((u32, Option<u32>), &str)> {
+    let at = line.find(":-")?;
+    let (range, option) = (&line[..at], &line[at + 1..]);
+    let (first, last) = match range.split_once('-') {
+        Some((first, "")) => (first, None),
+        Some((first, last)) => (first, Some(last)),
+        None => (range, Some(range)),
+    };
+    let last = last.map(str::parse).transpose().ok()?;
+    Some(((first.parse().ok()?, last), option))
 }
 
 /// As a process of that command line would be read: one reader of options, live and here.

@@ -123,8 +123,7 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
             },
             requests: resources("requests")?,
             limits: resources("limits")?,
-            // PostgreSQL needs no path.
-            mounts: vec!["none".to_owned()],
+            mounts: Vec::new(),
             environment: Vec::new(),
             asks: sets.is_empty().then(|| asks(&server)),
             java: None,
