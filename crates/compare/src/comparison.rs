@@ -91,6 +91,12 @@ impl<'a> Comparison<'a> {
         })
     }
 
+    /// The first arm that gets its pages by collapsing alone, which takes the right to.
+    pub fn only_collapsed(&self) -> Option<&str> {
+        let is_only = |arm: &&Arm| arm.others.is_empty() && arm.setup.collapse.is_some();
+        self.arms.live.iter().find(is_only).map(|arm| arm.name.as_str())
+    }
+
     /// Compares by the design chosen, or by whole runs where another was not asked for and the program is not fit for it.
     ///
     /// # Errors

@@ -43,6 +43,7 @@ use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
 pub use arms::custom::Custom;
+pub use arms::may_collapse;
 pub(crate) use arms::{glibc, room, switches};
 pub use arms::{place, policy, preload, technique};
 pub use around::{Around, Event, Shortage, Store};

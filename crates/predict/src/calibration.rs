@@ -1,8 +1,9 @@
-//! Runs of a program as a scale for its simulated waits: its time is a line, a + b x waits, and runs on some pages show its slope.
+//! Runs of a program as a scale for its simulated waits: its time is a curve over these waits, and runs on some pages show its slope and how it bends.
 //!
 //! Linear models through runs on base and on 2 MiB pages were found to be off by up to 25 to 192 % on other pages. A model that bounds the error below 3 % takes many
-//! mixes of pages (Agbarya et al., "Predicting Execution Times With Partial Simulations in Virtual Memory Research", MICRO 2020). Here is one mix, and waits come from
-//! a trace. So only pages that were run have the small error of the model.
+//! mixes of pages (Agbarya et al., "Predicting Execution Times With Partial Simulations in Virtual Memory Research", MICRO 2020). Here is one mix, of half and half: three
+//! places are the best ones for a curve with one bend, and of runs that differ by 2 to 5 % more mixes in the same time are no nearer
+//! (`benches/results/predict-calibrated-zen5-guest.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,49 +31,65 @@ pub struct Calibration {
     pub base: Setting,
     /// Its runs on other pages.
     pub observed: Vec<Observed>,
-    /// By run: what the line says that it saved.
+    /// By run: what the curve says that it saved.
     pub fitted: Vec<f64>,
-    /// The slope of the line, with a 95 % interval: 1 is that of the model alone.
+    /// The slope of the curve up to huge pages, with a 95 % interval: 1 is that of the model alone.
     pub slope: Range,
+    /// By how much of the time runs lie farther from the curve than their intervals: they saved something else than these waits.
+    #[serde(default)]
+    pub unexplained: f64,
 }
 
 /// Before any run the slope is that of the model, and this many times itself uncertain: of compared programs the model was off by up to five times.
 const PRIOR: f64 = 2.0;
-/// No program is faster than this share of its time, whatever the line says.
+/// Likewise time is a line, and may bend by this part of its slope: then the first waits that are spared count three times as much as the last ones.
+const BEND: f64 = 0.5;
+/// No program is faster than this share of its time, whatever the curve says.
 const LEAST: f64 = 0.02;
 /// Runs on several kinds of pages are held against the same runs on base pages, so that together they know less than they seem to.
 const SHARED: f64 = 1.15;
+/// A run on so much of huge pages, and of base pages, shows how time bends.
+const MIXED: f64 = 0.2;
 
-/// A line through runs.
-pub(crate) struct Line {
+/// A curve through runs.
+pub(crate) struct Curve {
     base: Setting,
-    /// The place of the base pages among the settings.
+    /// The places of the base pages and of huge pages everywhere among the settings.
     place: usize,
-    /// Shares on huge pages that were simulated, and their places, from none on.
-    shares: Vec<(f64, usize)>,
+    huge: usize,
+    /// By setting: the share on huge pages, where it is a mix of those two.
+    shares: Vec<Option<f64>>,
     observed: Vec<Observed>,
     /// The slope by the model.
     prior: f64,
 }
 
-impl Line {
+/// What a curve comes to by some waits.
+pub(crate) struct Fit {
+    /// The waits that huge pages spare.
+    huge: f64,
+    /// The slope up to there, and the bend.
+    terms: [f64; 2],
+    /// Their variances and covariance.
+    spread: [[f64; 2]; 2],
+}
+
+impl Curve {
     pub(crate) fn new(settings: &[Setting], base: Setting, observed: Vec<Observed>, prior: f64) -> Self {
-        let share = |(place, setting): (usize, &Setting)| {
-            let is_alike = is_alike(setting, &base);
-            let share = match (setting.share, setting.guest_page) {
-                (Some(percent), _) => f64::from(percent) / 100.0,
-                (None, page) if page == base.guest_page => 0.0,
-                (None, page) if page == Bytes::mib(2) => 1.0,
-                _ => return None,
-            };
-            is_alike.then_some((share, place))
+        let place = |page: Bytes| {
+            let is_it =
+                |setting: &Setting| is_alike(setting, &base) && (setting.guest_page, setting.share) == (page, None);
+            settings.iter().position(is_it).unwrap_or(0)
         };
-        let mut shares: Vec<(f64, usize)> = settings.iter().enumerate().filter_map(share).collect();
-        shares.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let share = |setting: &Setting| {
+            let percent = setting.share.filter(|_| is_alike(setting, &base));
+            percent.map(|percent| f64::from(percent) / 100.0)
+        };
         Self {
             base,
-            place: shares.first().map_or(0, |&(_, place)| place),
-            shares,
+            place: place(base.guest_page),
+            huge: place(Bytes::mib(2)),
+            shares: settings.iter().map(share).collect(),
             observed,
             prior,
         }
@@ -83,67 +100,132 @@ impl Line {
         is_alike(setting, &self.base).then_some(self.place)
     }
 
-    /// Did the program run on such pages? On all others the line is only supposed to go on.
+    /// Did the program run on such pages, or on more and on less of them? To all others the curve is only supposed to go on.
     pub(crate) fn is_run(&self, setting: &Setting) -> bool {
-        is_alike(setting, &self.base) && setting.share.is_none() && setting.guest_page <= Bytes::mib(2)
+        let is_mixed = |run: &Observed| (MIXED..=1.0 - MIXED).contains(&run.coverage);
+        let is_between = setting.share.is_none() || self.observed.iter().any(is_mixed);
+        is_alike(setting, &self.base) && is_between && setting.guest_page <= Bytes::mib(2)
     }
 
-    /// Waits that a share on huge pages spares, between simulated shares in proportion.
-    fn spared(&self, waits: &[f64], share: f64) -> f64 {
-        let share = share.clamp(0.0, 1.0);
-        let pair = self.shares.windows(2).find(|pair| share <= pair[1].0);
-        let at = match pair {
-            Some(&[(from, one), (to, other)]) => {
-                let part = (share - from) / (to - from);
-                waits[one] + part * (waits[other] - waits[one])
-            }
-            _ => waits[self.place],
-        };
-        waits[self.place] - at
+    /// Waits that huge pages spare.
+    fn whole(&self, waits: &[f64]) -> f64 {
+        waits[self.place] - waits[self.huge]
     }
 
-    /// The slope and its standard error: by least squares with the model's as one more observation, so that runs that spare no waits leave it there. If runs
-    /// lie farther from the line than their intervals, the error is wider by as much.
-    pub(crate) fn slope(&self, waits: &[f64]) -> (f64, f64) {
-        let weight = |error: f64| error.max(1e-4).powi(-2);
-        let of_prior = weight(PRIOR * self.prior);
-        let (mut products, mut squares) = (of_prior * self.prior, of_prior);
-        let runs: Vec<[f64; 3]> = self.observed.iter().map(|run| self.run(waits, run)).collect();
-        for [spared, saved, error] in &runs {
-            products += weight(*error) * spared * saved;
-            squares += weight(*error) * spared.powi(2);
+    /// Waits that a setting spares. A share of all ranges spares that share of it: which ranges a short trace has on huge pages is chance, and where it is no
+    /// such share, runs on a mix show it as a bend.
+    fn spared(&self, waits: &[f64], place: usize) -> f64 {
+        match self.shares[place] {
+            Some(share) => share * self.whole(waits),
+            None => waits[self.place] - waits[place],
         }
-        let slope = products / squares;
-        let far = |[spared, saved, error]: &[f64; 3]| weight(*error) * (saved - slope * spared).powi(2);
-        let far: f64 = runs.iter().map(far).sum::<f64>() / runs.len().max(1) as f64;
-        let shared = if runs.len() > 1 { SHARED } else { 1.0 };
-        (slope, shared * far.max(1.0).sqrt() / squares.sqrt())
     }
 
-    /// The waits that a run spared, what it saved, and the standard error of that.
-    fn run(&self, waits: &[f64], run: &Observed) -> [f64; 3] {
-        let Range { low, middle, high } = run.saves;
-        [self.spared(waits, run.coverage), middle, (high - low) / 2.0 / NORMAL]
+    /// Slope and bend by least squares, with those of the model as observations beside the runs: runs that spare no waits leave them there. If runs lie
+    /// farther from the curve than their intervals, the errors are wider by as much.
+    pub(crate) fn fit(&self, waits: &[f64]) -> Fit {
+        let line = self.solved(waits, 0.0);
+        let bend = BEND * line.terms[0].abs();
+        let mut fit = self.solved(waits, bend);
+        let runs = self.observed.len().max(1) as f64;
+        let far = |run: &Observed| ((run.saves.middle - fit.of(run)) / error(run)).powi(2);
+        let far = self.observed.iter().map(far).sum::<f64>() / runs;
+        let shared = if runs > 1.0 { SHARED } else { 1.0 };
+        let wider = shared.powi(2) * far.max(1.0);
+        fit.spread.iter_mut().flatten().for_each(|each| *each *= wider);
+        fit
     }
 
-    /// The time in one setting relative to that in another.
-    pub(crate) fn relative(&self, waits: &[f64], slope: f64, place: usize, base: usize) -> f64 {
-        let time = |place: usize| (1.0 - slope * (waits[self.place] - waits[place])).max(LEAST);
-        time(place) / time(base)
+    /// With a bend of so much.
+    fn solved(&self, waits: &[f64], bend: f64) -> Fit {
+        let of_slope = weight(PRIOR * self.prior);
+        let mut fit = Fit {
+            huge: self.whole(waits),
+            terms: [of_slope * self.prior, 0.0],
+            spread: [[of_slope, 0.0], [0.0, weight(bend)]],
+        };
+        for run in &self.observed {
+            let (terms, weight) = (fit.gradient(run.coverage * fit.huge), weight(error(run)));
+            for (row, term) in terms.iter().enumerate() {
+                fit.terms[row] += weight * term * run.saves.middle;
+                let sums = fit.spread[row].iter_mut().zip(terms);
+                sums.for_each(|(sum, other)| *sum += weight * term * other);
+            }
+        }
+        let [[a, b], [_, c]] = fit.spread;
+        let whole = a * c - b * b;
+        fit.spread = [[c / whole, -b / whole], [-b / whole, a / whole]];
+        fit.terms = fit.spread.map(|row| dot(row, fit.terms));
+        fit
+    }
+
+    /// The time in one setting relative to that in another, and its standard error by the runs.
+    pub(crate) fn relative(&self, fit: &Fit, waits: &[f64], place: usize, base: usize) -> (f64, f64) {
+        let at = |place: usize| {
+            let spared = self.spared(waits, place);
+            ((1.0 - fit.saved(spared)).max(LEAST), fit.gradient(spared))
+        };
+        let ((time, terms), (of, against)) = (at(place), at(base));
+        let ratio = time / of;
+        let slope = [0, 1].map(|term| (ratio * against[term] - terms[term]) / of);
+        let variance = dot(slope, fit.spread.map(|row| dot(row, slope)));
+        (ratio, variance.max(0.0).sqrt())
+    }
+
+    /// By how much of the time runs lie farther from the curve than their intervals: something else than these waits was saved.
+    pub(crate) fn unexplained(&self, fit: &Fit) -> f64 {
+        let off = |run: &Observed| (run.saves.middle - fit.of(run)).abs() - NORMAL * error(run);
+        self.observed.iter().map(off).fold(0.0, f64::max)
     }
 
     /// What a result says of it.
     pub(crate) fn calibration(&self, waits: &[f64]) -> Calibration {
-        let (slope, error) = self.slope(waits);
-        let fitted = |run: &Observed| slope * self.spared(waits, run.coverage);
-        let at = |times: f64| (slope + times * error) / self.prior;
+        let fit = self.fit(waits);
+        let error = fit.spread[0][0].sqrt();
+        let at = |times: f64| (fit.terms[0] + times * error) / self.prior;
         Calibration {
             base: self.base,
-            fitted: self.observed.iter().map(fitted).collect(),
+            fitted: self.observed.iter().map(|run| fit.of(run)).collect(),
             observed: self.observed.clone(),
             slope: Range::new(at(-NORMAL), at(0.0), at(NORMAL)),
+            unexplained: self.unexplained(&fit),
         }
     }
+}
+
+impl Fit {
+    /// The share of the time that is saved where so many waits are spared.
+    fn saved(&self, spared: f64) -> f64 {
+        dot(self.gradient(spared), self.terms)
+    }
+
+    fn of(&self, run: &Observed) -> f64 {
+        self.saved(run.coverage * self.huge)
+    }
+
+    /// What slope and bend count for there. Beyond the pages that were run the curve goes on straight.
+    fn gradient(&self, spared: f64) -> [f64; 2] {
+        let bend = match self.huge {
+            huge if huge <= 0.0 => 0.0,
+            _ if spared < 0.0 => -spared,
+            huge if spared > huge => spared - huge,
+            huge => spared * (spared - huge) / huge,
+        };
+        [spared, bend]
+    }
+}
+
+fn dot(one: [f64; 2], other: [f64; 2]) -> f64 {
+    one[0] * other[0] + one[1] * other[1]
+}
+
+fn weight(error: f64) -> f64 {
+    error.max(1e-4).powi(-2)
+}
+
+/// The standard error of what a run saved.
+fn error(run: &Observed) -> f64 {
+    ((run.saves.high - run.saves.low) / 2.0 / NORMAL).max(1e-4)
 }
 
 fn is_alike(setting: &Setting, base: &Setting) -> bool {
@@ -151,70 +233,5 @@ fn is_alike(setting: &Setting, base: &Setting) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::Bytes;
-    use translation::Mode;
-    use translation::study::{Range, Setting};
-
-    use super::{Line, Observed};
-
-    const BASE: Setting = Setting {
-        mode: Mode::Native,
-        guest_page: Bytes::kib(4),
-        host_page: None,
-        share: None,
-    };
-
-    fn settings() -> Vec<Setting> {
-        let large = Setting {
-            guest_page: Bytes::mib(2),
-            ..BASE
-        };
-        vec![BASE, BASE.with_share(50), large]
-    }
-
-    fn run(coverage: f64, saved: f64, half: f64) -> Observed {
-        Observed {
-            arm: "a".to_owned(),
-            coverage,
-            saves: Range::new(saved - half, saved, saved + half),
-        }
-    }
-
-    #[test]
-    fn runs_tell_the_slope_and_the_model_does_where_they_spare_nothing() {
-        let line = |observed| Line::new(&settings(), BASE, observed, 0.5);
-        // 0.4 of waits are spared by huge pages, and 0.25 by half of them; they save half as much as that.
-        let waits = [0.8, 0.55, 0.4];
-        let fitted = line(vec![run(0.5, 0.125, 0.004), run(1.0, 0.2, 0.004)]);
-        let (slope, error) = fitted.slope(&waits);
-        assert!((slope - 0.5).abs() < 0.01 && error < 0.01, "{slope} {error}");
-        assert!((fitted.relative(&waits, slope, 2, 0) - 0.8).abs() < 0.005);
-        let huge = |page| Setting {
-            guest_page: page,
-            ..BASE
-        };
-        let ran = [BASE, huge(Bytes::mib(2)), huge(Bytes::gib(1)), BASE.with_share(50)].map(|one| fitted.is_run(&one));
-        assert_eq!(ran, [true, true, false, false]);
-        // Three quarters lie between.
-        assert!((fitted.spared(&waits, 0.75) - 0.325).abs() < 1e-9);
-        // Five times as much as the model says is believed.
-        let (steep, _) = line(vec![run(1.0, 1.0, 0.02)]).slope(&waits);
-        assert!((steep - 2.5).abs() < 0.05, "{steep}");
-        // Waits that are not spared show nothing, and nothing is saved.
-        let still = [0.8, 0.8, 0.7999];
-        let (slope, _) = line(vec![run(1.0, 0.01, 0.02)]).slope(&still);
-        assert!((slope - 0.5).abs() < 0.05, "{slope}");
-        assert!((fitted.relative(&still, slope, 2, 0) - 1.0).abs() < 1e-3);
-    }
-
-    #[test]
-    fn runs_that_are_no_line_widen_it() {
-        let waits = [0.8, 0.6, 0.4];
-        let error = |half_saved: f64| {
-            let runs = vec![run(0.5, half_saved, 0.004), run(1.0, 0.2, 0.004)];
-            Line::new(&settings(), BASE, runs, 0.5).slope(&waits).1
-        };
-        assert!(error(0.0) > 5.0 * error(0.1), "{} {}", error(0.0), error(0.1));
-    }
-}
+#[path = "calibration_tests.rs"]
+mod tests;

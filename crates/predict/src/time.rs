@@ -1,6 +1,6 @@
-//! The time of a program in each setting, from what its parts count: under any choice of what is not known, and by a line where it was run.
+//! The time of a program in each setting, from what its parts count: under any choice of what is not known, and by a curve where it was run.
 
-use crate::calibration::{Calibration, Line, Observed};
+use crate::calibration::{Calibration, Curve, Observed};
 use crate::open::{NORMAL, Open, RESAMPLES, interval, ratio, saved};
 use crate::prediction::Row;
 use crate::replay::{Part, Replay};
@@ -57,9 +57,9 @@ pub(crate) struct Model<'a> {
     calibrated: Option<Calibrated>,
 }
 
-/// Time by a line through what was run. All waits are by setting, in units of the time on base pages that it was run on.
+/// Time by a curve through what was run. All waits are by setting, in units of the time on base pages that it was run on.
 struct Calibrated {
-    line: Line,
+    curve: Curve,
     middle: Vec<f64>,
     /// By what is not known: at each of its ends.
     unknown: Vec<(Unknown, Vec<Vec<f64>>)>,
@@ -99,7 +99,7 @@ impl<'a> Model<'a> {
         forgets: 0.5,
     };
 
-    /// From here on time is by a line through these runs, which were made on base pages of that setting and on others like it.
+    /// From here on time is by a curve through these runs, which were made on base pages of that setting and on others like it.
     pub(crate) fn calibrate(&mut self, base: Setting, observed: Vec<Observed>) -> Calibration {
         let place = self.place(&base);
         let units: Vec<f64> = self
@@ -133,7 +133,7 @@ impl<'a> Model<'a> {
         };
         let is_scale = |(unknown, _): &(Unknown, Vec<Choice>)| SWEPT.iter().any(|sweep| sweep.unknown == *unknown);
         let calibrated = Calibrated {
-            line: Line::new(self.settings, base, observed, 1.0 / OVERLAP.middle),
+            curve: Curve::new(self.settings, base, observed, 1.0 / OVERLAP.middle),
             unknown: self
                 .choices()
                 .into_iter()
@@ -144,7 +144,7 @@ impl<'a> Model<'a> {
             middle: summed(&mut middle.iter()),
             windows: self.parts.len(),
         };
-        let calibration = calibrated.line.calibration(&calibrated.middle);
+        let calibration = calibrated.curve.calibration(&calibrated.middle);
         self.calibrated = Some(calibrated);
         calibration
     }
@@ -170,7 +170,7 @@ impl<'a> Model<'a> {
         let here = self
             .calibrated
             .as_ref()
-            .and_then(|calibrated| calibrated.line.base_of(&setting));
+            .and_then(|calibrated| calibrated.curve.base_of(&setting));
         let own = here.unwrap_or_else(|| base(setting.mode));
         let (saves, sensitivity) = match own == place {
             true => (Range::default(), Vec::new()),
@@ -198,8 +198,7 @@ impl<'a> Model<'a> {
         match &self.calibrated {
             None => self.swept(place, base),
             Some(calibrated) => {
-                let line = &calibrated.line;
-                let is_run = |place: usize| line.is_run(&self.settings[place]);
+                let is_run = |place: usize| calibrated.curve.is_run(&self.settings[place]);
                 let model = if is_run(place) && is_run(base) {
                     MODEL_CALIBRATED
                 } else {
@@ -308,20 +307,17 @@ impl<'a> Model<'a> {
 
 impl Calibrated {
     fn open(&self, place: usize, base: usize, model: f64) -> Open {
-        let (slope, error) = self.line.slope(&self.middle);
-        let by = |slope: f64| self.line.relative(&self.middle, slope, place, base);
-        let at = |waits: &Vec<f64>| self.line.relative(waits, self.line.slope(waits).0, place, base);
+        let fit = self.curve.fit(&self.middle);
+        let (middle, error) = self.curve.relative(&fit, &self.middle, place, base);
+        let at = |waits: &Vec<f64>| self.curve.relative(&self.curve.fit(waits), waits, place, base).0;
         let unknown = |(unknown, waits): &(Unknown, Vec<Vec<f64>>)| (*unknown, waits.iter().map(at).collect());
-        let middle = by(slope);
         let windows = interval(middle, self.resampled.iter().map(at).collect(), self.windows);
+        let off = [NORMAL * error, self.curve.unexplained(&fit), model];
+        let off = off.map(|off| vec![middle - off, middle + off]);
         Open {
             middle,
             unknown: self.unknown.iter().map(unknown).collect(),
-            others: vec![
-                windows,
-                [-NORMAL, NORMAL].map(|times| by(slope + times * error)).to_vec(),
-                vec![middle - model, middle + model],
-            ],
+            others: std::iter::once(windows).chain(off).collect(),
         }
     }
 }

@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use host::snapshot::Thp;
 use host::{CpuList, Snapshot};
 use model::{Bytes, PageKind, line_of};
+use rustix::thread::CapabilitySet;
 
 use self::custom::Custom;
 use crate::live::Arm;
@@ -284,10 +285,10 @@ impl Custom {
             let why = "the rest of the memory is on base pages, so that it goes with no like, technique or layout";
             return Err(Error::asked("share", why));
         }
-        if self.share.is_some() && !rustix::process::geteuid().is_root() {
+        if self.share.is_some() && !may_collapse() {
             return Err(Error::asked(
                 "share",
-                "memory is collapsed from outside, which takes root",
+                "memory is collapsed from outside, which takes root (CAP_SYS_NICE)",
             ));
         }
         for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
@@ -335,6 +336,12 @@ fn only_kind(layout: &Layout) -> Result<Option<PageKind>, Error> {
             "it has several kinds of huge pages (name one with `kind`, to be proved by it)",
         )),
     }
+}
+
+/// May this process collapse memory of others?
+pub fn may_collapse() -> bool {
+    let sets = rustix::thread::capabilities(None);
+    sets.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE))
 }
 
 fn as_it_is() -> Setup {

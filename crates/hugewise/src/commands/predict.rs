@@ -4,20 +4,24 @@ mod calibrate;
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use compare::RunLog;
 use host::Snapshot;
 use model::{Bytes, Warning};
 use predict::trace::Trace;
 use predict::trace::own::write;
-use predict::{Prediction, Replay, history, settings, settings_beside};
+use predict::{Calibration, Observed, Prediction, Replay, history, settings, settings_beside};
 use translation::machine::Machine;
+use translation::study::Setting;
 
-use self::calibrate::Runs;
+use self::calibrate::{Prepared, Runs, Unkept};
+use super::compare::around::Around;
 use super::session::Session;
 use super::simulate::machine;
 use super::simulate::trace::Opened;
+use super::stop::Stop;
 use super::tlb;
-use super::trace::record;
+use super::trace::{Recorded, must_trace, record};
 use crate::cli::args::{Format, Predict};
 use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
@@ -39,6 +43,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     let form = session.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&session.source);
     let machine = machine::named_or_at_hand(named, &snapshot)?;
+    suits(&machine).with_context(|| format!("--machine {}", named.unwrap_or("here")))?;
     let mut warnings = Vec::new();
     let made = match &args.trace {
         Some(path) => of_trace(session, args, path, &mut asked(machine, args.warm_up), &mut warnings)?,
@@ -49,6 +54,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     };
     let is_guest = machine::is_here(named) && prediction.calibration.is_none() && tlb::is_in_vm(&snapshot);
     warnings.extend(is_guest.then(in_a_guest));
+    warnings.extend(prediction.calibration.as_ref().and_then(unexplained));
     warnings.extend((prediction.windows == 1).then(one_window));
     warnings.extend(machine::without_tlb(&prediction.machine.id, reaches.into_iter()));
     let result = session.about(&snapshot, warnings, prediction);
@@ -86,51 +92,115 @@ fn of_program(
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Option<Made>> {
     session.must_be_live("tracing a program")?;
-    let base = match args.calibrate {
-        None => None,
-        Some(_) => match calibrate::base(session, snapshot, &machine, warnings)? {
-            None => return Ok(None),
-            base => base,
-        },
-    };
-    let Some(recorded) = record(&args.command, args.budget, args.window, args.ignore_failure)? else {
+    must_trace()?;
+    let Some((recorded, runs)) = run_program(session, args, snapshot, &machine, warnings)? else {
         return Ok(None);
-    };
-    session.ui.note(&captured_in(&recorded.windows, recorded.cpu));
-    let runs = match base.zip(args.calibrate) {
-        None => None,
-        Some((base, time)) => match calibrate::runs(session, snapshot, args, time, warnings)? {
-            Runs::Stopped => return Ok(None),
-            Runs::Observed(observed) => Some((base, observed)),
-            Runs::Nothing(why) => {
-                warnings.push(Warning::new(
-                    "not-calibrated",
-                    format!("{why}: the prediction is without runs"),
-                ));
-                None
-            }
-        },
     };
     let beside = runs
         .as_ref()
         .map_or_else(Vec::new, |(base, _)| settings_beside(&machine, *base));
     let mut asked = asked(machine, 0);
     asked.settings.extend(beside);
+    // From here on nothing is left to put back.
+    let prediction = Stop::on_signals()?.while_reading(|| replayed(&mut asked, recorded, runs))?;
+    Ok(Some((prediction, reaches(&asked))))
+}
+
+/// Runs here, against base pages in that setting.
+type Calibrated = Option<(Setting, Vec<Observed>)>;
+
+/// The trace of a program, and its runs on several kinds of pages if they are asked for; what can be refused is, before either.
+fn run_program(
+    session: &Session<'_>,
+    args: &Predict,
+    snapshot: &Snapshot,
+    machine: &Machine,
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<Option<(Recorded, Calibrated)>> {
+    let trace = || {
+        let recorded = record(&args.command, args.budget, args.window, args.ignore_failure)?;
+        let told = recorded
+            .iter()
+            .map(|recorded| captured_in(&recorded.windows, recorded.cpu));
+        told.for_each(|told| session.ui.note(&told));
+        Ok::<_, anyhow::Error>(recorded)
+    };
+    let Some(time) = args.calibrate else {
+        return Ok(trace()?.map(|recorded| (recorded, None)));
+    };
+    let request = calibrate::request(session, snapshot, args, time)?;
+    let (around, mut unkept) = (Around::new(&session.ui), Unkept);
+    let mut log = RunLog::new(&mut unkept);
+    let prepared = Prepared::of(&request, snapshot, &around, &mut log)?;
+    let Some(base) = calibrate::base(session, snapshot, machine, warnings)? else {
+        return Ok(None);
+    };
+    let Some(recorded) = trace()? else {
+        return Ok(None);
+    };
+    match prepared.made(&around, &mut log, warnings)? {
+        Runs::Stopped => Ok(None),
+        Runs::Observed(observed) => {
+            warnings.extend(calibrate::mixed(snapshot).err().map(no_mix));
+            Ok(Some((recorded, Some((base, observed)))))
+        }
+        Runs::Nothing(why) => {
+            let text = format!("{why}: the prediction is without runs");
+            warnings.push(Warning::new("not-calibrated", text));
+            Ok(Some((recorded, None)))
+        }
+    }
+}
+
+fn replayed(asked: &mut Replay, recorded: Recorded, runs: Calibrated) -> anyhow::Result<Prediction> {
     let mut bytes = Vec::new();
     write(&recorded.head, &recorded.windows, &mut bytes)?;
     let open = || Trace::open(&bytes[..], None, false);
     asked.history = history(&mut open()?, &asked.machine)?;
     asked.lay_pages(Some(&recorded.head));
     let mut trace = open()?;
-    let replayed = predict::replay(&asked, &mut trace, &|_| {})?;
+    let replayed = predict::replay(asked, &mut trace, &|_| {})?;
     let name = recorded.head.command.join(" ");
-    let prediction = asked.prediction(name, Some(recorded.head), &replayed, runs);
-    Ok(Some((prediction, reaches(&asked))))
+    Ok(asked.prediction(name, Some(recorded.head), &replayed, runs))
+}
+
+/// A prediction is against base pages, for one CPU.
+fn suits(machine: &Machine) -> anyhow::Result<()> {
+    if machine.surroundings.vcpus() > 1 {
+        bail!("vcpus: a trace runs on one virtual CPU (leave vcpus out, or simulate a pattern)");
+    }
+    let pages = [Bytes::kib(4), Bytes::mib(2)];
+    match pages.into_iter().find(|&page| !machine.maps(page)) {
+        None => Ok(()),
+        Some(page) => bail!(
+            "page_sizes: pages of {} are missing, and predictions are about those of 4K and 2M",
+            page.exact()
+        ),
+    }
 }
 
 fn reaches(asked: &Replay) -> Vec<(Bytes, Bytes)> {
     let entries = asked.settings.iter().map(|setting| setting.backing().entry());
     entries.map(|entry| (entry, asked.machine.reach(entry))).collect()
+}
+
+fn no_mix(why: &str) -> Warning {
+    let text = format!(
+        "no run had half of its memory on huge pages ({why}): what a share on huge pages saves is less certain"
+    );
+    Warning::new("no-mix", text)
+}
+
+/// What the program saved that is not in its waits.
+fn unexplained(calibration: &Calibration) -> Option<Warning> {
+    (calibration.unexplained > 0.005).then(|| {
+        let text = format!(
+            "its runs differ by {:.1} points more than its waits for pages and their noise explain: something else changes with the pages, and rows of pages \
+             that it did not run on do not show it",
+            100.0 * calibration.unexplained
+        );
+        Warning::new("not-by-waits", text)
+    })
 }
 
 /// Which rows a comparison in this virtual machine measures.

@@ -15,6 +15,7 @@ use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Result<Outcome> {
     session.must_be_live("tracing a program")?;
+    must_trace()?;
     if session.ui.shows_on_terminal() {
         bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
     }
@@ -112,12 +113,18 @@ fn must_be_well(done: &process::Done, program: &str) -> anyhow::Result<()> {
 }
 
 /// Other instruction sets have no decoder here.
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) fn record(_: &[OsString], _: Duration, _: u64, _: bool) -> anyhow::Result<Option<Recorded>> {
-    let _ = Stop::on_signals()?;
+pub(super) fn must_trace() -> anyhow::Result<()> {
+    if cfg!(target_arch = "x86_64") {
+        return Ok(());
+    }
     bail!(
         "programs are traced on x86-64 only: record with valgrind's lackey, and give --trace FILE to `hugewise predict`"
     )
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn record(_: &[OsString], _: Duration, _: u64, _: bool) -> anyhow::Result<Option<Recorded>> {
+    must_trace().map(|()| None)
 }
 
 #[cfg(target_arch = "x86_64")]

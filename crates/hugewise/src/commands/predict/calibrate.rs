@@ -3,12 +3,13 @@
 use std::io;
 use std::time::Duration;
 
+use anyhow::bail;
 use compare::{ArmsFile, Comparison, Error, Request, RunLog, Store, Task};
 use host::Snapshot;
 use host::snapshot::Thp;
-use model::compare::{Arm, Compare, Ended, Judged, Metric};
+use model::compare::{Arm, Compare, Ended, Judged, Metric, Verdict as Judgement};
 use model::tlb::Verdict;
-use model::{Bytes, Reading, Warning};
+use model::{Bytes, Reading, Warning, counted};
 use predict::Observed;
 use translation::Mode;
 use translation::machine::Machine;
@@ -19,6 +20,7 @@ use super::super::session::Session;
 use super::super::stop::Stop;
 use super::super::tlb;
 use crate::cli::args::Predict;
+use crate::render::prove::compare as compared;
 
 /// The arm of which a half is on huge pages: with both ends it shows whether time is a line at all.
 const HALF: &str = "half";
@@ -27,6 +29,103 @@ const ARMS: &str = "[half]\nshare = 50\n";
 const LEAST: f64 = 0.1;
 /// Blocks at most; the time is over before.
 const MOST: u32 = 30;
+
+/// What is asked of the runs; refused before anything is traced or timed, where that can be known.
+pub(super) fn request(
+    session: &Session<'_>,
+    snapshot: &Snapshot,
+    args: &Predict,
+    time: Duration,
+) -> anyhow::Result<Request> {
+    if let Reading::Unread(why) = &snapshot.thp {
+        bail!("--calibrate: there are no transparent huge pages to run on: {why} (leave --calibrate away)");
+    }
+    let task = Task {
+        command: args.command.clone(),
+        asked: vec![Metric::User.name().parse().map_err(anyhow::Error::msg)?],
+        ..Task::default()
+    };
+    let is_mixed = mixed(snapshot).is_ok();
+    let arms = ["base", HALF, "thp"].into_iter().filter(|&arm| is_mixed || arm != HALF);
+    Ok(Request {
+        arms_file: Some(ArmsFile {
+            name: "--calibrate".to_owned(),
+            text: ARMS.to_owned(),
+        }),
+        runs: Some(MOST),
+        ignore_failure: args.ignore_failure,
+        ..Request::plain(task, arms.map(str::to_owned).collect(), time, session.seed)
+    })
+}
+
+/// Runs that are about to be made.
+pub(super) struct Prepared<'a> {
+    comparison: Comparison<'a>,
+    time: Duration,
+}
+
+impl<'a> Prepared<'a> {
+    /// With the arms of the program.
+    pub(super) fn of(
+        request: &'a Request,
+        snapshot: &'a Snapshot,
+        around: &Around<'_>,
+        log: &mut RunLog<'_>,
+    ) -> anyhow::Result<Self> {
+        let comparison = Comparison::prepare(request, snapshot, around, log)?;
+        if let Some(arm) = comparison.only_collapsed().filter(|_| !compare::may_collapse()) {
+            bail!(
+                "--calibrate: {arm} is collapsed from outside in this program, which takes root (CAP_SYS_NICE): write sudo hugewise predict                  --calibrate, or leave --calibrate away"
+            );
+        }
+        Ok(Self {
+            comparison,
+            time: request.budget.unwrap_or_default(),
+        })
+    }
+
+    /// What the program saves of its user time on huge pages. The trace is there already, so that runs which fail leave a prediction without them.
+    pub(super) fn made(
+        self,
+        around: &Around<'_>,
+        log: &mut RunLog<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> anyhow::Result<Runs> {
+        let stop = Stop::on_signals()?;
+        let compared = self.comparison.carry_out(around, &|| stop.is_asked(), log);
+        let why = match compared {
+            Err(Error::Interrupted) => return Ok(Runs::Stopped),
+            Ok((compare, _)) if compare.design.ended == Ended::Interrupted => return Ok(Runs::Stopped),
+            Ok((compare, more)) => {
+                warnings.extend(more);
+                match of_runs(&compare) {
+                    Ok(observed) => return Ok(Runs::Observed(observed)),
+                    Err(why) => why,
+                }
+            }
+            Err(Error::Budget { run, least, .. }) => format!(
+                "one run takes {:.1} s, and enough of them at least {least} s (write --calibrate={least}s)",
+                run.as_secs_f64(),
+                least = least.as_secs() + 1
+            ),
+            Err(Error::TimeOver(_)) => {
+                "the time was over before each kind of pages had a run (write a longer time)".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        Ok(Runs::Nothing(format!("--calibrate={:?}: {why}", self.time)))
+    }
+}
+
+/// Why no half of the memory can be on huge pages: it is collapsed from outside, and where every fault takes a huge page there is no other half.
+pub(super) fn mixed(snapshot: &Snapshot) -> Result<(), &'static str> {
+    let policy = snapshot.thp.known().and_then(Thp::pmd_policy);
+    match policy.as_deref() {
+        _ if !compare::may_collapse() => Err("that takes root (CAP_SYS_NICE)"),
+        Some("always") => Err("the THP mode is `always`, and every fault takes a huge page (`madvise` does not)"),
+        _ => Ok(()),
+    }
+}
 
 /// The setting of base pages here: natively, or on the pages of the host, which are timed. `None` if the user stopped that.
 pub(super) fn base(
@@ -39,26 +138,36 @@ pub(super) fn base(
     if !tlb::is_in_vm(snapshot) {
         return Ok(Some(Setting::new(Mode::Native, page, page)));
     }
-    let stop = Stop::on_signals()?;
-    let spec = tlb::spec(tlb::usual(snapshot), true, snapshot)?;
-    let Some((measured, _)) = tlb::measure(&session.ui, &stop, &spec, true)? else {
-        return Ok(None);
+    let mut unknown = |why: String| {
+        let text =
+            format!("the page size of the host is not known, and 2M is taken: {why}; runs scale the rows all the same");
+        warnings.push(Warning::new("host-unknown", text));
+        Bytes::mib(2)
     };
-    let host = match measured.host_backing.verdict {
-        Verdict::Small => page,
-        Verdict::Large | Verdict::None => Bytes::mib(2),
-        Verdict::Huge => Bytes::gib(1),
-        Verdict::Unknown => {
-            let text = "timing does not show the host's page size, and 2M is taken: runs scale the rows all the same (`hugewise measure tlb` takes longer and may show it)";
-            warnings.push(Warning::new("host-unknown", text));
-            Bytes::mib(2)
+    let host = match host(session, snapshot) {
+        Ok(None) => return Ok(None),
+        Ok(Some(Verdict::Small)) => page,
+        Ok(Some(Verdict::Large | Verdict::None)) => Bytes::mib(2),
+        Ok(Some(Verdict::Huge)) if machine.maps(Bytes::gib(1)) => Bytes::gib(1),
+        Ok(Some(Verdict::Huge)) => unknown(format!("timing shows 1G, and {} has no such pages", machine.id)),
+        Ok(Some(Verdict::Unknown)) => {
+            unknown("timing does not show it (`hugewise measure tlb` takes longer and may)".to_owned())
         }
+        Err(error) => unknown(format!("it could not be timed: {error:#}")),
     };
     let mode = match machine.nested_paging {
         Some(false) => Mode::Shadow,
         _ => Mode::Nested,
     };
     Ok(Some(Setting::new(mode, page, host)))
+}
+
+/// What timing finds of the host's pages; none if the user stopped it.
+fn host(session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<Option<Verdict>> {
+    let stop = Stop::on_signals()?;
+    let spec = tlb::spec(tlb::usual(snapshot), true, snapshot)?;
+    let measured = tlb::measure(&session.ui, &stop, &spec, true)?;
+    Ok(measured.map(|(measured, _)| measured.host_backing.verdict))
 }
 
 /// What came of the runs.
@@ -69,66 +178,8 @@ pub(super) enum Runs {
     Stopped,
 }
 
-/// What the program saves of its user time on huge pages.
-pub(super) fn runs(
-    session: &Session<'_>,
-    snapshot: &Snapshot,
-    args: &Predict,
-    time: Duration,
-    warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Runs> {
-    let task = Task {
-        command: args.command.clone(),
-        asked: vec![Metric::User.name().parse().map_err(anyhow::Error::msg)?],
-        ..Task::default()
-    };
-    let arms: &[&str] = if can_mix(snapshot) {
-        &["base", HALF, "thp"]
-    } else {
-        &["base", "thp"]
-    };
-    let request = Request {
-        arms_file: Some(ArmsFile {
-            name: "--calibrate".to_owned(),
-            text: ARMS.to_owned(),
-        }),
-        runs: Some(MOST),
-        ignore_failure: args.ignore_failure,
-        ..Request::plain(
-            task,
-            arms.iter().map(|&arm| arm.to_owned()).collect(),
-            time,
-            session.seed,
-        )
-    };
-    let around = Around::new(&session.ui);
-    let stop = Stop::on_signals()?;
-    let mut unkept = Unkept;
-    let mut log = RunLog::new(&mut unkept);
-    let compared = Comparison::prepare(&request, snapshot, &around, &mut log)
-        .and_then(|comparison| comparison.carry_out(&around, &|| stop.is_asked(), &mut log));
-    let typed = format!("--calibrate={}s", time.as_secs());
-    match compared {
-        Err(Error::Interrupted) => Ok(Runs::Stopped),
-        Ok((compare, _)) if compare.design.ended == Ended::Interrupted => Ok(Runs::Stopped),
-        Ok((compare, more)) => {
-            warnings.extend(more);
-            Ok(of_runs(&compare).map_or_else(|why| Runs::Nothing(format!("{typed}: {why}")), Runs::Observed))
-        }
-        Err(Error::Budget { run, least, .. }) => Ok(Runs::Nothing(format!(
-            "{typed}: one run takes {:.1} s, and enough of them at least {least} s (write --calibrate={least}s)",
-            run.as_secs_f64(),
-            least = least.as_secs() + 1
-        ))),
-        Err(Error::TimeOver(_)) => Ok(Runs::Nothing(format!(
-            "{typed}: the time was over before each kind of pages had a run (write a longer time)"
-        ))),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Runs of a few minutes, which nobody goes on with.
-struct Unkept;
+pub(super) struct Unkept;
 
 impl Store for Unkept {
     fn name(&self) -> String {
@@ -154,40 +205,29 @@ impl Store for Unkept {
     fn remove(&mut self) {}
 }
 
-/// Can a half be on huge pages? It is collapsed from outside, and where every fault takes a huge page there is no other half.
-fn can_mix(snapshot: &Snapshot) -> bool {
-    let policy = snapshot.thp.known().and_then(Thp::pmd_policy);
-    rustix::process::geteuid().is_root() && policy.as_deref() != Some("always")
+fn of_runs(compare: &Compare) -> Result<Vec<Observed>, String> {
+    let of =
+        |judged: &Judged| one(compare, judged).ok_or_else(|| format!("{}: {}", judged.arm, why_not(compare, judged)));
+    let (observed, not): (Vec<_>, Vec<_>) = compare.verdicts.iter().map(of).partition(Result::is_ok);
+    let observed: Vec<Observed> = observed.into_iter().flatten().collect();
+    match observed.is_empty() {
+        false => Ok(observed),
+        true => Err(not
+            .into_iter()
+            .filter_map(Result::err)
+            .collect::<Vec<String>>()
+            .join("; ")),
+    }
 }
 
-fn of_runs(compare: &Compare) -> Result<Vec<Observed>, String> {
-    let base = compare
-        .arms
-        .first()
-        .filter(|base| base.took_effect == Reading::Known(true));
-    let observed: Vec<Observed> = compare
-        .verdicts
-        .iter()
-        .filter_map(|judged| one(compare, judged))
-        .collect();
-    match base {
-        Some(_) if !observed.is_empty() => Ok(observed),
-        _ => {
-            let arm = |arm: &Arm| {
-                let coverage = arm.coverage.known().map_or(0.0, |coverage| 100.0 * coverage.median);
-                format!(
-                    "{:.0} % of the memory of {} in {} runs",
-                    coverage,
-                    arm.name,
-                    arm.runs.len()
-                )
-            };
-            let arms: Vec<String> = compare.arms.iter().map(arm).collect();
-            Err(format!(
-                "too few runs that are backed as asked to scale anything ({}; more time may help)",
-                arms.join(", ")
-            ))
-        }
+fn why_not(compare: &Compare, judged: &Judged) -> String {
+    match judged.verdict {
+        Judgement::NotInEffect | Judgement::Unknown => compared::why(compare, judged),
+        _ if judged.low.is_none() => format!(
+            "{} of runs are too few for an interval (write a longer time)",
+            counted(judged.pairs as usize, "pair")
+        ),
+        _ => "too little of its memory was on huge pages".to_owned(),
     }
 }
 
@@ -196,7 +236,9 @@ fn one(compare: &Compare, judged: &Judged) -> Option<Observed> {
     let arm = compare.arms.iter().find(|arm| arm.name == judged.arm)?;
     let saved = |ratio: f64| 1.0 - 1.0 / ratio;
     let coverage = arm.coverage.known()?.median;
-    (arm.took_effect == Reading::Known(true) && coverage >= LEAST).then_some(())?;
+    let is_base = |base: &Arm| base.took_effect == Reading::Known(true);
+    let is_known = arm.took_effect == Reading::Known(true) && compare.arms.first().is_some_and(is_base);
+    (is_known && coverage >= LEAST).then_some(())?;
     Some(Observed {
         arm: arm.name.clone(),
         coverage,

@@ -52,11 +52,11 @@ fn walked(row: &Row) -> f64 {
     row.miss_rates.last().copied().unwrap_or(1.0)
 }
 
-/// What was measured, and how near the line comes to it.
+/// What was measured, and how near the curve comes to it.
 fn calibration(calibration: &Calibration) -> Sheet {
     let fields = columns![|(run, fitted)| (&Observed, &f64);
         "arm" => run.arm, "#on huge pages, %" => percent(run.coverage), "#saved, %" => percents(run.saves.middle),
-        "95 % CI" => format!("{} to {}", percents(run.saves.low), percents(run.saves.high)), "#by the line, %" => percents(**fitted),
+        "95 % CI" => format!("{} to {}", percents(run.saves.low), percents(run.saves.high)), "#by the curve, %" => percents(**fitted),
     ];
     let runs = calibration.observed.iter().zip(&calibration.fitted);
     let title = format!("Measured here, against base pages ({})", calibration.base);
@@ -64,7 +64,7 @@ fn calibration(calibration: &Calibration) -> Sheet {
     let Range { low, middle, high } = calibration.slope;
     let [low, middle, high] = [low, middle, high].map(number);
     sheet.note(format!(
-        "the line: time = a + b x simulated waits; b is {middle} times that of the model ({low} to {high})"
+        "the curve: time = a + b x simulated waits, bent as the run on half of the memory shows; b is {middle} times that of the model ({low} to {high})"
     ));
     sheet
 }
@@ -120,7 +120,7 @@ fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     sheet.note("saves = user time against base pages in the same mode, if all data of the program is on such pages; time = relative to native base pages");
     sheet.note(match prediction.calibration {
         None => "range = what each unknown (below), the windows, and errors of the model (10 points) do to each side: the root of the sum of their squares",
-        Some(_) => "range = what each unknown (below), the windows, the measured runs and errors of the model (2 points of pages that it ran on, 10 of others) do to each side: the root of the sum of their squares",
+        Some(_) => "range = what each unknown (below), the windows, the measured runs, what no waits explain of them, and errors of the model (2 points of pages that it ran on or between, 10 of others) do to each side: the root of the sum of their squares",
     });
     if prediction.calibration.is_some() {
         sheet.note("rows with an arm, and shares: against base pages as they are here; +30%: this share of the memory is on 2M pages, the rest on base pages");

@@ -27,6 +27,7 @@ use draw::look::Look;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::{counted, or, or_empty};
+pub(crate) use why::why;
 
 impl Shape for Compare {
     const FORMS: &'static [Format] = &CHARTS;
@@ -113,7 +114,7 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
     });
     let covered = covered.unwrap_or_default();
     let gain = gain(judged.ratio, judged.low, judged.high);
-    let why = why::why(compare, judged);
+    let why = why(compare, judged);
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));

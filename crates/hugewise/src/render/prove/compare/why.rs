@@ -27,7 +27,7 @@ pub(super) fn because(reason: &Because) -> String {
 }
 
 /// Why a verdict is what it is, as a clause.
-pub(super) fn why(compare: &Compare, judged: &Judged) -> String {
+pub(crate) fn why(compare: &Compare, judged: &Judged) -> String {
     let smallest = compare.design.smallest_effect * 100.0;
     let (metric, pairs) = (&judged.metric, judged.pairs as usize);
     let control = compare.controls.iter().find(|control| control.metric == *metric);
