@@ -71,6 +71,122 @@ fn parameters_make_commands_and_a_word_alone_is_refused_with_what_to_write() {
 }
 
 #[test]
+fn what_cannot_work_is_refused_before_the_first_run_with_the_option_that_it_is_about() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let made = folder.path().join("made").display().to_string();
+    let first = format!("touch {made}");
+    let is_free = || !std::path::Path::new(&made).exists();
+    let why = refused(&["compare", "--export-json", "/no/such/times.json", &first, "true"]);
+    assert!(why.contains("--export-json /no/such/times.json") && is_free(), "{why}");
+    let why = refused(&["compare", "-N", &first, "no-such-program"]);
+    assert!(
+        why.contains("no-such-program: there is no such program") && is_free(),
+        "{why}"
+    );
+    let why = refused(&["compare", "-L", "size", "1,2", &first, "true"]);
+    assert!(why.contains("no command has {size}") && is_free(), "{why}");
+    let why = refused(&["compare", "--quiet", "--prepare", "no-such-program", &first, "true"]);
+    assert!(
+        why.contains("the command before its run: `no-such-program` ended with exit status: 127"),
+        "{why}"
+    );
+    assert!(
+        !why.contains("--ignore-failure") && !why.contains("each word") && is_free(),
+        "{why}"
+    );
+    // One that a command before its run makes is not missing.
+    let program = folder.path().join("program").display().to_string();
+    let copy = format!("cp /bin/true {program}");
+    let ended = run(&[
+        "compare",
+        "--json",
+        "--quiet",
+        "--runs",
+        "1",
+        "-w",
+        "0",
+        "-N",
+        "--prepare",
+        &copy,
+        &program,
+        "true",
+    ]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
+
+#[test]
+fn runs_of_another_build_are_not_gone_on_with() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a directory");
+    let [bench, log] = ["bench", "runs.jsonl"].map(|name| folder.path().join(name));
+    let build = |text: &str| {
+        std::fs::write(&bench, format!("#!/bin/sh\n{text}\n")).expect("written");
+        std::fs::set_permissions(&bench, std::fs::Permissions::from_mode(0o700)).expect("executable");
+    };
+    let [line, log] = [&bench, &log].map(|path| path.display().to_string());
+    let words = [
+        "compare", "--json", "--quiet", "--runs", "1", "-w", "0", "-n", "bench", &line, "true",
+    ];
+    build("true");
+    assert_eq!(run(&[&words[..], &["--log", &log]].concat()).code, Some(0));
+    assert_eq!(
+        run(&[&words[..], &["--resume", &log]].concat()).code,
+        Some(0),
+        "the same build"
+    );
+    build("true; true");
+    let why = refused(&[&words[..], &["--resume", &log]].concat());
+    assert!(why.contains("the file of bench"), "{why}");
+}
+
+#[test]
+fn a_result_is_given_where_its_export_cannot_be_written_and_exported_with_its_parameters() {
+    let asked = [
+        "compare",
+        "--json",
+        "--quiet",
+        "--runs",
+        "1",
+        "-w",
+        "0",
+        "-L",
+        "time",
+        "0.01,0.02",
+        "sleep {time}",
+    ];
+    let ended = run(&[&asked[..], &["--export-json", "/dev/full"]].concat());
+    assert!(ended.err.contains("--export-json /dev/full"), "{}", ended.err);
+    assert_eq!(
+        (ended.code, valid(&ended.out)["data"]["arms"].as_array().map(Vec::len)),
+        (Some(2), Some(2))
+    );
+    let folder = tempfile::tempdir().expect("a directory");
+    let exported = folder.path().join("exported.json").display().to_string();
+    let ended = run(&[&asked[..], &["--export-json", &exported]].concat());
+    let text = std::fs::read_to_string(&exported).expect("made");
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(
+        (ended.code, &value["results"][1]["parameters"]["time"]),
+        (Some(0), &"0.02".into())
+    );
+    let codes = |words: &[&str]| {
+        let ended = run(words);
+        let warnings = valid(&ended.out)["warnings"].as_array().cloned().expect("warnings");
+        warnings
+            .iter()
+            .filter_map(|warning| warning["code"].as_str().map(str::to_owned))
+            .collect::<Vec<String>>()
+    };
+    let quick = [
+        "compare", "--json", "--quiet", "--runs", "1", "-w", "0", "true", "sleep 1",
+    ];
+    // On a busy machine even `true` takes longer.
+    let counts = codes(&quick).contains(&"shell-counts".to_owned());
+    assert!(counts || !codes(&quick).is_empty(), "a machine so slow says so");
+    assert!(!codes(&[&quick[..], &["-N"]].concat()).contains(&"shell-counts".to_owned()));
+}
+
+#[test]
 fn a_budget_bounds_warm_up_runs_and_programs_that_do_not_end() {
     let began = Instant::now();
     let ended = run(&[
@@ -98,6 +214,23 @@ fn a_budget_bounds_warm_up_runs_and_programs_that_do_not_end() {
 
 #[test]
 fn what_a_time_can_show_is_told_by_a_program_compared_with_itself() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let made = folder.path().join("made").display().to_string();
+    let prepare = format!("echo x >> {made}");
+    let why = refused(&[
+        "compare",
+        "--quiet",
+        "--what-can-be-seen",
+        "500ms",
+        "--prepare",
+        &prepare,
+        "sleep 0.4",
+    ]);
+    assert!(
+        why.contains("(write --what-can-be-seen ") && !why.contains("--budget"),
+        "{why}"
+    );
+    assert!(std::path::Path::new(&made).exists(), "prepared as a comparison is");
     let ended = run(&[
         "compare",
         "--json",

@@ -165,6 +165,63 @@ fn what_cannot_be_predicted_is_refused_with_its_reason() {
 }
 
 #[test]
+fn what_can_be_known_is_refused_before_the_program_runs_or_anything_is_timed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = folder.path().join("made").display().to_string();
+    let program = format!("touch {made}; {LOOP}");
+    let is_free = || !std::path::Path::new(&made).exists();
+    for (field, expected) in [
+        ("page_sizes = ['16K']", "pages of 4K are missing"),
+        ("page_sizes = ['4K']", "pages of 2M are missing"),
+        ("vcpus = 2", "one virtual CPU"),
+    ] {
+        let file = folder.path().join("machine.toml");
+        std::fs::write(&file, format!("like = 'epyc-7742'\n{field}\n")).expect("written");
+        let file = file.to_str().expect("text");
+        for more in [&[][..], &["--calibrate"]] {
+            let why = refused(&[&["predict", "--machine", file], more, &["--", "sh", "-c", &program]].concat());
+            assert!(why.contains(file) && why.contains(expected) && is_free(), "{why}");
+        }
+    }
+    let file = folder.path().join("machine.toml");
+    std::fs::write(&file, "like = 'epyc-7742'\n").expect("written");
+    let file = file.to_str().expect("text");
+    let why = refused(&["predict", "--machine", file, "--calibrate", "--", "/no/such/program"]);
+    assert!(why.contains("/no/such/program: there is no such program"), "{why}");
+    assert!(!why.contains("timing"), "{why}");
+}
+
+#[test]
+fn runs_that_fail_after_the_trace_leave_a_prediction_without_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("machine.toml");
+    std::fs::write(&file, "like = 'epyc-7742'\n").expect("written");
+    let once = folder.path().join("once").display().to_string();
+    let program = format!("[ -e {once} ] && exit 3; touch {once}; {LOOP}");
+    let file = file.to_str().expect("text");
+    let asked = [
+        "predict",
+        "--machine",
+        file,
+        "--calibrate=30s",
+        "--window",
+        "4000",
+        "--budget",
+        "20s",
+        "--json",
+    ];
+    let result = json(&[&asked[..], &["--", "sh", "-c", &program]].concat());
+    let warnings = result["warnings"].as_array().expect("warnings");
+    let why = warnings.iter().find(|warning| warning["code"] == "not-calibrated");
+    let why = why.and_then(|why| why["text"].as_str()).unwrap_or_default();
+    assert!(
+        why.contains("exit status: 3") && why.contains("--calibrate=30s"),
+        "{warnings:?}"
+    );
+    assert!(result["data"]["calibration"].is_null() && result["data"]["rows"].is_array());
+}
+
+#[test]
 fn a_failure_may_be_ignored_and_cpus_are_listed() {
     let program = format!("{LOOP}; exit 3");
     let words = [

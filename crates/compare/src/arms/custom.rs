@@ -1,9 +1,13 @@
 //! An arm of one's own: one of a file, or a command that is compared with others.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::PathBuf;
 
 use model::PageKind;
 use serde::Deserialize;
+
+use crate::program;
 
 /// An arm of one's own.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -48,6 +52,18 @@ impl Custom {
     /// Its program and arguments, and what is run around it: what a log has to have been made with.
     pub(crate) fn identity(&self) -> String {
         format!("{:?}", (&self.command, &self.before, &self.after))
+    }
+
+    /// The file of its program; of a line of the shell that of its first word. None where a command before each run may make it.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let name = match &self.command[..] {
+            [_, .., option, line] if option == "-c" => line.split_whitespace().next()?,
+            words => words.first()?,
+        };
+        let path = std::env::var_os("PATH");
+        let is_made = self.before.is_some();
+        let found = (!is_made).then(|| program::find(OsStr::new(name), path.as_deref()).ok());
+        found.flatten()
     }
 
     /// The program and its arguments.

@@ -229,6 +229,7 @@ impl Custom {
     /// The first way to the pages of its policy, until another turns out to reach more.
     fn arm(&self, request: &Request, program: &Program) -> Result<Arm, Error> {
         let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
+        self.must_be_there()?;
         let command = if self.command.is_empty() {
             request.task.command.clone()
         } else {
@@ -250,6 +251,19 @@ impl Custom {
             after: self.after.clone(),
             ..Arm::default()
         })
+    }
+
+    /// A program of its own that is not there is reported before any run, unless a command before its runs may make it.
+    fn must_be_there(&self) -> Result<(), Error> {
+        if self.command.is_empty() || self.before.is_some() || self.unset.iter().any(|name| name == "PATH") {
+            return Ok(());
+        }
+        let own = self.env.get("PATH").map(OsString::from);
+        let path = own.or_else(|| std::env::var_os("PATH"));
+        match program::look(std::ffi::OsStr::new(&self.command[0]), path.as_deref()) {
+            Err(nowhere @ program::LookError::Nowhere(_)) => Err(nowhere.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The ways to the pages of a policy for the program that this arm runs, with the variables that it has.

@@ -25,11 +25,10 @@ pub(crate) fn command(
 /// # Errors
 /// If it cannot be started, or ends badly.
 pub fn clean_up(line: &str) -> Result<(), Error> {
-    let nowhere = Arm {
-        name: "--cleanup".to_owned(),
-        ..Arm::default()
-    };
-    hook(&nowhere, Some(line), "cleanup", &|| false)
+    match command(&Arm::default(), line, None, &|| false)? {
+        Some(done) if !done.ended.status.success() => Err(Error::asked("--cleanup", ended(line, &done))),
+        _ => Ok(()),
+    }
 }
 
 /// A command of the shell before or after an arm's program.
@@ -41,11 +40,19 @@ pub(crate) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() ->
         ..arm.clone()
     };
     match command(&own, hook, None, stop)? {
-        Some(done) if !done.ended.status.success() => Err(Error::Failed {
-            arm: format!("{}, hook `{when}`", arm.name),
-            status: done.ended.status.to_string(),
-            said: said(&done.outputs.errors()),
+        Some(done) if !done.ended.status.success() => Err(Error::Server {
+            arm: arm.name.clone(),
+            what: format!("the command {when} its run: {}", ended(hook, &done)),
+            said: String::new(),
         }),
         _ => Ok(()),
     }
+}
+
+fn ended(line: &str, done: &::process::Done) -> String {
+    format!(
+        "`{line}` ended with {}{}",
+        done.ended.status,
+        said(&done.outputs.errors())
+    )
 }

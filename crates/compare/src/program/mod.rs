@@ -104,7 +104,8 @@ pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
     Err(LookError::Nowhere(name.to_string_lossy().into_owned()))
 }
 
-fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, LookError> {
+/// The file that a name stands for, which may be a script.
+pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, LookError> {
     let nowhere = || LookError::Nowhere(name.to_string_lossy().into_owned());
     if name.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(name))

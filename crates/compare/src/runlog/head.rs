@@ -122,6 +122,8 @@ fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String>
     add("--arms-file", file_of_arms.map(|file| hash(file.text.as_bytes())));
     for (name, command) in &request.commands {
         add(&format!("the command {name}"), Some(command.identity()));
+        let file = command.file();
+        add(&format!("the file of {name}"), file.as_deref().and_then(bytes_of));
     }
     add("--slice", request.slice.map(|slice| format!("{slice:?}")));
     add("--threads", Some(request.threads.to_string()));
@@ -130,12 +132,14 @@ fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String>
     add("--order", Some(format!("{:?}", request.order)));
     add("--least-coverage", Some(request.least_coverage.to_string()));
     add("--ignore-failure", Some(request.ignore_failure.to_string()));
-    let bytes = file.and_then(|file| Some((file, Input::Program.read(file).ok()?)));
-    add(
-        BUILD,
-        bytes.map(|(file, bytes)| format!("{}, {} bytes, {}", file.display(), bytes.len(), hash(&bytes))),
-    );
+    add(BUILD, file.and_then(bytes_of));
     all
+}
+
+/// A program's file, by what is in it.
+fn bytes_of(file: &Path) -> Option<String> {
+    let bytes = Input::Program.read(file).ok()?;
+    Some(format!("{}, {} bytes, {}", file.display(), bytes.len(), hash(&bytes)))
 }
 
 /// FNV-1a of 64 bits: it distinguishes builds, and does not keep an attacker from making two alike.

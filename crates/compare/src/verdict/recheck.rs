@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::compare::{Compare, Judged, Method, Metric};
+use model::compare::{Compare, Design, Judged, Method, Metric};
 
 use crate::judge::{self, Rules};
 use crate::metric::Wanted;
@@ -95,6 +95,14 @@ fn is_same(a: f64, b: f64) -> bool {
 
 /// Every arm once in every block that was finished, the reference twice, and each run in a turn of its own.
 fn adds_up(compare: &Compare) -> Result<(), String> {
+    let Design {
+        alpha, smallest_effect, ..
+    } = compare.design;
+    if !(alpha > 0.0 && alpha < 1.0) || !(0.0..=1.0).contains(&smallest_effect) {
+        return Err(format!(
+            "expected an error rate (alpha) between 0 and 1 and a smallest effect of 0 to 1, got {alpha} and {smallest_effect}"
+        ));
+    }
     let blocks = compare.design.blocks.saturating_mul(compare.design.per_start.max(1));
     let mut turns = BTreeSet::new();
     for (at, arm) in compare.arms.iter().enumerate() {
@@ -129,6 +137,10 @@ fn adds_up(compare: &Compare) -> Result<(), String> {
     Ok(())
 }
 
+fn gain(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "none".to_owned(), |ratio| format!("{:+.1} %", 100.0 * (ratio - 1.0)))
+}
+
 /// The verdicts that were kept are those that the runs give.
 fn must_be_kept(kept: &Compare, judged: &[Judged]) -> Result<(), String> {
     for before in &kept.verdicts {
@@ -141,11 +153,11 @@ fn must_be_kept(kept: &Compare, judged: &[Judged]) -> Result<(), String> {
         };
         if !same {
             return Err(format!(
-                "the gain of {} in {} is not the one that its runs give: {:?} is kept, they give {:?}",
+                "the gain of {} in {} is not the one that its runs give: {} is kept, they give {}",
                 before.arm,
                 before.metric,
-                before.ratio,
-                now.and_then(|now| now.ratio)
+                gain(before.ratio),
+                gain(now.and_then(|now| now.ratio))
             ));
         }
     }

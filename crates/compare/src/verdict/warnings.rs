@@ -17,6 +17,8 @@ const FAR_OUT_SHARE: f64 = 0.05;
 /// An arm's memory against the reference's before it is said: rounding up to huge pages alone stays below in any program
 /// that they are meant for.
 const BLOAT: f64 = 1.10;
+/// And no less than this, in bytes: what a loader maps and a short run shows of it differ by as much.
+const LEAST_BLOAT: f64 = (2 << 20) as f64;
 /// The share of a run's time that looking at its page tables may take.
 const LOOKING: f64 = 0.01;
 /// Coverage below which an arm in effect is still only partly so.
@@ -239,7 +241,7 @@ pub fn bloat(reference: &Arm, arm: &Arm) -> Option<Bloat> {
     let of = |values: &[f64], share| stats::quantile(values, share);
     let (usual, more) = (of(&before, 0.5)?, of(&after, 0.5)?);
     let is_apart = of(&after, 0.25)? > of(&before, 0.75)?;
-    (is_apart && usual >= 1.0 && more / usual > BLOAT).then_some(Bloat {
+    (is_apart && usual >= 1.0 && more / usual > BLOAT && more - usual > LEAST_BLOAT).then_some(Bloat {
         before: Bytes(usual as u64),
         after: Bytes(more as u64),
     })

@@ -93,6 +93,7 @@ fn of_program(
 ) -> anyhow::Result<Option<Made>> {
     session.must_be_live("tracing a program")?;
     must_trace()?;
+    session.say_unread_input();
     let Some((recorded, runs)) = run_program(session, args, snapshot, &machine, warnings)? else {
         return Ok(None);
     };

@@ -1,5 +1,7 @@
 //! What every command works with: the machine, the way out, and the marks of its run.
 
+use std::io::IsTerminal;
+
 use anyhow::bail;
 use host::{Snapshot, Source};
 use model::{Envelope, Machine, Tool, Warning};
@@ -42,6 +44,16 @@ impl<'a> Session<'a> {
             bail!("{what} needs the machine itself: leave --root away");
         }
         Ok(())
+    }
+
+    /// Says that the standard input of this program is none of a program's that it starts, where something waits in it.
+    pub(super) fn say_unread_input(&self) {
+        let input = std::io::stdin();
+        let waiting = rustix::io::ioctl_fionread(&input).unwrap_or(0);
+        if waiting > 0 && !input.is_terminal() {
+            self.ui
+                .say("the program gets no input: standard input is not passed on (write sh -c 'PROGRAM < FILE')");
+        }
     }
 
     /// A result with everything that says where it comes from.

@@ -16,6 +16,7 @@ use crate::ui::Outcome;
 pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Result<Outcome> {
     session.must_be_live("tracing a program")?;
     must_trace()?;
+    session.say_unread_input();
     if session.ui.shows_on_terminal() {
         bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
     }

@@ -250,7 +250,14 @@ pub struct Between {
           allow_negative_numbers = true)]
     pub parameter_scan: Vec<String>,
     /// Take these steps in --parameter-scan
-    #[arg(long, short = 'D', value_name = "DELTA", default_value = "1", hide_short_help = true)]
+    #[arg(
+        long,
+        short = 'D',
+        value_name = "DELTA",
+        default_value = "1",
+        requires = "parameter_scan",
+        hide_short_help = true
+    )]
     pub parameter_step_size: String,
     /// Also write the times as hyperfine's --export-json does
     #[arg(long, value_name = "FILE", requires = "commands", hide_short_help = true)]

@@ -2,41 +2,78 @@
 
 use anyhow::{Context, bail};
 use compare::Custom;
+use model::Warning;
+use model::compare::{Arm, Compare, Metric};
 
 use crate::cli::args::{self, Between};
 
 /// A long name would be most of each table.
 const LONGEST: usize = 40;
 const MOST: usize = 100;
+/// Seconds of which the start of a shell, about a millisecond, is a large part.
+const SHORT: f64 = 0.005;
 
 /// A command with all that is typed for it; parameters have their values.
+#[derive(Clone)]
 pub(super) struct Typed {
     /// What its arm is called.
     pub(super) name: String,
     arm: Custom,
+    /// Its parameters.
+    pub(super) values: Values,
     /// Run once, after all runs.
     pub(super) cleanup: Option<String>,
 }
 
-/// The program or the one command typed, twice: what it differs from itself by is noise.
-pub(super) fn with_itself(args: &args::Compare) -> anyhow::Result<Vec<(String, Custom)>> {
-    let (name, words) = match (&args.commands[..], &args.command[..]) {
-        ([line], []) => (shortened(line), words(&args.between, line)?),
-        ([], program) if !program.is_empty() => {
-            let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            (shortened(&words.join(" ")), words)
-        }
-        _ => {
-            bail!("--what-can-be-seen takes one program (write: hugewise compare --what-can-be-seen 10m -- ./program)")
-        }
+/// What is compared with each other: the commands typed, each with every value of every parameter; or one command or program twice, where what it
+/// differs from itself by is asked for.
+pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
+    let all = filled(args)?;
+    if args.what_can_be_seen.is_some() {
+        return with_itself(args, all);
+    }
+    let names = args.between.command_name.len();
+    match all.len() {
+        0 => {}
+        1 => bail!(
+            "one command alone cannot be compared: write a second one in quotes, or --parameter-list (for one program under several page \
+             policies: hugewise compare -- {})",
+            args.commands[0]
+        ),
+        count if count > MOST => bail!("{count} commands are more than the {MOST} that can be compared at once"),
+        count if names > count => bail!("--command-name: {names} names for {count} commands"),
+        _ => {}
+    }
+    Ok(all)
+}
+
+fn with_itself(args: &args::Compare, mut all: Vec<Typed>) -> anyhow::Result<Vec<Typed>> {
+    if all.is_empty() && !args.command.is_empty() {
+        let words: Vec<String> = args
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        all.push(Typed {
+            name: shortened(&words.join(" ")),
+            arm: Custom::of_command(words, None, None),
+            values: Vec::new(),
+            cleanup: None,
+        });
+    }
+    let Ok([one]) = <[Typed; 1]>::try_from(all) else {
+        bail!("--what-can-be-seen takes one program (write: hugewise compare --what-can-be-seen 10m -- ./program)")
     };
-    let arm = Custom::of_command(words, None, None);
-    let again = format!("{name} (2)");
-    Ok(vec![(name, arm.clone()), (again, arm)])
+    let again = Typed {
+        name: format!("{} (2)", one.name),
+        cleanup: None,
+        ..one.clone()
+    };
+    Ok(vec![one, again])
 }
 
 /// The commands typed, each with every value of every parameter.
-pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
+fn filled(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
     let between = &args.between;
     let lines = &args.commands;
     let [prepare, conclude, cleanup] = [
@@ -48,6 +85,7 @@ pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
     let [prepare, conclude, cleanup] = [prepare?, conclude?, cleanup?];
     let mut all: Vec<Typed> = Vec::new();
     let values = values(between)?;
+    must_be_used(between, lines)?;
     for (at, line) in lines.iter().enumerate() {
         for values in &values {
             let filled = |text: &String| {
@@ -56,9 +94,16 @@ pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
                 })
             };
             let line = filled(line);
+            if line.trim().is_empty() {
+                bail!("an empty command: write each command in quotes");
+            }
             let given = between.command_name.get(all.len());
             let name = given.map_or_else(|| shortened(&line), Clone::clone);
+            if name.trim().is_empty() {
+                bail!("--command-name: an empty name");
+            }
             all.push(Typed {
+                values: values.clone(),
                 name: distinct(&name, &all),
                 arm: Custom::of_command(
                     words(between, &line)?,
@@ -68,21 +113,6 @@ pub(super) fn commands(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
                 cleanup: cleanup[at].map(filled),
             });
         }
-    }
-    let names = between.command_name.len();
-    match all.len() {
-        0 => {}
-        1 => bail!(
-            "one command alone cannot be compared: write a second one in quotes, or --parameter-list (for one program under several page \
-             policies: hugewise compare -- {})",
-            lines[0]
-        ),
-        MOST.. => bail!(
-            "{} commands are more than the {MOST} that can be compared at once",
-            all.len()
-        ),
-        count if names > count => bail!("--command-name: {names} names for {count} commands"),
-        _ => {}
     }
     Ok(all)
 }
@@ -106,7 +136,31 @@ fn one_for_each<'a>(option: &str, given: &'a [String], commands: usize) -> anyho
     }
 }
 
-type Values = Vec<(String, String)>;
+/// Parameters and their values.
+pub(super) type Values = Vec<(String, String)>;
+
+/// A parameter that is there twice, or in no command, is a mistake in its name.
+fn must_be_used(between: &Between, lines: &[String]) -> anyhow::Result<()> {
+    let lists = between
+        .parameter_list
+        .chunks_exact(2)
+        .map(|list| ("--parameter-list", &list[0]));
+    let scan = between.parameter_scan.first().map(|name| ("--parameter-scan", name));
+    let mut known: Vec<&String> = Vec::new();
+    for (option, name) in lists.chain(scan) {
+        let mut texts = [lines, &between.prepare, &between.conclude, &between.cleanup]
+            .into_iter()
+            .flatten();
+        if known.contains(&name) {
+            bail!("{option} {name}: this parameter is there twice");
+        }
+        if !texts.any(|text| text.contains(&format!("{{{name}}}"))) {
+            bail!("{option} {name}: no command has {{{name}}}");
+        }
+        known.push(name);
+    }
+    Ok(())
+}
 
 /// Every combination of the values of all parameters; one of none where there are no parameters.
 fn values(between: &Between) -> anyhow::Result<Vec<Values>> {
@@ -153,6 +207,26 @@ fn numbers(from: &str, to: &str, step: &str) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
+/// Of commands that hardly take longer than the shell that starts them.
+pub(super) fn shell_counts(args: &args::Compare, compared: &Compare) -> Option<Warning> {
+    let wall = |arm: &Arm| Some((stats::median(&arm.values(Metric::Wall.name()))?, arm.name.clone()));
+    let all = compared.arms.iter().filter_map(wall);
+    let (seconds, name) = all.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let is_by_shell = !args.commands.is_empty() && !starts_itself(&args.between);
+    (is_by_shell && seconds < SHORT).then(|| {
+        let text = format!(
+            "`{name}` takes {:.1} ms, and the start of its shell is a part of that, the same in all commands: differences look smaller than they are \
+             (-N starts commands without a shell)",
+            1000.0 * seconds
+        );
+        Warning::new("shell-counts", text)
+    })
+}
+
+fn starts_itself(between: &Between) -> bool {
+    between.no_shell || between.shell == "none"
+}
+
 fn shortened(line: &str) -> String {
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {
@@ -172,7 +246,7 @@ fn distinct(name: &str, earlier: &[Typed]) -> String {
 }
 
 fn words(between: &Between, line: &str) -> anyhow::Result<Vec<String>> {
-    if between.no_shell || between.shell == "none" {
+    if starts_itself(between) {
         let words = split(line).with_context(|| format!("--no-shell: `{line}`"))?;
         return match words.is_empty() {
             true => bail!("--no-shell: an empty command"),
@@ -258,6 +332,8 @@ mod tests {
             of(&["-P", "d", "0.3", "0.7", "-D", "0.2", "sleep {d}"]),
             ["sleep 0.3", "sleep 0.5", "sleep 0.7"]
         );
+        // A parameter may be one of the preparation alone.
+        assert_eq!(of(&["-L", "x", "1,2", "-p", "set {x}", "a"]), ["a", "a (2)"]);
         assert_eq!(numbers("1", "3", "1").expect("numbers"), ["1", "2", "3"]);
     }
 
@@ -268,5 +344,10 @@ mod tests {
         assert!(error(&["-p", "x", "-p", "y", "a", "b", "c"]).contains("--prepare: 2 for 3 commands"));
         assert!(error(&["-P", "x", "3", "1", "a {x}"]).contains("MIN below MAX"));
         assert!(error(&["--arms", "base,thp", "a", "b"]).contains("--arms"));
+        assert!(error(&["-L", "y", "1,2", "a {x}"]).contains("--parameter-list y: no command has {y}"));
+        assert!(error(&["-L", "x", "1,2", "-P", "x", "1", "2", "a {x}"]).contains("there twice"));
+        assert!(error(&["-D", "2", "a", "b"]).contains("--parameter-scan"));
+        assert!(error(&["", "b"]).contains("an empty command"));
+        assert!(error(&["-n", " ", "a", "b"]).contains("--command-name"));
     }
 }

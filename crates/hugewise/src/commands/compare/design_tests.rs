@@ -25,7 +25,7 @@ fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
     let args = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
     let ui = crate::ui::Ui::open(&crate::cli::args::Global::default(), crate::files::Access::Usual)?;
     let snapshot = Snapshot::take(&host::Source::live());
-    let (request, _) = request(&args, 1, &snapshot, &ui)?;
+    let (request, _) = request(&args, &[], 1, &snapshot, &ui)?;
     let in_place = Pair::new(&request, Whose::Own, &snapshot);
     Ok(Choice::of(&request, &in_place, kept)?)
 }

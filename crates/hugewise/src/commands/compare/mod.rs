@@ -17,6 +17,7 @@ use host::{Input, Snapshot};
 use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
 
 use self::around::Around;
+use self::between::{Typed, Values};
 use self::store::Store;
 use super::session::Session;
 use super::stop::Stop;
@@ -35,9 +36,19 @@ const PILOT: u32 = 36;
 pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Result<Outcome> {
     session.must_be_live("comparing")?;
     let form = session.form::<Compare>(Format::Text)?;
+    let typed = between::commands(args)?;
+    let export = args
+        .between
+        .export_json
+        .as_deref()
+        .map(|file| Exported::open(file, &typed))
+        .transpose()?;
+    if args.live.is_none() {
+        session.say_unread_input();
+    }
     let snapshot = Snapshot::take(&session.source);
     // What the workload writes is gone with this.
-    let (request, _workload) = request(args, session.seed, &snapshot, &session.ui)?;
+    let (request, _workload) = request(args, &typed, session.seed, &snapshot, &session.ui)?;
     let mut store = Store::of(args)?;
     let is_named = store.is_named();
     let mut log = RunLog::new(&mut store);
@@ -57,9 +68,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
             comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
         }
     };
-    clean_up(args, &session.ui);
+    clean_up(&typed, &session.ui);
     let (seed, written) = (log.seed(), log.written());
-    let (mut compared, warnings) = match compared {
+    let (mut compared, mut warnings) = match compared {
         Ok(compared) => compared,
         // Finished runs stay where there is no result.
         Err(error) => {
@@ -71,12 +82,13 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     if let Some(time) = args.what_can_be_seen {
         compared.forecast = forecast(&compared, &request, time);
     }
-    if let Some(file) = &args.between.export_json {
-        Target::open(file, Access::Usual)?.put(exported::json(&compared).as_bytes(), Existing::Replace)?;
-    }
+    warnings.extend(between::shell_counts(args, &compared));
+    // What cannot be written to one place is given to the other all the same.
+    let written_out = export.map_or(Ok(()), |export| export.write(&compared));
     let outcome = outcome(args, &compared);
     let result = session.about(&snapshot, warnings, compared);
     let given = session.give(&result, form);
+    let given = given.and_then(|given| written_out.map(|()| given));
     // Where the result could not be given, its runs are all that there is.
     match outcome {
         Outcome::Interrupted => store.leave(written, &session.ui),
@@ -86,8 +98,44 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     given.map(|_| outcome)
 }
 
+/// The file that other tools read, and the parameters of each command.
+struct Exported<'a> {
+    file: &'a Path,
+    target: Target,
+    parameters: Vec<Values>,
+}
+
+impl<'a> Exported<'a> {
+    /// Before any run: a place that cannot be written is none.
+    fn open(file: &'a Path, typed: &[Typed]) -> anyhow::Result<Self> {
+        Ok(Self {
+            file,
+            target: Target::open(file, Access::Usual).with_context(|| option(file))?,
+            parameters: typed.iter().map(|typed| typed.values.clone()).collect(),
+        })
+    }
+
+    fn write(mut self, compared: &Compare) -> anyhow::Result<()> {
+        let text = exported::json(compared, &self.parameters);
+        let put = self.target.put(text.as_bytes(), Existing::Replace);
+        put.map(drop).with_context(|| option(self.file))
+    }
+}
+
+fn option(file: &Path) -> String {
+    format!("--export-json {}", file.display())
+}
+
 fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
     match error {
+        Error::Budget { run, least, .. } if args.what_can_be_seen.is_some() => bail!(
+            "--what-can-be-seen: one run takes {:.1} s, and enough of them at least {least} s (write --what-can-be-seen {least}s)",
+            run.as_secs_f64(),
+            least = least.as_secs() + 1
+        ),
+        Error::TimeOver(_) if args.what_can_be_seen.is_some() => {
+            bail!("--what-can-be-seen: the time was over before three runs were made (more time, or a shorter program)")
+        }
         Error::Interrupted => Ok(Outcome::Interrupted),
         Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
         Error::Failed { ref status, .. } if status.ends_with(NOT_FOUND) && !args.commands.is_empty() => Err(anyhow!(
@@ -107,12 +155,9 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
 }
 
 /// What is to be run once after all runs, whatever came of them.
-fn clean_up(args: &args::Compare, ui: &Ui) {
-    let lines = between::commands(args)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|command| command.cleanup);
-    for error in lines.filter_map(|line| compare::live::clean_up(&line).err()) {
+fn clean_up(typed: &[Typed], ui: &Ui) {
+    let lines = typed.iter().filter_map(|command| command.cleanup.as_deref());
+    for error in lines.filter_map(|line| compare::live::clean_up(line).err()) {
         ui.say(&error.to_string());
     }
 }
@@ -135,16 +180,14 @@ fn outcome(args: &args::Compare, compared: &Compare) -> Outcome {
 /// Arguments as a request, and the recipe that it is for.
 fn request(
     args: &args::Compare,
+    typed: &[Typed],
     seed: u64,
     snapshot: &Snapshot,
     ui: &Ui,
 ) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = args.workload.as_ref().map(|name| workload(name, &args.metric, ui));
     let workload = workload.transpose()?;
-    let commands: Vec<(String, Custom)> = match args.what_can_be_seen {
-        Some(_) => between::with_itself(args)?,
-        None => between::commands(args)?.iter().map(between::Typed::arm).collect(),
-    };
+    let commands: Vec<(String, Custom)> = typed.iter().map(Typed::arm).collect();
     let mut task = task(args, workload.as_ref())?;
     let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {

@@ -75,7 +75,7 @@ impl<'a> Prepared<'a> {
         let comparison = Comparison::prepare(request, snapshot, around, log)?;
         if let Some(arm) = comparison.only_collapsed().filter(|_| !compare::may_collapse()) {
             bail!(
-                "--calibrate: {arm} is collapsed from outside in this program, which takes root (CAP_SYS_NICE): write sudo hugewise predict                  --calibrate, or leave --calibrate away"
+                "--calibrate: {arm} is collapsed from outside in this program, which takes root (CAP_SYS_NICE): write sudo hugewise predict --calibrate, or leave --calibrate away"
             );
         }
         Ok(Self {

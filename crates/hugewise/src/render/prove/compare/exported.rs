@@ -1,11 +1,20 @@
 //! The times of compared commands in the form that hyperfine's `--export-json` has, for the tools that read it.
 
+use std::collections::BTreeMap;
+
 use model::compare::{Arm, Compare, Metric};
 use serde_json::{Value, json};
 
-/// All commands, one result each.
-pub(crate) fn json(compare: &Compare) -> String {
-    let results: Vec<Value> = compare.arms.iter().map(result).collect();
+/// All commands, one result each. `parameters` are those of each command, by their names.
+pub(crate) fn json(compare: &Compare, parameters: &[Vec<(String, String)>]) -> String {
+    let with = |(at, arm): (usize, &Arm)| {
+        let mut result = result(arm);
+        if let Some(own) = parameters.get(at).filter(|own| !own.is_empty()) {
+            result["parameters"] = json!(own.iter().cloned().collect::<BTreeMap<String, String>>());
+        }
+        result
+    };
+    let results: Vec<Value> = compare.arms.iter().enumerate().map(with).collect();
     format!("{:#}\n", json!({ "results": results }))
 }
 
@@ -44,13 +53,16 @@ mod tests {
 
     #[test]
     fn times_are_those_of_each_command_in_seconds() {
-        let text = json(&compare(model::compare::Verdict::Better));
+        let sizes = [Vec::new(), vec![("size".to_owned(), "2".to_owned())]];
+        let text = json(&compare(model::compare::Verdict::Better), &sizes);
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let thp = &value["results"][1];
         assert_eq!(
             (thp["command"].as_str(), thp["median"].as_f64()),
             (Some("thp"), Some(0.75))
         );
+        assert_eq!(thp["parameters"]["size"], "2");
+        assert!(value["results"][0]["parameters"].is_null());
         assert_eq!(thp["times"].as_array().map(Vec::len), Some(6));
     }
 }
