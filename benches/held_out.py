@@ -8,7 +8,7 @@ other 16 judge it. Each is predicted by the CPU table, then compared. Where seve
 are what is compared, too. A program whose tools are not installed is skipped, and the table says so. What `--keep` has is not made again: comparisons
 need a quiet machine, predictions do not (calibrated ones do), and another model can be held against the same comparisons. Run it as root: base pages then lie in the
 simulated guest as those of the program do, and memory is brought in order before each comparison and each prediction, since scattered frames change what huge pages save
-within minutes. With `--calibrate` predictions are calibrated ones; the last column then has what the line says of all memory on huge pages by the runs on
+within minutes. With `--calibrate` predictions are calibrated ones; the last column then has what all memory on huge pages saves by the runs on
 half of it alone, which have not seen them.
 """
 import argparse, hashlib, json, os, re, shutil, statistics, sys, tempfile
@@ -115,15 +115,15 @@ def judged(hugewise, program, folder, asked, host):
 
 
 def by_half(prediction):
-    """What runs on half of the memory alone say of all of it: waits are to each other as what the line fits."""
+    """What runs on half of the memory alone say of all of it: as their shares on huge pages are to each other (the curve bends as they do)."""
     calibration = prediction["data"].get("calibration")
     if not calibration:
         return ""
-    runs = {run["arm"]: (run, fitted) for run, fitted in zip(calibration["observed"], calibration["fitted"])}
-    if "half" not in runs or "thp" not in runs or not runs["half"][1]:
+    runs = {run["arm"]: run for run in calibration["observed"]}
+    if "half" not in runs or "thp" not in runs:
         return " not known |"
-    (half, spared), (_, whole) = runs["half"], runs["thp"]
-    return f" {100 * half['saves']['middle'] * whole / spared:+.1f} ({100 * half['coverage']:.0f} % covered) |"
+    half, whole = runs["half"], runs["thp"]
+    return f" {100 * half['saves']['middle'] * whole['coverage'] / half['coverage']:+.1f} ({100 * half['coverage']:.0f} % covered) |"
 
 
 def summed(counts, near):

@@ -11,7 +11,7 @@ pub mod technique;
 mod variables;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use host::snapshot::Thp;
 use host::{CpuList, Snapshot};
@@ -255,12 +255,13 @@ impl Custom {
 
     /// A program of its own that is not there is reported before any run, unless a command before its runs may make it.
     fn must_be_there(&self) -> Result<(), Error> {
-        if self.command.is_empty() || self.before.is_some() || self.unset.iter().any(|name| name == "PATH") {
+        let is_made = self.before.is_some() || self.unset.iter().any(|name| name == "PATH");
+        let Some(name) = self.command.first().filter(|name| !is_made && !name.contains("{arm}")) else {
             return Ok(());
-        }
+        };
         let own = self.env.get("PATH").map(OsString::from);
         let path = own.or_else(|| std::env::var_os("PATH"));
-        match program::look(std::ffi::OsStr::new(&self.command[0]), path.as_deref()) {
+        match program::look(OsStr::new(name), path.as_deref()) {
             Err(nowhere @ program::LookError::Nowhere(_)) => Err(nowhere.into()),
             _ => Ok(()),
         }

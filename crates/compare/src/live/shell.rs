@@ -23,9 +23,9 @@ pub(crate) fn command(
 /// A command of the shell after all runs, whatever came of them; what it says is nothing to a result.
 ///
 /// # Errors
-/// If it cannot be started, or ends badly.
-pub fn clean_up(line: &str) -> Result<(), Error> {
-    match command(&Arm::default(), line, None, &|| false)? {
+/// If it cannot be started, ends badly, or is stopped.
+pub fn clean_up(line: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    match command(&Arm::default(), line, None, stop)? {
         Some(done) if !done.ended.status.success() => Err(Error::asked("--cleanup", ended(line, &done))),
         _ => Ok(()),
     }

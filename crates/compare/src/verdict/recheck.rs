@@ -98,9 +98,9 @@ fn adds_up(compare: &Compare) -> Result<(), String> {
     let Design {
         alpha, smallest_effect, ..
     } = compare.design;
-    if !(alpha > 0.0 && alpha < 1.0) || !(0.0..=1.0).contains(&smallest_effect) {
+    if ![alpha, smallest_effect].iter().all(|share| (0.0..=1.0).contains(share)) {
         return Err(format!(
-            "expected an error rate (alpha) between 0 and 1 and a smallest effect of 0 to 1, got {alpha} and {smallest_effect}"
+            "expected an error rate (alpha) and a smallest effect of 0 to 1, got {alpha} and {smallest_effect}"
         ));
     }
     let blocks = compare.design.blocks.saturating_mul(compare.design.per_start.max(1));
@@ -221,6 +221,10 @@ mod tests {
             error(&|kept| kept.arms[0].runs[2] = kept.arms[0].runs[0].clone()).contains("two runs in the same place")
         );
         let faked = error(&|kept| kept.verdicts[0].ratio = Some(2.0));
-        assert!(faked.contains("is not the one that its runs give"), "{faked}");
+        assert!(faked.contains("+100.0 % is kept, they give +"), "{faked}");
+        assert!(
+            error(&|kept| kept.design.smallest_effect = -3.0).contains("a smallest effect of 0 to 1, got 0.05 and -3")
+        );
+        assert!(error(&|kept| kept.design.alpha = 5.0).contains("got 5 and"));
     }
 }

@@ -139,7 +139,11 @@ fn run_program(
     let Some(recorded) = trace()? else {
         return Ok(None);
     };
-    match prepared.made(&around, &mut log, warnings)? {
+    let made = match prepared.too_short(recorded.cpu) {
+        Some(why) => Runs::Nothing(why),
+        None => prepared.made(&around, &mut log, warnings)?,
+    };
+    match made {
         Runs::Stopped => Ok(None),
         Runs::Observed(observed) => {
             warnings.extend(calibrate::mixed(snapshot).err().map(no_mix));

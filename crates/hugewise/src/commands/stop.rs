@@ -1,7 +1,7 @@
 //! SIGINT, SIGTERM and SIGHUP: a flag that is polled between samples, so that settings are restored first, and an end within a second
 //! where nothing was changed.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -22,7 +22,8 @@ const AT_ONCE: u8 = 0;
 const AFTER_GRACE: u8 = 1;
 const IN_ORDER: u8 = 2;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// How often.
+static ASKED: AtomicU32 = AtomicU32::new(0);
 static WATCHED: OnceLock<bool> = OnceLock::new();
 
 /// Set once the user, the terminal or the system wants the program to end.
@@ -64,6 +65,11 @@ pub(super) fn survive_file_limit() -> anyhow::Result<()> {
 
 /// Has a signal asked this program to end?
 pub(crate) fn is_asked() -> bool {
+    times_asked() > 0
+}
+
+/// How often signals have asked for that.
+pub(super) fn times_asked() -> u32 {
     ASKED.load(Ordering::Relaxed)
 }
 
@@ -85,7 +91,7 @@ pub(crate) fn watch() -> anyhow::Result<()> {
 }
 
 fn take(signal: i32) {
-    ASKED.store(true, Ordering::SeqCst);
+    ASKED.fetch_add(1, Ordering::SeqCst);
     if MANNER.load(Ordering::SeqCst) == AFTER_GRACE {
         thread::sleep(GRACE);
     }

@@ -20,7 +20,7 @@ use self::around::Around;
 use self::between::{Typed, Values};
 use self::store::Store;
 use super::session::Session;
-use super::stop::Stop;
+use super::stop::{self, Stop};
 use crate::cli::args::{self, FailIf, Format};
 use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
@@ -157,8 +157,14 @@ fn forecast(compared: &Compare, request: &Request, time: Duration) -> Option<For
 /// What is to be run once after all runs, whatever came of them.
 fn clean_up(typed: &[Typed], ui: &Ui) {
     let lines = typed.iter().filter_map(|command| command.cleanup.as_deref());
-    for error in lines.filter_map(|line| compare::live::clean_up(line).err()) {
-        ui.say(&error.to_string());
+    for line in lines {
+        // It is run after a Ctrl-C, and ended by a further one.
+        let before = stop::times_asked();
+        match compare::live::clean_up(line, &|| stop::times_asked() > before) {
+            Err(Error::Interrupted) => ui.say(&format!("--cleanup: `{line}` was interrupted")),
+            Err(error) => ui.say(&error.to_string()),
+            Ok(()) => {}
+        }
     }
 }
 

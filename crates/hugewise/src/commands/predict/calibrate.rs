@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::bail;
-use compare::{ArmsFile, Comparison, Error, Request, RunLog, Store, Task};
+use compare::{ArmsFile, Comparison, Error, Request, RunLog, Store, Task, interim};
 use host::Snapshot;
 use host::snapshot::Thp;
 use model::compare::{Arm, Compare, Ended, Judged, Metric, Verdict as Judgement};
@@ -29,6 +29,8 @@ const ARMS: &str = "[half]\nshare = 50\n";
 const LEAST: f64 = 0.1;
 /// Blocks at most; the time is over before.
 const MOST: u32 = 30;
+/// Warnings of a comparison about its time.
+const OF_TIME: [&str; 2] = ["cut-short", "warm-up-cut"];
 
 /// What is asked of the runs; refused before anything is traced or timed, where that can be known.
 pub(super) fn request(
@@ -61,6 +63,8 @@ pub(super) fn request(
 /// Runs that are about to be made.
 pub(super) struct Prepared<'a> {
     comparison: Comparison<'a>,
+    /// Its arms.
+    arms: u32,
     time: Duration,
 }
 
@@ -80,8 +84,17 @@ impl<'a> Prepared<'a> {
         }
         Ok(Self {
             comparison,
+            arms: request.arms.len() as u32,
             time: request.budget.unwrap_or_default(),
         })
+    }
+
+    /// Why the time is too short for a program that used so much of the processors, if it must be: no run takes less than that on all of them.
+    pub(super) fn too_short(&self, cpu: Duration) -> Option<String> {
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
+        let run = cpu / cpus;
+        let least = run * (self.arms + (self.arms + 1) * interim::LEAST);
+        (least > self.time).then(|| nothing(self.time, &too_short(run, least)))
     }
 
     /// What the program saves of its user time on huge pages. The trace is there already, so that runs which fail leave a prediction without them.
@@ -92,29 +105,40 @@ impl<'a> Prepared<'a> {
         warnings: &mut Vec<Warning>,
     ) -> anyhow::Result<Runs> {
         let stop = Stop::on_signals()?;
+        let time = self.time;
         let compared = self.comparison.carry_out(around, &|| stop.is_asked(), log);
         let why = match compared {
             Err(Error::Interrupted) => return Ok(Runs::Stopped),
             Ok((compare, _)) if compare.design.ended == Ended::Interrupted => return Ok(Runs::Stopped),
             Ok((compare, more)) => {
-                warnings.extend(more);
+                // What those say of --budget is not of this one.
+                let is_of_time = |warning: &Warning| OF_TIME.contains(&warning.code.as_str());
+                warnings.extend(more.into_iter().filter(|warning| !is_of_time(warning)));
                 match of_runs(&compare) {
                     Ok(observed) => return Ok(Runs::Observed(observed)),
                     Err(why) => why,
                 }
             }
-            Err(Error::Budget { run, least, .. }) => format!(
-                "one run takes {:.1} s, and enough of them at least {least} s (write --calibrate={least}s)",
-                run.as_secs_f64(),
-                least = least.as_secs() + 1
-            ),
+            Err(Error::Budget { run, least, .. }) => too_short(run, least),
             Err(Error::TimeOver(_)) => {
                 "the time was over before each kind of pages had a run (write a longer time)".to_owned()
             }
             Err(error) => error.to_string(),
         };
-        Ok(Runs::Nothing(format!("--calibrate={:?}: {why}", self.time)))
+        Ok(Runs::Nothing(nothing(time, &why)))
     }
+}
+
+fn nothing(time: Duration, why: &str) -> String {
+    format!("--calibrate={time:?}: {why}")
+}
+
+fn too_short(run: Duration, least: Duration) -> String {
+    let least = least.as_secs() + 1;
+    format!(
+        "one run takes {:.1} s or more, and enough of them at least {least} s (write --calibrate={least}s)",
+        run.as_secs_f64()
+    )
 }
 
 /// Why no half of the memory can be on huge pages: it is collapsed from outside, and where every fault takes a huge page there is no other half.
