@@ -140,7 +140,16 @@ fn pools(kinds: impl IntoIterator<Item = PageKind>) -> Vec<PageKind> {
 }
 
 pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
-    let program = program::of_command(&request.task.command, &|name| std::env::var_os(name))?;
+    let given = |name: &str| std::env::var_os(name);
+    let is_made = request
+        .commands
+        .first()
+        .is_some_and(|(_, command)| command.before.is_some());
+    let program = match program::of_command(&request.task.command, &given) {
+        // Of a command nothing is asked but that it runs.
+        Err(program::LookError::Nowhere(_)) if is_made => program::look(OsStr::new("/bin/sh"), None),
+        found => found,
+    }?;
     let mut own = own_arms(request)?;
     own.extend(request.commands.iter().cloned());
     let places = places(request, snapshot)?;
