@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use model::PageKind;
 use serde::Deserialize;
 
-use crate::program;
+use crate::{Error, program};
 
 /// An arm of one's own.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -52,6 +52,20 @@ impl Custom {
     /// Its program and arguments, and what is run around it: what a log has to have been made with.
     pub(crate) fn identity(&self) -> String {
         format!("{:?}", (&self.command, &self.before, &self.after))
+    }
+
+    /// A program of its own that is not there is reported before any run, unless a command before its runs may make it.
+    pub(super) fn must_be_there(&self) -> Result<(), Error> {
+        let is_made = self.before.is_some() || self.unset.iter().any(|name| name == "PATH");
+        let Some(name) = self.command.first().filter(|name| !is_made && !name.contains("{arm}")) else {
+            return Ok(());
+        };
+        let own = self.env.get("PATH").map(Into::into);
+        let path = own.or_else(|| std::env::var_os("PATH"));
+        match program::look(OsStr::new(name), path.as_deref()) {
+            Err(nowhere @ program::LookError::Nowhere(_)) => Err(nowhere.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The file of its program; of a line of the shell that of its first word. None where a command before each run may make it.

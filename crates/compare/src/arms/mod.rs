@@ -140,16 +140,7 @@ fn pools(kinds: impl IntoIterator<Item = PageKind>) -> Vec<PageKind> {
 }
 
 pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
-    let given = |name: &str| std::env::var_os(name);
-    let is_made = request
-        .commands
-        .first()
-        .is_some_and(|(_, command)| command.before.is_some());
-    let program = match program::of_command(&request.task.command, &given) {
-        // Of a command nothing is asked but that it runs.
-        Err(program::LookError::Nowhere(_)) if is_made => program::look(OsStr::new("/bin/sh"), None),
-        found => found,
-    }?;
+    let program = program_of(request)?;
     let mut own = own_arms(request)?;
     own.extend(request.commands.iter().cloned());
     let places = places(request, snapshot)?;
@@ -189,6 +180,19 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
         });
     }
     Ok(arms)
+}
+
+/// The program that the arms run. Of a command nothing is asked but that it runs, and what is before its runs may make it.
+fn program_of(request: &Request) -> Result<Program, Error> {
+    let is_made = request
+        .commands
+        .first()
+        .is_some_and(|(_, command)| command.before.is_some());
+    let program = program::of_command(&request.task.command, &|name| std::env::var_os(name));
+    Ok(match program {
+        Err(program::LookError::Nowhere(_)) if is_made => program::look(OsStr::new("/bin/sh"), None),
+        found => found,
+    }?)
 }
 
 fn own_arms(request: &Request) -> Result<BTreeMap<String, Custom>, Error> {
@@ -260,20 +264,6 @@ impl Custom {
             after: self.after.clone(),
             ..Arm::default()
         })
-    }
-
-    /// A program of its own that is not there is reported before any run, unless a command before its runs may make it.
-    fn must_be_there(&self) -> Result<(), Error> {
-        let is_made = self.before.is_some() || self.unset.iter().any(|name| name == "PATH");
-        let Some(name) = self.command.first().filter(|name| !is_made && !name.contains("{arm}")) else {
-            return Ok(());
-        };
-        let own = self.env.get("PATH").map(OsString::from);
-        let path = own.or_else(|| std::env::var_os("PATH"));
-        match program::look(OsStr::new(name), path.as_deref()) {
-            Err(nowhere @ program::LookError::Nowhere(_)) => Err(nowhere.into()),
-            _ => Ok(()),
-        }
     }
 
     /// The ways to the pages of a policy for the program that this arm runs, with the variables that it has.

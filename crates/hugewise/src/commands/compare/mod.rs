@@ -4,6 +4,7 @@ pub(super) mod around;
 mod between;
 #[cfg(test)]
 mod design_tests;
+mod export;
 pub(super) mod store;
 
 use std::path::Path;
@@ -17,14 +18,14 @@ use host::{Input, Snapshot};
 use model::compare::{Compare, Ended, Forecast, Method, Metric, Order, Verdict};
 
 use self::around::Around;
-use self::between::{Typed, Values};
+use self::between::Typed;
+use self::export::Export;
 use self::store::Store;
 use super::session::Session;
 use super::stop::{self, Stop};
 use crate::cli::args::{self, FailIf, Format};
-use crate::files::{Access, Existing, Target};
 use crate::recipes::{self, Workload};
-use crate::render::prove::compare::{events, exported};
+use crate::render::prove::compare::events;
 use crate::trusted::to_be_run;
 use crate::ui::{Outcome, Ui};
 
@@ -37,12 +38,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     session.must_be_live("comparing")?;
     let form = session.form::<Compare>(Format::Text)?;
     let typed = between::commands(args)?;
-    let export = args
-        .between
-        .export_json
-        .as_deref()
-        .map(|file| Exported::open(file, &typed))
-        .transpose()?;
+    let export = Export::open(args, &typed)?;
     if args.live.is_none() {
         session.say_unread_input();
     }
@@ -52,22 +48,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     let mut store = Store::of(args)?;
     let is_named = store.is_named();
     let mut log = RunLog::new(&mut store);
-    let around = Around::new(&session.ui);
-    let compared = match args.live {
-        Some(pid) => {
-            let stop = Stop::on_signals()?;
-            let machine = (&session.source, &snapshot);
-            inplace::compare_found(&request, pid, machine, &around, &|| stop.is_asked(), &mut log)
-        }
-        None => {
-            let comparison = Comparison::prepare(&request, &snapshot, &around, &mut log)?;
-            if !is_named {
-                store::say_left(&session.ui);
-            }
-            let stop = Stop::on_signals()?;
-            comparison.carry_out(&around, &|| stop.is_asked(), &mut log)
-        }
-    };
+    let compared = compared(session, args, (&request, &snapshot), is_named, &mut log)?;
     clean_up(&typed, &session.ui);
     let (seed, written) = (log.seed(), log.written());
     let (mut compared, mut warnings) = match compared {
@@ -98,32 +79,27 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     given.map(|_| outcome)
 }
 
-/// The file that other tools read, and the parameters of each command.
-struct Exported<'a> {
-    file: &'a Path,
-    target: Target,
-    parameters: Vec<Values>,
-}
-
-impl<'a> Exported<'a> {
-    /// Before any run: a place that cannot be written is none.
-    fn open(file: &'a Path, typed: &[Typed]) -> anyhow::Result<Self> {
-        Ok(Self {
-            file,
-            target: Target::open(file, Access::Usual).with_context(|| option(file))?,
-            parameters: typed.iter().map(|typed| typed.values.clone()).collect(),
-        })
+/// What came of it once runs could begin.
+fn compared(
+    session: &Session<'_>,
+    args: &args::Compare,
+    (request, snapshot): (&Request, &Snapshot),
+    is_named: bool,
+    log: &mut RunLog<'_>,
+) -> anyhow::Result<Result<compare::Outcome, Error>> {
+    let around = Around::new(&session.ui);
+    if let Some(pid) = args.live {
+        let stop = Stop::on_signals()?;
+        let machine = (&session.source, snapshot);
+        let asked = || stop.is_asked();
+        return Ok(inplace::compare_found(request, pid, machine, &around, &asked, log));
     }
-
-    fn write(mut self, compared: &Compare) -> anyhow::Result<()> {
-        let text = exported::json(compared, &self.parameters);
-        let put = self.target.put(text.as_bytes(), Existing::Replace);
-        put.map(drop).with_context(|| option(self.file))
+    let comparison = Comparison::prepare(request, snapshot, &around, log)?;
+    if !is_named {
+        store::say_left(&session.ui);
     }
-}
-
-fn option(file: &Path) -> String {
-    format!("--export-json {}", file.display())
+    let stop = Stop::on_signals()?;
+    Ok(comparison.carry_out(&around, &|| stop.is_asked(), log))
 }
 
 fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
