@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use host::CpuList;
 use model::Bytes;
-use programs::config::given::{FileKind, Java, Server};
+use programs::config::given::{FileKind, Guest, Java, Server};
 use programs::config::{Boot, Given, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
@@ -204,15 +204,23 @@ impl Room {
     }
 }
 
+/// Guests of the files, with paths as what is mounted on the machine.
+pub(super) fn guests(evidence: &Evidence) -> Vec<Guest> {
+    let mounts = evidence.snapshot.mounts.known().filter(|_| evidence.has_machine);
+    let guests = evidence.files.guests.iter();
+    guests.map(|guest| guest.on(mounts.map(Vec::as_slice))).collect()
+}
+
 /// Does a program of the files ask for pages of this size of the machine?
 pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Reason> {
     let room = Room::of(evidence)?;
     let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let mut demands = demands(&evidence.files, &sizes, room.default).into_iter();
+    let mut demands = demands(evidence, &sizes, room.default).into_iter();
     // Proxmox VE fills the pools itself.
-    let mut guests = evidence.files.guests.iter().flat_map(|guest| guest.hugetlb());
+    let guests = guests(evidence);
     let is_it = |asked: Option<Bytes>| asked.unwrap_or(room.default) == page;
-    Ok(demands.any(|demand| is_it(demand.page)) || guests.any(|(_, asked)| is_it(asked)))
+    let mut of_guests = guests.iter().flat_map(Guest::hugetlb);
+    Ok(demands.any(|demand| is_it(demand.page)) || of_guests.any(|(_, asked)| is_it(asked)))
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
@@ -222,7 +230,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
-    for demand in demands(&evidence.files, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default) {
+    for demand in demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default) {
         let bytes = match &demand.bytes {
             Ok(bytes) => *bytes,
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
@@ -298,7 +306,8 @@ impl Part {
 }
 
 /// `sizes` are those that pages have there, `default` is the one of programs that name none.
-fn demands(given: &Given, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
+fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
+    let given = &evidence.files;
     // One that runs in a pod has the pod's pages.
     let in_pods = given.containers().any(|container| container.postgres.is_some());
     let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
@@ -307,21 +316,18 @@ fn demands(given: &Given, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
     let mysql = mysql.map(|server| mysql_demand(&server));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
     let java = java.map(|one| java_demand(&one, sizes, default));
-    let guests = given
-        .guests
-        .iter()
-        .filter(|guest| guest.is_by_pool())
-        .flat_map(|guest| {
-            guest.takes().into_iter().map(|(size, page, nodes)| Demand {
-                asker: FileKind::Libvirt,
-                who: guest.name.clone(),
-                seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
-                page,
-                strict: true,
-                bytes: Ok(size),
-                nodes: nodes.cloned(),
-            })
-        });
+    let guests = guests(evidence);
+    let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(|guest| {
+        guest.takes().into_iter().map(|(size, page, nodes)| Demand {
+            asker: FileKind::Libvirt,
+            who: guest.name.clone(),
+            seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
+            page,
+            strict: true,
+            bytes: Ok(size),
+            nodes: nodes.cloned(),
+        })
+    });
     let in_pod = given
         .pods
         .iter()

@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::requested;
+use programs::config::{is_packaged, requested};
 
 use crate::facts::{boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
@@ -242,10 +242,7 @@ pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
     let case = writers
         .iter()
         .fold(case, |case, (place, value)| case.seen(place, name, value));
-    let packaged = ["/usr/lib/", "/lib/", "/usr/local/lib/"]
-        .iter()
-        .any(|directory| place.starts_with(directory));
-    let case = match packaged {
+    let case = match is_packaged(place) {
         true => masked(case, place),
         false => case.fix(format!(
             "decide on one value; to keep that of {place}, remove the other lines, else remove this one"

@@ -1,11 +1,12 @@
 //! Settings themselves: values that nothing takes, and switches that nothing here knows.
 
-use model::{Cause, Unread};
+use host::snapshot::Feature;
+use model::{Bytes, Cause, Unread};
 use programs::config::given::FileKind;
-use programs::config::{Unheard, UnheardWhy};
+use programs::config::{Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
-use super::facts::{boot_again, each, entry_fix, known, thp};
+use super::facts::{boot_again, default_size, each, entry_fix, known, thp};
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
@@ -21,7 +22,7 @@ pub(super) const TOPIC: Topic = Topic {
 };
 
 fn refused(evidence: &Evidence) -> Answer {
-    known(&evidence.config.sysctl)?;
+    let sysctl = known(&evidence.config.sysctl)?;
     let programs = evidence.programs.known().into_iter().flatten();
     let of_programs = programs.flat_map(of_program);
     let mut all: Vec<&Unread> = evidence.config.refused.iter().chain(of_programs).collect();
@@ -36,7 +37,37 @@ fn refused(evidence: &Evidence) -> Answer {
             .iter()
             .filter_map(|line| unheard(evidence, line)),
     );
+    cases.extend(by_kernel(evidence, sysctl, default_size(evidence).ok()));
     Ok(cases)
+}
+
+/// Settings that releases of the kernel refuse whatever their value is; of files alone the release is not known.
+fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Option<Bytes>) -> Vec<Case> {
+    let kernel = &evidence.snapshot.kernel;
+    let mut cases = Vec::new();
+    let refused = |line: &Setting, why: &str, fix: &str| {
+        Case::sure(format!("`{} = {}` is refused: {why}", line.name, line.value))
+            .seen(&line.place, &line.name, &line.value)
+            .fix(fix)
+    };
+    if let Some(line) = sysctl.last("vm.hugepages_treat_as_movable")
+        && kernel.has(Feature::NoTreatAsMovable) != Some(false)
+    {
+        let why = "Linux 4.16 and later have no such setting, and sysctl and tuned report an error";
+        cases.push(refused(line, why, "remove the line"));
+    }
+    let surplus = sysctl
+        .last("vm.nr_overcommit_hugepages")
+        .filter(|line| line.value != "0");
+    if let Some(line) = surplus
+        && default.is_some_and(|default| default >= Bytes::gib(1))
+        && kernel.has(Feature::GiganticSurplus) != Some(true)
+    {
+        let why = "it is for the default size, and pages of 1G and more cannot be surplus pages before Linux 6.19";
+        let fix = "set the pool itself: hugepages= on the boot line, or vm.nr_hugepages; or make 2M the default size";
+        cases.push(refused(line, why, fix));
+    }
+    cases
 }
 
 /// A line that is right and comes to nothing. What the running kernel was started with all the same came another way.
@@ -82,7 +113,12 @@ fn of_program(program: &Program) -> impl Iterator<Item = &Unread> {
 }
 
 fn refused_in_files(evidence: &Evidence) -> Answer {
-    Ok(evidence.files.refused().iter().map(case).collect())
+    let files = &evidence.files;
+    let mut cases: Vec<Case> = files.refused().iter().map(case).collect();
+    let of_boot = files.boot.iter().rev().find_map(|line| line.boot.default_size);
+    let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
+    cases.extend(by_kernel(evidence, &files.sysctl, of_boot.or(of_machine)));
+    Ok(cases)
 }
 
 fn case(why: &Unread) -> Case {

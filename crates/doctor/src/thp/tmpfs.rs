@@ -61,12 +61,17 @@ fn overridden(mounts: &[Mount]) -> Option<Case> {
 
 /// Small files of the system, each of which takes a huge page.
 fn wasteful(evidence: &Evidence, mounts: &[Mount]) -> Vec<Case> {
+    let Some(page) = thp(evidence).ok().and_then(|thp| thp.pmd_size.known()) else {
+        return Vec::new();
+    };
     let is_system = |target: &str| target == "/dev" || target == "/run" || target.starts_with("/run/");
+    // One that has no room for a huge page takes none.
+    let has_room = |mount: &Mount| mount.size().is_none_or(|size| size >= *page);
     let small: Vec<&Mount> = mounts
         .iter()
-        .filter(|mount| huge(mount) == "always" && is_system(&mount.target))
+        .filter(|mount| huge(mount) == "always" && is_system(&mount.target) && has_room(mount))
         .collect();
-    let (Some(first), Some(page)) = (small.first(), thp(evidence).ok().and_then(|thp| thp.pmd_size.known())) else {
+    let Some(first) = small.first() else {
         return Vec::new();
     };
     let targets: Vec<&str> = small.iter().map(|mount| mount.target.as_str()).collect();

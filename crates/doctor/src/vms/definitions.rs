@@ -1,12 +1,12 @@
-//! Guests as libvirt and QEMU are configured to start them.
+//! Guests as libvirt and hypervisors are configured to start them.
 
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Boot;
-use programs::config::given::{Backing, FileKind, Guest, Manager};
+use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 
-use crate::demand::{Shortage, shortages};
+use crate::demand::{Shortage, guests, shortages};
 use crate::facts::{boot_fix, default_size, known, pool_file};
 use crate::pools::mounted_sizes;
 use crate::remedy::Need;
@@ -20,7 +20,8 @@ const WORTH: Bytes = Bytes::gib(4);
 pub(super) fn on_base(evidence: &Evidence) -> Answer {
     let plain =
         |guest: &&Guest| guest.total() >= WORTH && guest.memory.iter().all(|(_, backing)| *backing == Backing::Any);
-    let cases = evidence.files.guests.iter().filter(plain).map(|guest| {
+    let guests = guests(evidence);
+    let cases = guests.iter().filter(plain).map(|guest| {
         Case::hint(format!(
             "the {} of {} is backed by huge pages only where the host's THP allows it, which no file shows",
             guest.total(),
@@ -37,33 +38,48 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
 
 pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
     let open = |guest: &&Guest| guest.unreserved && !guest.prealloc && guest.hugetlb().next().is_some();
-    let cases = evidence.files.guests.iter().filter(open).map(|guest| {
+    let guests = guests(evidence);
+    let cases = guests.iter().filter(open).map(|guest| {
         Case::likely(format!(
             "{} takes pages from the pool as it touches them, without a reservation: when the pool is empty, it dies of SIGBUS",
             guest.name
         ))
         .severity(Severity::Warning)
-        .seen(&guest.place, "reserve", "off")
-        .seen(&guest.place, "prealloc", "off")
-        .fix("reserve=on, or prealloc=on")
+        .seen(&guest.place, "reserved at start", "no")
+        .fix(match guest.manager {
+            Manager::CloudHypervisor => "prefault=on: it takes them all when it starts",
+            Manager::Firecracker => "keep as many pages free as all its guests have: vm.nr_hugepages",
+            _ => "reserve=on, or prealloc=on",
+        })
     });
     Ok(cases.collect())
 }
 
 pub(super) fn no_room(evidence: &Evidence) -> Answer {
-    let guests = &evidence.files.guests;
+    let guests = guests(evidence);
     let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
     cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
+    cases.extend(guests.iter().filter_map(|guest| on_no_mount(evidence, guest)));
     let mut last = Vec::new();
-    for guest in guests {
+    for guest in &guests {
         last.extend(unmounted(evidence, guest)?);
     }
     let asks = |guest: &Guest| guest.is_by_pool() && guest.hugetlb().next().is_some();
     if !guests.iter().any(asks) {
         return Ok(cases);
     }
-    let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
+    let case = |short: Shortage| {
+        let who = &short.demand.who;
+        let touches = guests
+            .iter()
+            .any(|guest| guest.name == *who && guest.unreserved && !guest.prealloc);
+        let what = match touches {
+            true => "dies of SIGBUS when it touches more than is there",
+            false => "does not start",
+        };
+        short.case(format!("{who} {what}: it {}", short.text()))
+    };
     match shortages(evidence, FileKind::Libvirt) {
         Ok(short) => {
             let exists = |short: &Shortage| {
@@ -82,22 +98,43 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
 
 /// Definitions that their manager does not accept: nothing else about their pages can be right.
 fn refused(guest: &Guest) -> Vec<Case> {
-    let (who, fix) = match guest.manager {
-        Manager::Libvirt | Manager::Qemu => (
-            "libvirt",
-            "nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out",
-        ),
-        Manager::Proxmox => (
-            "Proxmox VE",
-            "numa: 1, each numaN with one of hostnodes, and memory in whole pages of that size (qm set ID --numa 1)",
-        ),
+    let who = match guest.manager {
+        Manager::Proxmox => "Proxmox VE",
+        _ => "libvirt",
     };
-    let cases = guest.refused.iter().map(|(place, why)| {
+    let cases = guest.refused.iter().map(|refused| {
+        let fix = match (refused.wrong, guest.manager) {
+            (Wrong::Private, _) => {
+                "<access mode='shared'/> in <memoryBacking>, beside <hugepages/> or <source type='memfd'/>; where the guest has cells, also memAccess='shared' in each that says otherwise"
+            }
+            (Wrong::Cells, Manager::Proxmox) => {
+                "numa: 1, each numaN with one of hostnodes, and memory in whole pages of that size (qm set ID --numa 1)"
+            }
+            (Wrong::Cells, _) => {
+                "nodeset of <page> and cellid of <memnode> name cells of the guest: add them (<cpu><numa><cell .../></numa></cpu>), or leave nodeset and <memnode> out"
+            }
+        };
+        let why = &refused.why;
         Case::sure(format!("{who} refuses the definition of {}: {why}", guest.name))
-            .seen(place, format!("{who}'s error"), why)
+            .seen(&refused.place, format!("{who}'s error"), why)
             .fix(fix)
     });
     cases.collect()
+}
+
+/// A path that is named for huge pages, on a machine where no hugetlbfs is mounted there.
+fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let path = guest.paths().next().filter(|_| evidence.has_machine)?;
+    Some(
+        Case::sure(format!(
+            "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
+            guest.name
+        ))
+        .seen(&guest.place, "path", path)
+        .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
+        .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
+        .fix(format!("mkdir -p {path} && mount -t hugetlbfs hugetlbfs {path}")),
+    )
 }
 
 /// Proxmox VE takes pages when a guest starts: of 2M the kernel mostly finds them, of 1G hardly ever after boot.
@@ -193,19 +230,40 @@ fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
 }
 
 pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
-    let guests = evidence.files.guests.iter();
-    let parts = guests.flat_map(|guest| guest.hugetlb().map(move |(size, page)| (guest, size, page)));
+    // Without a size it is the default one, which the machine shows.
+    let default = default_size(evidence).ok().filter(|_| evidence.has_machine);
+    let guests = guests(evidence);
+    let parts = guests
+        .iter()
+        .flat_map(|guest| guest.hugetlb().map(move |(size, page)| (guest, size, page)));
     let odd = parts.filter_map(|(guest, size, page)| {
+        let is_default = page.is_none();
+        let page = page.or(default);
         let page = page.filter(|page| page.0 > 0 && !size.0.is_multiple_of(page.0))?;
+        let starts = matches!(guest.manager, Manager::CloudHypervisor | Manager::Firecracker);
         Some(
             Case::sure(format!(
-                "the {} of {} are not a multiple of the page size {}",
+                "the {} of {} are not a multiple of the page size {}{}",
                 size,
                 guest.name,
-                page.exact()
+                page.exact(),
+                if starts { ", with which it does not start" } else { "" }
             ))
+            .severity(if starts { Severity::Error } else { Severity::Warning })
             .seen(&guest.place, "memory", size.exact())
-            .seen(&guest.place, "page size", page.exact())
+            .seen(
+                &guest.place,
+                "page size",
+                if is_default {
+                    format!("{} (default size)", page.exact())
+                } else {
+                    page.exact()
+                },
+            )
+            .fix_if(
+                is_default && guest.manager == Manager::CloudHypervisor,
+                "hugepage_size=2M, with a pool of that size",
+            )
             .fix(format!("make it {}", size.round_up_to(page).exact())),
         )
     });

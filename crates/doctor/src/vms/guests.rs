@@ -1,12 +1,12 @@
 //! Huge pages in a guest and under it: both levels are needed.
 
-use host::snapshot::Feature;
-use model::{Bytes, PageKind};
+use host::snapshot::{Choice, Feature};
+use model::{Bytes, PageKind, Reading};
 use programs::Evidence;
 use programs::{Area, Kind, Program};
 
 use crate::facts::{
-    absent, any_size, available, bytes, counted_areas, default_size, each, has, known, pool_file, pools, programs,
+    absent, any_size, available, bytes, counted_areas, default_size, each, has, known, pool_file, pools, programs, thp,
     thp_file,
 };
 use crate::remedy::Need;
@@ -105,11 +105,30 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
             .seen_backing(program, PageKind::Thp, huge)
             .seen_backing(program, PageKind::Base, base)
             .plan_with(need, format!("vm:pid={}", program.pid()))
-            .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...")
-            .write_as("enabled", "madvise", |command| format!("or THP: {command}"))
-            .write_as("shmem_enabled", "advise", |command| format!("and for shared memory: {command}"));
-        Ok(Some(case))
+            .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...");
+        Ok(Some(with_thp(evidence, case)))
     })
+}
+
+/// The policies of THP that keep a guest from it, each with the one that lets it ask; another policy does not, and is left alone.
+fn with_thp(evidence: &Evidence, case: Case) -> Case {
+    let Ok(thp) = thp(evidence) else { return case };
+    let is_off = |policy: &Reading<Choice>| {
+        let policy = policy.known().map(|policy| policy.chosen.as_str());
+        matches!(policy, Some("never" | "deny"))
+    };
+    let case = match is_off(&thp.enabled) {
+        true => case.write_as("enabled", "madvise", |command| {
+            format!("or THP for private memory: {command}")
+        }),
+        false => case,
+    };
+    match is_off(&thp.shmem_enabled) {
+        true => case.write_as("shmem_enabled", "advise", |command| {
+            format!("or THP for shared memory: {command}")
+        }),
+        false => case,
+    }
 }
 
 pub(super) fn no_reserve(evidence: &Evidence) -> Answer {

@@ -23,6 +23,10 @@ pub enum Feature {
     FreeVmemmap,
     /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
     NodePages,
+    /// `vm.hugepages_treat_as_movable` is gone (commit d6cb41cc44c6).
+    NoTreatAsMovable,
+    /// Pools of gigantic pages, such as 1 GiB, may have surplus pages (mm/hugetlb.c; before it nr_overcommit_hugepages was refused for them).
+    GiganticSurplus,
     /// SHM_HUGETLB asks for a group or a capability, and no longer for a memlock limit.
     ShmWithoutMemlock,
     /// MADV_COLLAPSE (madvise(2)).
@@ -74,6 +78,8 @@ impl Feature {
             Self::Systemd => [2, 6, 39],
             Self::Defer => [4, 6, 0],
             Self::DeferMadvise => [4, 11, 0],
+            Self::NoTreatAsMovable => [4, 16, 0],
+            Self::GiganticSurplus => [6, 19, 0],
             Self::ReservationLimits => [5, 7, 0],
             Self::CopySplitsThp => [5, 8, 0],
             Self::CompactionProactiveness => [5, 9, 0],

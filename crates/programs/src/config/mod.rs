@@ -17,6 +17,7 @@ mod sysctl_files;
 mod tuned;
 pub(crate) mod unit;
 pub mod vmware;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use limits::{LimitLine, memlock_for};
 pub use policy::PolicyLine;
 pub use pool_lines::{PoolLine, requested};
 pub use settings::{Setting, Settings};
+pub use sysctl_files::is_packaged;
 pub use unit::Unit;
 pub use vmware::Vmware;
 
@@ -113,10 +115,10 @@ impl Config {
         });
         let sysctl = sysctl_files::read(source).into();
         let limits = limits::read(source).into();
-        let thp_policy: Reading<Vec<PolicyLine>> = policy::read(source, &next_boot).into();
-        let mut tuned = Vec::new();
-        let pool_lines = pool_lines::read(source, &next_boot, &mut tuned).into();
-        let refused = refused::all(&sysctl, &limits, &thp_policy, tuned);
+        let mut noticed = Vec::new();
+        let thp_policy: Reading<Vec<PolicyLine>> = policy::read(source, &next_boot, &mut noticed).into();
+        let pool_lines = pool_lines::read(source, &next_boot, &mut noticed).into();
+        let refused = refused::all(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {
             lines.retain(|line| boot::is_policy(&line.value));
             lines

@@ -1,15 +1,14 @@
 //! Everything that sets the THP policy at boot: several of these on one machine may disagree.
 
-use model::Unread;
+use model::{Cause, Unread};
 
-use super::files::{Line, drop_ins, has_configuration, listed, said, taken};
-use super::{Boot, BootLine};
+use super::files::{Line, content, has_configuration, listed, said};
+use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
-const ENABLED: &str = "transparent_hugepage/enabled";
+pub(super) const ENABLED: &str = "transparent_hugepage/enabled";
 /// Of units and profiles.
 const COMMENT: &[char] = &['#', ';'];
-const TMPFILES: [&str; 3] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"];
 const UNITS: &str = "/etc/systemd/system";
 
 /// One place that sets the policy.
@@ -32,7 +31,11 @@ impl PolicyLine {
 }
 
 /// All lines; `next` is the command line of the next boot, where it is known to be another.
-pub(super) fn read(source: &Source, next: &Result<Option<BootLine>, Unread>) -> Result<Vec<PolicyLine>, Unread> {
+pub(super) fn read(
+    source: &Source,
+    next: &Result<Option<BootLine>, Unread>,
+    refused: &mut Vec<Unread>,
+) -> Result<Vec<PolicyLine>, Unread> {
     has_configuration(source)?;
     let mut lines: Vec<PolicyLine> = boot(source)?.into_iter().collect();
     let next = next
@@ -41,11 +44,11 @@ pub(super) fn read(source: &Source, next: &Result<Option<BootLine>, Unread>) -> 
         .as_ref()
         .and_then(|next| Some(PolicyLine::new(&next.place, next.boot.thp.as_deref()?)));
     lines.extend(next.filter(|next| lines.iter().all(|line| line.value != next.value)));
-    lines.extend(tmpfiles(source, |line, file, value| {
-        file.ends_with(ENABLED).then(|| PolicyLine::new(line.place(), value))
-    })?);
-    lines.extend(sysfs_conf(source)?);
-    lines.extend(units(source)?);
+    for setting in [written::tmpfiles(source)?, written::sysfs_conf(source)?].concat() {
+        refused.extend(written::refused(&setting));
+        lines.extend(of_file(&setting));
+    }
+    lines.extend(units(source, refused)?);
     // tuned leaves the policy alone when the command line sets it (plugin_vm).
     if lines.iter().all(|line| line.place != "/proc/cmdline") {
         lines.extend(tuned(source)?);
@@ -59,54 +62,86 @@ fn boot(source: &Source) -> Result<Option<PolicyLine>, Unread> {
     Ok(policy.map(|value| PolicyLine::new("/proc/cmdline", &value)))
 }
 
-/// Lines such as `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`, by file and value; a file hides one of its name in a
-/// later directory.
-pub(super) fn tmpfiles<T>(
-    source: &Source,
-    take: impl Fn(&Line<'_>, &str, &str) -> Option<T>,
-) -> Result<Vec<T>, Unread> {
-    let paths = drop_ins(source, &TMPFILES)?.into_iter().map(|(_, path)| path);
-    taken(source, paths, &['#'], |line| {
-        let mut words = line.text.split_whitespace();
-        let _ = words.next().filter(|kind| kind.starts_with('w'))?;
-        take(line, words.next()?, words.nth(4)?)
-    })
-}
-
-/// `kernel/mm/transparent_hugepage/enabled = never`, of the sysfsutils package.
-fn sysfs_conf(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
-    let drop_ins = listed(source, "/etc/sysfs.d")?
-        .into_iter()
-        .map(|name| format!("/etc/sysfs.d/{name}"));
-    let paths = ["/etc/sysfs.conf".to_owned()].into_iter().chain(drop_ins);
-    taken(source, paths, &['#'], |line| {
-        let (file, value) = line.pair()?;
-        file.ends_with(ENABLED).then(|| PolicyLine::new(line.place(), value))
-    })
+fn of_file(setting: &Setting) -> Option<PolicyLine> {
+    let is_policy = setting.name.ends_with(ENABLED);
+    is_policy.then(|| PolicyLine::new(&setting.place, &setting.value))
 }
 
 /// Units such as `disable-thp.service`, whose command writes to the file.
-fn units(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
-    let named = |name: &String| {
+fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<PolicyLine>, Unread> {
+    let mut lines = Vec::new();
+    for name in units_at_boot(source)? {
+        for directory in unit::DIRECTORIES {
+            let path = format!("{directory}/{name}");
+            let Some(text) = content(source, &path)? else { continue };
+            lines.extend(in_unit(&path, &text, refused));
+            break;
+        }
+    }
+    Ok(lines)
+}
+
+/// Units that are named for huge pages and start at boot: those that something wants. Where no such link is there at all, as in older captures,
+/// those of the administrator.
+fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
+    let is_named = |name: &String| {
         let name = name.to_ascii_lowercase();
         name.ends_with(".service") && (name.contains("thp") || name.contains("huge"))
     };
-    let names = listed(source, UNITS)?.into_iter().filter(named);
-    let paths = names.map(|name| format!("{UNITS}/{name}"));
-    taken(source, paths, COMMENT, command)
+    let here = listed(source, UNITS)?;
+    let is_of_links = |name: &&String| name.ends_with(".wants") || name.ends_with(".requires");
+    let links: Vec<&String> = here.iter().filter(is_of_links).collect();
+    let mut names = Vec::new();
+    for links in &links {
+        names.extend(listed(source, &format!("{UNITS}/{links}"))?);
+    }
+    if links.is_empty() {
+        names = here;
+    }
+    names.retain(is_named);
+    names.sort();
+    names.dedup();
+    Ok(names)
 }
 
-/// Commands of a unit that write the policy.
-pub(super) fn in_unit(path: &str, text: &str) -> Vec<PolicyLine> {
-    said(path, text, COMMENT).filter_map(|line| command(&line)).collect()
+/// Commands of a unit that write the policy. systemd starts programs and no shell (systemd.service(5)): `>` and `|` are words of theirs.
+pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PolicyLine> {
+    let mut lines = Vec::new();
+    for line in said(path, text, COMMENT) {
+        let Some(command) = command(&line) else { continue };
+        let program = command
+            .trim_start_matches(['@', '-', ':', '+', '!'])
+            .split_whitespace()
+            .next();
+        match program.and_then(|program| program.rsplit('/').next()) {
+            Some(program @ ("echo" | "printf")) => {
+                let why = format!(
+                    "systemd starts no shell, so {program} prints what stands behind it and nothing is written: start `/bin/sh -c` with the command in quotes"
+                );
+                refused.push(Unread::new(Cause::Garbled, line.place(), why));
+            }
+            _ => lines.extend(policy_in(command).map(|value| PolicyLine::new(line.place(), value))),
+        }
+    }
+    lines
 }
 
-fn command(line: &Line<'_>) -> Option<PolicyLine> {
-    let command = line.text.strip_prefix("ExecStart")?;
-    let writes = command.contains(ENABLED) && (command.contains("echo") || command.contains("tee"));
+/// The command of a line that means to write to a file of the kernel.
+fn command<'a>(line: &Line<'a>) -> Option<&'a str> {
+    let (_, command) = line.pair().filter(|(key, _)| key.starts_with("ExecStart"))?;
+    let writes = command.contains('>') || command.contains("tee");
+    let files = ["/sys/kernel/mm/", "/sys/devices/system/node/", "/proc/sys/"];
+    files
+        .iter()
+        .any(|file| writes && command.contains(file))
+        .then_some(command)
+}
+
+fn policy_in(command: &str) -> Option<&'static str> {
     let words = ["never", "madvise", "always"];
-    let value = words.into_iter().find(|word| writes && command.contains(word))?;
-    Some(PolicyLine::new(line.place(), value))
+    words
+        .into_iter()
+        .find(|word| command.contains(ENABLED) && command.contains(word))
 }
 
 /// The active profile and, if that says nothing, the ones it includes.

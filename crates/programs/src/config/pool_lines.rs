@@ -1,10 +1,10 @@
-//! Requests for pools beside sysctl files and the running command line: sysfs.conf, tmpfiles, profiles of tuned, the next boot.
+//! Requests for pools beside sysctl settings and the running command line: sysfs.conf, tmpfiles, profiles of tuned, the next boot.
 
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{Line, has_configuration, listed, said, taken};
-use super::{Boot, BootLine, kernel_number, policy, sysctl_files, tuned};
+use super::files::{has_configuration, said};
+use super::{Boot, BootLine, Setting, tuned, written};
 
 /// One place that requests pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(super) fn read(
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<PoolLine>, Unread> {
     has_configuration(source)?;
-    let mut lines = sysfs_conf(source)?;
-    lines.extend(summed(policy::tmpfiles(source, written)?));
+    let mut lines = summed(&written::sysfs_conf(source)?);
+    lines.extend(summed(&written::tmpfiles(source)?));
     for (path, text) in tuned::profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));
     }
@@ -34,35 +34,21 @@ pub(super) fn read(
     Ok(lines)
 }
 
-/// Lines of sysfsutils; those of several nodes add up.
-fn sysfs_conf(source: &Source) -> Result<Vec<PoolLine>, Unread> {
-    let drop_ins = listed(source, "/etc/sysfs.d")?;
-    let drop_ins = drop_ins.into_iter().map(|name| format!("/etc/sysfs.d/{name}"));
-    let paths = ["/etc/sysfs.conf".to_owned()].into_iter().chain(drop_ins);
-    Ok(summed(taken(source, paths, &['#'], of_sysfs)?))
-}
-
-/// `.../hugepages/hugepages-1048576kB/nr_hugepages = 4`
-fn of_sysfs(line: &Line<'_>) -> Option<PoolLine> {
-    let (file, pages) = line.pair()?;
-    written(line, file, pages)
-}
-
-/// A file of the kernel that gets a number of pages.
-fn written(line: &Line<'_>, file: &str, pages: &str) -> Option<PoolLine> {
-    let (_, rest) = file.split_once("hugepages-")?;
+/// `.../hugepages/hugepages-1048576kB/nr_hugepages` and its number.
+fn of_file(setting: &Setting) -> Option<PoolLine> {
+    let (_, rest) = setting.name.split_once("hugepages-")?;
     let kib = rest.strip_suffix("kB/nr_hugepages")?;
     Some(PoolLine {
-        place: line.place(),
+        place: setting.place.clone(),
         size: Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?)),
-        pages: pages.parse().ok()?,
+        pages: setting.value.parse().ok()?,
     })
 }
 
 /// The lines of one size, which are those of several nodes, as one.
-fn summed(all: Vec<PoolLine>) -> Vec<PoolLine> {
+fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let mut sums: Vec<PoolLine> = Vec::new();
-    for line in all {
+    for line in all.iter().filter_map(of_file) {
         match sums.iter_mut().find(|sum| sum.size == line.size) {
             Some(sum) => sum.pages = sum.pages.saturating_add(line.pages),
             None => sums.push(line),
@@ -71,7 +57,7 @@ fn summed(all: Vec<PoolLine>) -> Vec<PoolLine> {
     sums
 }
 
-/// `[sysctl] vm.nr_hugepages=` at run time, `[bootloader] cmdline...=` at the next boot.
+/// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
 fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
     let mut section = "";
     let (mut lines, mut by_file) = (Vec::new(), Vec::new());
@@ -81,28 +67,17 @@ fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine
             continue;
         }
         let Some((key, value)) = line.pair() else { continue };
-        let value = value.trim_matches(['"', '\'']);
         match section {
-            // A value with a variable of tuned is worked out by tuned alone.
-            "[sysctl]" if key == "vm.nr_hugepages" && !value.contains('$') => match kernel_number::taken(value) {
-                Ok(pages) => lines.push(PoolLine {
-                    place: line.place(),
-                    size: None,
-                    pages,
-                }),
-                Err(()) => refused.extend(sysctl_files::refused(&line.setting(key, value))),
-            },
             "[bootloader]" if key.starts_with("cmdline") => {
-                lines.extend(at_boot(
-                    &line.place(),
-                    &Boot::parse(value.trim_start_matches(['+', '=']), None),
-                ));
+                let words = value.trim_matches(['"', '\'']).trim_start_matches(['+', '=']);
+                lines.extend(at_boot(&line.place(), &Boot::parse(words, None)));
             }
-            "[sysfs]" => by_file.extend(of_sysfs(&line)),
+            "[sysfs]" => by_file.push(line.setting(key, value)),
             _ => {}
         }
     }
-    lines.extend(summed(by_file));
+    refused.extend(by_file.iter().filter_map(written::refused));
+    lines.extend(summed(&by_file));
     lines
 }
 

@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::files::{Line, drop_ins, has_configuration, taken};
-use super::{Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number};
+use super::{Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number, tuned};
 use host::Source;
 
 /// Directories, the strongest first: a file hides one of the same name in a later directory.
@@ -19,9 +19,30 @@ const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 /// The release of Debian that links it no more: systemd reads directories alone (sysctl.d(5)), so that nothing reads it at boot.
 const NO_LONGER: u32 = 13;
 
+/// The setting of the pool of the default size.
+pub(super) const POOL: &str = "vm.nr_hugepages";
+
+/// All settings in the order in which they are applied, the pool's of tuned among them: with `reapply_sysctl` files of /etc and /run follow it
+/// once more, and those of packages do not (tuned-main.conf).
 pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
     has_configuration(source)?;
-    taken(source, files(source)?, &['#', ';'], setting).map(Settings)
+    let mut settings = taken(source, files(source)?, &['#', ';'], setting)?;
+    if let Some(own) = tuned::pool(source)? {
+        if tuned::reapplies(source)? {
+            settings.sort_by_key(|setting| !is_packaged(&setting.place));
+            let at = settings.partition_point(|setting| is_packaged(&setting.place));
+            settings.insert(at, own);
+        } else {
+            settings.push(own);
+        }
+    }
+    Ok(Settings(settings))
+}
+
+/// Is it a package's own file, which the next update brings again?
+pub fn is_packaged(place: &str) -> bool {
+    let directories = ["/usr/lib/", "/lib/", "/usr/local/lib/"];
+    directories.iter().any(|directory| place.starts_with(directory))
 }
 
 /// What stands about huge pages in a file that nothing reads at boot.

@@ -3,7 +3,8 @@
 use host::Source;
 use model::Unread;
 
-use super::files::content;
+use super::files::{content, said};
+use super::{Setting, sysctl_files};
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
 pub(super) const COMMENT: &[char] = &['#', ';'];
@@ -44,4 +45,27 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread>
         visited.push(profile);
     }
     Ok(files)
+}
+
+/// What the strongest profile that does so sets the pool to. A value with a variable of tuned is worked out by tuned alone.
+pub(super) fn pool(source: &Source) -> Result<Option<Setting>, Unread> {
+    let profiles = profiles(source)?;
+    Ok(profiles.iter().find_map(|(path, text)| {
+        let mut section = "";
+        let lines = said(path, text, COMMENT).filter_map(|line| {
+            if line.text.starts_with('[') {
+                section = line.text;
+            }
+            let setting = sysctl_files::setting(&line).filter(|_| section == "[sysctl]")?;
+            (setting.name == sysctl_files::POOL && !setting.value.contains('$')).then_some(setting)
+        });
+        lines.last()
+    }))
+}
+
+/// Are the files of /etc and /run applied once more after the profile, as is the default?
+pub(super) fn reapplies(source: &Source) -> Result<bool, Unread> {
+    let text = content(source, "/etc/tuned/tuned-main.conf")?.unwrap_or_default();
+    let value = said("", &text, COMMENT).find_map(|line| line.pair().filter(|(key, _)| *key == "reapply_sysctl"));
+    Ok(value.is_none_or(|(_, value)| value == "1" || value.eq_ignore_ascii_case("true")))
 }

@@ -7,7 +7,7 @@ use crate::Limit;
 use host::Source;
 
 /// Where units are looked for, the strongest first.
-const DIRECTORIES: [&str; 4] = [
+pub(super) const DIRECTORIES: [&str; 4] = [
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/lib/systemd/system",

@@ -26,7 +26,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 24] = [
+const SETTINGS: [(&str, Keep); 26] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -42,8 +42,16 @@ const SETTINGS: [(&str, Keep); 24] = [
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
     ("/etc/rc.local", about_memory),
-    ("/etc/systemd/system/*{thp,THP,huge,Huge}*.service", unit),
+    (
+        "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
+        unit,
+    ),
+    (
+        "/etc/systemd/system/*.{wants,requires}/*{thp,THP,huge,Huge}*.service",
+        unit,
+    ),
     ("/etc/tuned/active_profile", whole),
+    ("/etc/tuned/tuned-main.conf", assignments),
     (
         "/{etc/tuned,etc/tuned/profiles,usr/lib/tuned}/*/tuned.conf",
         about_memory_or_profile,
@@ -57,10 +65,11 @@ const SETTINGS: [(&str, Keep); 24] = [
 ];
 
 /// Directories whose absence would be mistaken for a capture without configuration.
-const DIRECTORIES: [&str; 4] = [
+const DIRECTORIES: [&str; 5] = [
     "/etc/sysctl.d",
     "/etc/security/limits.d",
     "/etc/systemd/system",
+    "/etc/systemd/system/multi-user.target.wants",
     "/etc/tmpfiles.d",
 ];
 

@@ -11,22 +11,29 @@ pub(crate) const KNOWN: Known = Known {
 };
 
 pub(super) fn parse(argv: &[String]) -> Asked {
+    let (asked, regions) = asked(argv);
+    Asked {
+        memory: regions.into_iter().flat_map(around_the_hole).collect(),
+        ..asked
+    }
+}
+
+/// All but its memory, and the regions of that as they are written.
+pub(crate) fn asked(argv: &[String]) -> (Asked, Vec<(Bytes, Backing)>) {
     let zones = options(argv, "memory-zone");
     let main = options(argv, "memory");
     // With zones, `--memory size=0` holds no memory of its own. A zone list may follow one option.
     let all: Vec<Vec<(String, String)>> = main.iter().chain(&zones).map(|text| parts(text)).collect();
-    Asked {
+    let asked = Asked {
         // It has no option for a name; its socket is what people know it by.
         name: options(argv, "api-socket").last().map(|text| socket(text)),
-        memory: all
+        prealloc: all
             .iter()
-            .filter_map(|parts| region(parts))
-            .flat_map(around_the_hole)
-            .collect(),
-        prealloc: all.iter().any(|parts| is_on(parts, "prealloc")),
+            .any(|parts| is_on(parts, "prefault") || is_on(parts, "prealloc")),
         shared: all.iter().any(|parts| is_on(parts, "shared")),
         ..Asked::default()
-    }
+    };
+    (asked, all.iter().filter_map(|parts| region(parts)).collect())
 }
 
 fn socket(text: &str) -> String {

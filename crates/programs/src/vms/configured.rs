@@ -87,14 +87,14 @@ pub(crate) fn parts(option: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-pub(super) fn value<'a>(parts: &'a [(String, String)], key: &str) -> Option<&'a str> {
+pub(crate) fn value<'a>(parts: &'a [(String, String)], key: &str) -> Option<&'a str> {
     parts
         .iter()
         .find(|(name, _)| name == key)
         .map(|(_, value)| value.as_str())
 }
 
-pub(super) fn is_on(parts: &[(String, String)], key: &str) -> bool {
+pub(crate) fn is_on(parts: &[(String, String)], key: &str) -> bool {
     matches!(value(parts, key), Some("on" | "yes" | "true"))
 }
 

@@ -28,8 +28,15 @@ pub(super) fn read(source: &Source, pid: u32, argv: &[String]) -> Reading<Asked>
     parsed.map(|asked| Asked { name, ..asked })
 }
 
-/// The part of the file that concerns memory: `machine-config` with `mem_size_mib` and `huge_pages`.
 pub(super) fn parse(path: &str, text: &str) -> Result<Asked, Unread> {
+    Ok(Asked {
+        memory: around_the_hole(memory(path, text)?),
+        ..Asked::default()
+    })
+}
+
+/// The part of the file that concerns memory: `machine-config` with `mem_size_mib` and `huge_pages`.
+pub(crate) fn memory(path: &str, text: &str) -> Result<(Bytes, Backing), Unread> {
     let garbled = |why: String| Unread::new(Cause::Garbled, path, why);
     let config: Value = serde_json::from_str(text).map_err(|error| garbled(format!("it is not JSON: {error}")))?;
     let machine = &config["machine-config"];
@@ -39,8 +46,5 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Asked, Unread> {
         Some("2M") => Backing::Hugetlb(Some(Bytes::mib(2))),
         _ => Backing::Any,
     };
-    Ok(Asked {
-        memory: around_the_hole((Bytes(mib.saturating_mul(1 << 20)), from)),
-        ..Asked::default()
-    })
+    Ok((Bytes(mib.saturating_mul(1 << 20)), from))
 }

@@ -21,8 +21,10 @@ use host::{Source, spread};
 
 /// Command lines that no process runs yet.
 pub(crate) mod asked {
+    pub(crate) use super::cloud_hypervisor::asked as cloud_hypervisor;
     pub use super::configured::Backing;
-    pub(crate) use super::configured::{Asked, options, parts};
+    pub(crate) use super::configured::{Asked, is_on, options, parts, value};
+    pub(crate) use super::firecracker::memory as firecracker;
     pub(crate) use super::qemu::{is_program as is_qemu, parse as qemu};
 }
 

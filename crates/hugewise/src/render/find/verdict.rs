@@ -256,7 +256,7 @@ fn policy(thp: &Reading<String>) -> String {
         Reading::Known(policy) => match policy.as_str() {
             "always" => "THP is enabled for every program.".to_owned(),
             "madvise" => "THP is limited to programs that request it with madvise.".to_owned(),
-            "never" => "THP is disabled.".to_owned(),
+            "never" => "THP is disabled for private memory.".to_owned(),
             other => format!("The THP policy is `{other}`."),
         },
     }

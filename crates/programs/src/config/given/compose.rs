@@ -3,9 +3,9 @@
 use model::Unread;
 
 use super::garbled::{empty, garbled};
-use super::shell;
 use super::starts::Start;
 use super::yaml::{self, Node};
+use super::{namespaces, shell};
 use crate::config::Setting;
 use crate::{Kind, Limit, image_names};
 
@@ -25,6 +25,8 @@ pub struct Run {
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
+    /// Settings with which it does not start.
+    pub(super) refused: Vec<Unread>,
 }
 
 impl Run {
@@ -37,6 +39,7 @@ impl Run {
             may_lock: false,
             environment: Vec::new(),
             words: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -130,6 +133,17 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             }
         }
     }
+    if let Some(sysctls) = service.get("sysctls") {
+        let of_map = sysctls.entries().iter().map(|(name, node)| (name.as_str(), node));
+        let of_list = sysctls
+            .items()
+            .iter()
+            .filter_map(|node| Some((node.text()?.split('=').next()?, node)));
+        let of_both = of_map.chain(of_list);
+        run.refused = of_both
+            .filter_map(|(name, node)| namespaces::refused(place(node), name))
+            .collect();
+    }
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
         let words = node.items().iter().filter_map(Node::text).map(str::to_owned);
@@ -188,6 +202,10 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
                 let place = run.place.clone();
                 run.set(&place, name, value);
+            }
+            "--sysctl" => {
+                let name = value.split('=').next().unwrap_or_default();
+                run.refused.extend(namespaces::refused(run.place.clone(), name));
             }
             "--ulimit" => {
                 if let Some(limit) = value.strip_prefix("memlock=") {

@@ -1,12 +1,13 @@
-//! Virtual machines as libvirt and QEMU are configured to start them.
+//! Virtual machines as libvirt, QEMU, Cloud Hypervisor and Firecracker are configured to start them.
 
 use host::CpuList;
+use host::snapshot::Mount;
 use model::{Bytes, Unread};
 
 use super::garbled::empty;
 use super::shell;
 pub use crate::vms::asked::Backing;
-use crate::vms::asked::{Asked, is_qemu, options, parts, qemu as parse_command};
+use crate::vms::asked::{Asked, cloud_hypervisor, firecracker, is_on, is_qemu, options, parts, qemu, value};
 
 /// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub struct Guest {
     pub memory: Vec<(Bytes, Backing)>,
     /// The host's nodes from which each of those parts takes its pages, if it is bound to some.
     pub bound: Vec<Option<CpuList>>,
-    /// Why libvirt does not accept the definition: its own error, and the line.
-    pub refused: Vec<(String, String)>,
+    /// Why its manager does not accept the definition.
+    pub refused: Vec<Refused>,
     /// Is it a guest of x86-64?
     pub is_x86: bool,
     /// Is memory taken without reserving it first?
@@ -32,12 +33,33 @@ pub struct Guest {
     pub manager: Manager,
 }
 
+/// What a manager does not accept of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// The manager's own error.
+    pub why: String,
+    pub wrong: Wrong,
+}
+
+/// What is wrong with a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// Cells of the guest that it does not have, or what Proxmox VE asks for with huge pages.
+    Cells,
+    /// Another process is to map the guest's memory, and it is private.
+    Private,
+}
+
 /// What starts a guest from its definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manager {
     Libvirt,
     /// QEMU by itself.
     Qemu,
+    CloudHypervisor,
+    Firecracker,
     /// Proxmox VE, which fills the pools itself when the guest starts.
     Proxmox,
 }
@@ -75,52 +97,103 @@ impl Guest {
     }
 }
 
-/// A file with a QEMU command line: a script, a log of libvirt, or /proc/PID/cmdline.
-pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
-    let words = shell::words(path, text, is_qemu)?;
-    if options(&words, "m").is_empty() && options(&words, "object").is_empty() {
-        return Err(empty(
-            path,
-            "no memory of a virtual machine is in it (-m, -object memory-backend-...)",
-        ));
+impl Guest {
+    /// The guest with paths as pages: of what is mounted there on a machine, else of what they are named for.
+    #[must_use]
+    pub fn on(&self, mounts: Option<&[Mount]>) -> Self {
+        let resolved = |from: &Backing| match (from, mounts) {
+            (Backing::Path(path), Some(mounts)) => mounted(mounts, path).unwrap_or_else(|| from.clone()),
+            (Backing::Path(path), None) => by_name(path).unwrap_or_else(|| from.clone()),
+            _ => from.clone(),
+        };
+        let memory = self.memory.iter();
+        Self {
+            memory: memory.map(|(size, from)| (*size, resolved(from))).collect(),
+            ..self.clone()
+        }
     }
-    let Asked {
-        name,
-        memory,
-        prealloc,
-        bound,
-        ..
-    } = parse_command(&words);
-    let backing = |from: Backing| match from {
-        Backing::Path(path) => by_path(path),
-        other => other,
+
+    /// Paths that are named for huge pages, after [`Guest::on`] those that are on no mount of them.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.memory.iter().filter_map(|(_, from)| match from {
+            Backing::Path(path) => by_name(path).map(|_| path.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// The pages of the innermost hugetlbfs that a path lies on.
+fn mounted(mounts: &[Mount], path: &str) -> Option<Backing> {
+    let is_below = |mount: &&Mount| {
+        let rest = path.strip_prefix(mount.target.trim_end_matches('/'));
+        mount.kind == "hugetlbfs" && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let unreserved = |object: &&str| {
-        parts(object)
-            .iter()
-            .any(|(key, value)| key == "reserve" && value == "off")
-    };
-    Ok(Guest {
-        place: path.to_owned(),
-        name: name.unwrap_or_else(|| "the guest".to_owned()),
-        memory: memory.into_iter().map(|(size, from)| (size, backing(from))).collect(),
-        bound: bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
-        refused: Vec::new(),
-        is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
-        unreserved: options(&words, "object").iter().any(unreserved),
-        prealloc,
-        by_file: false,
-        manager: Manager::Qemu,
-    })
+    let mount = mounts.iter().filter(is_below).max_by_key(|mount| mount.target.len())?;
+    Some(Backing::Hugetlb(mount.page_size()))
 }
 
 /// systemd and every guide mount hugetlbfs at such names.
-fn by_path(path: String) -> Backing {
-    if path.contains("hugepages-1G") || path.contains("hugepages1G") {
-        Backing::Hugetlb(Some(Bytes::gib(1)))
-    } else if path.contains("hugepages") || path.contains("hugetlbfs") {
-        Backing::Hugetlb(None)
-    } else {
-        Backing::Path(path)
+fn by_name(path: &str) -> Option<Backing> {
+    let size = (path.contains("hugepages-1G") || path.contains("hugepages1G")).then_some(Bytes::gib(1));
+    (path.contains("hugepages") || path.contains("hugetlbfs")).then_some(Backing::Hugetlb(size))
+}
+
+/// Does a command line start a virtual machine?
+pub(super) fn is_hypervisor(program: &str) -> bool {
+    is_qemu(program) || program == "cloud-hypervisor"
+}
+
+/// A Firecracker configuration has this part.
+pub(super) const FIRECRACKER: &str = "\"machine-config\"";
+
+/// A file with the command line of a hypervisor (a script, a log of libvirt, or /proc/PID/cmdline), or Firecracker's configuration.
+pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
+    if text.contains(FIRECRACKER) {
+        let memory = vec![firecracker(path, text)?];
+        let asked = Asked {
+            memory,
+            ..Asked::default()
+        };
+        return Ok(started(path, asked, Manager::Firecracker, true));
+    }
+    let words = shell::words(path, text, is_hypervisor)?;
+    if options(&words, "memory").is_empty() && options(&words, "m").is_empty() && options(&words, "object").is_empty() {
+        return Err(empty(
+            path,
+            "no memory of a virtual machine is in it (-m, -object memory-backend-..., --memory)",
+        ));
+    }
+    let is_ours = words.first().is_some_and(|word| word.ends_with("cloud-hypervisor"));
+    if is_ours {
+        let (asked, regions) = cloud_hypervisor(&words);
+        let reserves = options(&words, "memory")
+            .iter()
+            .any(|memory| is_on(&parts(memory), "reserve"));
+        let asked = Asked {
+            memory: regions,
+            ..asked
+        };
+        return Ok(started(path, asked, Manager::CloudHypervisor, !reserves));
+    }
+    let open = |object: &&str| value(&parts(object), "reserve") == Some("off");
+    let unreserved = options(&words, "object").iter().any(open);
+    Ok(Guest {
+        is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
+        ..started(path, qemu(&words), Manager::Qemu, unreserved)
+    })
+}
+
+fn started(path: &str, asked: Asked, manager: Manager, unreserved: bool) -> Guest {
+    Guest {
+        place: path.to_owned(),
+        name: asked.name.unwrap_or_else(|| "the guest".to_owned()),
+        memory: asked.memory,
+        bound: asked.bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
+        refused: Vec::new(),
+        is_x86: false,
+        unreserved,
+        prealloc: asked.prealloc,
+        by_file: false,
+        manager,
     }
 }

@@ -3,9 +3,9 @@
 use model::Unread;
 
 use super::compose::is_runtime;
+use super::guest::{FIRECRACKER, is_hypervisor};
 use super::{ini, proxmox, shell};
 use crate::config::vmware;
-use crate::vms::asked::is_qemu;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +28,7 @@ pub enum FileKind {
     Pod,
     /// Domain XML of libvirt.
     Libvirt,
-    /// A QEMU command line.
+    /// A command line of QEMU or Cloud Hypervisor, or a configuration of Firecracker.
     Qemu,
     /// A `.vmx` file, or ESX advanced settings.
     Vmware,
@@ -179,7 +179,7 @@ impl FileKind {
                         && any(|line| line.starts_with("image:") || line.starts_with("build:")))
             }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
-            Self::Qemu => shell::starts(text, is_qemu),
+            Self::Qemu => shell::starts(text, is_hypervisor) || text.contains(FIRECRACKER),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
         }

@@ -5,7 +5,7 @@ use model::{Bytes, Cause, Unread};
 use roxmltree::{Document, Node};
 
 use super::garbled::{empty, garbled};
-use super::guest::{Backing, Guest, Manager};
+use super::guest::{Backing, Guest, Manager, Refused, Wrong};
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let document = Document::parse(text).map_err(|error| {
@@ -36,7 +36,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
             cells.push((cell.attribute("id").unwrap_or("0").to_owned(), bytes(cell, memory)?));
         }
     }
-    let refused = refused(path, &document, domain, &cells);
+    let mut refused = refused(path, &document, domain, &cells);
+    refused.extend(private(path, &document, domain));
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));
     }
@@ -65,13 +66,12 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
 }
 
 /// What libvirt itself says of cells that the guest does not have, with the line.
-fn refused(
-    path: &str,
-    document: &Document<'_>,
-    domain: Node<'_, '_>,
-    cells: &[(String, Bytes)],
-) -> Vec<(String, String)> {
-    let place = |node: Node<'_, '_>| format!("{path}:{}", document.text_pos_at(node.range().start).row);
+fn refused(path: &str, document: &Document<'_>, domain: Node<'_, '_>, cells: &[(String, Bytes)]) -> Vec<Refused> {
+    let wrong = |node: Node<'_, '_>, why: String| Refused {
+        place: place(path, document, node),
+        why,
+        wrong: Wrong::Cells,
+    };
     let is_cell = |id: u32| match cells.is_empty() {
         true => id == 0,
         false => cells.iter().any(|(own, _)| own.parse() == Ok(id)),
@@ -81,10 +81,10 @@ fn refused(
         let cell = node.attribute("cellid").unwrap_or_default();
         if cells.is_empty() {
             let why = "Element 'memnode' is invalid without any guest NUMA cells";
-            refused.push((place(node), why.to_owned()));
+            refused.push(wrong(node, why.to_owned()));
         } else if !cell.parse().is_ok_and(is_cell) {
             let why = format!("'cellid' {cell} must correspond to existing guest's NUMA cell");
-            refused.push((place(node), why));
+            refused.push(wrong(node, why));
         }
     }
     for node in domain.descendants().filter(|node| node.has_tag_name("page")) {
@@ -92,10 +92,42 @@ fn refused(
             .attribute("nodeset")
             .and_then(|nodes| nodes.parse::<CpuList>().ok());
         if let Some(id) = nodes.and_then(|nodes| nodes.iter().find(|id| !is_cell(*id))) {
-            refused.push((place(node), format!("hugepages: node {id} not found")));
+            refused.push(wrong(node, format!("hugepages: node {id} not found")));
         }
     }
     refused
+}
+
+fn place(path: &str, document: &Document<'_>, node: Node<'_, '_>) -> String {
+    format!("{path}:{}", document.text_pos_at(node.range().start).row)
+}
+
+/// virtiofsd maps the guest's memory, on huge pages or not: libvirt asks for shared access, of the whole or of each cell (kbase/virtiofs).
+fn private(path: &str, document: &Document<'_>, domain: Node<'_, '_>) -> Option<Refused> {
+    let is_virtiofs = |node: &Node<'_, '_>| {
+        node.has_tag_name("driver")
+            && node.attribute("type") == Some("virtiofs")
+            && node.parent().is_some_and(|parent| parent.has_tag_name("filesystem"))
+    };
+    let driver = domain.descendants().find(is_virtiofs)?;
+    let access = child(domain, "memoryBacking").and_then(|backing| child(backing, "access"));
+    let is_shared = access.and_then(|access| access.attribute("mode")) == Some("shared");
+    let mut cells = domain
+        .descendants()
+        .filter(|node| node.has_tag_name("cell") && node.attribute("memory").is_some());
+    let of_cell = |cell: Node<'_, '_>| match cell.attribute("memAccess") {
+        Some(access) => access == "shared",
+        None => is_shared,
+    };
+    let is_enough = match cells.clone().next() {
+        Some(_) => cells.all(of_cell),
+        None => is_shared,
+    };
+    (!is_enough).then(|| Refused {
+        place: place(path, document, driver),
+        why: "'virtiofs' requires shared memory".to_owned(),
+        wrong: Wrong::Private,
+    })
 }
 
 /// The host's nodes that a cell must take its memory from: its own, or those of the whole guest.

@@ -9,6 +9,7 @@ mod kernel;
 mod kind;
 mod libvirt;
 mod manifest;
+mod namespaces;
 mod operators;
 mod pod;
 mod proxmox;
@@ -30,7 +31,7 @@ use crate::Kind;
 use starts::{Start, with_arguments};
 
 pub use compose::Run;
-pub use guest::{Backing, Guest, Manager};
+pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
 pub use kind::{FileKind, GivenError};
@@ -54,7 +55,7 @@ pub struct Given {
     pub pods: Vec<Pod>,
     /// Containers of compose files and of `docker run`.
     pub runs: Vec<Run>,
-    /// Virtual machines of libvirt and QEMU.
+    /// Virtual machines of libvirt and of hypervisors.
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.
     pub vmware: Vec<Vmware>,
@@ -119,7 +120,14 @@ impl Given {
         let java = self.java();
         let in_pods = self.containers().filter_map(|container| container.java.as_ref());
         let options = java.iter().chain(in_pods).flat_map(Java::refused);
-        self.garbled.iter().cloned().chain(options).collect()
+        let of_containers = self.pods.iter().flat_map(|pod| &pod.refused);
+        let of_containers = of_containers.chain(self.runs.iter().flat_map(|run| &run.refused));
+        self.garbled
+            .iter()
+            .chain(of_containers)
+            .cloned()
+            .chain(options)
+            .collect()
     }
 
     /// Was a file of that kind given?
@@ -161,11 +169,11 @@ impl Given {
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
-            FileKind::Pod => self.pods.extend(manifest::parse(path, text)?),
+            FileKind::Pod => self.pods.extend(manifest::parse(path, text, &mut self.garbled)?),
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
-            FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
+            FileKind::Qemu => self.guests.push(guest::parse(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
         }
         Ok(())
@@ -243,6 +251,7 @@ impl Given {
             self.services.len() - 1
         });
         self.services[at].take(path, text, &mut self.garbled);
-        self.policies.extend(super::policy::in_unit(path, text));
+        let policies = super::policy::in_unit(path, text, &mut self.garbled);
+        self.policies.extend(policies);
     }
 }

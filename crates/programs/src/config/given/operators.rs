@@ -83,6 +83,7 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
         volumes,
+        refused: Vec::new(),
     }))
 }
 
@@ -136,6 +137,7 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers.collect::<Result<_, Unread>>()?,
         volumes: Vec::new(),
+        refused: Vec::new(),
     }))
 }
 

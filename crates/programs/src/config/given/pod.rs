@@ -5,6 +5,7 @@ use model::{Bytes, Unread};
 use super::garbled::garbled;
 use super::ini::Server;
 use super::java::Java;
+use super::namespaces;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
@@ -21,6 +22,8 @@ pub struct Pod {
     /// Its containers, those that run first included.
     pub containers: Vec<Container>,
     pub volumes: Vec<Volume>,
+    /// Settings with which it does not start.
+    pub(super) refused: Vec<Unread>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +110,13 @@ pub(super) fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread>
     let lists = ["initContainers", "containers"].map(|key| spec.get(key).map_or(&[][..], Node::items));
     let containers: Result<Vec<_>, _> = lists.concat().iter().map(|node| container(path, node)).collect();
     let volumes = spec.get("volumes").map_or(&[][..], Node::items);
+    let sysctls = spec.at(&["securityContext", "sysctls"]).map_or(&[][..], Node::items);
+    let refused = sysctls.iter().filter_map(|node| {
+        let name = node.get("name")?.text()?;
+        namespaces::refused(format!("{path}:{}", node.line), name)
+    });
     Ok(Pod {
+        refused: refused.collect(),
         place: format!("{path}:{}", spec.line),
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers?,

@@ -4,7 +4,7 @@ use host::CpuList;
 use model::{Bytes, Unread};
 
 use super::garbled::{empty, garbled};
-use super::guest::{Backing, Guest, Manager};
+use super::guest::{Backing, Guest, Manager, Refused, Wrong};
 use crate::config::files::{Line, said};
 
 const ONE_G: u64 = 1024;
@@ -29,7 +29,13 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let is_numa = value("numa") == "1";
     let place = pages.map_or(memory_line, |(line, ..)| line).place();
     let mut refused = Vec::new();
-    let mut refuse = |why: String| refused.push((place.clone(), why));
+    let mut refuse = |why: String| {
+        refused.push(Refused {
+            place: place.clone(),
+            why,
+            wrong: Wrong::Cells,
+        });
+    };
     if pages.is_some() && !is_numa {
         refuse("numa needs to be enabled to use hugepages".to_owned());
     }
@@ -110,7 +116,7 @@ mod tests {
 
     fn refused(text: &str) -> Vec<String> {
         let guest = parse("100.conf", text).expect("a machine");
-        guest.refused.into_iter().map(|(_, why)| why).collect()
+        guest.refused.into_iter().map(|refused| refused.why).collect()
     }
 
     #[test]
