@@ -151,13 +151,22 @@ pub(super) fn changed_after_start(evidence: &Evidence) -> Answer {
         if has == *wanted {
             return Ok(None);
         }
+        let is_default = place.contains("/systemd/system.conf");
+        let (whose, name, reload) = match is_default {
+            true => (
+                "systemd's default for services is",
+                "DefaultLimitMEMLOCK",
+                "daemon-reexec",
+            ),
+            false => ("its unit sets", "LimitMEMLOCK", "daemon-reload"),
+        };
         let case = Case::likely(format!(
-            "{} runs with a memlock limit of {has}; its unit sets {wanted}",
+            "{} runs with a memlock limit of {has}; {whose} {wanted}",
             program.title()
         ))
-        .seen(place, "LimitMEMLOCK", wanted)
+        .seen(place, name, wanted)
         .seen(program.file("limits"), "Max locked memory", has)
-        .fix(format!("systemctl daemon-reload && systemctl restart {}", unit.name));
+        .fix(format!("systemctl {reload} && systemctl restart {}", unit.name));
         Ok(Some(case))
     })
 }

@@ -110,6 +110,14 @@ fn b04_a_unit_that_says_more_than_the_service_has() {
     clear("B04", database("8388608").on(service("", "")));
     let drop_in = service("", "").file("/etc/systemd/system/db.service.d/10.conf", unit);
     found("B04", database("8388608").on(drop_in));
+    // clearlinux/distribution#2372: a default of all services, written after they had started.
+    let default = |limit| {
+        let text = format!("[Manager]\nDefaultLimitMEMLOCK={limit}\n");
+        service("", "").file("/etc/systemd/system.conf", &text)
+    };
+    let finding = found("B04", database("8388608").on(default("infinity")));
+    assert!(finding.fix[0].contains("daemon-reexec"), "{finding:?}");
+    clear("B04", database("8388608").on(default("8M")));
 }
 
 #[test]

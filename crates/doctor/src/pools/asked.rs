@@ -198,6 +198,22 @@ fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> 
     }))
 }
 
+/// Every place that requests pages of a pool, in words.
+pub(super) fn places(evidence: &Evidence, pool: &Pool) -> Option<String> {
+    let default = default_size(evidence).ok();
+    let sysctl = evidence.config.sysctl.known().filter(|_| default == Some(pool.size));
+    let of_files = sysctl.into_iter().flat_map(|files| files.all("vm.nr_hugepages"));
+    let mut places: Vec<&str> = of_files.map(|line| line.place.as_str()).collect();
+    let others = evidence.config.pool_lines.known().into_iter().flatten();
+    let others = others.filter(|line| line.size.or(default) == Some(pool.size));
+    places.extend(others.map(|line| line.place.as_str()));
+    let boot = evidence.config.boot.known();
+    if boot.is_some_and(|boot| boot.pages_of(pool.size, default).is_some()) {
+        places.push("the boot command line");
+    }
+    (!places.is_empty()).then(|| places.join(" and "))
+}
+
 fn failed_since_boot(evidence: &Evidence) -> Option<Case> {
     let count = evidence.snapshot.memory.count("htlb_buddy_alloc_fail");
     let failed = *count.known().filter(|count| **count > 0)?;

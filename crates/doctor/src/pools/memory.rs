@@ -4,6 +4,7 @@ use host::snapshot::{Feature, Pool};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
+use super::asked::places;
 use crate::facts::{available, boot_fix, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -32,10 +33,11 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
     .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved);
-    let keep = pool.taken().unwrap_or(0);
-    Ok(vec![case.fill(pool, keep).fix(
-        "and lower the request in /etc/sysctl.d or the boot command line",
-    )])
+    let case = case.fill(pool, pool.taken().unwrap_or(0));
+    Ok(vec![match places(evidence, pool) {
+        Some(places) => case.fix(format!("and lower the request in {places}")),
+        None => case,
+    }])
 }
 
 /// What descriptors of a smaller pool take is not worth a restart.

@@ -8,6 +8,7 @@ use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Area, Details, Kind, Program};
 
+use super::asked::places;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, bytes, default_size, each, is_own, known, parts, persistent, policy, pool_file, pools, programs,
@@ -46,10 +47,11 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         // A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
         let unwanted = || Need::Unwanted(pool.size);
         let free = fill(pool, 0, |command| format!("or free it: {command}"));
-        let case = case
-            .remedy(free.need(unwanted()))
-            .fix_with(unwanted(), "and remove it from /etc/sysctl.d and the boot command line");
-        Ok(Some(case))
+        let case = case.remedy(free.need(unwanted()));
+        Ok(Some(match places(evidence, pool) {
+            Some(places) => case.fix_with(unwanted(), format!("and remove it from {places}")),
+            None => case,
+        }))
     })
 }
 

@@ -6,7 +6,7 @@ use programs::config::given::FileKind;
 use programs::config::{Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
-use super::facts::{boot_again, default_size, each, entry_fix, known, thp};
+use super::facts::{boot_again, default_size, each, entry_fix, known, parts, thp};
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
@@ -22,7 +22,20 @@ pub(super) const TOPIC: Topic = Topic {
 };
 
 fn refused(evidence: &Evidence) -> Answer {
-    let sysctl = known(&evidence.config.sysctl)?;
+    let config = &evidence.config;
+    let sysctl = known(&config.sysctl)?;
+    let policies = config.thp_policy.as_ref().map(drop).or_if_absent(());
+    let pools = config.pool_lines.as_ref().map(drop).or_if_absent(());
+    parts([
+        lines(evidence),
+        policies.map(|()| Vec::new()).map_err(Reason::from),
+        pools.map(|()| Vec::new()).map_err(Reason::from),
+        by_kernel(evidence, sysctl, default_size(evidence)),
+    ])
+}
+
+/// Lines of the machine's own files.
+fn lines(evidence: &Evidence) -> Answer {
     let programs = evidence.programs.known().into_iter().flatten();
     let of_programs = programs.flat_map(of_program);
     let mut all: Vec<&Unread> = evidence.config.refused.iter().chain(of_programs).collect();
@@ -37,12 +50,11 @@ fn refused(evidence: &Evidence) -> Answer {
             .iter()
             .filter_map(|line| unheard(evidence, line)),
     );
-    cases.extend(by_kernel(evidence, sysctl, default_size(evidence).ok()));
     Ok(cases)
 }
 
 /// Settings that releases of the kernel refuse whatever their value is; of files alone the release is not known.
-fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Option<Bytes>) -> Vec<Case> {
+fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reason>) -> Answer {
     let kernel = &evidence.snapshot.kernel;
     let mut cases = Vec::new();
     let refused = |line: &Setting, why: &str, fix: &str| {
@@ -60,14 +72,14 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Option<Bytes>) -> 
         .last("vm.nr_overcommit_hugepages")
         .filter(|line| line.value != "0");
     if let Some(line) = surplus
-        && default.is_some_and(|default| default >= Bytes::gib(1))
+        && default? >= Bytes::gib(1)
         && kernel.has(Feature::GiganticSurplus) != Some(true)
     {
         let why = "it is for the default size, and pages of 1G and more cannot be surplus pages before Linux 6.19";
         let fix = "set the pool itself: hugepages= on the boot line, or vm.nr_hugepages; or make 2M the default size";
         cases.push(refused(line, why, fix));
     }
-    cases
+    Ok(cases)
 }
 
 /// A line that is right and comes to nothing. What the running kernel was started with all the same came another way.
@@ -117,7 +129,8 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let mut cases: Vec<Case> = files.refused().iter().map(case).collect();
     let of_boot = files.boot.iter().rev().find_map(|line| line.boot.default_size);
     let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
-    cases.extend(by_kernel(evidence, &files.sysctl, of_boot.or(of_machine)));
+    let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
+    cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
     Ok(cases)
 }
 
@@ -128,9 +141,9 @@ fn case(why: &Unread) -> Case {
     } else {
         "could not be read"
     };
-    Case::sure(why).seen(place, "", seen).fix(format!(
-        "write {place} as the program takes it that reads it, and apply it again"
-    ))
+    Case::sure(why)
+        .seen(place, "", seen)
+        .fix(format!("correct {place}, and apply it again"))
 }
 
 fn unknown(evidence: &Evidence) -> Answer {

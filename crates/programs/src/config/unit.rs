@@ -2,9 +2,17 @@
 
 use model::{Reading, Unread};
 
-use super::files::{Line, content, drop_ins, has_configuration, said};
+use super::files::{Line, content, drop_ins, has_configuration, said, taken};
 use crate::Limit;
 use host::Source;
+
+/// systemd's own configuration; files of the same name further on are hidden.
+const OWN: &str = "/etc/systemd/system.conf";
+const OWN_DROP_INS: [&str; 3] = [
+    "/etc/systemd/system.conf.d",
+    "/run/systemd/system.conf.d",
+    "/usr/lib/systemd/system.conf.d",
+];
 
 /// Where units are looked for, the strongest first.
 pub(super) const DIRECTORIES: [&str; 4] = [
@@ -19,7 +27,7 @@ pub(super) const DIRECTORIES: [&str; 4] = [
 pub struct Unit {
     /// `postgresql.service`.
     pub name: String,
-    /// `LimitMEMLOCK=`, the soft limit, and where it stands.
+    /// `LimitMEMLOCK=`, the soft limit, and where it stands; else systemd's own default for all services, if that is set.
     pub memlock: Option<(Limit, String)>,
     /// `MemoryTHP=`, and where it stands.
     pub thp: Option<(String, String)>,
@@ -88,7 +96,25 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
             }
         }
     }
+    if unit.memlock.is_none() {
+        unit.memlock = default_memlock(source)?;
+    }
     Ok(unit)
+}
+
+/// `DefaultLimitMEMLOCK=` of all services (systemd-system.conf(5)).
+fn default_memlock(source: &Source) -> Result<Option<(Limit, String)>, Unread> {
+    let mut own = drop_ins(source, &OWN_DROP_INS)?;
+    own.sort();
+    let paths = [OWN.to_owned()]
+        .into_iter()
+        .chain(own.into_iter().map(|(_, path)| path));
+    let limits = taken(source, paths, &['#', ';'], |line| {
+        let (key, value) = line.pair()?;
+        let limit = (key == "DefaultLimitMEMLOCK").then(|| limit(value)).flatten()?;
+        Some((limit, line.place()))
+    })?;
+    Ok(limits.into_iter().next_back())
 }
 
 /// The unit's own file, then its drop-ins by name. `a@b.service` is of the template `a@.service`.

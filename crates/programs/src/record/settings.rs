@@ -26,7 +26,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 26] = [
+const SETTINGS: [(&str, Keep); 27] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -50,6 +50,7 @@ const SETTINGS: [(&str, Keep); 26] = [
         "/etc/systemd/system/*.{wants,requires}/*{thp,THP,huge,Huge}*.service",
         unit,
     ),
+    ("/etc/systemd/{system.conf,system.conf.d/*.conf}", limits),
     ("/etc/tuned/active_profile", whole),
     ("/etc/tuned/tuned-main.conf", assignments),
     (
@@ -189,6 +190,11 @@ fn unit(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| {
         keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
     })
+}
+
+/// Default limits of services.
+fn limits(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| line.trim_start().starts_with("DefaultLimit"))
 }
 
 /// hugetlbfs and tmpfs; the other lines name servers.
