@@ -1,5 +1,6 @@
 //! Guests as libvirt and hypervisors are configured to start them.
 
+use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
@@ -212,19 +213,29 @@ fn lacking(evidence: &Evidence, guest: &Guest) -> Vec<Bytes> {
 }
 
 fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
+    let pools = evidence.snapshot.pools.known().filter(|_| evidence.has_machine);
+    let (place, sizes) = match pools {
+        Some(pools) => {
+            let free = |pool: &Pool| {
+                pool.available()
+                    .map_or_else(String::new, |free| format!(" ({free} free)"))
+            };
+            let sizes = pools.iter().map(|pool| format!("{}{}", pool.size.exact(), free(pool)));
+            ("on this machine", sizes.collect::<Vec<_>>().join(", "))
+        }
+        None => (
+            "on such machines",
+            "2M and 1G on x86-64 (ls /sys/kernel/mm/hugepages)".to_owned(),
+        ),
+    };
     let cases = lacking(evidence, guest).into_iter().map(|size| {
         Case::sure(format!(
-            "{} does not start: there are no pages of {} {}",
+            "{} does not start: there are no pages of {} {place}",
             guest.name,
-            size.exact(),
-            if evidence.has_machine {
-                "on this machine"
-            } else {
-                "on such machines"
-            }
+            size.exact()
         ))
         .seen(&guest.place, "page size", size.exact())
-        .fix("a size that the host has: ls /sys/kernel/mm/hugepages (2M and 1G on x86-64)")
+        .fix(format!("a size that the host has: {sizes}"))
     });
     cases.collect()
 }

@@ -6,7 +6,7 @@ use super::files::{Line, content, has_configuration, listed, said};
 use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
-pub(super) const ENABLED: &str = "transparent_hugepage/enabled";
+const ENABLED: &str = "transparent_hugepage/enabled";
 /// Of units and profiles.
 const COMMENT: &[char] = &['#', ';'];
 const UNITS: &str = "/etc/systemd/system";
@@ -62,8 +62,9 @@ fn boot(source: &Source) -> Result<Option<PolicyLine>, Unread> {
     Ok(policy.map(|value| PolicyLine::new("/proc/cmdline", &value)))
 }
 
-fn of_file(setting: &Setting) -> Option<PolicyLine> {
-    let is_policy = setting.name.ends_with(ENABLED);
+/// What a line that is written to the file sets; one that is refused sets nothing.
+pub(super) fn of_file(setting: &Setting) -> Option<PolicyLine> {
+    let is_policy = setting.name.ends_with(ENABLED) && written::refused(setting).is_none();
     is_policy.then(|| PolicyLine::new(&setting.place, &setting.value))
 }
 

@@ -3,53 +3,66 @@
 use model::Unread;
 
 use super::Setting;
-use super::files::{drop_ins, listed, taken};
-use super::policy::ENABLED;
+use super::files::{Line, drop_ins, listed, said, taken};
 use host::Source;
 
 const TMPFILES: [&str; 3] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"];
 
-/// Lines such as `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`; a file hides one of its name in a later directory.
+/// Files of tmpfiles.d; a file hides one of its name in a later directory.
 pub(super) fn tmpfiles(source: &Source) -> Result<Vec<Setting>, Unread> {
     let paths = drop_ins(source, &TMPFILES)?.into_iter().map(|(_, path)| path);
-    taken(source, paths, &['#'], |line| {
-        let mut rest = line.text;
-        let mut word = || {
-            let (word, after) = rest.split_once(char::is_whitespace)?;
-            rest = after.trim_start();
-            Some(word)
-        };
-        let _ = word().filter(|kind| kind.starts_with('w'))?;
-        let file = word()?;
-        for _mode_user_group_age in 0..4 {
-            word()?;
-        }
-        // All that is left is the argument (tmpfiles.d(5)): a `-` too many is a part of it.
-        Some(line.setting(file, rest))
-    })
+    taken(source, paths, &['#'], of_tmpfiles)
 }
 
-/// `kernel/mm/transparent_hugepage/enabled = never`, of the sysfsutils package.
+/// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`
+fn of_tmpfiles(line: &Line<'_>) -> Option<Setting> {
+    let mut rest = line.text;
+    let mut word = || {
+        let (word, after) = rest.split_once(char::is_whitespace)?;
+        rest = after.trim_start();
+        Some(word)
+    };
+    let _ = word().filter(|kind| kind.starts_with('w'))?;
+    let file = word().filter(|file| file.starts_with('/'))?;
+    for _mode_user_group_age in 0..4 {
+        word()?;
+    }
+    // All that is left is the argument (tmpfiles.d(5)): a `-` too many is a part of it.
+    Some(line.setting(file, rest))
+}
+
+/// Files of the sysfsutils package.
 pub(super) fn sysfs_conf(source: &Source) -> Result<Vec<Setting>, Unread> {
     let drop_ins = listed(source, "/etc/sysfs.d")?
         .into_iter()
         .map(|name| format!("/etc/sysfs.d/{name}"));
     let paths = ["/etc/sysfs.conf".to_owned()].into_iter().chain(drop_ins);
-    taken(source, paths, &['#'], |line| {
-        let (file, value) = line.pair()?;
-        Some(line.setting(file, value))
-    })
+    taken(source, paths, &['#'], of_sysfs)
 }
 
-/// Why the kernel does not take a value for a file of huge pages, if it does not. The policy itself is compared elsewhere.
+/// `kernel/mm/transparent_hugepage/enabled = never`
+fn of_sysfs(line: &Line<'_>) -> Option<Setting> {
+    let (file, value) = line.pair()?;
+    Some(line.setting(file, value))
+}
+
+/// The lines of a file of either form that write to files below /sys; none if it is no such file.
+pub(super) fn in_text(path: &str, text: &str) -> Vec<Setting> {
+    let lines = said(path, text, &['#']);
+    let settings = lines.filter_map(|line| of_tmpfiles(&line).or_else(|| of_sysfs(&line)));
+    settings.filter(|setting| setting.name.contains("kernel/mm/")).collect()
+}
+
+/// Why the kernel does not take a value for a file of huge pages, if it does not.
 pub(super) fn refused(setting: &Setting) -> Option<Unread> {
     let (directory, name) = setting.name.rsplit_once('/')?;
     let is_ours = directory.contains("transparent_hugepage") || directory.contains("/hugepages-");
-    if !is_ours || setting.name.ends_with(ENABLED) {
+    if !is_ours {
         return None;
     }
     let value = setting.value.trim_matches('"');
     let words: &[&str] = match name {
+        "enabled" if directory.ends_with("transparent_hugepage") => &["always", "madvise", "never"],
         "enabled" => &["always", "inherit", "madvise", "never"],
         "shmem_enabled" => &["always", "inherit", "within_size", "advise", "never", "deny", "force"],
         "defrag" if !directory.ends_with("khugepaged") => &["always", "defer", "defer+madvise", "madvise", "never"],

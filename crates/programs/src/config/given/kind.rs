@@ -10,7 +10,7 @@ use crate::config::vmware;
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
-    /// sysctl.conf, or a file of sysctl.d.
+    /// sysctl.conf, or a file of sysctl.d; other settings of the kernel: a profile of tuned, a file of tmpfiles.d, sysfs.conf.
     Sysctl,
     /// The kernel's command line, alone or in GRUB's defaults.
     Cmdline,
@@ -136,6 +136,7 @@ impl FileKind {
             "conf" if name == "tuned.conf" => Self::Sysctl,
             "conf" if directory.ends_with(".service.d") => Self::Unit,
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
+            "conf" if name == "sysfs.conf" || below("sysfs.d") || below("tmpfiles.d") => Self::Sysctl,
             "conf" if name == "limits.conf" || below("limits.d") => Self::Limits,
             "conf" if name.starts_with("postgresql.") => Self::Postgres,
             "conf" if below("qemu-server") => Self::Proxmox,

@@ -26,7 +26,9 @@ use std::collections::BTreeSet;
 use model::Unread;
 
 use super::files::{Line, said};
-use super::{Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, sysctl_files, tuned};
+use super::{
+    Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, policy, sysctl_files, tuned, written,
+};
 use crate::Kind;
 use starts::{Start, with_arguments};
 
@@ -158,7 +160,10 @@ impl Given {
     fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
         match kind {
             FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
-            FileKind::Sysctl => self.sysctl(path, text),
+            FileKind::Sysctl => match &written::in_text(path, text)[..] {
+                [] => self.sysctl(path, text),
+                settings => self.written(settings),
+            },
             FileKind::Cmdline => self.boot_line(path, text)?,
             FileKind::Limits => self.limits(path, text),
             FileKind::Unit => self.service(path, text),
@@ -183,6 +188,12 @@ impl Given {
         for line in said(path, text, &['#', ';']) {
             self.sysctl_line(&line);
         }
+    }
+
+    /// Lines of tmpfiles.d or sysfs.conf.
+    fn written(&mut self, settings: &[Setting]) {
+        self.garbled.extend(settings.iter().filter_map(written::refused));
+        self.policies.extend(settings.iter().filter_map(policy::of_file));
     }
 
     fn sysctl_line(&mut self, line: &Line<'_>) {
@@ -251,7 +262,7 @@ impl Given {
             self.services.len() - 1
         });
         self.services[at].take(path, text, &mut self.garbled);
-        let policies = super::policy::in_unit(path, text, &mut self.garbled);
+        let policies = policy::in_unit(path, text, &mut self.garbled);
         self.policies.extend(policies);
     }
 }
