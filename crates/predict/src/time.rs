@@ -262,7 +262,7 @@ impl<'a> Model<'a> {
         let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * beyond(at)).sum();
         let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
         let hits = counts.second_level_hits() as f64;
-        let walked = self.weights.walk * walks.walks as f64 + self.weights.walk_reads * tables;
+        let walked = self.weights.walk(&choice.point) * walks.walks as f64 + self.weights.walk_reads * tables;
         let translation = walked + hits * self.weights.tlb_hit(&choice.point);
         let fetched = walks.fetched_lines as f64 * latency(PLACES - 1) / FETCHED.at(choice.overlap);
         data + fetched + translation

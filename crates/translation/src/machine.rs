@@ -48,7 +48,7 @@ pub struct Machine {
     pub latencies: [Option<f64>; PLACES],
     /// Cycles that a first-level miss costs which the second level holds.
     pub l2_tlb_hit: Option<f64>,
-    /// Cycles of a page walk besides its reads; none if they are not known.
+    /// Cycles of a page walk besides its reads and the look into the second level.
     pub walk: Option<f64>,
     /// What the read of a page-table entry takes, relative to a load from the same place; 1 if it is not known.
     pub walk_reads: Option<f64>,

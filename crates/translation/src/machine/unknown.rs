@@ -14,6 +14,8 @@ pub enum Unknown {
     WalkCaches,
     /// Cycles of a first-level TLB miss that the second level holds.
     L2TlbHit,
+    /// Cycles of a page walk besides its reads and the look into the second level.
+    Walk,
     /// Latency of the first-level cache, in cycles.
     L1Latency,
     /// Latency of the second-level cache, in cycles.

@@ -10,6 +10,9 @@ use crate::walk::caches::PLACES;
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
 const L2_TLB_HIT: Range = Range::new(3.0, 7.0, 20.0);
+/// What a walk may cost besides its reads and the look into the second level. On a Sapphire Rapids guest a walk added 21 cycles to a second-level hit, with
+/// page-table entries in the first or second cache (`docs/explanation/translation.md`); less the read of one entry there, 5 or 16 cycles.
+const WALK: Range = Range::new(5.0, 10.5, 16.0);
 /// What an exit may cost. 1,650: a VMCALL and back on Sandy Bridge-E without any work; ten times that for one whose handler works.
 const EXIT: Range = Range::new(1650.0, 5000.0, 16_500.0);
 
@@ -25,23 +28,22 @@ pub struct Weights {
     known: [bool; DIMENSIONS],
     /// A page-table read from memory, relative to one from this node's.
     table_memory: f64,
-    /// Cycles of a walk besides its reads.
-    pub walk: f64,
     /// A page-table read relative to a load.
     pub walk_reads: f64,
 }
 
-/// Numbers that may be unknown: the latencies of all places, a TLB hit, an exit, an interrupt and its exits.
-pub(super) const DIMENSIONS: usize = PLACES + 4;
+/// Numbers that may be unknown: the latencies of all places, a TLB hit, a walk, an exit, an interrupt and its exits.
+pub(super) const DIMENSIONS: usize = PLACES + 5;
 /// Causes of cycles: data, TLB, walks, exits, shootdowns.
 pub(super) type Causes = [f64; 5];
 
 /// The last cache's or memory's, and the places of those behind the latencies.
 const LAST: usize = PLACES - 1;
 const TLB_HIT: usize = PLACES;
-const EXIT_PLACE: usize = PLACES + 1;
-const IPI_PLACE: usize = PLACES + 2;
-const IPI_EXITS_PLACE: usize = PLACES + 3;
+const WALK_PLACE: usize = PLACES + 1;
+const EXIT_PLACE: usize = PLACES + 2;
+const IPI_PLACE: usize = PLACES + 3;
+const IPI_EXITS_PLACE: usize = PLACES + 4;
 
 /// Where each dimension stands: 0 low, 1 middle, 2 high.
 pub type Point = [u8; DIMENSIONS];
@@ -76,12 +78,15 @@ impl Weights {
     pub fn of(machine: &Machine) -> Self {
         let around = machine.surroundings;
         let [l1, l2, l3, memory] = machine.latencies;
+        let has_second = machine.arrays.iter().any(|array| array.level > 1);
+        let second_level = if has_second { machine.l2_tlb_hit } else { Some(0.0) };
         let sources = [
             (l1, of_table(|latencies| latencies.l1)),
             (l2, of_table(|latencies| latencies.l2)),
             (l3, of_table(|latencies| latencies.l3)),
             (memory, of_table(|latencies| latencies.mem)),
-            (machine.l2_tlb_hit, L2_TLB_HIT),
+            (second_level, L2_TLB_HIT),
+            (machine.walk, WALK),
             (machine.exit, EXIT),
             (around.ipi, IPI),
             (around.ipi_exits, IPI_EXITS),
@@ -99,7 +104,6 @@ impl Weights {
             ranges,
             known,
             table_memory: around.table_memory(),
-            walk: machine.walk.unwrap_or(0.0),
             walk_reads: machine.walk_reads.unwrap_or(1.0),
         }
     }
@@ -107,7 +111,7 @@ impl Weights {
     /// The name of a dimension, if it is not known.
     pub fn unknown(&self, dimension: usize) -> Option<Unknown> {
         const OTHERS: [Unknown; DIMENSIONS - PLACES] =
-            [Unknown::L2TlbHit, Unknown::Exit, Unknown::Ipi, Unknown::IpiExits];
+            [Unknown::L2TlbHit, Unknown::Walk, Unknown::Exit, Unknown::Ipi, Unknown::IpiExits];
         let name = LATENCIES.into_iter().chain(OTHERS).nth(dimension);
         name.filter(|_| !self.known[dimension])
     }
@@ -120,6 +124,11 @@ impl Weights {
     /// Cycles of a second-level TLB hit, at a point.
     pub fn tlb_hit(&self, point: &Point) -> f64 {
         self.at(TLB_HIT, point)
+    }
+
+    /// Cycles of a walk besides its reads, at a point: the second level was looked into first.
+    pub fn walk(&self, point: &Point) -> f64 {
+        self.tlb_hit(point) + self.at(WALK_PLACE, point)
     }
 
     pub(super) fn range(&self, dimension: usize) -> Range {
@@ -144,7 +153,7 @@ impl Weights {
         let cycles = [
             lines(&walks.data_lines, 1.0),
             counts.second_level_hits() as f64 * self.tlb_hit(point),
-            self.walk * walks.walks as f64 + self.walk_reads * lines(&walks.table_lines, self.table_memory),
+            self.walk(point) * walks.walks as f64 + self.walk_reads * lines(&walks.table_lines, self.table_memory),
             counts.exits.total() as f64 * exit,
             counts.shootdowns as f64 * (self.at(IPI_PLACE, point) + exits * exit),
         ];

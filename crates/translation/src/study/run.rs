@@ -287,7 +287,6 @@ pub fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
         Unknown::Exit => has(&|mode| mode == Mode::Shadow),
         Unknown::IpiExits => has(&|mode| mode != Mode::Native),
         Unknown::L3Latency => machine.caches.len() > 2,
-        Unknown::L2TlbHit => machine.arrays.iter().any(|array| array.level > 1),
         _ => true,
     };
     let latencies = (0..DIMENSIONS).filter_map(|dimension| {

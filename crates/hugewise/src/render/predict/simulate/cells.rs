@@ -9,6 +9,7 @@ pub(crate) fn name(unknown: Unknown) -> &'static str {
     match unknown {
         Unknown::WalkCaches => "page-walk caches, entries for page tables",
         Unknown::L2TlbHit => "second-level TLB hit, cycles",
+        Unknown::Walk => "page walk besides its reads, cycles",
         Unknown::L1Latency => "first-level cache, cycles",
         Unknown::L2Latency => "second-level cache, cycles",
         Unknown::L3Latency => "third-level cache, cycles",
