@@ -326,3 +326,9 @@ pub(crate) fn wait(pid: Pid) -> io::Result<Ended> {
         }),
     })
 }
+
+/// Removes a segment of System V memory, if this user may.
+pub(crate) fn remove_segment(id: c_int) {
+    // SAFETY: the command takes no buffer, and memory of this process is not touched.
+    unsafe { libc::shmctl(id, libc::IPC_RMID, ptr::null_mut()) };
+}

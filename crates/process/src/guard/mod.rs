@@ -6,6 +6,7 @@
 //! executes its program. What a program started in a session of its own, just before, descends from nobody known when the kernel has
 //! killed that program: a variable that it inherited shows it.
 
+mod segments;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -138,6 +139,15 @@ fn now() -> u64 {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32).as_nanos() as u64
 }
 
+/// Seconds from 1970 at such a time.
+fn wall_clock(since: u64) -> u64 {
+    let ago = Duration::from_nanos(now().saturating_sub(since));
+    clock_gettime(ClockId::Realtime)
+        .tv_sec
+        .cast_unsigned()
+        .saturating_sub(ago.as_secs() + 1)
+}
+
 impl Guard {
     /// The one there is, started by the first who asks.
     fn of_this_process() -> io::Result<&'static Self> {
@@ -212,10 +222,15 @@ fn keep_watch(slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
     let source = Source::live();
     let killed: Vec<Killed> = slots.iter().filter_map(|slot| slot.end(&source)).collect();
     let until = Instant::now() + END_TIMEOUT;
-    for killed in killed {
+    for killed in &killed {
         killed.wait(&source, until);
     }
     end_marked(&source, mark, until);
+    for killed in &killed {
+        if let Killed::Group(leader, since) = killed {
+            segments::remove(&source, *leader, wall_clock(*since));
+        }
+    }
     cgroups.end();
     if let Some(last) = LAST.get() {
         last();
@@ -236,7 +251,8 @@ fn end_marked(source: &Source, mark: &[u8], until: Instant) {
 
 /// What is to end with this process.
 enum Killed {
-    Group(Pid),
+    /// By its leader, registered then.
+    Group(Pid, u64),
     Processes(Handles),
 }
 
@@ -244,7 +260,7 @@ impl Killed {
     /// Until it has ended, and no longer than that.
     fn wait(&self, source: &Source, until: Instant) {
         match self {
-            Self::Group(leader) => handles::group_has_ended_by(source, *leader, until),
+            Self::Group(leader, _) => handles::group_has_ended_by(source, *leader, until),
             Self::Processes(all) => all.have_ended_by(until),
         };
     }
@@ -268,7 +284,7 @@ impl Slot {
         // Without its leader, a group that still has members keeps the number to itself.
         (is_same(source, number, since) != Some(false)).then(|| {
             handles::kill_group(pid);
-            Killed::Group(pid)
+            Killed::Group(pid, since)
         })
     }
 }

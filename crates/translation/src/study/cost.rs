@@ -110,8 +110,13 @@ impl Weights {
 
     /// The name of a dimension, if it is not known.
     pub fn unknown(&self, dimension: usize) -> Option<Unknown> {
-        const OTHERS: [Unknown; DIMENSIONS - PLACES] =
-            [Unknown::L2TlbHit, Unknown::Walk, Unknown::Exit, Unknown::Ipi, Unknown::IpiExits];
+        const OTHERS: [Unknown; DIMENSIONS - PLACES] = [
+            Unknown::L2TlbHit,
+            Unknown::Walk,
+            Unknown::Exit,
+            Unknown::Ipi,
+            Unknown::IpiExits,
+        ];
         let name = LATENCIES.into_iter().chain(OTHERS).nth(dimension);
         name.filter(|_| !self.known[dimension])
     }

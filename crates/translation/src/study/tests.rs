@@ -83,12 +83,16 @@ fn what_is_not_known_is_swept_and_what_is_known_is_not() {
         );
         unknown
     };
-    assert_eq!(of("skylake-sp"), [Unknown::WalkCaches, Unknown::L2TlbHit]);
+    assert_eq!(
+        of("skylake-sp"),
+        [Unknown::WalkCaches, Unknown::L2TlbHit, Unknown::Walk]
+    );
     let spr = of("xeon-8452y");
     for unknown in [Unknown::L2Latency, Unknown::L3Latency, Unknown::MemoryLatency] {
         assert!(spr.contains(&unknown), "{spr:?}");
     }
-    let text = "like = 'skylake-sp'\nwalk_caches = [32, 4, 2, 0]\nnested_tlb = 16\nl2_tlb_hit_cycles = 9\n";
+    let text =
+        "like = 'skylake-sp'\nwalk_caches = [32, 4, 2, 0]\nnested_tlb = 16\nl2_tlb_hit_cycles = 9\nwalk_cycles = 10\n";
     let machine = Machine::parse("all-known.toml", text).expect("a machine");
     let result = result(&Study {
         machine,
