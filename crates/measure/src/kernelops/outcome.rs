@@ -65,7 +65,7 @@ fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<NotMeas
     if let Some(why) = samples.refused() {
         return Some(why.clone());
     }
-    if samples.visits.samples.len() == 0 {
+    if samples.visits.samples.is_empty() {
         return Some(NotMeasured::Disturbed {
             dropped: samples.dropped,
             by_clock: false,
