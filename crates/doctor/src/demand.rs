@@ -1,19 +1,22 @@
 //! The hugetlb pages that files request, against the pools of the files or of the machine.
 
+mod room;
+
 use std::collections::BTreeMap;
 
 use host::CpuList;
 use model::Bytes;
 use programs::config::given::{FileKind, Guest, Java, Server};
-use programs::config::{Boot, Given, Setting};
+use programs::config::{Boot, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::{Evidence, Kind};
 
-use crate::facts::{default_size, known, node_file, persistent, pool_file, pools};
+use crate::facts::{node_file, persistent};
 use crate::jvm::pool_pages;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
+pub(super) use room::Room;
 
 /// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
@@ -136,71 +139,6 @@ fn ask(page: Bytes, is_default: bool, pages: u64) -> String {
     match page >= Bytes::gib(1) || !is_default {
         true => format!("hugepagesz={} hugepages={pages} on the boot command line", page.exact()),
         false => format!("vm.nr_hugepages = {pages} in /etc/sysctl.d"),
-    }
-}
-
-/// What a pool has, and where that is written.
-pub(super) struct Room {
-    pub(super) default: Bytes,
-    pools: BTreeMap<Bytes, (u64, String)>,
-}
-
-impl Room {
-    /// The pools that there will be.
-    pub(super) fn of(evidence: &Evidence) -> Result<Self, Reason> {
-        match evidence.has_machine {
-            true => Self::of_machine(evidence),
-            false => Self::of_files(&evidence.files),
-        }
-    }
-
-    pub(super) fn pages(&self, page: Bytes) -> u64 {
-        self.pools.get(&page).map_or(0, |(pages, _)| *pages)
-    }
-
-    /// Sizes that have pages.
-    pub(super) fn filled(&self) -> impl Iterator<Item = (Bytes, &(u64, String))> {
-        self.pools
-            .iter()
-            .filter(|(_, (pages, _))| *pages > 0)
-            .map(|(page, pool)| (*page, pool))
-    }
-
-    fn of_machine(evidence: &Evidence) -> Result<Self, Reason> {
-        let mut room = BTreeMap::new();
-        for pool in pools(evidence)? {
-            let pages = persistent(pool)?.saturating_add(*known(&pool.overcommit)?);
-            room.insert(pool.size, (pages, pool_file(pool, "nr_hugepages")));
-        }
-        let default = default_size(evidence)?;
-        Ok(Self { default, pools: room })
-    }
-
-    /// sysctl files are applied after boot, for the default size.
-    pub(super) fn of_files(given: &Given) -> Result<Self, Reason> {
-        if !given.has(FileKind::Sysctl) && !given.has(FileKind::Cmdline) {
-            return Err(
-                "no file sets the size of the pools (give the sysctl file or the kernel's command line too)".into(),
-            );
-        }
-        let mut pools = BTreeMap::new();
-        let boots = || given.boot.iter().rev();
-        // 2M is the default on x86-64 and on arm64 with pages of 4K.
-        let default = boots().find_map(|line| line.boot.default_size).unwrap_or(Bytes::mib(2));
-        for line in &given.boot {
-            for pool in &line.boot.pools {
-                pools.insert(pool.size.unwrap_or(default), (pool.pages.total(), line.place.clone()));
-            }
-        }
-        let setting = given.sysctl.number("vm.nr_hugepages")?;
-        let overcommit = given.sysctl.number("vm.nr_overcommit_hugepages")?;
-        if let Some((pages, line)) = setting.or(overcommit) {
-            let more = overcommit.filter(|_| setting.is_some()).map_or(0, |(more, _)| more);
-            pools.insert(default, (pages.saturating_add(more), line.place.clone()));
-        }
-        let silent = || (0, "the files given".to_owned());
-        pools.entry(default).or_insert_with(silent);
-        Ok(Self { default, pools })
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             cases.extend(too_few(evidence, pod, container));
         }
     }
-    if evidence.files.has(FileKind::Sysctl) || evidence.files.has(FileKind::Cmdline) || evidence.has_machine {
+    if evidence.files.sets_pools() || evidence.has_machine {
         for short in shortages(evidence, FileKind::Pod)? {
             let text = format!(
                 "{} {}: a node with this pool cannot run it",

@@ -66,6 +66,8 @@ pub struct Given {
     /// Lines that have no known form; what they ask for is not judged.
     pub garbled: Vec<Unread>,
     kinds: BTreeSet<FileKind>,
+    /// Is one of the sysctl files more than lines of tmpfiles.d or sysfs.conf?
+    has_sysctl: bool,
 }
 
 impl Given {
@@ -137,6 +139,11 @@ impl Given {
         self.kinds.contains(&kind)
     }
 
+    /// Do the files show how large pools are?
+    pub fn sets_pools(&self) -> bool {
+        self.has(FileKind::Cmdline) || self.has_sysctl
+    }
+
     /// Was any file given?
     pub fn has_any(&self) -> bool {
         !self.kinds.is_empty()
@@ -185,6 +192,7 @@ impl Given {
     }
 
     fn sysctl(&mut self, path: &str, text: &str) {
+        self.has_sysctl = true;
         for line in said(path, text, &['#', ';']) {
             self.sysctl_line(&line);
         }
@@ -210,6 +218,7 @@ impl Given {
 
     /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
     fn profile(&mut self, path: &str, text: &str) {
+        self.has_sysctl = true;
         let mut section = "";
         for line in said(path, text, tuned::COMMENT) {
             if line.text.starts_with('[') {

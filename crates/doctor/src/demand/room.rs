@@ -1,0 +1,75 @@
+//! The pools that there will be: those of a machine, or those that files set.
+
+use std::collections::BTreeMap;
+
+use model::Bytes;
+use programs::Evidence;
+use programs::config::Given;
+
+use crate::facts::{default_size, known, persistent, pool_file, pools};
+use crate::rule::Reason;
+
+/// What a pool has, and where that is written.
+pub(crate) struct Room {
+    pub(crate) default: Bytes,
+    pub(super) pools: BTreeMap<Bytes, (u64, String)>,
+}
+
+impl Room {
+    /// The pools that there will be.
+    pub(crate) fn of(evidence: &Evidence) -> Result<Self, Reason> {
+        match evidence.has_machine {
+            true => Self::of_machine(evidence),
+            false => Self::of_files(&evidence.files),
+        }
+    }
+
+    pub(crate) fn pages(&self, page: Bytes) -> u64 {
+        self.pools.get(&page).map_or(0, |(pages, _)| *pages)
+    }
+
+    /// Sizes that have pages.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (Bytes, &(u64, String))> {
+        self.pools
+            .iter()
+            .filter(|(_, (pages, _))| *pages > 0)
+            .map(|(page, pool)| (*page, pool))
+    }
+
+    fn of_machine(evidence: &Evidence) -> Result<Self, Reason> {
+        let mut room = BTreeMap::new();
+        for pool in pools(evidence)? {
+            let pages = persistent(pool)?.saturating_add(*known(&pool.overcommit)?);
+            room.insert(pool.size, (pages, pool_file(pool, "nr_hugepages")));
+        }
+        let default = default_size(evidence)?;
+        Ok(Self { default, pools: room })
+    }
+
+    /// sysctl files are applied after boot, for the default size.
+    pub(crate) fn of_files(given: &Given) -> Result<Self, Reason> {
+        if !given.sets_pools() {
+            return Err(
+                "no file sets the size of the pools (give the sysctl file or the kernel's command line too)".into(),
+            );
+        }
+        let mut pools = BTreeMap::new();
+        let boots = || given.boot.iter().rev();
+        // 2M is the default on x86-64 and on arm64 with pages of 4K.
+        let default = boots().find_map(|line| line.boot.default_size).unwrap_or(Bytes::mib(2));
+        for line in &given.boot {
+            for pool in &line.boot.pools {
+                pools.insert(pool.size.unwrap_or(default), (pool.pages.total(), line.place.clone()));
+            }
+        }
+        let setting = given.sysctl.number("vm.nr_hugepages")?;
+        let overcommit = given.sysctl.number("vm.nr_overcommit_hugepages")?;
+        if let Some((pages, line)) = setting.or(overcommit) {
+            let more = overcommit.filter(|_| setting.is_some()).map_or(0, |(more, _)| more);
+            pools.insert(default, (pages.saturating_add(more), line.place.clone()));
+        }
+        let silent = || (0, "the files given".to_owned());
+        pools.entry(default).or_insert_with(silent);
+        Ok(Self { default, pools })
+    }
+}
