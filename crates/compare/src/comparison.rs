@@ -1,6 +1,6 @@
 //! A program under several page policies, from what is asked to the result: which design it takes, and why.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -264,6 +264,7 @@ impl<'a> Comparison<'a> {
             patience: START_TIMEOUT,
             around,
             is_told: Cell::default(),
+            failed: RefCell::default(),
             began: Instant::now(),
             lender: None,
             whole: Cell::default(),

@@ -344,7 +344,8 @@ impl<E: Executor> Experiment<'_, E> {
         };
         let warnings = warnings::all(&compare);
         let cut = (self.warmed < self.spec.warm_up).then(|| warnings::warm_up_cut(self.warmed, self.spec.warm_up));
-        Ok((compare, warnings.into_iter().chain(cut).collect()))
+        let own = self.executor.warnings();
+        Ok((compare, own.into_iter().chain(warnings).chain(cut).collect()))
     }
 
     fn design(&self, ended: Ended, blocks: u32) -> Design {

@@ -184,6 +184,19 @@ fn a_result_is_given_where_its_export_cannot_be_written_and_exported_with_its_pa
     let counts = codes(&quick).contains(&"shell-counts".to_owned());
     assert!(counts || !codes(&quick).is_empty(), "a machine so slow says so");
     assert!(!codes(&[&quick[..], &["-N"]].concat()).contains(&"shell-counts".to_owned()));
+    let failing = [
+        "compare",
+        "--json",
+        "--quiet",
+        "--runs",
+        "1",
+        "-w",
+        "0",
+        "-i",
+        "exit 3",
+        "sleep 0.01",
+    ];
+    assert!(codes(&failing).contains(&"runs-failed".to_owned()));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use model::Warning;
 use model::compare::{Run, Start};
 
 use crate::Error;
@@ -30,6 +31,10 @@ pub trait Executor {
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
     fn starts(&self) -> Vec<Start> {
+        Vec::new()
+    }
+    /// What to know of its runs that is in none of them.
+    fn warnings(&self) -> Vec<Warning> {
         Vec::new()
     }
     /// Why its runs lack hardware counters, or what those leave out.

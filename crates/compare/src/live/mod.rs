@@ -10,14 +10,14 @@ mod shell;
 mod squeeze;
 pub(super) mod trial;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ::process::{Attention, Cpu, Ended, Outputs};
 use chase::counters::program::Event;
 use model::compare::{Metric, Run, Start};
-use model::{Bytes, PageKind};
+use model::{Bytes, PageKind, Warning, counted};
 
 pub use self::arm::Arm;
 pub use self::counted::Counting;
@@ -53,6 +53,8 @@ pub struct Live<'a> {
     pub patience: Duration,
     pub around: &'a dyn Around,
     pub(crate) is_told: Cell<bool>,
+    /// By arm: runs that ended with an error and are taken all the same, and how the last of them ended.
+    pub(crate) failed: RefCell<BTreeMap<String, (usize, String)>>,
     pub began: Instant,
     /// Pages on loan for the arms that need them.
     pub(crate) lender: Option<Lender<'a>>,
@@ -81,6 +83,18 @@ impl Executor for Live<'_> {
 
     fn pmu_note(&self) -> Option<String> {
         self.counting.note()
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let warning = |(arm, (count, status)): (&String, &(usize, String))| {
+            let text = format!(
+                "{} of `{arm}`, warm-up and trials among them, ended with an error (the last one with {status}), and count all the same: they may have \
+                 done less",
+                counted(*count, "run")
+            );
+            Warning::new("runs-failed", text)
+        };
+        self.failed.borrow().iter().map(warning).collect()
     }
 }
 
@@ -132,7 +146,13 @@ impl Live<'_> {
     }
 
     fn must_be_well(&self, arm: &Arm, ended: &Ended, outputs: &Outputs) -> Result<(), Error> {
-        if ended.status.success() || self.ignore_failure {
+        if ended.status.success() {
+            return Ok(());
+        }
+        if self.ignore_failure {
+            let mut failed = self.failed.borrow_mut();
+            let (count, status) = failed.entry(arm.name.clone()).or_default();
+            (*count, *status) = (*count + 1, ended.status.to_string());
             return Ok(());
         }
         Err(Error::Failed {

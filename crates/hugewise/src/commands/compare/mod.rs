@@ -61,6 +61,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     };
     session.seed = seed;
     if let Some(time) = args.what_can_be_seen {
+        // A pilot takes the time that there is.
+        warnings.retain(|warning| warning.code != "cut-short");
         compared.forecast = forecast(&compared, &request, time);
     }
     warnings.extend(between::shell_counts(args, &compared));
