@@ -64,7 +64,7 @@ fn calibration(calibration: &Calibration) -> Sheet {
     let Range { low, middle, high } = calibration.slope;
     let [low, middle, high] = [low, middle, high].map(number);
     sheet.note(format!(
-        "the curve: time = a + b x simulated waits, bent as the run on half of the memory shows; b is {middle} times that of the model ({low} to {high})"
+        "the curve: time = a + b x simulated waits, and bent as far as a run on a part of the memory shows; b is {middle} times that of the model ({low} to {high})"
     ));
     sheet
 }
