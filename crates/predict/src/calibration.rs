@@ -35,7 +35,7 @@ pub struct Calibration {
     pub fitted: Vec<f64>,
     /// The slope of the curve up to huge pages, with a 95 % interval: 1 is that of the model alone.
     pub slope: Range,
-    /// By how much of the time runs lie farther from the curve than their intervals: they saved something else than these waits.
+    /// How far runs lie from the curve, as a share of the time, if their intervals do not reach it: they saved something else than these waits.
     #[serde(default)]
     pub unexplained: f64,
 }
@@ -172,10 +172,11 @@ impl Curve {
         (ratio, variance.max(0.0).sqrt())
     }
 
-    /// By how much of the time runs lie farther from the curve than their intervals: something else than these waits was saved.
+    /// How far runs lie from the curve, in the time, if their intervals do not reach it: something else than these waits was saved.
     pub(crate) fn unexplained(&self, fit: &Fit) -> f64 {
-        let off = |run: &Observed| (run.saves.middle - fit.of(run)).abs() - NORMAL * error(run);
-        self.observed.iter().map(off).fold(0.0, f64::max)
+        let off = |run: &Observed| (run.saves.middle - fit.of(run)).abs();
+        let beyond = self.observed.iter().filter(|run| off(run) > NORMAL * error(run));
+        beyond.map(off).fold(0.0, f64::max)
     }
 
     /// What a result says of it.

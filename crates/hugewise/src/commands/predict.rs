@@ -200,7 +200,7 @@ fn no_mix(why: &str) -> Warning {
 fn unexplained(calibration: &Calibration) -> Option<Warning> {
     (calibration.unexplained > 0.005).then(|| {
         let text = format!(
-            "its runs differ by {:.1} points more than its waits for pages and their noise explain: something else changes with the pages, and rows of pages \
+            "its runs lie {:.1} points from what its waits for pages explain, and their noise does not: something else changes with the pages, and rows of pages \
              that it did not run on do not show it",
             100.0 * calibration.unexplained
         );
