@@ -70,7 +70,7 @@ fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
     let shmmax = drafts.host.snapshot.sysctls.text("kernel.shmmax");
     drafts.note(format!(
         "kernel.shmmax stays {shmmax}: HotSpot maps its heap with mmap(MAP_HUGETLB) (its option \
-         for System V shared memory, UseSHM, was removed with JDK 17)"
+         for System V shared memory, UseSHM, went with JDK 22)"
     ));
     drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) needs it");
     let memlock = user.bytes.0 >> 10;

@@ -46,7 +46,7 @@ pub struct Jvm {
     pub granted: Option<Bytes>,
     /// `-XX:+AlwaysPreTouch`.
     pub pretouch: bool,
-    /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
+    /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 21), and OpenJ9's `-Xlp`.
     pub shm: bool,
     /// The garbage collector that an option chooses.
     pub collector: Option<Collector>,

@@ -534,6 +534,12 @@ fn programs_in_pods_have_the_pages_of_their_pod() {
     let short = found("C06", &[("cluster.yaml", cluster)]);
     assert!(short.consequence.contains("it does not start"), "{short:?}");
     clear("C06", &[("cluster.yaml", &cluster.replace("4Gi}", "5Gi}"))]);
+    // A template of pods by another name (elastic/cloud-on-k8s#1601).
+    let elastic = "apiVersion: elasticsearch.k8s.elastic.co/v1\nkind: Elasticsearch\nmetadata: {name: es}\nspec:\n  nodeSets:\n  - name: data\n    \
+                   podTemplate:\n      spec:\n        containers:\n        - name: elasticsearch\n          \
+                   env: [{name: ES_JAVA_OPTS, value: '-Xmx4g -XX:+UseLargePages'}]\n          resources: {limits: {memory: 8Gi, cpu: 4}}\n";
+    let asks = found("C06", &[("es.yaml", elastic), many]);
+    assert!(asks.consequence.contains("elasticsearch of the pod es"), "{asks:?}");
 }
 
 #[test]

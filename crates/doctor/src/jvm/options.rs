@@ -63,7 +63,10 @@ pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bo
     };
     let first = arguments.iter().find_map(case);
     let is_overruled = is_hotspot && jvm.large_pages && jvm.transparent && is_spare;
-    first.or_else(|| is_overruled.then(|| overruled(place)))
+    let is_alone = is_hotspot && jvm.page_size.is_some() && !jvm.large_pages && !jvm.transparent;
+    first
+        .or_else(|| is_overruled.then(|| overruled(place)))
+        .or_else(|| is_alone.then(|| alone(place).severity(if is_spare { Severity::Warning } else { Severity::Info })))
 }
 
 fn old_case(place: &str, argument: &str) -> Case {
@@ -99,4 +102,12 @@ fn overruled(place: &str) -> Case {
     .seen(place, "-XX:+UseLargePages -XX:+UseTransparentHugePages", "set")
     .fix("for the pool: leave -XX:+UseTransparentHugePages out, and restart the JVM")
     .fix("or for THP: leave -XX:+UseLargePages out, and free the pool")
+}
+
+/// A size alone asks for nothing (-Xlog:pagesize of JDK 17 and 25: `Large page support disabled`).
+fn alone(place: &str) -> Case {
+    Case::sure("-XX:LargePageSizeInBytes has no effect without -XX:+UseLargePages: the JVM uses base pages")
+        .seen(place, "-XX:LargePageSizeInBytes", "set")
+        .seen(place, "-XX:+UseLargePages", "not set")
+        .fix("add -XX:+UseLargePages, with a pool for the heap (hugewise size jvm), or leave the size out")
 }

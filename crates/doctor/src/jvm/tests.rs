@@ -1,6 +1,7 @@
 //! Each rule of `jvm` where it fires and where it must not.
 
 use crate::machines::*;
+use model::findings::Severity;
 
 fn java(options: &[&str]) -> Process {
     options
@@ -256,6 +257,14 @@ fn e13_an_option_that_another_one_overrules() {
     let finding = found("E13", both().on(pool(machine(), "2048kB", 700, 700, 0)));
     assert!(finding.consequence.contains("takes no page of the pool"), "{finding:?}");
     clear("E13", both().on(machine()));
+    let alone = || java(&["-XX:LargePageSizeInBytes=2m", "-Xmx1g"]).area(anonymous(1024));
+    assert_eq!(found("E13", alone().on(machine())).severity, Severity::Info);
+    let beside = found("E13", alone().on(pool(machine(), "2048kB", 700, 700, 0)));
+    assert!(
+        beside.consequence.contains("no effect without -XX:+UseLargePages"),
+        "{beside:?}"
+    );
+    assert_eq!(beside.severity, Severity::Warning);
 }
 
 #[test]

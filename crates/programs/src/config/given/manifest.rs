@@ -17,11 +17,18 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
             refused.extend(reserved(path, &document));
         }
         let items = document.get("items").map_or(&[][..], Node::items);
-        for object in std::iter::once(&document).chain(items) {
-            if let Some(spec) = spec(object) {
+        let objects = if items.is_empty() {
+            std::slice::from_ref(&document)
+        } else {
+            items
+        };
+        for object in objects {
+            if let Some(pod) = operators::pod(path, object)? {
+                pods.push(pod);
+                continue;
+            }
+            for spec in specs(object) {
                 pods.push(pod::pod(path, object, spec)?);
-            } else {
-                pods.extend(operators::pod(path, object)?);
             }
         }
     }
@@ -31,15 +38,15 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
     Ok(pods)
 }
 
-/// Where the containers are: in a pod, in a template of one, in a template of a job.
-fn spec(object: &Node) -> Option<&Node> {
-    const PATHS: [&[&str]; 3] = [
-        &["spec", "jobTemplate", "spec", "template", "spec"],
-        &["spec", "template", "spec"],
-        &["spec"],
-    ];
-    let specs = PATHS.iter().filter_map(|path| object.at(path));
-    specs.into_iter().find(|spec| spec.get("containers").is_some())
+/// Where containers are: in a pod, and in the templates of pods in other objects, whatever these call them (`podTemplate` of Elastic's).
+fn specs(node: &Node) -> Vec<&Node> {
+    let has_containers = node.get("containers").is_some_and(|all| !all.items().is_empty());
+    let below = node.entries().iter().map(|(_, node)| node).chain(node.items());
+    has_containers
+        .then_some(node)
+        .into_iter()
+        .chain(below.flat_map(specs))
+        .collect()
 }
 
 /// hugetlb pages in `reservedMemory`: the memory manager compares each resource with kubeReserved, systemReserved and evictionHard, which take
