@@ -102,9 +102,13 @@ impl Curve {
 
     /// Did the program run on such pages, or on more and on less of them? To all others the curve is only supposed to go on.
     pub(crate) fn is_run(&self, setting: &Setting) -> bool {
-        let is_mixed = |run: &Observed| (MIXED..=1.0 - MIXED).contains(&run.coverage);
-        let is_between = setting.share.is_none() || self.observed.iter().any(is_mixed);
-        is_alike(setting, &self.base) && is_between && setting.guest_page <= Bytes::mib(2)
+        let ran = |least: f64, most: f64| self.observed.iter().any(|run| (least..=most).contains(&run.coverage));
+        let is_known = match (setting.share, setting.guest_page) {
+            (Some(_), _) => ran(MIXED, 1.0 - MIXED),
+            (None, page) if page == self.base.guest_page => true,
+            (None, page) => page == Bytes::mib(2) && ran(1.0 - MIXED, 1.0),
+        };
+        is_alike(setting, &self.base) && is_known
     }
 
     /// Waits that huge pages spare.

@@ -60,6 +60,8 @@ fn runs_tell_the_slope_and_the_model_does_where_they_spare_nothing() {
     assert_eq!(ran.collect::<Vec<bool>>(), [true, true, false, true, true, true]);
     let without_mix = curve(vec![run(1.0, 0.2, 0.004)]);
     assert!(!without_mix.is_run(&BASE.with_share(50)), "nothing shows how it bends");
+    let without_all = curve(vec![run(0.5, 0.1, 0.004)]);
+    assert!(without_all.is_run(&BASE.with_share(50)) && !without_all.is_run(&on(Bytes::mib(2))));
     // Five times as much as the model says is believed.
     let steep = curve(vec![run(1.0, 1.0, 0.02)]).fit(&waits);
     assert!((steep.terms[0] - 2.5).abs() < 0.05, "{:?}", steep.terms);

@@ -114,10 +114,15 @@ impl<'a> Prepared<'a> {
                 // What those say of --budget is not of this one.
                 let is_of_time = |warning: &Warning| OF_TIME.contains(&warning.code.as_str());
                 warnings.extend(more.into_iter().filter(|warning| !is_of_time(warning)));
-                match of_runs(&compare) {
-                    Ok(observed) => return Ok(Runs::Observed(observed)),
-                    Err(why) => why,
+                let (observed, not) = of_runs(&compare);
+                if !observed.is_empty() {
+                    warnings.extend(
+                        not.into_iter()
+                            .map(|why| Warning::new("runs-not-used", format!("--calibrate: {why}"))),
+                    );
+                    return Ok(Runs::Observed(observed));
                 }
+                not.join("; ")
             }
             Err(Error::Budget { run, least, .. }) => too_short(run, least),
             Err(Error::TimeOver(_)) => {
@@ -229,19 +234,16 @@ impl Store for Unkept {
     fn remove(&mut self) {}
 }
 
-fn of_runs(compare: &Compare) -> Result<Vec<Observed>, String> {
-    let of =
-        |judged: &Judged| one(compare, judged).ok_or_else(|| format!("{}: {}", judged.arm, why_not(compare, judged)));
-    let (observed, not): (Vec<_>, Vec<_>) = compare.verdicts.iter().map(of).partition(Result::is_ok);
-    let observed: Vec<Observed> = observed.into_iter().flatten().collect();
-    match observed.is_empty() {
-        false => Ok(observed),
-        true => Err(not
-            .into_iter()
-            .filter_map(Result::err)
-            .collect::<Vec<String>>()
-            .join("; ")),
+/// What runs show, and why those of other arms show nothing.
+fn of_runs(compare: &Compare) -> (Vec<Observed>, Vec<String>) {
+    let (mut observed, mut not) = (Vec::new(), Vec::new());
+    for judged in &compare.verdicts {
+        match one(compare, judged) {
+            Some(run) => observed.push(run),
+            None => not.push(format!("{}: {}", judged.arm, why_not(compare, judged))),
+        }
     }
+    (observed, not)
 }
 
 fn why_not(compare: &Compare, judged: &Judged) -> String {
