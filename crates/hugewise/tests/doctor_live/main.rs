@@ -21,6 +21,11 @@ fn only_ours(pool: &Pool) -> bool {
     pool.read("free_hugepages") == pool.read("nr_hugepages") && pool.read("resv_hugepages") == 0
 }
 
+/// A heap that is huge by THP lacks nothing.
+fn are_heaps_huge() -> bool {
+    std::fs::read_to_string(THP).is_ok_and(|policies| policies.contains("[always]"))
+}
+
 #[test]
 fn more_pages_asked_for_than_there_can_be() {
     let _alone = Alone::here();
@@ -133,8 +138,7 @@ fn a_segment_that_outlived_its_program() {
 #[test]
 fn a_jvm_whose_large_pages_are_not_there() {
     let _alone = Alone::here();
-    // A heap that is huge by THP lacks nothing.
-    if std::fs::read_to_string(THP).is_ok_and(|policies| policies.contains("[always]")) {
+    if are_heaps_huge() {
         return skipped("memory of this process became huge by itself");
     }
     // More than any pool here has.
@@ -157,6 +161,9 @@ fn a_jvm_whose_large_pages_are_not_there() {
 #[test]
 fn a_jvm_whose_pool_is_too_small() {
     let _alone = Alone::here();
+    if are_heaps_huge() {
+        return skipped("memory of this process became huge by itself");
+    }
     let Some(_pool) = Pool::grow(PAGES) else {
         return skipped("the pool of 2M pages cannot be grown: not root, no pool, or no unbroken memory");
     };
