@@ -28,7 +28,7 @@ pub(crate) const SWEPT: [Sweep; 2] = [
 ];
 /// Lines from memory that a core has in flight ahead of a stream: from the fill buffers of a first-level cache to the queue of a second-level one.
 const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
-/// What the model itself is off by, as a share of the time, to each side: chosen by 29 compared programs, and not proved on others. By arithmetic the ranges hold 27 of them
+/// What the model itself is off by, as a share of the time, to each side: chosen by 29 compared programs when walks cost their reads alone (27 held), and not proved on others
 /// (`benches/results/predict-held-out-zen5-guest.md`).
 pub(crate) const MODEL: f64 = 0.1;
 /// The same of pages that the program was run on, where runs are off by their own interval. Supposed, and not chosen by compared programs.

@@ -31,7 +31,7 @@ fn simulated_surfaces_have_the_shape_of_measured_ones() {
             assert!(rank > 0.85, "{id}, {order:?}: {rank}");
         }
         assert!(judged.points > 20 && judged.error < 0.25, "{id}: {judged:?}");
-        // What walks cost, where some of these points are a pair: from data that no number of the simulator was chosen by.
+        // What walks cost, where some of these points are a pair.
         if judged.pairs > 0 {
             let [measured, simulated] = judged.extra;
             assert!((simulated / measured - 1.0).abs() < 0.35, "{id}: {judged:?}");

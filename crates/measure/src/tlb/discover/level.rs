@@ -94,7 +94,7 @@ impl<O: Oracle> Search<'_, O> {
         let entries = if gentle { hidden(fit.entries()) } else { fit.entries() };
         let not_told = match fit.ways() {
             None => Some("several associativities explain it"),
-            Some(_) if gentle => Some("eviction is gentler than LRU: a few pages too many hardly ever miss"),
+            Some(_) if gentle => Some("replacement is gentler than LRU: a few pages too many hardly ever miss"),
             Some(_) => None,
         };
         Found {
@@ -111,7 +111,7 @@ impl<O: Oracle> Search<'_, O> {
         Found {
             entries: Some(entries),
             penalty: self.plateau(view, entries.high),
-            not_told: Some("the knee is soft: eviction is gentler than LRU, or contention holds a part".to_owned()),
+            not_told: Some("the knee is soft: replacement is gentler than LRU, or contention holds a part".to_owned()),
             ..Found::default()
         }
     }
