@@ -9,6 +9,15 @@ use serde_json::Value;
 /// Some hundred thousand instructions a round, in few pages.
 const LOOP: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
 
+/// A kernel without them has nothing to calibrate on.
+fn lacks_thp() -> bool {
+    let lacks = !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+    if lacks {
+        skipped("no transparent huge pages");
+    }
+    lacks
+}
+
 fn json(words: &[&str]) -> Value {
     serde_json::from_str(&done(words).out).expect("JSON")
 }
@@ -166,6 +175,9 @@ fn what_cannot_be_predicted_is_refused_with_its_reason() {
 
 #[test]
 fn what_can_be_known_is_refused_before_the_program_runs_or_anything_is_timed() {
+    if lacks_thp() {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let made = folder.path().join("made").display().to_string();
     let program = format!("touch {made}; {LOOP}");
@@ -193,6 +205,9 @@ fn what_can_be_known_is_refused_before_the_program_runs_or_anything_is_timed() {
 
 #[test]
 fn runs_that_fail_after_the_trace_leave_a_prediction_without_them() {
+    if lacks_thp() {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("machine.toml");
     std::fs::write(&file, "like = 'epyc-7742'\n").expect("written");
