@@ -1,7 +1,7 @@
 //! Each check on files where it fires and on files where it must not.
 
 use host::Source;
-use model::findings::{Diagnosis, Finding, Severity};
+use model::findings::{Confidence, Diagnosis, Finding, Severity};
 use programs::Evidence;
 use programs::config::Given;
 
@@ -136,10 +136,36 @@ fn services_and_limits() {
     assert!(found("D15", &[reserve, POOL]).fix[0].contains("hugepagesz=1G hugepages=2"));
     let dotnet = |more: &str| format!("[Service]\nEnvironment=DOTNET_GCLargePages=1\n{more}");
     let alone = found("D15", &[("app.service", &dotnet(""))]);
-    assert!(alone.consequence.contains("needs DOTNET_GCHeapHardLimit"), "{alone:?}");
-    let limited = dotnet("Environment=DOTNET_GCHeapHardLimit=0x20000000\n");
-    clear("D15", &[("app.service", &limited), POOL]);
-    found("D15", &[("app.service", &limited), NO_POOL]);
+    assert!(alone.consequence.contains("unless its runtimeconfig.json"), "{alone:?}");
+    assert_eq!(alone.confidence, Confidence::Medium);
+    for limit in [
+        "DOTNET_GCHeapHardLimit=0x20000000",
+        "DOTNET_GCHeapHardLimitPercent=50",
+        "COMPlus_GCHeapHardLimitSOH=0x10",
+    ] {
+        let limited = dotnet(&format!("Environment={limit}\n"));
+        clear("D15", &[("app.service", &limited), POOL]);
+        let short = found("D15", &[("app.service", &limited), NO_POOL]);
+        assert!(
+            short.consequence.starts_with("the program does not start: "),
+            "{short:?}"
+        );
+    }
+    // A container's limit of memory stands for one.
+    let run = |limit: &str| format!("docker run {limit} -e DOTNET_GCLargePages=1 app\n");
+    found("D15", &[("run.sh", &run("")), POOL]);
+    clear("D15", &[("run.sh", &run("-m 4g")), POOL]);
+    let pod = |limit: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec:\n  containers:\n  - name: a\n    image: app\n    \
+             env: [{{name: DOTNET_GCLargePages, value: \"1\"}}]\n{limit}"
+        )
+    };
+    found("D15", &[("pod.yaml", &pod("")), POOL]);
+    clear(
+        "D15",
+        &[("pod.yaml", &pod("    resources: {limits: {memory: 4Gi}}\n")), POOL],
+    );
     found("D16", &[("db.service", &tunables("glibc.malloc.hugetlb=1"))]);
     clear(
         "D16",

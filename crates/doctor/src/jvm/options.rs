@@ -1,5 +1,6 @@
 //! Options of JVMs that do not do what they seem to.
 
+use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
@@ -26,12 +27,11 @@ pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
 }
 
 pub(super) fn old(evidence: &Evidence) -> Answer {
-    let filled = pools(evidence)?
-        .iter()
-        .any(|pool| pool.nr.known().is_some_and(|nr| *nr > 0));
+    let is_filled = |pool: &Pool| pool.nr.known().is_some_and(|nr| *nr > 0);
+    let filled = pools(evidence).is_ok_and(|pools| pools.iter().any(is_filled));
     let any = |_: &Jvm| true;
     each_jvm(evidence, any, |program, jvm| {
-        let is_spare = filled && program.hugetlb()?.0 == 0;
+        let is_spare = filled && program.hugetlb().is_ok_and(|taken| taken.0 == 0);
         Ok(in_vain(
             &program.file("cmdline"),
             known(&program.arguments)?,
@@ -106,7 +106,7 @@ fn overruled(place: &str) -> Case {
 
 /// A size alone asks for nothing (-Xlog:pagesize of JDK 17 and 25: `Large page support disabled`).
 fn alone(place: &str) -> Case {
-    Case::sure("-XX:LargePageSizeInBytes has no effect without -XX:+UseLargePages: the JVM uses base pages")
+    Case::sure("-XX:LargePageSizeInBytes has no effect without -XX:+UseLargePages: the JVM asks for no page of a pool")
         .seen(place, "-XX:LargePageSizeInBytes", "set")
         .seen(place, "-XX:+UseLargePages", "not set")
         .fix("add -XX:+UseLargePages, with a pool for the heap (hugewise size jvm), or leave the size out")

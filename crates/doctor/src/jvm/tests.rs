@@ -245,6 +245,8 @@ fn e13_options_of_other_times() {
     let java = |option: &str| process(90, "java").arg(option).arg("Main");
     for old in ["-XX:+UseSHM", "-XX:+UseHugeTLBFS", "-XlargePages", "-Xlp"] {
         found("E13", java(old).on(machine()));
+        // Nor does it take a kernel with hugetlb pages to say so.
+        found("E13", java(old).on(machine().without("/sys/kernel/mm/hugepages")));
     }
     found("E13", java("-XX:+UseLargePagesInMetaspace").on(machine()));
     clear("E13", java("-XX:+UseLargePages").on(machine()));

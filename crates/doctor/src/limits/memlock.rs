@@ -144,21 +144,20 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
 pub(super) fn changed_after_start(evidence: &Evidence) -> Answer {
     each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
-        let Some((wanted, place)) = &unit.memlock else {
+        let Some((wanted, place)) = unit.memlock.as_ref().or(unit.default_memlock.as_ref()) else {
             return Ok(None);
         };
         let has = *known(&details.memlock)?;
         if has == *wanted {
             return Ok(None);
         }
-        let is_default = place.contains("/systemd/system.conf");
-        let (whose, name, reload) = match is_default {
-            true => (
+        let (whose, name, reload) = match unit.memlock {
+            None => (
                 "systemd's default for services is",
                 "DefaultLimitMEMLOCK",
                 "daemon-reexec",
             ),
-            false => ("its unit sets", "LimitMEMLOCK", "daemon-reload"),
+            Some(_) => ("its unit sets", "LimitMEMLOCK", "daemon-reload"),
         };
         let case = Case::likely(format!(
             "{} runs with a memlock limit of {has}; {whose} {wanted}",

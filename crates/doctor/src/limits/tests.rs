@@ -95,6 +95,13 @@ fn b03_limits_conf_is_not_for_services() {
             .cgroup("/user.slice/user-1000.slice/session-1.scope")
             .on(service(conf, "")),
     );
+    // A default of all services is no limit that this one was given.
+    let default = |limit: &str| {
+        let text = format!("[Manager]\nDefaultLimitMEMLOCK={limit}\n");
+        database("65536").on(service(conf, "[Service]\n").file("/etc/systemd/system.conf.d/50-mem.conf", &text))
+    };
+    found("B03", default("64K"));
+    clear("B04", default("64K"));
     not_judged(
         "B03",
         database("8388608").on(service(conf, "")).denied("/etc/passwd"),

@@ -6,7 +6,7 @@ use programs::config::Setting;
 use programs::config::given::FileKind;
 
 use super::drift::conflicting;
-use super::glibc::{Told, in_list, told};
+use super::glibc::{Told, in_list, told, told_dotnet};
 use super::sizes::dropped_in_files;
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
@@ -46,28 +46,15 @@ fn tunables<'a>(evidence: &'a Evidence, name: &'a str) -> impl Iterator<Item = (
 const HUGETLB: &str = "glibc.malloc.hugetlb";
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
-    let all = || evidence.files.environment();
-    let asking: Vec<(&Setting, Told)> = all()
-        .filter_map(|line| {
-            // The limit of a heap may stand on another line.
-            let is_its = |set: &&Setting, name: &str| {
-                set.name == name && (set.place == line.place || name.ends_with("HeapHardLimit"))
-            };
-            let told = told(|name| Some(all().find(|set| is_its(set, name))?.value.as_str()))?;
-            told.variable.starts_with(&line.name).then_some((line, told))
-        })
-        .collect();
-    let case = |line: &Setting, told: &Told, why: &str| {
-        Case::sure(format!("{} will use base pages: {why}", told.what)).seen(&line.place, told.variable, &told.value)
+    let all: Vec<&Setting> = evidence.files.environment().collect();
+    let asking = by_variables(&all, |get| told(get));
+    let of_dotnet = by_variables(&all, |get| told_dotnet(get));
+    let is_limited = |line: &Setting| {
+        all.iter().any(|set| set.name.contains("GCHeapHardLimit")) || evidence.files.limits_memory(line)
     };
-    let instead = |told: &Told| format!("or use THP: {}", told.instead);
-    let incomplete = asking.iter().filter_map(|(line, told)| {
-        let other = told.lacks?;
-        let why = format!("{} needs {other}, without which .NET 6 and later do not start outside of containers with a limit of memory", told.variable);
-        Some(case(line, told, &why).fix(format!("set {other} (in hexadecimal bytes) too")).fix(instead(told)))
-    });
-    let mut cases: Vec<Case> = incomplete.collect();
-    if cases.len() == asking.len() {
+    let open = of_dotnet.iter().filter(|(line, _)| !is_limited(line));
+    let mut cases: Vec<Case> = open.map(|(line, told)| without_limit(line, told)).collect();
+    if asking.is_empty() && cases.len() == of_dotnet.len() {
         return Ok(cases);
     }
     let room = Room::of(evidence)?;
@@ -75,8 +62,14 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
         Some(page) => room.pages(page) < told.pages,
         None => room.filled().next().is_none(),
     };
-    let complete = asking.iter().filter(|(_, told)| told.lacks.is_none() && is_short(told));
-    cases.extend(complete.map(|(line, told)| {
+    let why = "it is configured to use a pool, and none has the pages";
+    let of_malloc = asking
+        .iter()
+        .map(|asked| (asked, format!("{} will use base pages: {why}", asked.1.what)));
+    let of_dotnet = of_dotnet.iter().filter(|(line, _)| is_limited(line));
+    let of_dotnet = of_dotnet.map(|asked| (asked, format!("the program does not start: {why}")));
+    let short = of_malloc.chain(of_dotnet).filter(|((_, told), _)| is_short(told));
+    cases.extend(short.map(|((line, told), what)| {
         let fill = match told.page {
             Some(page) => format!(
                 "hugepagesz={} hugepages={} on the boot command line",
@@ -85,11 +78,40 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             ),
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
-        case(line, told, "it is configured to use a pool, and none has the pages")
+        Case::sure(what)
+            .seen(&line.place, told.variable, &told.value)
             .fix(format!("fill the pool: {fill}"))
             .fix(instead(told))
     }));
     Ok(cases)
+}
+
+/// Lines whose variables ask for pages of a pool, with what they say.
+fn by_variables<'a>(
+    all: &[&'a Setting],
+    told: impl Fn(&dyn Fn(&str) -> Option<&'a str>) -> Option<Told>,
+) -> Vec<(&'a Setting, Told)> {
+    let asking = |line: &&'a Setting| {
+        let line = *line;
+        let told = told(&|name| (line.name == name).then_some(line.value.as_str()))?;
+        Some((line, told))
+    };
+    all.iter().filter_map(asking).collect()
+}
+
+fn instead(told: &Told) -> String {
+    format!("or use THP: {}", told.instead)
+}
+
+/// .NET refuses large pages without a limit of its heap (CLR_E_GC_LARGE_PAGE_MISSING_HARD_LIMIT of gc.cpp).
+fn without_limit(line: &Setting, told: &Told) -> Case {
+    Case::likely(
+        "the program does not start unless its runtimeconfig.json, or a memory limit around it, limits the heap",
+    )
+    .seen(&line.place, told.variable, &told.value)
+    .seen(&line.place, "GCHeapHardLimit", "not set")
+    .fix("set DOTNET_GCHeapHardLimit (in hexadecimal bytes) too, with a pool that holds as much")
+    .fix(instead(told))
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {

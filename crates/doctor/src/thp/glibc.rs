@@ -79,50 +79,57 @@ pub(super) struct Told {
     pub(super) what: &'static str,
     /// What does without a pool.
     pub(super) instead: &'static str,
-    /// Another variable that it needs and that is not set.
-    pub(super) lacks: Option<&'static str>,
+}
+
+impl Told {
+    fn new(variable: &'static str, value: &str, what: &'static str, instead: &'static str) -> Self {
+        Self {
+            variable,
+            value: value.to_owned(),
+            page: None,
+            pages: 1,
+            what,
+            instead,
+        }
+    }
 }
 
 const POLICY: &str = "the policy `always`, without that variable";
-/// Of the heap of .NET (dotnet/runtime#51282); a container's limit of memory stands for it.
-const LIMITS: [&str; 2] = ["DOTNET_GCHeapHardLimit", "COMPlus_GCHeapHardLimit"];
+
+fn number(value: &str) -> Option<u64> {
+    value.parse().ok()
+}
 
 /// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; the
-/// directory in which gperftools' tcmalloc makes its files; the switch of .NET's garbage collector.
+/// directory in which gperftools' tcmalloc makes its files.
 pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
-    let number = |value: &str| value.parse::<u64>().ok();
-    let told = |variable, value: &str, what, instead| Told {
-        variable,
-        value: value.to_owned(),
-        page: None,
-        pages: 1,
-        what,
-        instead,
-        lacks: None,
-    };
     let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
     if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
         let variable = "GLIBC_TUNABLES: glibc.malloc.hugetlb";
-        return Some(told(variable, value, "malloc", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"));
+        return Some(Told::new(
+            variable,
+            value,
+            "malloc",
+            "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+        ));
     }
     let reserve = get("MIMALLOC_RESERVE_HUGE_OS_PAGES").and_then(|value| Some((value, number(value)?)));
     if let Some((value, pages @ 1..)) = reserve {
         return Some(Told {
             page: Some(Bytes::gib(1)),
             pages,
-            ..told("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
+            ..Told::new("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
         });
     }
-    if let Some(value) = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty()) {
-        return Some(told("TCMALLOC_MEMFS_MALLOC_PATH", value, "malloc", POLICY));
-    }
+    let path = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty())?;
+    Some(Told::new("TCMALLOC_MEMFS_MALLOC_PATH", path, "malloc", POLICY))
+}
+
+/// The switch of .NET's garbage collector, which never falls back to base pages: a process that runs has its pages, and a limit of its heap.
+pub(super) fn told_dotnet<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     let switch = |name| Some((name, get(name).filter(|value| *value == "1")?));
     let (name, value) = switch("DOTNET_GCLargePages").or_else(|| switch("COMPlus_GCLargePages"))?;
-    let is_limited = LIMITS.iter().any(|name| get(name).is_some());
-    Some(Told {
-        lacks: (!is_limited).then_some(LIMITS[0]),
-        ..told(name, value, "the heap", POLICY)
-    })
+    Some(Told::new(name, value, "the heap", POLICY))
 }
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
@@ -140,21 +147,16 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             .iter()
             .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
         let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
-        let is_in_a_container = program
-            .cgroup()
-            .is_ok_and(|groups| groups.is_some_and(|groups| groups.is_container));
-        let lacks = told.lacks.filter(|_| !is_in_a_container);
-        if (room >= told.pages && lacks.is_none()) || program.hugetlb()?.0 > 0 {
+        if room >= told.pages || program.hugetlb()?.0 > 0 {
             return Ok(None);
         }
-        let why = match (lacks, told.page) {
-            (Some(other), _) => format!("{} has no effect without {other}", told.variable),
-            (None, Some(page)) => format!(
+        let why = match told.page {
+            Some(page) => format!(
                 "it is configured to take {} of {}, and {room} can be had",
                 count(told.pages, "page", "pages"),
                 page.exact()
             ),
-            (None, None) => "it is configured to use a pool, and no pool has a free page".to_owned(),
+            None => "it is configured to use a pool, and no pool has a free page".to_owned(),
         };
         let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
             .seen(program.file("environ"), told.variable, &told.value)
@@ -164,11 +166,8 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             page,
             pages: told.pages,
         };
-        let case = match (lacks, told.page) {
-            (Some(other), _) => case.fix(format!(
-                "set {other} (in hexadecimal bytes) too, with a pool that holds as much, then restart it"
-            )),
-            (None, Some(page)) => case
+        let case = match told.page {
+            Some(page) => case
                 .fix_with(
                     need(page),
                     format!(
@@ -178,7 +177,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
                     ),
                 )
                 .otherwise("ask for fewer: the machine has no room for such a pool"),
-            (None, None) => case.fix("fill the pool, then restart it"),
+            None => case.fix("fill the pool, then restart it"),
         };
         Ok(Some(case.fix(format!("or use THP: {}", told.instead))))
     })

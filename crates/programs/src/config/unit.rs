@@ -27,8 +27,10 @@ pub(super) const DIRECTORIES: [&str; 4] = [
 pub struct Unit {
     /// `postgresql.service`.
     pub name: String,
-    /// `LimitMEMLOCK=`, the soft limit, and where it stands; else systemd's own default for all services, if that is set.
+    /// `LimitMEMLOCK=`, the soft limit, and where it stands.
     pub memlock: Option<(Limit, String)>,
+    /// systemd's own default for services that set none, if that is set.
+    pub default_memlock: Option<(Limit, String)>,
     /// `MemoryTHP=`, and where it stands.
     pub thp: Option<(String, String)>,
     /// What systemd ignores of these.
@@ -96,9 +98,7 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
             }
         }
     }
-    if unit.memlock.is_none() {
-        unit.memlock = default_memlock(source)?;
-    }
+    unit.default_memlock = default_memlock(source)?;
     Ok(unit)
 }
 

@@ -22,6 +22,8 @@ pub struct Run {
     pub memlock: Option<(Limit, String)>,
     /// Has it CAP_IPC_LOCK, by its name or as one of all?
     pub may_lock: bool,
+    /// Has it a limit of memory?
+    pub is_limited: bool,
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
@@ -37,6 +39,7 @@ impl Run {
             kind: None,
             memlock: None,
             may_lock: false,
+            is_limited: false,
             environment: Vec::new(),
             words: Vec::new(),
             refused: Vec::new(),
@@ -113,6 +116,10 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     let place = |node: &Node| format!("{path}:{}", node.line);
     let mut run = Run::new(place(service), name);
     run.may_lock = service.get("privileged").and_then(Node::text) == Some("true");
+    let limit = service.get("mem_limit");
+    run.is_limited = limit
+        .or_else(|| service.at(&["deploy", "resources", "limits", "memory"]))
+        .is_some();
     for capability in service.get("cap_add").map_or(&[][..], Node::items) {
         run.allow(capability.text().unwrap_or_default());
     }
@@ -196,6 +203,7 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
             None => (word, words.next().unwrap_or_default()),
         };
         match name {
+            "-m" | "--memory" => run.is_limited = true,
             "--name" => value.clone_into(&mut run.name),
             "--cap-add" => run.allow(value),
             "-e" | "--env" => {

@@ -164,6 +164,17 @@ impl Given {
             .chain(self.containers().flat_map(|container| &container.environment))
     }
 
+    /// Is it a variable of a container with a limit of memory?
+    pub fn limits_memory(&self, line: &Setting) -> bool {
+        let is_limited = |container: &&Container| container.limits.iter().any(|limit| limit.resource == "memory");
+        let of_pods = self.containers().filter(is_limited);
+        let of_runs = self.runs.iter().filter(|run| run.is_limited);
+        let mut all = of_pods
+            .flat_map(|container| &container.environment)
+            .chain(of_runs.flat_map(|run| &run.environment));
+        all.any(|set| set == line)
+    }
+
     fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
         match kind {
             FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
