@@ -12,7 +12,7 @@ use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::{Evidence, Kind};
 
-use crate::facts::{node_file, persistent};
+use crate::facts::{in_postgres, node_file, persistent};
 use crate::jvm::pool_pages;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
@@ -84,7 +84,10 @@ impl Shortage {
     fn named(&self) -> Option<String> {
         let size = self.other?.exact();
         let setting = match self.demand.asker {
-            FileKind::Postgres => format!("huge_page_size = {size}B (PostgreSQL 14 and later)"),
+            FileKind::Postgres => format!(
+                "huge_page_size = {} (PostgreSQL 14 and later)",
+                in_postgres(self.other?)
+            ),
             FileKind::Java => format!("-XX:LargePageSizeInBytes={size} (JDK 17 and later)"),
             _ => return None,
         };

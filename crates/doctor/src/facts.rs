@@ -341,6 +341,11 @@ pub(super) fn is_own(program: &Program) -> bool {
     program.pages.name == "hugewise"
 }
 
+/// A page size as PostgreSQL's `huge_page_size` takes it: `64kB`, `2MB`.
+pub(super) fn in_postgres(size: Bytes) -> String {
+    format!("{}B", size.exact().replace('K', "k"))
+}
+
 /// A count such as `3 processes`.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

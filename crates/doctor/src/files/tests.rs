@@ -109,6 +109,50 @@ fn pools_of_boot_and_sysctl() {
     unjudged("A12", &[("sysctl.conf", "vm.nr_hugepages = lots\n")], "sysctl.conf:1");
 }
 
+/// Lines that their readers accept, which look like others that are refused.
+#[test]
+fn i01_lines_that_are_accepted() {
+    let tmpfiles = (
+        "tmpfiles.d/a.conf",
+        "d /run/app 0755 root root -\nL+ /etc/x - - - - /y\n",
+    );
+    let sysfs = (
+        "sysfs.conf",
+        "devices/system/cpu/cpu0/online = 0\nmode devices/system/cpu/cpu0/online = 0644\n",
+    );
+    let profile = (
+        "tuned.conf",
+        "[main]\ninclude=a\n[sysctl]\nvm.nr_hugepages=\"${n}\"\nkernel.shmmax = >4096\n",
+    );
+    for accepted in [tmpfiles, sysfs, profile] {
+        clear("I01", &[accepted]);
+    }
+    let kubelet = |amount: &str| {
+        format!(
+            "apiVersion: v1\nkind: KubeletConfiguration\nmemoryManagerPolicy: Static\nreservedMemory:\n- numaNode: 0\n  limits:\n    hugepages-1Gi: {amount}\n"
+        )
+    };
+    clear("I01", &[("kubelet.yaml", &kubelet("\"0\""))]);
+    assert_eq!(given(&[("kubelet.yaml", &kubelet("1Gi"))]).garbled.len(), 1);
+    let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let unit = |command: &str| format!("[Service]\nExecStart={command}\n");
+    for accepted in [
+        format!("/bin/echo \"never => {file}\""),
+        format!("/bin/echo 'set by: echo never > {file}'"),
+        format!("/bin/printf never => {file}"),
+        format!("/bin/sh -c 'echo never > {file}'"),
+    ] {
+        clear("I01", &[("thp.service", &unit(&accepted))]);
+    }
+    for refused in [
+        format!("/bin/echo never > {file}"),
+        format!("/bin/echo never >>{file}"),
+        format!("/bin/echo never | tee {file}"),
+    ] {
+        assert_eq!(given(&[("thp.service", &unit(&refused))]).garbled.len(), 1, "{refused}");
+    }
+}
+
 #[test]
 fn services_and_limits() {
     let limits = ("limits.conf", "oracle soft memlock unlimited\n");

@@ -106,7 +106,7 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
         let size = size.exact();
         return Ok(case
             .fix(format!(
-                "-XX:LargePageSizeInBytes={size}: without it the JVM asks for the default size, {}, and the pool of {size} has room for the {pages} pages that it needs (JDK 17 and later)",
+                "-XX:LargePageSizeInBytes={size} (JDK 17 and later): the JVM asks for the default size, {}, and the pool of {size} has room for its {pages} pages",
                 page.exact()
             ))
             .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got"));

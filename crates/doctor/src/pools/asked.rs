@@ -258,13 +258,24 @@ pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
     let case = writers
         .iter()
         .fold(case, |case, (place, value)| case.seen(place, name, value));
-    let case = match is_packaged(place) {
-        true => masked(case, place),
-        false => case.fix(format!(
+    let case = match place.split_once("/usr/lib/tuned/") {
+        Some(("", rest)) => return Some(included(case, rest)),
+        _ if is_packaged(place) => masked(case, place),
+        _ => case.fix(format!(
             "decide on one value; to keep that of {place}, remove the other lines, else remove this one"
         )),
     };
     Some(case.fix("sysctl --system"))
+}
+
+/// A package's profile of tuned wins: a file of its name would have to repeat all of it.
+fn included(case: Case, rest: &str) -> Case {
+    let profile = rest.rsplit_once('/').map_or(rest, |(profile, _)| profile);
+    case.fix(format!(
+        "the profile {profile} belongs to a package: write one of your own, /etc/tuned/hugepages/tuned.conf, with `[main]`, `include={profile}`, `[sysctl]` and your value"
+    ))
+    .fix("tuned-adm profile hugepages")
+    .fix("or, where reapply_sysctl is on (/etc/tuned/tuned-main.conf, the default): your value in /etc/sysctl.d/99-hugepages.conf, then systemctl restart tuned")
 }
 
 /// A package's file wins: the next update brings it again, so it is hidden or outdone, not edited.

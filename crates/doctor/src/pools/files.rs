@@ -9,6 +9,7 @@ use programs::config::{Ignored, IgnoredWhy};
 use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
 use crate::demand::Room;
+use crate::facts::in_postgres;
 use crate::rule::{Answer, Case};
 
 pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
@@ -27,7 +28,7 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
         ))
         .seen(place, format!("pages of {size}"), pages)
         .seen(place, format!("pages of {default}, the default size"), 0)
-        .fix(format!("name the size in the program: huge_page_size={size}B (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)"))
+        .fix(format!("name the size in the program: huge_page_size={} (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)", in_postgres(page)))
         .fix(format!("or default_hugepagesz={size} on the boot command line"))
     });
     Ok(others.collect())

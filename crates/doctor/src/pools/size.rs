@@ -4,7 +4,7 @@ use model::Bytes;
 use programs::Evidence;
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
+use crate::facts::{available, boot_fix, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -39,7 +39,8 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
         .seen(pool_file(own, "nr_hugepages"), "", 0)
         .seen(pool_file(other, "free_hugepages"), "", &other.free)
         .fix(format!(
-            "name the size in the program: huge_page_size={size}B (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)"
+            "name the size in the program: huge_page_size={} (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)",
+            in_postgres(other.size)
         ))
         .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
         Ok(Some(case))

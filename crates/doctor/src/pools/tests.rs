@@ -143,6 +143,16 @@ fn a12_places_that_disagree_about_a_pool() {
         "A12",
         with(machine().line("/proc/cmdline", "hugepages=512"), file("10-a", 100)),
     );
+    // A package's profile of tuned, which no file of its name in sysctl.d hides.
+    let tuned = with(machine(), file("10-a", 100))
+        .file("/etc/tuned/tuned-main.conf", "reapply_sysctl = 0\n")
+        .file("/etc/tuned/active_profile", "oracle\n")
+        .file("/usr/lib/tuned/oracle/tuned.conf", "[sysctl]\nvm.nr_hugepages = 64\n");
+    let fix = found("A12", tuned).fix;
+    assert!(
+        fix[0].contains("include=oracle") && !fix.join("\n").contains("sysctl.d/tuned.conf"),
+        "{fix:?}"
+    );
 }
 
 #[test]

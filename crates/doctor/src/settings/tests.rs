@@ -23,6 +23,27 @@ fn i01_values_that_nothing_takes() {
     let tuned = with("/etc/tuned/active_profile", "own\n")
         .file("/etc/tuned/own/tuned.conf", "[sysctl]\nvm.nr_hugepages = 4096M\n");
     found("I01", tuned);
+    let gone = "vm.hugepages_treat_as_movable = 1\nvm.nr_overcommit_hugepages = 8\n";
+    found("I01", with("/etc/sysctl.d/60-x.conf", gone).without("/proc/meminfo"));
+    // What tuned works out or takes off, and what the kernel takes with a unit.
+    for own in [
+        "[sysctl]\nvm.nr_hugepages = \"64\"\nkernel.shmmax = >4096\n",
+        "[variables]\nn=64\n[sysfs]\n/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=${n}\n",
+        "[sysfs]\n/sys/kernel/mm/transparent_hugepage/enabled = \"never\"\n[vm]\ntransparent_hugepages=${thp}\n",
+    ] {
+        let tuned = with("/etc/tuned/active_profile", "own\n").file("/etc/tuned/own/tuned.conf", own);
+        clear("I01", tuned);
+    }
+    let directory = "kernel/mm/hugepages/hugepages-1048576kB";
+    for accepted in ["/demote_size = 2048kB", "/demote = 1"] {
+        clear("I01", with("/etc/sysfs.conf", &format!("{directory}{accepted}\n")));
+    }
+    let modes = format!("mode {directory}/nr_hugepages = 0660\nowner {directory}/nr_hugepages = root\n");
+    clear("I01", with("/etc/sysfs.conf", &modes));
+    found(
+        "I01",
+        with("/etc/sysfs.conf", &format!("{directory}/nr_hugepages = 8G\n")),
+    );
     let unit = |limit: &str| {
         process(60, "db")
             .cgroup("/system.slice/db.service")

@@ -49,7 +49,7 @@ const NOT_ALWAYS: [(&[&str], &str, &str); 10] = [
         "madvise, or never on older systems (SAP note 2131662)",
     ),
     (
-        &["ora_", "oracle"],
+        &["ora_", "oracle_"],
         "Oracle Database",
         "madvise with UEK 7 and later, never with other kernels (its installation guides; PRVE-00024)",
     ),
@@ -70,6 +70,19 @@ fn is_of(program: &Program, names: &[&str], product: &str) -> bool {
         && (product != "Couchbase" || words.any(|word| word.contains("couchbase")))
 }
 
+/// THP of its own: what its processes share would count once for each of them.
+fn private_thp(program: &Program) -> Result<Bytes, Reason> {
+    let areas = program.areas().unwrap_or_default();
+    let own: Option<Vec<Bytes>> = areas.iter().map(|area| Some(area.counts()?.anon_huge)).collect();
+    if let Some(own) = own.filter(|own| !own.is_empty()) {
+        return Ok(own.into_iter().sum());
+    }
+    let segments = program.pages.segments.iter().filter(|segment| segment.page.is_none());
+    let shared: Bytes = segments.map(|segment| segment.resident).sum();
+    let private = known(&program.pages.rss)?.0.saturating_sub(shared.0);
+    Ok(program.thp()?.min(Bytes(private)))
+}
+
 /// All processes of a product together: a database of many small ones has its memory in their sum.
 pub(super) fn vendors(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
@@ -81,11 +94,17 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
     let release = evidence.snapshot.kernel.release.known().map_or("", String::as_str);
     let exempt = |product: &str| product == "Vertica" && [".el7", ".amzn2"].iter().any(|of| release.contains(of));
     let cases = each(&NOT_ALWAYS, |(names, product, advice)| {
-        let mut own = Vec::new();
+        let (mut own, mut unread) = (Vec::new(), None);
         for program in all.iter().filter(|program| is_of(program, names, product)) {
-            own.push((program, program.thp()?));
+            match private_thp(program) {
+                Ok(huge) => own.push((program, huge)),
+                Err(reason) => unread = Some(reason),
+            }
         }
         let sum: Bytes = own.iter().map(|(_, huge)| *huge).sum();
+        if let Some(reason) = unread.filter(|_| sum < WORTH && !exempt(product)) {
+            return Err(reason);
+        }
         let largest = own.iter().max_by_key(|(_, huge)| *huge);
         let Some((largest, huge)) = largest.filter(|_| sum >= WORTH && !exempt(product)) else {
             return Ok(None);

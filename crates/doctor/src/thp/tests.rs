@@ -332,6 +332,19 @@ fn d29_a_policy_that_a_vendor_advises_against() {
         "{finding:?}"
     );
     clear("D29", sessions(300));
+    // One that could not be read hides nothing of what the others have, and leaves the question open where they have little.
+    let and_denied = |thp| {
+        session(73, 1)
+            .on(sessions(thp))
+            .denied("/proc/73/smaps")
+            .denied("/proc/73/smaps_rollup")
+    };
+    found("D29", and_denied(700));
+    not_judged("D29", and_denied(300), "denied");
+    // Pages that they share count for none; another product's agent is none of them.
+    let sharing = |pid| process(pid, "oracle_1_orcl").area(shared(1024, "/SYSV00000000 (deleted)").thp(1000));
+    clear("D29", sharing(72).on(sharing(71).on(always())));
+    clear("D29", server("oracle-cloud-ag").on(always()));
     let on = |release: &str| server("vertica").on(always().line("/proc/sys/kernel/osrelease", release));
     found("D29", on("4.18.0-553.el8.x86_64"));
     clear("D29", on("3.10.0-1160.el7.x86_64"));

@@ -125,7 +125,8 @@ fn refused(guest: &Guest) -> Vec<Case> {
 
 /// A path that is named for huge pages, on a machine where no hugetlbfs is mounted there.
 fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
-    let path = guest.paths().next().filter(|_| evidence.has_machine)?;
+    let (path, size) = guest.paths().next().filter(|_| evidence.has_machine)?;
+    let option = size.map_or_else(String::new, |size| format!(" -o pagesize={}", size.exact()));
     Some(
         Case::sure(format!(
             "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
@@ -134,7 +135,7 @@ fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         .seen(&guest.place, "path", path)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
-        .fix(format!("mkdir -p {path} && mount -t hugetlbfs hugetlbfs {path}")),
+        .fix(format!("mkdir -p {path} && mount -t hugetlbfs{option} hugetlbfs {path}")),
     )
 }
 

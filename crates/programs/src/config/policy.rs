@@ -2,7 +2,7 @@
 
 use model::{Cause, Unread};
 
-use super::files::{Line, content, has_configuration, listed, said};
+use super::files::{content, has_configuration, listed, said};
 use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
@@ -109,40 +109,44 @@ fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
 pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PolicyLine> {
     let mut lines = Vec::new();
     for line in said(path, text, COMMENT) {
-        let Some(command) = command(&line) else { continue };
+        let Some((_, command)) = line.pair().filter(|(key, _)| key.starts_with("ExecStart")) else {
+            continue;
+        };
         let program = command
             .trim_start_matches(['@', '-', ':', '+', '!'])
             .split_whitespace()
             .next();
         match program.and_then(|program| program.rsplit('/').next()) {
-            Some(program @ ("echo" | "printf")) => {
+            Some(program @ ("echo" | "printf")) if needs_shell(command) => {
                 let why = format!(
                     "systemd starts no shell, so {program} prints what stands behind it and nothing is written: start `/bin/sh -c` with the command in quotes"
                 );
                 refused.push(Unread::new(Cause::Garbled, line.place(), why));
             }
+            Some("echo" | "printf") => {}
             _ => lines.extend(policy_in(command).map(|value| PolicyLine::new(line.place(), value))),
         }
     }
     lines
 }
 
-/// The command of a line that means to write to a file of the kernel.
-fn command<'a>(line: &Line<'a>) -> Option<&'a str> {
-    let (_, command) = line.pair().filter(|(key, _)| key.starts_with("ExecStart"))?;
-    let writes = command.contains('>') || command.contains("tee");
-    let files = ["/sys/kernel/mm/", "/sys/devices/system/node/", "/proc/sys/"];
-    files
-        .iter()
-        .any(|file| writes && command.contains(file))
-        .then_some(command)
+/// Does it write to a file of the kernel by `>` or a pipe, which outside of quotes are a shell's alone?
+fn needs_shell(command: &str) -> bool {
+    let words = shlex::split(command).unwrap_or_default();
+    let is_file = |word: &str| FILES.iter().any(|file| word.starts_with(file));
+    let is_piped = words.iter().any(|word| word == "|");
+    let into = |word: &str| matches!(word, ">" | ">>") || (is_piped && word == "tee");
+    let is_glued = |word: &String| is_file(word.trim_start_matches('>')) && word.starts_with('>');
+    words.windows(2).any(|pair| into(&pair[0]) && is_file(&pair[1])) || words.iter().any(is_glued)
 }
 
+const FILES: [&str; 3] = ["/sys/kernel/mm/", "/sys/devices/system/node/", "/proc/sys/"];
+
 fn policy_in(command: &str) -> Option<&'static str> {
+    let writes = command.contains('>') || command.contains("tee");
     let words = ["never", "madvise", "always"];
-    words
-        .into_iter()
-        .find(|word| command.contains(ENABLED) && command.contains(word))
+    let is_it = |word: &&str| writes && command.contains(ENABLED) && command.contains(word);
+    words.into_iter().find(is_it)
 }
 
 /// The active profile and, if that says nothing, the ones it includes.
@@ -152,7 +156,9 @@ fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
         said(path, text, COMMENT).find_map(|line| {
             let (key, value) = line.pair()?;
             let value = match key {
-                key if key.starts_with("transparent_huge") || key.ends_with(ENABLED) => value.to_owned(),
+                key if key.starts_with("transparent_huge") || key.ends_with(ENABLED) => {
+                    super::tuned::value(value)?.to_owned()
+                }
                 key if key.starts_with("cmdline") => Boot::parse(value.trim_start_matches(['+', '=']), None).thp?,
                 _ => return None,
             };

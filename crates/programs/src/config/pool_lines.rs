@@ -72,7 +72,7 @@ fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine
                 let words = value.trim_matches(['"', '\'']).trim_start_matches(['+', '=']);
                 lines.extend(at_boot(&line.place(), &Boot::parse(words, None)));
             }
-            "[sysfs]" => by_file.push(line.setting(key, value)),
+            "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
             _ => {}
         }
     }

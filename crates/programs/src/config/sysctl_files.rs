@@ -86,12 +86,16 @@ fn is_link(source: &Source, path: &str) -> bool {
 /// stands behind it; one that it refuses stays as written.
 pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
     let (name, value) = line.pair()?;
+    Some(named(line, name, value))
+}
+
+pub(super) fn named(line: &Line<'_>, name: &str, value: &str) -> Setting {
     let name = name.trim_start_matches('-').trim_start().replace('/', ".");
     let taken = kernel_number::is_number(&name)
         .then(|| kernel_number::taken(value).ok())
         .flatten();
     let value = taken.map_or_else(|| value.to_owned(), |number| number.to_string());
-    Some(line.setting(name, value))
+    line.setting(name, value)
 }
 
 /// Why the kernel does not take the setting, if it does not.

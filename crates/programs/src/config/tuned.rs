@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{content, said};
+use super::files::{Line, content, said};
 use super::{Setting, sysctl_files};
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
@@ -47,7 +47,20 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread>
     Ok(files)
 }
 
-/// What the strongest profile that does so sets the pool to. A value with a variable of tuned is worked out by tuned alone.
+/// A value as tuned takes it: without quotes, and without the `>` or `<` that only raises or lowers what is there. `None` of one with a variable,
+/// which tuned alone works out.
+pub(super) fn value(written: &str) -> Option<&str> {
+    let plain = written.trim_matches('"').trim_start_matches(['>', '<']).trim();
+    (!plain.contains('$')).then_some(plain)
+}
+
+/// A line of `[sysctl]`.
+pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
+    let (name, written) = line.pair()?;
+    Some(sysctl_files::named(line, name, value(written)?))
+}
+
+/// What the strongest profile that does so sets the pool to.
 pub(super) fn pool(source: &Source) -> Result<Option<Setting>, Unread> {
     let profiles = profiles(source)?;
     Ok(profiles.iter().find_map(|(path, text)| {
@@ -56,8 +69,8 @@ pub(super) fn pool(source: &Source) -> Result<Option<Setting>, Unread> {
             if line.text.starts_with('[') {
                 section = line.text;
             }
-            let setting = sysctl_files::setting(&line).filter(|_| section == "[sysctl]")?;
-            (setting.name == sysctl_files::POOL && !setting.value.contains('$')).then_some(setting)
+            let setting = setting(&line).filter(|_| section == "[sysctl]")?;
+            (setting.name == sysctl_files::POOL).then_some(setting)
         });
         lines.last()
     }))

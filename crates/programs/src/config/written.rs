@@ -40,13 +40,20 @@ pub(super) fn sysfs_conf(source: &Source) -> Result<Vec<Setting>, Unread> {
     taken(source, paths, &['#'], of_sysfs)
 }
 
-/// `kernel/mm/transparent_hugepage/enabled = never`
+/// `kernel/mm/transparent_hugepage/enabled = never`; `mode FILE = 0644` and `owner FILE = root` write nothing to it.
 fn of_sysfs(line: &Line<'_>) -> Option<Setting> {
-    let (file, value) = line.pair()?;
+    let (file, value) = line.pair().filter(|(file, _)| !file.contains(char::is_whitespace))?;
     Some(line.setting(file, value))
 }
 
-/// The lines of a file of either form that write to files below /sys; none if it is no such file.
+/// Is it a file of either form, by its directory or by a line of huge pages?
+pub(super) fn is_form(path: &str, text: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let (name, directory) = (parts.next(), parts.next());
+    name == Some("sysfs.conf") || matches!(directory, Some("tmpfiles.d" | "sysfs.d")) || !in_text(path, text).is_empty()
+}
+
+/// The lines of a file of either form that write to files below /sys.
 pub(super) fn in_text(path: &str, text: &str) -> Vec<Setting> {
     let lines = said(path, text, &['#']);
     let settings = lines.filter_map(|line| of_tmpfiles(&line).or_else(|| of_sysfs(&line)));
@@ -69,6 +76,8 @@ pub(super) fn refused(setting: &Setting) -> Option<Unread> {
         _ => &[],
     };
     let is_taken = match words {
+        // memparse(): a number with a unit behind it.
+        [] if name == "demote_size" => value.starts_with(|c: char| c.is_ascii_digit()),
         [] => value.parse::<u64>().is_ok(),
         words => words.contains(&value),
     };

@@ -103,7 +103,7 @@ impl Guest {
     pub fn on(&self, mounts: Option<&[Mount]>) -> Self {
         let resolved = |from: &Backing| match (from, mounts) {
             (Backing::Path(path), Some(mounts)) => mounted(mounts, path).unwrap_or_else(|| from.clone()),
-            (Backing::Path(path), None) => by_name(path).unwrap_or_else(|| from.clone()),
+            (Backing::Path(path), None) => by_name(path).map_or_else(|| from.clone(), Backing::Hugetlb),
             _ => from.clone(),
         };
         let memory = self.memory.iter();
@@ -114,9 +114,9 @@ impl Guest {
     }
 
     /// Paths that are named for huge pages, after [`Guest::on`] those that are on no mount of them.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
+    pub fn paths(&self) -> impl Iterator<Item = (&str, Option<Bytes>)> {
         self.memory.iter().filter_map(|(_, from)| match from {
-            Backing::Path(path) => by_name(path).map(|_| path.as_str()),
+            Backing::Path(path) => by_name(path).map(|size| (path.as_str(), size)),
             _ => None,
         })
     }
@@ -132,10 +132,10 @@ fn mounted(mounts: &[Mount], path: &str) -> Option<Backing> {
     Some(Backing::Hugetlb(mount.page_size()))
 }
 
-/// systemd and every guide mount hugetlbfs at such names.
-fn by_name(path: &str) -> Option<Backing> {
+/// The page size that a path names; systemd and every guide mount hugetlbfs at such names.
+fn by_name(path: &str) -> Option<Option<Bytes>> {
     let size = (path.contains("hugepages-1G") || path.contains("hugepages1G")).then_some(Bytes::gib(1));
-    (path.contains("hugepages") || path.contains("hugetlbfs")).then_some(Backing::Hugetlb(size))
+    (path.contains("hugepages") || path.contains("hugetlbfs")).then_some(size)
 }
 
 /// Does a command line start a virtual machine?

@@ -50,7 +50,7 @@ fn specs(node: &Node) -> Vec<&Node> {
 }
 
 /// hugetlb pages in `reservedMemory`: the memory manager compares each resource with kubeReserved, systemReserved and evictionHard, which take
-/// no pages (kubernetes/enhancements, KEP-6252), so any amount differs.
+/// no pages (kubernetes/enhancements, KEP-6252), so any amount but 0 differs.
 fn reserved(path: &str, kubelet: &Node) -> Vec<Unread> {
     let is_static = kubelet.get("memoryManagerPolicy").and_then(Node::text) == Some("Static");
     let nodes = kubelet
@@ -61,7 +61,8 @@ fn reserved(path: &str, kubelet: &Node) -> Vec<Unread> {
         .iter()
         .filter_map(|node| node.get("limits"))
         .flat_map(Node::entries);
-    let pages = limits.filter(|(resource, _)| resource.starts_with("hugepages-"));
+    let is_any = |node: &Node| node.text().and_then(pod::amount) != Some(0);
+    let pages = limits.filter(|(resource, node)| resource.starts_with("hugepages-") && is_any(node));
     let refused = pages.map(|(resource, node)| {
         let why = format!(
             "reservedMemory: {resource}: the kubelet does not start, as neither kubeReserved nor systemReserved can hold pages and the sums must be equal: leave it out"

@@ -178,10 +178,8 @@ impl Given {
     fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
         match kind {
             FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
-            FileKind::Sysctl => match &written::in_text(path, text)[..] {
-                [] => self.sysctl(path, text),
-                settings => self.written(settings),
-            },
+            FileKind::Sysctl if written::is_form(path, text) => self.written(&written::in_text(path, text)),
+            FileKind::Sysctl => self.sysctl(path, text),
             FileKind::Cmdline => self.boot_line(path, text)?,
             FileKind::Limits => self.limits(path, text),
             FileKind::Unit => self.service(path, text),
@@ -217,14 +215,16 @@ impl Given {
 
     fn sysctl_line(&mut self, line: &Line<'_>) {
         match sysctl_files::setting(line) {
-            Some(setting) => {
-                self.garbled.extend(sysctl_files::refused(&setting));
-                self.sysctl.0.push(setting);
-            }
+            Some(setting) => self.sysctl_setting(setting),
             // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
             None if line.text.starts_with('-') => {}
             None => self.garbled.push(line.garbled("`name = value`")),
         }
+    }
+
+    fn sysctl_setting(&mut self, setting: Setting) {
+        self.garbled.extend(sysctl_files::refused(&setting));
+        self.sysctl.0.push(setting);
     }
 
     /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
@@ -237,9 +237,12 @@ impl Given {
             }
             let Some((key, value)) = line.pair() else { continue };
             match section {
-                "[sysctl]" => self.sysctl_line(&line),
+                "[sysctl]" => tuned::setting(&line)
+                    .into_iter()
+                    .for_each(|setting| self.sysctl_setting(setting)),
                 "[vm]" if key.starts_with("transparent_huge") => {
-                    self.policies.push(PolicyLine::new(line.place(), value));
+                    let policy = tuned::value(value).map(|value| PolicyLine::new(line.place(), value));
+                    self.policies.extend(policy);
                 }
                 "[bootloader]" if key.starts_with("cmdline") => {
                     let words = value.trim_start_matches(['+', '=']).trim_matches('"');
