@@ -267,6 +267,9 @@ fn java_and_the_pool() {
             .join("\n")
             .contains("huge_page_size = 2MB")
     );
+    let small = ("cmdline", "ro default_hugepagesz=1G hugepagesz=64K hugepages=131072");
+    let fix = found("F02", &[conf, small]).fix.join("\n");
+    assert!(fix.contains("huge_page_size = 64kB"), "{fix}");
     // Options for one version or the other of the JVM.
     let options = "-Xmx2g\n8-13:-XX:+UseLargePages\n14-:-XX:+UseG1GC\n";
     clear("E01", &[("jvm.options", options), NO_POOL]);
