@@ -127,6 +127,14 @@ fn i01_lines_that_are_accepted() {
     for accepted in [tmpfiles, sysfs, profile] {
         clear("I01", &[accepted]);
     }
+    unjudged(
+        "A08",
+        &[(
+            "tuned.conf",
+            "[main]\n[sysctl]\nvm.nr_hugepages=${n}\nvm.nr_overcommit_hugepages=>8\n",
+        )],
+        "tuned.conf:3",
+    );
     let kubelet = |amount: &str| {
         format!(
             "apiVersion: v1\nkind: KubeletConfiguration\nmemoryManagerPolicy: Static\nreservedMemory:\n- numaNode: 0\n  limits:\n    hugepages-1Gi: {amount}\n"

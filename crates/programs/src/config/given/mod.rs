@@ -237,9 +237,11 @@ impl Given {
             }
             let Some((key, value)) = line.pair() else { continue };
             match section {
-                "[sysctl]" => tuned::setting(&line)
-                    .into_iter()
-                    .for_each(|setting| self.sysctl_setting(setting)),
+                "[sysctl]" => match tuned::setting(&line) {
+                    Some(setting) => self.sysctl_setting(setting),
+                    // What tuned works out leaves rules about it without an answer.
+                    None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
+                },
                 "[vm]" if key.starts_with("transparent_huge") => {
                     let policy = tuned::value(value).map(|value| PolicyLine::new(line.place(), value));
                     self.policies.extend(policy);
