@@ -111,15 +111,14 @@ fn judged(steeper: f64) -> (Vec<f64>, f64) {
         saves(0.63, steeper),
     ];
     let waits = [1.0, 0.1, 0.0, 0.8, 0.7, 0.2];
-    let error = 0.035 / 7.0_f64.sqrt() * 1.5_f64.sqrt();
+    let error = 0.035 / 7.0_f64.sqrt();
     let (mut squares, mut held) = (vec![0.0; truth.len()], 0.0);
     for _ in 0..draws {
+        // Both are held against the same runs on base pages.
+        let base = error * normal(&mut chance);
         let mut seen = |part: f64| {
-            run(
-                part,
-                saves(0.9 * part, steeper) + error * normal(&mut chance),
-                NORMAL * error,
-            )
+            let saved = saves(0.9 * part, steeper) + error * normal(&mut chance) - base;
+            run(part, saved, NORMAL * error * 2.0_f64.sqrt())
         };
         let curve = curve(vec![seen(0.5), seen(1.0)]);
         let fit = curve.fit(&waits);
@@ -138,8 +137,8 @@ fn judged(steeper: f64) -> (Vec<f64>, f64) {
 fn a_curve_comes_near_to_linear_programs_and_to_those_that_bend() {
     for steeper in STEEPER {
         let (off, held) = judged(steeper);
-        // Runs on huge pages alone are off by 1.6 points.
-        let most = [0.018, 0.025, 0.015, 0.018, 0.018];
+        // Runs on huge pages alone are off by 1.9 points.
+        let most = [0.021, 0.029, 0.017, 0.021, 0.021];
         let is_near = off.iter().zip(most).all(|(off, most)| *off < most);
         assert!(is_near, "{steeper}: {off:?}");
         assert!(held > 0.9, "{steeper}: {held}");
