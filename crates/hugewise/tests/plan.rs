@@ -204,3 +204,16 @@ fn postgresql_tells_its_own_pages_where_it_is_installed() {
         ran.out
     );
 }
+
+#[test]
+fn a_plan_for_a_running_openj9_has_its_own_options() {
+    let tree = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/cases/14-openj9-memlock/m.tree"
+    );
+    let plan = done(&["--root", tree, "plan", "--for", "jvm:pid=4000"]).out;
+    assert!(
+        plan.contains("-Xlp:objectheap:pagesize=2m") && !plan.contains("UseLargePages"),
+        "{plan}"
+    );
+}

@@ -117,7 +117,7 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
         page.exact()
     );
     Ok(match jvm.kind {
-        // The goal writes HotSpot's options.
+        // Its pages come by shmget(), which a pool alone does not give.
         JvmKind::OpenJ9 => case.fix_with(need(), sentence),
         JvmKind::HotSpot | JvmKind::Zing => case
             .plan_with(need(), format!("jvm:pid={}", program.pid()))

@@ -9,7 +9,7 @@ use model::setup::Program;
 use model::{Bytes, Cause};
 use plan::goal::{DatabaseGoal, Goal, Want};
 use programs::config::mysql::Options;
-use programs::{self, Server, Target};
+use programs::{self, JvmKind, Server, Target};
 
 use alone::Alone;
 pub(super) use own::Own;
@@ -265,6 +265,9 @@ fn jvm(source: &Source, target: &Target) -> Option<String> {
     let jvm = target.main.jvm().ok().flatten()?;
     let heap = doctor::explain::largest_heap(&target.main)?;
     let mut goal = format!("jvm:heap={}", heap.exact());
+    if jvm.kind == JvmKind::OpenJ9 {
+        goal += ",kind=openj9";
+    }
     if let Some(collector) = jvm.collector {
         goal += &format!(",collector={collector}");
     }
