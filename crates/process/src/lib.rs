@@ -18,6 +18,7 @@ mod lay;
 mod outputs;
 mod process;
 pub mod rights;
+mod segments;
 mod spawn;
 #[cfg(target_arch = "x86_64")]
 pub mod steps;

@@ -18,6 +18,7 @@ use crate::ended::{END_TIMEOUT, Ended};
 use crate::guard::{self, Place};
 use crate::handles::{self, Handles};
 use crate::outputs::Outputs;
+use crate::segments::Makers;
 use crate::spawn::{Failure, Order, Output, Recorders, Step};
 use crate::syscall;
 use crate::tree;
@@ -314,6 +315,9 @@ impl Process {
     /// Kills all of it, waits until all have ended, and gives what they used. The group is there as long as its leader has not been
     /// waited for, so that its number means no other.
     fn kill_with(&mut self, outside: &Handles) -> io::Result<Ended> {
+        let source = Source::live();
+        let is_killed = self.ended_after.is_none();
+        let makers = is_killed.then(|| Makers::of_stopped(&source, self.pid, self.began.elapsed()));
         let has_left_others = self.cgroup.as_ref().is_some_and(|cgroup| cgroup.end(self.id()));
         handles::kill_group(self.pid);
         outside.signal(Signal::KILL);
@@ -323,9 +327,10 @@ impl Process {
         let has_members = handles::has_members(self.pid);
         let has_left_others = has_left_others || !outside.is_empty() || has_members || self.has_orphans();
         if has_members {
-            handles::group_has_ended_by(&Source::live(), self.pid, until);
+            handles::group_has_ended_by(&source, self.pid, until);
         }
         outside.have_ended_by(until);
+        makers.iter().for_each(|makers| makers.clear(&source));
         Ok(ended.of_all(self.cgroup.take().and_then(Cgroup::close), has_left_others))
     }
 
@@ -348,6 +353,7 @@ impl Drop for Process {
         let source = Source::live();
         let until = Instant::now() + TERM_TIMEOUT;
         let mut outside = self.outside(&source);
+        let makers = Makers::of(&source, self.pid, self.began.elapsed());
         let _ = kill_process_group(self.pid, Signal::TERM);
         outside.signal(Signal::TERM);
         let _ = self.wait(Some(TERM_TIMEOUT), &|| false, &mut || {});
@@ -356,6 +362,7 @@ impl Drop for Process {
         // Those that were started during the grace period.
         outside.extend(self.outside(&source));
         let _ = self.kill_with(&outside);
+        makers.clear(&source);
     }
 }
 

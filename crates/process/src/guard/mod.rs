@@ -6,7 +6,6 @@
 //! executes its program. What a program started in a session of its own, just before, descends from nobody known when the kernel has
 //! killed that program: a variable that it inherited shows it.
 
-mod segments;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -29,6 +28,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::cgroup;
 use crate::ended::END_TIMEOUT;
 use crate::handles::{self, Handles};
+use crate::segments::Makers;
 use crate::syscall::{self, wait};
 use crate::tree;
 
@@ -139,15 +139,6 @@ fn now() -> u64 {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32).as_nanos() as u64
 }
 
-/// Seconds from 1970 at such a time.
-fn wall_clock(since: u64) -> u64 {
-    let ago = Duration::from_nanos(now().saturating_sub(since));
-    clock_gettime(ClockId::Realtime)
-        .tv_sec
-        .cast_unsigned()
-        .saturating_sub(ago.as_secs() + 1)
-}
-
 impl Guard {
     /// The one there is, started by the first who asks.
     fn of_this_process() -> io::Result<&'static Self> {
@@ -227,8 +218,8 @@ fn keep_watch(slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
     }
     end_marked(&source, mark, until);
     for killed in &killed {
-        if let Killed::Group(leader, since) = killed {
-            segments::remove(&source, *leader, wall_clock(*since));
+        if let Killed::Group(_, makers) = killed {
+            makers.clear(&source);
         }
     }
     cgroups.end();
@@ -251,8 +242,8 @@ fn end_marked(source: &Source, mark: &[u8], until: Instant) {
 
 /// What is to end with this process.
 enum Killed {
-    /// By its leader, registered then.
-    Group(Pid, u64),
+    /// By its leader.
+    Group(Pid, Makers),
     Processes(Handles),
 }
 
@@ -283,8 +274,9 @@ impl Slot {
         }
         // Without its leader, a group that still has members keeps the number to itself.
         (is_same(source, number, since) != Some(false)).then(|| {
+            let makers = Makers::of_stopped(source, pid, Duration::from_nanos(now().saturating_sub(since)));
             handles::kill_group(pid);
-            Killed::Group(pid, since)
+            Killed::Group(pid, makers)
         })
     }
 }
