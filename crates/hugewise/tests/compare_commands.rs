@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use common::{refused, run, skipped, valid};
 
+/// One run of each command, as JSON.
+const ONCE: [&str; 7] = ["compare", "--json", "--quiet", "--runs", "1", "-w", "0"];
+
 #[test]
 fn two_commands_are_compared_with_names_preparation_parameters_and_exported_times() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -50,20 +53,7 @@ fn two_commands_are_compared_with_names_preparation_parameters_and_exported_time
 
 #[test]
 fn parameters_make_commands_and_a_word_alone_is_refused_with_what_to_write() {
-    let ended = run(&[
-        "compare",
-        "--json",
-        "--quiet",
-        "--runs",
-        "1",
-        "-w",
-        "0",
-        "-N",
-        "-L",
-        "time",
-        "0.01,0.02,0.03",
-        "sleep {time}",
-    ]);
+    let ended = run(&[&ONCE[..], &["-N", "-L", "time", "0.01,0.02,0.03", "sleep {time}"]].concat());
     let arms = valid(&ended.out)["data"]["arms"].as_array().map(Vec::len);
     assert_eq!((ended.code, arms), (Some(0), Some(3)), "{}", ended.err);
     assert!(refused(&["compare", "sleep 1"]).contains("hugewise compare -- sleep 1"));
@@ -97,20 +87,7 @@ fn what_cannot_work_is_refused_before_the_first_run_with_the_option_that_it_is_a
     // One that a command before its run makes is not missing.
     let program = folder.path().join("program").display().to_string();
     let copy = format!("cp /bin/true {program}");
-    let ended = run(&[
-        "compare",
-        "--json",
-        "--quiet",
-        "--runs",
-        "1",
-        "-w",
-        "0",
-        "-N",
-        "--prepare",
-        &copy,
-        &program,
-        "true",
-    ]);
+    let ended = run(&[&ONCE[..], &["-N", "--prepare", &copy, &program, "true"]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
@@ -124,9 +101,7 @@ fn runs_of_another_build_are_not_gone_on_with() {
         std::fs::set_permissions(&bench, std::fs::Permissions::from_mode(0o700)).expect("executable");
     };
     let [line, log] = [&bench, &log].map(|path| path.display().to_string());
-    let words = [
-        "compare", "--json", "--quiet", "--runs", "1", "-w", "0", "-n", "bench", &line, "true",
-    ];
+    let words = [&ONCE[..], &["-n", "bench", &line, "true"]].concat();
     build("true");
     assert_eq!(run(&[&words[..], &["--log", &log]].concat()).code, Some(0));
     assert_eq!(
@@ -141,19 +116,7 @@ fn runs_of_another_build_are_not_gone_on_with() {
 
 #[test]
 fn a_result_is_given_where_its_export_cannot_be_written_and_exported_with_its_parameters() {
-    let asked = [
-        "compare",
-        "--json",
-        "--quiet",
-        "--runs",
-        "1",
-        "-w",
-        "0",
-        "-L",
-        "time",
-        "0.01,0.02",
-        "sleep {time}",
-    ];
+    let asked = [&ONCE[..], &["-L", "time", "0.01,0.02", "sleep {time}"]].concat();
     let ended = run(&[&asked[..], &["--export-json", "/dev/full"]].concat());
     assert!(ended.err.contains("--export-json /dev/full"), "{}", ended.err);
     assert_eq!(
@@ -177,25 +140,12 @@ fn a_result_is_given_where_its_export_cannot_be_written_and_exported_with_its_pa
             .filter_map(|warning| warning["code"].as_str().map(str::to_owned))
             .collect::<Vec<String>>()
     };
-    let quick = [
-        "compare", "--json", "--quiet", "--runs", "1", "-w", "0", "true", "sleep 1",
-    ];
+    let quick = [&ONCE[..], &["true", "sleep 1"]].concat();
     if !codes(&quick).contains(&"shell-counts".to_owned()) {
         skipped("the machine is too busy: even `true` takes long");
     }
     assert!(!codes(&[&quick[..], &["-N"]].concat()).contains(&"shell-counts".to_owned()));
-    let failing = [
-        "compare",
-        "--json",
-        "--quiet",
-        "--runs",
-        "1",
-        "-w",
-        "0",
-        "-i",
-        "exit 3",
-        "sleep 0.01",
-    ];
+    let failing = [&ONCE[..], &["-i", "exit 3", "sleep 0.01"]].concat();
     assert!(codes(&failing).contains(&"runs-failed".to_owned()));
 }
 
