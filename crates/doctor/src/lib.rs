@@ -49,7 +49,11 @@ pub fn judge(evidence: &Evidence) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let mut drafts: Vec<Draft> = Vec::new();
     for rule in rules() {
-        drafts.extend(rule.draft(evidence).enter(&mut diagnosis));
+        for draft in rule.draft(evidence).enter(&mut diagnosis) {
+            if !drafts.iter_mut().any(|before| before.absorbs(&draft)) {
+                drafts.push(draft);
+            }
+        }
     }
     drafts.sort_by_key(|draft| Reverse(draft.finding.severity));
     let mut ledger = Ledger::of(evidence);

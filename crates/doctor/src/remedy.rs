@@ -100,6 +100,21 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// Takes over the evidence of another that reads the same: one thing to do in several places is one finding.
+    pub(super) fn absorbs(&mut self, other: &Self) -> bool {
+        let (own, its) = (&mut self.finding, &other.finding);
+        let says = own.id == its.id && own.severity == its.severity && own.consequence == its.consequence;
+        if !says || self.remedies != other.remedies {
+            return false;
+        }
+        for proof in &its.evidence {
+            if !own.evidence.contains(proof) {
+                own.evidence.push(proof.clone());
+            }
+        }
+        true
+    }
+
     /// Does it advise on what the fixes of all others leave?
     fn is_late(&self) -> bool {
         self.remedies.iter().any(|remedy| remedy.keeps.is_some())

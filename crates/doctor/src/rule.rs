@@ -113,6 +113,8 @@ pub(super) struct Case {
     fix: Vec<Remedy>,
     /// The page size of a pool that its program is to have.
     wants: Option<Bytes>,
+    /// Where to read more of this product, in place of the rule's link.
+    link: Option<&'static str>,
 }
 
 impl Rule {
@@ -184,7 +186,7 @@ impl Rule {
             consequence: case.consequence,
             fix: Vec::new(),
             plan: None,
-            link: self.link.to_owned(),
+            link: case.link.unwrap_or(self.link).to_owned(),
         };
         Draft {
             finding,
@@ -258,6 +260,7 @@ impl Case {
             consequence: consequence.into(),
             fix: Vec::new(),
             wants: None,
+            link: None,
         }
     }
 
@@ -286,6 +289,12 @@ impl Case {
     /// A program is to have this pool: no other finding advises to free it.
     pub(super) fn wants(mut self, page: Bytes) -> Self {
         self.wants = Some(page);
+        self
+    }
+
+    /// With the page of the product itself, where the rule is for several.
+    pub(super) fn link(mut self, link: Option<&'static str>) -> Self {
+        self.link = link;
         self
     }
 

@@ -4,8 +4,11 @@
 #[allow(dead_code, unreachable_pub)]
 mod cases;
 
-use cases::Expected;
+use std::collections::BTreeSet;
+
+use cases::{Expected, Inputs};
 use hugewise::results::Doctor;
+use model::findings::Finding;
 
 /// All that a report says, a line for each sentence.
 fn words(doctor: &Doctor) -> String {
@@ -67,6 +70,74 @@ fn the_answers_to_public_cases_are_right() {
         }
     }
     assert!(failed.is_empty(), "{} wrong:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Without its amounts. A size beside `pages`, a node and a pid name something, and stay.
+fn without_amounts(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_amount = |at: usize| {
+        let word = words[at].trim_matches(|c: char| "(),.;:".contains(c));
+        let before = at.checked_sub(1).map_or("", |before| words[before]);
+        let two_before = at.checked_sub(2).map_or("", |before| words[before]);
+        let after = words.get(at + 1).map_or("", |word| *word);
+        let has_unit = word.ends_with(['K', 'M', 'G', 'T']);
+        let is_name = before == "node"
+            || before == "(pid"
+            || (has_unit && (after == "pages" || (two_before, before) == ("pages", "of")))
+            || words[at].starts_with('(') && !has_unit;
+        let digits = word.trim_end_matches(['K', 'M', 'G', 'T']);
+        !is_name && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    let kept = (0..words.len()).map(|at| if is_amount(at) { "#" } else { words[at] });
+    kept.collect::<Vec<_>>().join(" ")
+}
+
+/// Two findings of one report whose rows in the short table a reader cannot tell apart.
+fn alike(doctor: &Doctor) -> Option<String> {
+    let row = |finding: &Finding| {
+        let first = finding.fix.first().map_or("", String::as_str);
+        (
+            finding.id.clone(),
+            first.to_owned(),
+            without_amounts(&finding.consequence),
+        )
+    };
+    let mut seen = BTreeSet::new();
+    let mut rows = doctor.diagnosis.findings.iter().map(row);
+    rows.find(|row| !seen.insert(row.clone())).map(|row| format!("{row:?}"))
+}
+
+#[test]
+fn no_two_findings_of_a_report_read_alike() {
+    let captured =
+        ["machines", "kernels"].map(|folder| std::fs::read_dir(cases::fixtures().join(folder)).expect(folder));
+    let paths = captured
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.expect("an entry").path());
+    let trees = paths.filter(|path| path.extension().is_some_and(|kind| kind == "tree"));
+    let machines = trees.map(|path| {
+        let name = path.display().to_string();
+        let tree = cases::tree(&name, &std::fs::read(&path).expect("a tree"));
+        Inputs {
+            name,
+            tree: Some(tree),
+            files: Vec::new(),
+        }
+    });
+    let all: Vec<Inputs> = machines.chain(cases::all().iter().map(Expected::inputs)).collect();
+    assert!(all.len() > 200, "{}", all.len());
+    let wrong = all
+        .iter()
+        .filter_map(|inputs| Some(format!("{}: {}", inputs.name, alike(&inputs.diagnosis())?)));
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // What the test itself can tell apart.
+    assert_eq!(without_amounts("19 % of it"), without_amounts("26 % of it"));
+    assert_ne!(
+        without_amounts("the pool of 2M pages"),
+        without_amounts("the pool of 1G pages")
+    );
 }
 
 #[test]

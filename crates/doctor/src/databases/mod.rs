@@ -254,7 +254,9 @@ fn mysql(evidence: &Evidence) -> Answer {
                 small.len() + huge.len()
             ),
         };
+        let mariadb = "https://mariadb.com/kb/en/server-system-variables/#large_pages";
         let case = Case::sure(text)
+            .link(program.is_mariadb().then_some(mariadb))
             .seen(program.file("smaps"), "large mappings on base pages", base)
             .seen_hugetlb(program, has)
             .seen_free(evidence);

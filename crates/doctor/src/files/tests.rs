@@ -164,30 +164,54 @@ fn i01_lines_that_are_accepted() {
 #[test]
 fn services_and_limits() {
     let limits = ("limits.conf", "oracle soft memlock unlimited\n");
-    found("B03", &[limits, ("db.service", "[Service]\nUser=oracle\n")]);
-    clear(
-        "B03",
-        &[
-            limits,
-            ("db.service", "[Service]\nUser=oracle\nLimitMEMLOCK=infinity\n"),
-        ],
-    );
-    clear("B03", &[limits, ("db.service", "[Service]\nUser=scott\n")]);
+    let unit = |lines: &str| format!("[Service]\n{lines}\n");
+    let tunables = |value: &str| unit(&format!("Environment=GLIBC_TUNABLES={value}"));
+    for (id, fires, not) in [
+        ("B03", unit("User=oracle"), unit("User=oracle\nLimitMEMLOCK=infinity")),
+        ("B03", unit("User=oracle"), unit("User=scott")),
+        ("D12", unit("MemoryTHP=madvise"), unit("MemoryTHP=inherit")),
+        (
+            "D16",
+            tunables("glibc.malloc.hugetlb=1"),
+            tunables("glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1"),
+        ),
+        (
+            "D18",
+            unit("Environment=HUGETLB_MORECORE=yes"),
+            unit("Environment=HOME=/"),
+        ),
+    ] {
+        found(id, &[limits, ("db.service", &fires)]);
+        clear(id, &[limits, ("db.service", &not)]);
+    }
     unjudged("B03", &[limits], "unit");
-    found("D12", &[("db.service", "[Service]\nMemoryTHP=madvise\n")]);
-    clear("D12", &[("db.service", "[Service]\nMemoryTHP=inherit\n")]);
-    let tunables = |value: &str| format!("[Service]\nEnvironment=GLIBC_TUNABLES={value}\n");
-    let two = tunables("glibc.malloc.hugetlb=2");
-    found("D15", &[("db.service", &two), NO_POOL]);
-    clear("D15", &[("db.service", &two), POOL]);
-    unjudged("D15", &[("db.service", &two)], "sysctl");
+    let writes = unit("ExecStart=/bin/sh -c 'echo never > /sys/kernel/mm/transparent_hugepage/enabled'");
+    let booted = |policy| [("thp.service", writes.as_str()), ("cmdline", policy)];
+    found("D22", &booted("root=/ transparent_hugepage=always"));
+    clear("D22", &booted("root=/ transparent_hugepage=never"));
+}
+
+#[test]
+fn d15_an_allocator_asks_for_pages_of_a_pool() {
+    let two = (
+        "db.service",
+        "[Service]\nEnvironment=GLIBC_TUNABLES=glibc.malloc.hugetlb=2\n",
+    );
+    found("D15", &[two, NO_POOL]);
+    clear("D15", &[two, POOL]);
+    unjudged("D15", &[two], "sysctl");
     let reserve = (
         "db.service",
         "[Service]\nEnvironment=MIMALLOC_RESERVE_HUGE_OS_PAGES=2\n",
     );
     assert!(found("D15", &[reserve, POOL]).fix[0].contains("hugepagesz=1G hugepages=2"));
+}
+
+#[test]
+fn d15_dotnet_needs_a_limit_of_its_heap() {
     let dotnet = |more: &str| format!("[Service]\nEnvironment=DOTNET_GCLargePages=1\n{more}");
     let alone = found("D15", &[("app.service", &dotnet(""))]);
+    assert!(alone.link.contains("dotnet"), "{alone:?}");
     assert!(alone.consequence.contains("unless its runtimeconfig.json"), "{alone:?}");
     assert_eq!(alone.confidence, Confidence::Medium);
     for limit in [
@@ -217,34 +241,6 @@ fn services_and_limits() {
     clear(
         "D15",
         &[("pod.yaml", &pod("    resources: {limits: {memory: 4Gi}}\n")), POOL],
-    );
-    found("D16", &[("db.service", &tunables("glibc.malloc.hugetlb=1"))]);
-    clear(
-        "D16",
-        &[(
-            "db.service",
-            &tunables("glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1"),
-        )],
-    );
-    found(
-        "D18",
-        &[("db.service", "[Service]\nEnvironment=HUGETLB_MORECORE=yes\n")],
-    );
-    clear("D18", &[("db.service", "[Service]\nEnvironment=HOME=/\n")]);
-    let writes = "[Service]\nExecStart=/bin/sh -c 'echo never > /sys/kernel/mm/transparent_hugepage/enabled'\n";
-    found(
-        "D22",
-        &[
-            ("thp.service", writes),
-            ("cmdline", "root=/ transparent_hugepage=always"),
-        ],
-    );
-    clear(
-        "D22",
-        &[
-            ("thp.service", writes),
-            ("cmdline", "root=/ transparent_hugepage=never"),
-        ],
     );
 }
 

@@ -104,8 +104,9 @@ pub(super) fn surplus(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} in use is lost when the program that uses it restarts: these are surplus pages, and only {allowed} are allowed now",
-            bytes(pool, surplus - allowed)
+            "{} in pages of {} is lost when the program that uses it restarts: these are surplus pages, and only {allowed} are allowed now",
+            bytes(pool, surplus - allowed),
+            pool.size.exact()
         ))
         .seen(pool_file(pool, "surplus_hugepages"), "", surplus)
         .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)

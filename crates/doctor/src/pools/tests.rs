@@ -37,7 +37,7 @@ fn a01_a_pool_that_is_shorter_than_asked() {
 fn a02_a_pool_that_nobody_uses() {
     let finding = found("A02", pool(machine(), "2048kB", 512, 512, 0));
     assert!(
-        finding.consequence.starts_with("1G in a hugetlb pool is idle"),
+        finding.consequence.starts_with("1G in the pool of 2M pages is idle"),
         "{}",
         finding.consequence
     );

@@ -37,7 +37,10 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let small = just_booted || memory < WORTH;
         let case = Case::new(
             confidence,
-            format!("{memory} in a hugetlb pool is idle: no program uses it, and it cannot serve as other memory"),
+            format!(
+                "{memory} in the pool of {} pages is idle: no program uses it, and it cannot serve as other memory",
+                pool.size.exact()
+            ),
         )
         .info_if(small)
         .seen(pool_file(pool, "nr_hugepages"), "", nr)

@@ -41,27 +41,62 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
     })
 }
 
-/// Products whose vendors advise against `always`: how the names of their processes begin (15 letters), and the vendor's words for what it asks for.
-const NOT_ALWAYS: [(&[&str], &str, &str); 10] = [
+/// Products whose vendors advise against `always`: how the names of their processes begin (15 letters), the vendor's words for what it asks for, and
+/// where it says so.
+const NOT_ALWAYS: [(&[&str], &str, &str, &str); 10] = [
     (
         &["hdbindexserver", "hdbnameserver"],
         "SAP HANA",
         "madvise, or never on older systems (SAP note 2131662)",
+        "https://me.sap.com/notes/2131662",
     ),
     (
         &["ora_", "oracle_"],
         "Oracle Database",
         "madvise with UEK 7 and later, never with other kernels (its installation guides; PRVE-00024)",
+        "https://docs.oracle.com/en/database/oracle/oracle-database/26/ladbi/restrictions-for-hugepages-and-transparent-hugepages-configurations.html",
     ),
-    (&["clickhouse-serv"], "ClickHouse", "madvise"),
-    (&["splunkd"], "Splunk", "never"),
-    (&["beam.smp", "memcached"], "Couchbase", "never"),
-    (&["tikv-server"], "TiKV", "never"),
-    (&["tidb-server"], "TiDB", "never"),
-    (&["vertica"], "Vertica", "madvise or never"),
-    (&["voltdb"], "VoltDB", "madvise or never"),
-    (&["memsqld"], "SingleStore", "never"),
+    (
+        &["clickhouse-serv"],
+        "ClickHouse",
+        "madvise",
+        "https://clickhouse.com/docs/operations/tips",
+    ),
+    (
+        &["splunkd"],
+        "Splunk",
+        "never",
+        "https://docs.splunk.com/Documentation/Splunk/latest/ReleaseNotes/SplunkandTHP",
+    ),
+    (
+        &["beam.smp", "memcached"],
+        "Couchbase",
+        "never",
+        "https://docs.couchbase.com/server/current/install/thp-disable.html",
+    ),
+    (&["tikv-server"], "TiKV", "never", TIDB),
+    (&["tidb-server"], "TiDB", "never", TIDB),
+    (
+        &["vertica"],
+        "Vertica",
+        "madvise or never",
+        "https://www.vertica.com/docs/10.0.x/HTML/Content/Authoring/InstallationGuide/BeforeYouInstall/transparenthugepages.htm",
+    ),
+    (
+        &["voltdb"],
+        "VoltDB",
+        "madvise or never",
+        "https://docs.voltdb.com/AdminGuide/adminmemmgt.php",
+    ),
+    (
+        &["memsqld"],
+        "SingleStore",
+        "never",
+        "https://docs.singlestore.com/db/v8.9/reference/configuration-reference/cluster-configuration/system-requirements-and-recommendations",
+    ),
 ];
+
+const TIDB: &str = "https://docs.pingcap.com/tidb/stable/tune-operating-system";
 
 /// Is it a process of that product? Names that others have too need more to show it.
 fn is_of(program: &Program, names: &[&str], product: &str) -> bool {
@@ -93,7 +128,7 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
     // On Red Hat's 7 and Amazon Linux 2 Vertica asks for `always` (its Installation Guide, S0312).
     let release = evidence.snapshot.kernel.release.known().map_or("", String::as_str);
     let exempt = |product: &str| product == "Vertica" && [".el7", ".amzn2"].iter().any(|of| release.contains(of));
-    let cases = each(&NOT_ALWAYS, |(names, product, advice)| {
+    let cases = each(&NOT_ALWAYS, |(names, product, advice, link)| {
         let (mut own, mut unread) = (Vec::new(), None);
         for program in all.iter().filter(|program| is_of(program, names, product)) {
             match private_thp(program) {
@@ -117,6 +152,7 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
             Case::likely(format!(
                 "{who} {sum} backed by THP under the policy `always`; the vendor of {product} asks for {advice}"
             ))
+            .link(Some(*link))
             .seen(thp_file("enabled"), "", &policy)
             .seen_backing(largest, PageKind::Thp, *huge)
             .plan("thp=madvise")

@@ -113,7 +113,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
         ),
         None if now > 0 => Some(
             Case::hint(format!(
-                "no file requests the pool's {}: unless a unit or an agent does, it is gone after the next boot",
+                "no file requests the pool of {} in pages of {size}: unless a unit or an agent does, it is gone after the next boot",
                 bytes(pool, now)
             ))
             .severity(Severity::Info)

@@ -261,56 +261,75 @@ fn ranges(evidence: &Evidence) -> Answer {
 /// Fewer attempts show nothing.
 const ENOUGH: u64 = 1000;
 
-pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
-    let (given, refused) = (
-        vmstat(evidence, "thp_fault_alloc")?,
-        vmstat(evidence, "thp_fault_fallback")?,
-    );
-    let whole = fallback(
-        "/proc/vmstat",
-        ("thp_fault_alloc", given),
-        ("thp_fault_fallback", refused),
-    );
-    let mut cases = Vec::from_iter(whole);
-    let thp = thp(evidence)?;
-    let smaller = |size: &&ThpSize| thp.pmd_size.known().is_none_or(|pmd| size.size < *pmd);
-    for size in thp.sizes.iter().filter(smaller) {
-        let Some(stats) = size.stats.known() else { continue };
-        let number = |name: &str| stats.get(name).known().and_then(|&number| u64::try_from(number).ok());
-        let (Some(given), Some(refused)) = (number("anon_fault_alloc"), number("anon_fault_fallback")) else {
-            continue;
-        };
-        let place = thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10));
-        cases.extend(fallback(
-            &place,
-            ("anon_fault_alloc", given),
-            ("anon_fault_fallback", refused),
-        ));
+/// Page faults since boot that were eligible for THP of one size: where they are counted, how many got it, and how many did not.
+struct Faults {
+    size: String,
+    place: String,
+    got: (&'static str, u64),
+    refused: (&'static str, u64),
+}
+
+impl Faults {
+    /// How many fell back, in per cent, where that is often.
+    fn share(&self) -> Option<f64> {
+        let all = self.got.1.saturating_add(self.refused.1);
+        let share = self.refused.1 as f64 / all.max(1) as f64;
+        (all >= ENOUGH && share > 0.1).then_some(share * 100.0)
     }
-    Ok(cases)
 }
 
-fn ratio(given: u64, refused: u64) -> Option<f64> {
-    let all = given.saturating_add(refused);
-    let share = refused as f64 / all.max(1) as f64;
-    (all >= ENOUGH && share > 0.1).then_some(share * 100.0)
-}
-
-fn fallback(place: &str, given: (&str, u64), refused: (&str, u64)) -> Option<Case> {
-    let share = ratio(given.1, refused.1)?;
+pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
+    let counted = |name: &'static str| vmstat(evidence, name).map(|number| (name, number));
+    let (got, refused) = (counted("thp_fault_alloc")?, counted("thp_fault_fallback")?);
+    let thp = thp(evidence)?;
+    let pmd = thp.pmd_size.known();
+    let whole = Faults {
+        size: pmd.map_or_else(|| "the PMD size".to_owned(), |pmd| pmd.exact()),
+        place: "/proc/vmstat".to_owned(),
+        got,
+        refused,
+    };
+    let smaller = thp.sizes.iter().filter(|size| pmd.is_none_or(|pmd| size.size < *pmd));
+    let all = smaller.filter_map(faults_of).chain([whole]);
+    let low: Vec<(Faults, f64)> = all
+        .filter_map(|faults| faults.share().map(|share| (faults, share)))
+        .collect();
+    if low.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shares: Vec<String> = low
+        .iter()
+        .map(|(faults, share)| format!("{share:.0} % of those for {}", faults.size))
+        .collect();
     let case = Case::hint(format!(
-        "since boot, {share:.0} % of the page faults that were eligible for a huge page got base pages"
-    ))
-    .seen(place, given.0, given.1)
-    .seen(place, refused.0, refused.1)
-    .fix("echo 1 > /proc/sys/vm/compact_memory")
-    .remedy(compact_ahead())
-    .fix_with(
-        Need::Feature(Feature::Collapse),
-        "for programs that need them: hugewise collapse PID",
-    )
-    .fix("or keep more memory free, so that fewer faults fail");
-    Some(case)
+        "since boot, page faults often got smaller pages than they were eligible for: {}",
+        shares.join(", ")
+    ));
+    let case = low.iter().fold(case, |case, (faults, _)| {
+        [faults.got, faults.refused]
+            .into_iter()
+            .fold(case, |case, (name, number)| case.seen(&faults.place, name, number))
+    });
+    Ok(vec![
+        case.fix("echo 1 > /proc/sys/vm/compact_memory")
+            .remedy(compact_ahead())
+            .fix_with(
+                Need::Feature(Feature::Collapse),
+                "for programs that need them: hugewise collapse PID",
+            )
+            .fix("or keep more memory free, so that fewer faults fail"),
+    ])
+}
+
+fn faults_of(size: &ThpSize) -> Option<Faults> {
+    let stats = size.stats.known()?;
+    let counted = |name: &'static str| Some((name, u64::try_from(*stats.get(name).known()?).ok()?));
+    Some(Faults {
+        size: size.size.exact(),
+        place: thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10)),
+        got: counted("anon_fault_alloc")?,
+        refused: counted("anon_fault_fallback")?,
+    })
 }
 
 pub(super) fn fragmented(evidence: &Evidence) -> Answer {

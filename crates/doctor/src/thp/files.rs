@@ -79,6 +79,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
         Case::sure(what)
+            .link(told.link)
             .seen(&line.place, told.variable, &told.value)
             .fix(format!("fill the pool: {fill}"))
             .fix(instead(told))
@@ -108,6 +109,7 @@ fn without_limit(line: &Setting, told: &Told) -> Case {
     Case::likely(
         "the program does not start unless its runtimeconfig.json, or a memory limit around it, limits the heap",
     )
+    .link(told.link)
     .seen(&line.place, told.variable, &told.value)
     .seen(&line.place, "GCHeapHardLimit", "not set")
     .fix("set DOTNET_GCHeapHardLimit (in hexadecimal bytes) too, with a pool that holds as much")

@@ -79,6 +79,8 @@ pub(super) struct Told {
     pub(super) what: &'static str,
     /// What does without a pool.
     pub(super) instead: &'static str,
+    /// Where to read more of what is not glibc's.
+    pub(super) link: Option<&'static str>,
 }
 
 impl Told {
@@ -90,6 +92,7 @@ impl Told {
             pages: 1,
             what,
             instead,
+            link: None,
         }
     }
 }
@@ -118,18 +121,25 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
         return Some(Told {
             page: Some(Bytes::gib(1)),
             pages,
+            link: Some("https://microsoft.github.io/mimalloc/environment.html"),
             ..Told::new("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
         });
     }
     let path = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty())?;
-    Some(Told::new("TCMALLOC_MEMFS_MALLOC_PATH", path, "malloc", POLICY))
+    Some(Told {
+        link: Some("https://gperftools.github.io/gperftools/tcmalloc.html"),
+        ..Told::new("TCMALLOC_MEMFS_MALLOC_PATH", path, "malloc", POLICY)
+    })
 }
 
 /// The switch of .NET's garbage collector, which never falls back to base pages: a process that runs has its pages, and a limit of its heap.
 pub(super) fn told_dotnet<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     let switch = |name| Some((name, get(name).filter(|value| *value == "1")?));
     let (name, value) = switch("DOTNET_GCLargePages").or_else(|| switch("COMPlus_GCLargePages"))?;
-    Some(Told::new(name, value, "the heap", POLICY))
+    Some(Told {
+        link: Some("https://learn.microsoft.com/en-us/dotnet/core/runtime-config/garbage-collector"),
+        ..Told::new(name, value, "the heap", POLICY)
+    })
 }
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
@@ -159,6 +169,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             None => "it is configured to use a pool, and no pool has a free page".to_owned(),
         };
         let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
+            .link(told.link)
             .seen(program.file("environ"), told.variable, &told.value)
             .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
             .seen_free(evidence);

@@ -127,8 +127,26 @@ fn d08_faults_that_fell_back() {
         vmstat(machine(), &[("thp_fault_alloc", 10), ("thp_fault_fallback", 10)]),
     );
     clear("D08", machine());
-    let size = thp(machine(), "hugepages-64kB/stats/anon_fault_alloc", 500);
-    found("D08", thp(size, "hugepages-64kB/stats/anon_fault_fallback", 4000));
+    let size = |tree, kib: u32, got, refused| {
+        let at = |name: &str| format!("hugepages-{kib}kB/stats/anon_fault_{name}");
+        thp(thp(tree, &at("alloc"), got), &at("fallback"), refused)
+    };
+    let both = size(size(machine(), 64, 500, 4500), 512, 8000, 2000);
+    let both = vmstat(both, &[("thp_fault_alloc", 10), ("thp_fault_fallback", 10)]);
+    // One thing to do is one finding, which names the sizes.
+    assert_eq!(
+        verdict("D08", both.clone()),
+        Verdict::Found(vec![found("D08", both.clone())])
+    );
+    let finding = found("D08", both);
+    assert!(
+        finding
+            .consequence
+            .ends_with("90 % of those for 64K, 20 % of those for 512K"),
+        "{}",
+        finding.consequence
+    );
+    assert_eq!(finding.evidence.len(), 4, "{finding:?}");
 }
 
 #[test]
@@ -318,8 +336,12 @@ fn d29_a_policy_that_a_vendor_advises_against() {
         finding.consequence.contains("vendor of ClickHouse asks for madvise"),
         "{finding:?}"
     );
-    found("D29", server("hdbindexserver").on(always()));
-    found("D29", server("beam.smp").arg("/opt/couchbase/lib").on(always()));
+    // Each product has its own page, and none another's.
+    assert!(finding.link.contains("clickhouse.com"), "{finding:?}");
+    let hana = found("D29", server("hdbindexserver").on(always()));
+    assert!(hana.link.ends_with("2131662"), "{hana:?}");
+    let couchbase = found("D29", server("beam.smp").arg("/opt/couchbase/lib").on(always()));
+    assert!(couchbase.link.contains("couchbase.com"), "{couchbase:?}");
     clear("D29", server("beam.smp").on(always()));
     clear("D29", server("clickhouse-serv").on(machine()));
     clear("D29", process(70, "tikv-server").area(anonymous(64)).on(always()));

@@ -19,6 +19,12 @@ pub(super) fn one_g(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
+/// The machine by its name, else by its file.
+fn name(file: &Vmware) -> String {
+    let own = file.get("displayName").map(str::to_owned);
+    own.unwrap_or_else(|| format!("the machine of {}", file.path))
+}
+
 const ONE_G: &str = "sched.mem.lpage.enable1GPage";
 
 /// 1 GiB pages back whole GiB.
@@ -27,8 +33,9 @@ fn odd_size(file: &Vmware) -> Option<Case> {
     let whole = memory.div_ceil(1024).saturating_mul(1024);
     (whole != memory).then(|| {
         Case::sure(format!(
-            "{} MB of the machine's {memory} MB are in no whole GiB: 1 GiB pages cannot back them",
-            memory % 1024
+            "{} MB of the {memory} MB of {} are in no whole GiB: 1 GiB pages cannot back them",
+            memory % 1024,
+            name(file)
         ))
         .severity(Severity::Warning)
         .seen(&file.path, ONE_G, "TRUE")
@@ -42,7 +49,8 @@ fn below_size(file: &Vmware) -> Option<Case> {
     let (memory, most) = (file.number("memSize")?, file.number("sched.mem.max")?);
     (most < memory).then(|| {
         Case::sure(format!(
-            "the host gives at most {most} MB of the machine's {memory} MB: it takes the rest by ballooning and swapping, in base pages"
+            "the host gives {} at most {most} of its {memory} MB, and takes the rest by ballooning and swapping, in base pages",
+            name(file)
         ))
         .severity(Severity::Warning)
         .seen(&file.path, "memSize", memory)
@@ -56,17 +64,18 @@ fn hot_add(file: &Vmware) -> Option<Case> {
     /// From so many virtual CPUs on a machine has nodes of its own.
     const NODES_FROM: u64 = 9;
     let cpus = file.number("numvcpus").filter(|cpus| *cpus >= NODES_FROM)?;
-    let name = "vcpu.hotadd";
-    file.is_on(name).filter(|on| *on)?;
+    let switch = "vcpu.hotadd";
+    file.is_on(switch).filter(|on| *on)?;
     if file.number("virtualHW.version").is_some_and(|version| version >= 20) {
         return None;
     }
     Some(
         Case::likely(format!(
-            "CPUs may be added at run time, so ESX before 8.0 shows the guest one NUMA node for its {cpus} CPUs: its memory is remote in part"
+            "CPUs may be added to {} at run time, so ESX before 8.0 shows it one NUMA node for its {cpus} CPUs: its memory is remote in part",
+            name(file)
         ))
         .severity(Severity::Warning)
-        .seen(&file.path, name, "TRUE")
+        .seen(&file.path, switch, "TRUE")
         .seen(&file.path, "numvcpus", cpus)
         .fix("vcpu.hotadd = \"FALSE\"")
         .fix("or hardware version 20 (vSphere 8.0) and later, which keeps the nodes"),
@@ -75,18 +84,19 @@ fn hot_add(file: &Vmware) -> Option<Case> {
 
 /// High latency sensitivity needs all memory and CPU reserved (vSphere Resource Management, latency sensitivity).
 fn latency(file: &Vmware) -> Option<Case> {
-    let name = "sched.cpu.latencySensitivity";
-    file.get(name).filter(|value| value.eq_ignore_ascii_case("high"))?;
+    let setting = "sched.cpu.latencySensitivity";
+    file.get(setting).filter(|value| value.eq_ignore_ascii_case("high"))?;
     let cpu = file.number("sched.cpu.min").unwrap_or(0);
     let memory = file.number("memSize");
     let reserved = file.number("sched.mem.min").unwrap_or(0);
     let is_pinned = file.is_on("sched.mem.pin") == Some(true);
     let lacks_memory = !is_pinned && memory.is_some_and(|memory| reserved < memory);
     (cpu == 0 || lacks_memory).then(|| {
-        let case = Case::sure(
-            "the machine does not power on: high latency sensitivity needs all of its CPU and memory reserved",
-        )
-        .seen(&file.path, name, "high")
+        let case = Case::sure(format!(
+            "{} does not power on: high latency sensitivity needs all of its CPU and memory reserved",
+            name(file)
+        ))
+        .seen(&file.path, setting, "high")
         .seen(&file.path, "sched.cpu.min", cpu)
         .seen(&file.path, "sched.mem.min", reserved);
         case.fix_if(
@@ -114,7 +124,8 @@ fn reserved(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "the machine does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are"
+            "{} does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are",
+            name(file)
         ))
         .seen(&file.path, "sched.mem.lpage.enable1GPage", "TRUE")
         .seen(&file.path, "memSize", memory)
@@ -136,15 +147,18 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
             Some((name, _)) => Some((name, Confidence::High, "1")),
             None => (file.is_on(own) == Some(true)).then_some((own, Confidence::Low, "FALSE")),
         };
-        Ok(found.map(|(name, confidence, back)| {
-            let what = match name == own {
-                true => "the host backs this machine with small pages, whatever its guest does",
-                false => "the host backs guests with small pages, whatever the guests do",
+        Ok(found.map(|(setting, confidence, back)| {
+            let what = match setting == own {
+                true => format!(
+                    "the host backs {} with small pages, whatever its guest does",
+                    name(file)
+                ),
+                false => "the host backs guests with small pages, whatever the guests do".to_owned(),
             };
             Case::new(confidence, what)
-                .seen(&file.path, name, file.get(name).unwrap_or_default())
+                .seen(&file.path, setting, file.get(setting).unwrap_or_default())
                 .fix(format!(
-                    "{name} = {back}, then power-cycle the machines or migrate them"
+                    "{setting} = {back}, then power-cycle the machines or migrate them"
                 ))
         }))
     })

@@ -52,7 +52,7 @@ fn a_pool_that_nobody_uses() {
         return skipped("another program uses the pool at the same time");
     }
     let idle = found
-        .of("A02", "in a hugetlb pool is idle")
+        .of("A02", "in the pool of 2M pages is idle")
         .expect("the idle pool is found");
     assert!(idle.to_string().contains("free_hugepages"), "{idle}");
 }
