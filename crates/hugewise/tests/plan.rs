@@ -216,4 +216,9 @@ fn a_plan_for_a_running_openj9_has_its_own_options() {
         plan.contains("-Xlp:objectheap:pagesize=2m") && !plan.contains("UseLargePages"),
         "{plan}"
     );
+    // Its need is its own too: no collector and no table of HotSpot.
+    assert!(
+        plan.contains("for an OpenJ9 of 25G: 12928") && !plan.contains("g1") && !plan.contains("card_table"),
+        "{plan}"
+    );
 }

@@ -27,11 +27,12 @@ impl JvmKind {
     }
 
     fn options(self, page: Bytes) -> String {
+        let code = size(page.min(Bytes::mib(2)));
         let size = size(page);
         match self {
             Self::HotSpot if page == Bytes::mib(2) => "-XX:+UseLargePages -XX:+AlwaysPreTouch".to_owned(),
             Self::HotSpot => format!("-XX:+UseLargePages -XX:LargePageSizeInBytes={size} -XX:+AlwaysPreTouch"),
-            Self::OpenJ9 => format!("-Xlp:objectheap:pagesize={size} -Xlp:codecache:pagesize={size}"),
+            Self::OpenJ9 => format!("-Xlp:objectheap:pagesize={size} -Xlp:codecache:pagesize={code}"),
             Self::Sun => "-XX:+UseLargePages".to_owned(),
         }
     }

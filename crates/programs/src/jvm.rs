@@ -50,7 +50,7 @@ pub struct Jvm {
     pub shm: bool,
     /// The garbage collector that an option chooses.
     pub collector: Option<Collector>,
-    /// `-XX:ReservedCodeCacheSize=`.
+    /// `-XX:ReservedCodeCacheSize=`, OpenJ9's `-Xcodecachetotal`.
     pub code_cache: Option<Bytes>,
     /// `-XX:AllocateHeapAt=`: the directory of a file that is the heap.
     pub heap_at: Option<String>,
@@ -128,8 +128,9 @@ fn is_option(argument: &str) -> bool {
 
 impl Jvm {
     fn take(&mut self, option: &str) {
-        // OpenJ9 ignores options of HotSpot that it does not know.
-        let is_foreign = self.kind == JvmKind::OpenJ9 && is_of_hotspot(option);
+        // OpenJ9 ignores options of HotSpot that it does not know, and has collectors of its own.
+        let is_of_other = is_of_hotspot(option) || Collector::of_option(option).is_some();
+        let is_foreign = self.kind == JvmKind::OpenJ9 && is_of_other;
         match option {
             _ if is_foreign => {}
             "-XX:-TransparentHugePage" => self.unadvised = true,
@@ -153,6 +154,7 @@ impl Jvm {
         let sizes = [
             "-XX:LargePageSizeInBytes=",
             "-XX:ReservedCodeCacheSize=",
+            "-Xcodecachetotal",
             "-Xmx",
             "-XX:MaxHeapSize=",
         ];
@@ -162,7 +164,10 @@ impl Jvm {
         }
         if let Some(size) = option.strip_prefix("-XX:LargePageSizeInBytes=") {
             self.page_size = size_of(size);
-        } else if let Some(size) = option.strip_prefix("-XX:ReservedCodeCacheSize=") {
+        } else if let Some(size) = option
+            .strip_prefix("-XX:ReservedCodeCacheSize=")
+            .or_else(|| option.strip_prefix("-Xcodecachetotal"))
+        {
             self.code_cache = size_of(size);
         } else if let Some(directory) = option.strip_prefix("-XX:AllocateHeapAt=") {
             self.heap_at = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
@@ -199,6 +204,14 @@ impl Jvm {
     /// ZGC maps its heap in granules of 2 MiB, and takes huge pages of that size only (JDK-8273872).
     pub fn takes_2m_alone(&self) -> bool {
         self.kind == JvmKind::HotSpot && self.collector == Some(Collector::Z)
+    }
+
+    /// The option that names the page size.
+    pub fn size_option(&self) -> &'static str {
+        match self.kind {
+            JvmKind::OpenJ9 => "-Xlp:objectheap:pagesize",
+            JvmKind::HotSpot | JvmKind::Zing => "-XX:LargePageSizeInBytes",
+        }
     }
 
     /// Are explicit huge pages requested, and not THP? (`UseTransparentHugePages` goes first.)

@@ -103,7 +103,7 @@ fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
             flag("-XX:+UseTransparentHugePages", jvm.transparent),
         ],
     };
-    let sizes = [("-XX:LargePageSizeInBytes", jvm.page_size), ("-Xmx", jvm.heap_max)];
+    let sizes = [(jvm.size_option(), jvm.page_size), ("-Xmx", jvm.heap_max)];
     let sizes = sizes.into_iter().filter_map(|(setting, size)| Some((setting, size?)));
     flags.extend(sizes.map(|(setting, size)| Asked::set(setting, size.to_string(), place(setting))));
     let directory = heap_at(target).into_iter();

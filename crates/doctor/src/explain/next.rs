@@ -4,7 +4,7 @@ use host::groups::TooLow;
 use host::processes::{Coverage, Reason};
 use model::Bytes;
 use model::findings::Finding;
-use programs::{Area, JvmKind, Kind, Target};
+use programs::{Area, Kind, Target};
 
 use super::demand::{HEAP_AT, service};
 use super::heap::largest_heap;
@@ -85,17 +85,11 @@ impl State<'_> {
         let pid = self.target.main.pid();
         match self.kind {
             Some(kind) if kind.server().is_some() => Some(format!("{}:pid={pid}", kind.word())),
-            // A plan needs the heap's maximum, and writes HotSpot's options.
-            Some(Kind::Jvm) if self.is_openj9() => None,
+            // A plan needs the heap's maximum.
             Some(Kind::Jvm) => largest_heap(&self.target.main).map(|_| format!("jvm:pid={pid}")),
             Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
             _ => None,
         }
-    }
-
-    fn is_openj9(&self) -> bool {
-        let jvm = self.target.main.jvm().ok().flatten();
-        jvm.is_some_and(|jvm| jvm.kind == JvmKind::OpenJ9)
     }
 
     /// First the limits, and then what is to do without them.

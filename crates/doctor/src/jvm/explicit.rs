@@ -112,8 +112,12 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
             .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got"));
     }
     let case = case.wants(page);
+    let beside = match jvm.kind {
+        JvmKind::OpenJ9 => " and the code cache",
+        JvmKind::HotSpot | JvmKind::Zing => ", the code cache and the collector's tables",
+    };
     let sentence = format!(
-        "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
+        "the pool needs {pages} pages of {} for a heap of {heap}{beside}",
         page.exact()
     );
     Ok(match jvm.kind {
@@ -152,7 +156,9 @@ fn thp_instead(is_openj9: bool) -> Remedy {
 }
 
 pub(super) fn step_down(evidence: &Evidence) -> Answer {
-    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
+    // OpenJ9 tries no smaller sizes in turn.
+    let is_hotspot = |jvm: &Jvm| jvm.wants_hugetlb() && jvm.kind != JvmKind::OpenJ9;
+    each_jvm(evidence, is_hotspot, |program, jvm| {
         let Some(asked) = jvm.page_size else { return Ok(None) };
         if program.hugetlb()?.0 == 0 {
             return Ok(None);

@@ -40,7 +40,7 @@ pub(super) fn sizes(evidence: &Evidence) -> Answer {
         let known = programs::config::Boot::COMMON.contains(&size);
         (!known).then(|| {
             invalid_size(
-                &java.path,
+                (&java.path, java.jvm.size_option()),
                 size,
                 "Linux on x86-64 and arm64 has no pages of that size, and the JVM takes the default size",
             )

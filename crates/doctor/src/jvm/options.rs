@@ -13,17 +13,24 @@ pub(super) fn sizes(evidence: &Evidence) -> Answer {
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
     each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
         let wrong = jvm.page_size.filter(|size| !sizes.contains(size));
-        Ok(wrong.map(|size| invalid_size(&program.file("cmdline"), size, "this kernel and CPU have no such pages")))
+        Ok(wrong.map(|size| {
+            let place = program.file("cmdline");
+            invalid_size(
+                (&place, jvm.size_option()),
+                size,
+                "this kernel and CPU have no such pages",
+            )
+        }))
     })
 }
 
-pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
+pub(crate) fn invalid_size((place, option): (&str, &str), size: Bytes, why: &str) -> Case {
     Case::sure(format!(
         "the JVM silently uses the default size instead of {}: {why}",
         size.exact()
     ))
-    .seen(place, "-XX:LargePageSizeInBytes", size.exact())
-    .fix("-XX:LargePageSizeInBytes=2m (or 1g), or leave the option out")
+    .seen(place, option, size.exact())
+    .fix(format!("{option}=2m (or 1g), or leave the option out"))
 }
 
 pub(super) fn old(evidence: &Evidence) -> Answer {
@@ -56,6 +63,7 @@ pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bo
         _ if is_hotspot => gone(place, argument, jvm.version),
         _ => (jvm.kind == JvmKind::OpenJ9 && is_of_hotspot(argument)).then(|| {
             Case::sure(format!("OpenJ9 ignores {argument}, which is an option of HotSpot"))
+                .link(Some("https://eclipse.dev/openj9/docs/xlpobjectheap/"))
                 .seen(place, "", argument)
                 .fix("for a pool: -Xlp:objectheap:pagesize=2M; for THP none: the policy `madvise` (unless -XX:-TransparentHugePage) or `always`")
         }),

@@ -279,6 +279,9 @@ fn openj9_has_its_own_option_for_thp_and_ignores_that_of_hotspot() {
     let finding = found("E13", foreign());
     assert!(finding.consequence.contains("OpenJ9 ignores"), "{finding:?}");
     clear("E05", foreign());
+    // A size is named by its own option.
+    let size = found("E03", openj9("-Xlp:objectheap:pagesize=4M").on(machine()));
+    assert!(size.fix[0].starts_with("-Xlp:objectheap:pagesize=2m"), "{size:?}");
     // It starts with either.
     for option in ["-XX:-TransparentHugePage", "-XX:+UseLargePage"] {
         clear("I01", openj9(option).on(machine()));

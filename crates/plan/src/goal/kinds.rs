@@ -6,7 +6,8 @@ use programs::{Kind, Server};
 use super::error::GoalError;
 use super::names;
 use super::want::{
-    DatabaseGoal, Hypervisor, JvmGoal, JvmPages, OracleGoal, PlacedBy, PlacementGoal, PoolGoal, ThpGoal, VmGoal, Want,
+    DatabaseGoal, Hypervisor, JvmGoal, JvmKind, JvmPages, OracleGoal, PlacedBy, PlacementGoal, PoolGoal, ThpGoal,
+    VmGoal, Want,
 };
 use super::words::Words;
 
@@ -157,16 +158,22 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
         "thp" => Some(JvmPages::Thp),
         text => names::page(text).map(JvmPages::Pool),
     };
+    let kind = words.typed("kind", "hotspot, openj9 or sun")?;
+    let collector = words.checked("collector", Collector::named, "serial, parallel, g1, zgc or shenandoah")?;
+    if let (Some(JvmKind::OpenJ9), Some(collector)) = (kind, collector) {
+        let wanted = "none beside kind=openj9: these are HotSpot's, and OpenJ9 has -Xgcpolicy";
+        return Err(words.fail("collector", &collector.to_string(), wanted));
+    }
     Ok(JvmGoal {
         heap: needed(words, "heap", names::size, SIZE)?,
         user: words.checked("user", names::account, ACCOUNT)?,
         group: words.checked("group", names::account, ACCOUNT)?,
         service: words.checked("service", names::service, SERVICE)?,
-        kind: words.typed("kind", "hotspot, openj9 or sun")?,
+        kind,
         pages: words
             .checked("pages", pages, "thp, or a page size such as 2M")?
             .unwrap_or(JvmPages::Default),
-        collector: words.checked("collector", Collector::named, "serial, parallel, g1, zgc or shenandoah")?,
+        collector,
         jdk: words.checked(
             "jdk",
             |text| text.parse().ok().filter(|jdk| (1..100).contains(jdk)),

@@ -67,6 +67,10 @@ fn what_is_wrong_is_named_with_its_key() {
         ("jvm:user=jboss", &["heap", "6g"]),
         ("jvm:heap=6", &["heap", "`6`"]),
         ("jvm:heap=6g,kind=zing", &["kind", "openj9"]),
+        (
+            "jvm:heap=6g,kind=openj9,collector=g1",
+            &["collector", "`g1`", "-Xgcpolicy"],
+        ),
         ("postgres:etc/pg.conf", &["file", "absolute path"]),
         ("vm:64G,hypervisor=xen", &["hypervisor", "cloud-hypervisor"]),
         ("thp=madvise,mthp-64K=on", &["mthp-64K", "inherit"]),

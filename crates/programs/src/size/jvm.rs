@@ -130,32 +130,53 @@ pub fn jvm(jvm: &Jvm) -> Result<Sizing, SizeError> {
         jvm.metaspace, jvm.threads
     );
     sizing = sizing.step("outside", how, outside, "B");
-    Ok(totals(sizing, jvm.page, heap, beside))
+    let sizing = totals(sizing, jvm.page, heap, beside)
+        .trap(
+            "the JVM tests one page at the start: with a pool that is too small for all it falls \
+             back part by part, with no more than a line in -Xlog:pagesize",
+        )
+        .trap("-Xms = -Xmx and -XX:+AlwaysPreTouch: pages are taken at the start or not at all")
+        .trap("metaspace and stacks are never on pool pages");
+    Ok(sizing)
+}
+
+/// The most that OpenJ9 takes for its code on 64 bits, unless `-Xcodecachetotal` says more.
+const OPENJ9_CODE: Bytes = Bytes::mib(256);
+const OPENJ9_SOURCE: &str = "Eclipse OpenJ9 documentation: -Xlp:objectheap, -Xlp:codecache, -Xcodecachetotal, -XX:codecachetotalMaxRAMPercentage";
+
+/// OpenJ9 with `-Xlp:objectheap` and `-Xlp:codecache`: no other of its memory takes pages of a pool by these options.
+///
+/// # Errors
+/// When the page is none.
+pub fn openj9(heap: Bytes, page: Bytes, code_cache: Option<Bytes>) -> Result<Sizing, SizeError> {
+    let code = code_cache.map_or(OPENJ9_CODE, |own| own.max(OPENJ9_CODE));
+    let beside_page = page.min(SMALL);
+    let (of_heap, of_code) = (pages_for(heap, page)?, pages_for(code, beside_page)?);
+    let about = format!("pages of {} for an OpenJ9 of {heap}", page.exact());
+    let how = format!("{heap} / {}, rounded up", page.exact());
+    let of_cache = format!("-Xcodecachetotal = {code}, / {} rounded up", beside_page.exact());
+    let sizing = Sizing::new(about, OPENJ9_SOURCE)
+        .step("heap", how, of_heap, "pages")
+        .step("code_cache", of_cache, of_code, "pages");
+    Ok(totals(sizing, page, of_heap, of_code))
 }
 
 /// The answer: one pool, or two where the heap's pages are larger than what lies beside it.
 fn totals(sizing: Sizing, page: Bytes, heap: u64, beside: u64) -> Sizing {
     let smaller = "code cache and tables: the next smaller size";
     let all = heap.saturating_add(beside);
-    let sizing = match page > SMALL {
+    match page > SMALL {
         true => sizing
             .step("pages_2m", smaller, beside, "pages of 2M")
             .step("pages", "the heap", heap, "pages")
             .trap("without a pool of 2M beside it, code cache and tables stay on base pages, silently"),
         false => sizing.step("pages", format!("{heap} + {beside}"), all, "pages"),
-    };
-    sizing
-        .trap(
-            "the JVM tests one page at the start: with a pool that is too small for all it falls \
-             back part by part, with no more than a line in -Xlog:pagesize",
-        )
-        .trap("-Xms = -Xmx and -XX:+AlwaysPreTouch: pages are taken at the start or not at all")
-        .trap("metaspace and stacks are never on pool pages")
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Jvm, jvm};
+    use super::{Jvm, jvm, openj9};
     use model::{Bytes, Collector};
 
     #[test]
@@ -199,6 +220,22 @@ mod tests {
         let sizing = jvm(&Jvm::new(Bytes(7 << 29), Bytes::gib(1))).expect("a size");
         assert_eq!(sizing.whole("pages"), Some(4), "3.5 GiB rounded up");
         assert_eq!(sizing.whole("pages_2m"), Some(120 + 4 + 4 + 28));
+    }
+
+    #[test]
+    fn openj9_takes_its_heap_and_its_code() {
+        let pages = |page, code| openj9(Bytes::gib(25), page, code).expect("a size");
+        let sizing = pages(Bytes::mib(2), None);
+        assert_eq!(sizing.whole("pages"), Some(12_800 + 128));
+        assert!(!sizing.about.contains("g1"), "{}", sizing.about);
+        // Less than the default is ignored.
+        assert_eq!(
+            pages(Bytes::mib(2), Some(Bytes::mib(64))).whole("code_cache"),
+            Some(128)
+        );
+        assert_eq!(pages(Bytes::mib(2), Some(Bytes::gib(1))).whole("code_cache"), Some(512));
+        let large = pages(Bytes::gib(1), None);
+        assert_eq!((large.whole("pages"), large.whole("pages_2m")), (Some(25), Some(128)));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub enum Size {
     Memlock(Pages),
     /// Calculate kernel.shmmax and kernel.shmall for a segment
     Shmmax(Shmmax),
-    /// Calculate the pages of a JVM: heap, code cache, collector
+    /// Calculate the pages of a HotSpot JVM: heap, code cache, collector
     Jvm(Jvm),
     /// Calculate the pages of PostgreSQL, by asking the server or from its file
     Postgres(Postgres),

@@ -91,8 +91,10 @@ fn of_jvm(goal: &JvmGoal, own: &Own, host: &Host<'_>) -> anyhow::Result<Vec<Need
         let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
         return Ok(vec![wanted(page, None, pages, how, own)]);
     }
-    let jvm = Jvm::known(goal.heap, page, goal.collector, goal.jdk, goal.code_cache);
-    let sizing = jvm::jvm(&jvm)?;
+    let sizing = match goal.kind_on(host) {
+        JvmKind::OpenJ9 => jvm::openj9(goal.heap, page, goal.code_cache)?,
+        _ => jvm::jvm(&Jvm::known(goal.heap, page, goal.collector, goal.jdk, goal.code_cache))?,
+    };
     let heap = need(&sizing, "pages", page, None, own).into_iter();
     Ok(heap
         .chain(need(&sizing, "pages_2m", Bytes::mib(2), None, own))
