@@ -78,8 +78,8 @@ impl<'a> Comparison<'a> {
                 memory: arms.program.memory,
             });
         }
-        let file = Some(arms.program.path.as_path());
-        log.open(Head::new(request.program(), arms.names(), request, design.method, file))?;
+        let head = Head::new(request.program(), arms.names(), request, design.method, &arms.files);
+        log.open(head)?;
         arms.take_ways(log)?;
         Ok(Self {
             request,

@@ -14,5 +14,5 @@ pub fn runs(text: &str) {
 
 /// Arms of one's own, as `--arms-file` has them.
 pub fn arms(text: &str) {
-    crate::arms::read_any(text);
+    crate::arms::custom::read_any(text);
 }

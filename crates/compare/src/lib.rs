@@ -42,8 +42,7 @@ use std::time::Duration;
 use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
-pub use arms::custom::Custom;
-pub use arms::may_collapse;
+pub use arms::custom::{Custom, may_collapse};
 pub(crate) use arms::{glibc, room, switches};
 pub use arms::{place, policy, preload, technique};
 pub use around::{Around, Event, Shortage, Store};
@@ -55,7 +54,7 @@ pub use process::{at_end, guarded};
 pub use program::threads;
 pub(crate) use program::{code, elf, memory};
 pub use request::{ArmsFile, Named, Request, Spec, Task};
-pub use runlog::{Keep, RunLog};
+pub use runlog::{Keep, RunLog, finished};
 pub use schedule::Slot;
 pub use verdict::recheck::recheck;
 pub use verdict::warnings::{Bloat, bloat};

@@ -140,7 +140,7 @@ impl Request {
     }
 
     /// What is run, for the record: the program and its arguments, or each of the commands.
-    pub(crate) fn program(&self) -> Vec<String> {
+    pub fn program(&self) -> Vec<String> {
         let names = self.commands.iter().map(|(name, _)| name.clone());
         Some(names.collect())
             .filter(|names: &Vec<String>| !names.is_empty())

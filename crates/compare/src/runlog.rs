@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use model::compare::{Method, Run, Spent};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::head::Head;
+pub(crate) use self::head::{BUILD, Head};
 use crate::technique::Setup;
 use crate::{Error, Slot, Spec, Store};
 
@@ -305,6 +305,12 @@ fn parse(text: &str) -> Result<(Head, Vec<Line<'static>>, u64), String> {
     let done = done.map_err(|error| format!("a line is neither a run nor a look: {error}"))?;
     let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
     Ok((head, done, kept))
+}
+
+/// The program of a log's runs, and how many are finished; `None` of a log that this version does not read.
+pub fn finished(text: &str) -> Option<(Vec<String>, usize)> {
+    let (head, lines, _) = parse(text).ok()?;
+    Some((head.program, split(lines).0.len()))
 }
 
 /// For the fuzz target: a log is read or refused, and what is kept of it ends with a line.

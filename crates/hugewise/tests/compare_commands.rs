@@ -112,6 +112,28 @@ fn runs_of_another_build_are_not_gone_on_with() {
     build("true; true");
     let why = refused(&[&words[..], &["--resume", &log]].concat());
     assert!(why.contains("the file of bench"), "{why}");
+    // Nor those of an arm with a command of its own.
+    std::fs::remove_file(&log).expect("removed");
+    let arms = folder.path().join("arms.toml").display().to_string();
+    std::fs::write(&arms, format!("[own]\ncommand = [\"{line}\"]\n")).expect("written");
+    let own = |option| {
+        let asked = [
+            "--arms",
+            "system,own",
+            "--arms-file",
+            &arms,
+            option,
+            &log,
+            "--",
+            "/bin/true",
+        ];
+        run(&[&ONCE[..], &asked].concat())
+    };
+    assert_eq!((own("--log").code, own("--resume").code), (Some(0), Some(0)));
+    build("true");
+    let changed = own("--resume");
+    let is_refused = changed.code == Some(2) && changed.err.contains("the file of own");
+    assert!(is_refused, "{}", changed.err);
 }
 
 #[test]

@@ -67,20 +67,27 @@ fn without_a_home_nothing_is_kept_in_a_shared_directory() {
 }
 
 #[test]
-fn where_logs_of_killed_comparisons_are_is_said() {
+fn the_log_of_a_killed_comparison_is_named_to_the_same_command_alone() {
     let home = tempfile::tempdir().expect("a directory");
     let state = home.path().join(".local/state/hugewise");
     fs::create_dir_all(&state).expect("a directory");
-    // No process has this number.
-    fs::write(state.join("compare-0-1.jsonl"), "").expect("a log");
-    let run = compare(home.path(), Some(home.path()), &["--", "true"]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    let said = format!("1 log of comparisons that were killed in {}", state.display());
-    assert!(
-        run.err.contains(&said) && run.err.contains("--resume FILE"),
-        "{}",
+    let run = |words: &[&str]| {
+        let run = compare(home.path(), Some(home.path()), words);
+        assert_eq!(run.code, Some(0), "{}", run.err);
         run.err
+    };
+    // No process has this number.
+    let log = state.join("compare-0-1.jsonl");
+    let name = log.to_str().expect("plain");
+    run(&["--log", name, "--", "true"]);
+    let said = format!("--resume {name} goes on with it");
+    let same = run(&["--", "true"]);
+    assert!(
+        same.contains("of this command was ended after") && same.contains(&said),
+        "{same}"
     );
+    let other = run(&["--", "sleep", "0"]);
+    assert!(!other.contains(name) && log.exists(), "{other}");
 }
 
 #[test]

@@ -167,6 +167,41 @@ fn a_mistake_in_toml_is_one_line_that_names_its_line() {
 }
 
 #[test]
+fn a_technique_that_would_do_nothing_is_refused_with_its_arm_and_line() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("arms.toml");
+    for (text, line, advice) in [
+        ("like = \"thp\"\ntechnique = \"jvm\"", "line 3", "/bin/true is none"),
+        ("technique = \"preload\"", "line 2", "write like ="),
+        (
+            "like = \"base\"\ntechnique = \"tunables\"",
+            "line 3",
+            "leave technique out",
+        ),
+        ("like = \"thp\"\ntechnique = \"java\"", "line 3", "is not a technique"),
+    ] {
+        std::fs::write(&file, format!("[own]\n{text}\n")).expect("written");
+        let words = [
+            "compare",
+            "--arms",
+            "base,own",
+            "--arms-file",
+            file.to_str().expect("a name"),
+        ];
+        let why = refused(&[&words[..], &["--", "/bin/true"]].concat());
+        let is_said = ["the arm own of --arms-file", line, advice]
+            .iter()
+            .all(|part| why.contains(part));
+        assert!(is_said, "{text}: {why}");
+    }
+    let typed = refused(&["compare", "--technique", "jvm", "--arms", "base,thp", "--", "/bin/true"]);
+    assert!(
+        typed.contains("--technique: `jvm`") && typed.contains("JAVA_TOOL_OPTIONS"),
+        "{typed}"
+    );
+}
+
+#[test]
 fn a_warning_of_another_s_result_steers_no_terminal_by_its_code() {
     let made = hugewise(&["size", "pages", "1G", "--json"]).output().expect("runs");
     let mut result: serde_json::Value = serde_json::from_slice(&made.stdout).expect("JSON");

@@ -1,13 +1,22 @@
 //! An arm of one's own: one of a file, or a command that is compared with others.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use model::PageKind;
+use model::{PageKind, line_of};
+use rustix::thread::CapabilitySet;
 use serde::Deserialize;
+use toml::Spanned;
 
-use crate::{Error, program};
+use super::{pools, size_of};
+use crate::Error;
+use crate::live::Arm;
+use crate::policy::Policy;
+use crate::preload::Layout;
+use crate::program::{self, Memory, Program};
+use crate::request::Request;
+use crate::technique::{self, Collapse, Setup, Technique};
 
 /// An arm of one's own.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -18,7 +27,7 @@ pub struct Custom {
     /// The page kind that shows whether it took effect.
     pub(crate) kind: Option<PageKind>,
     /// How it gets its pages, instead of what `like` chooses by the program.
-    pub(crate) technique: Option<String>,
+    pub(crate) technique: Option<Spanned<String>>,
     /// Which pages which part of its own mappings gets from the LD_PRELOAD library, such as `base,0-512M=hugetlb-2M`.
     pub(crate) layout: Option<String>,
     /// This percent of the 2 MiB ranges of its private memory is collapsed from outside; which ones, chance decides in each run.
@@ -60,28 +69,220 @@ impl Custom {
         let Some(name) = self.command.first().filter(|name| !is_made && !name.contains("{arm}")) else {
             return Ok(());
         };
-        let own = self.env.get("PATH").map(Into::into);
-        let path = own.or_else(|| std::env::var_os("PATH"));
-        match program::look(OsStr::new(name), path.as_deref()) {
+        match program::look(OsStr::new(name), self.path().as_deref()) {
             Err(nowhere @ program::LookError::Nowhere(_)) => Err(nowhere.into()),
             _ => Ok(()),
         }
     }
 
-    /// The file of its program; of a line of the shell that of its first word. None where a command before each run may make it.
-    pub(crate) fn file(&self) -> Option<PathBuf> {
+    /// Where its programs are looked for.
+    fn path(&self) -> Option<OsString> {
+        let own = self.env.get("PATH").map(Into::into);
+        own.or_else(|| std::env::var_os("PATH"))
+    }
+
+    /// The file of a program of its own; of a line of the shell that of its first word. None where a command before each run may make it.
+    pub(super) fn file(&self, arm: &str) -> Option<PathBuf> {
         let name = match &self.command[..] {
             [_, .., option, line] if option == "-c" => line.split_whitespace().next()?,
             words => words.first()?,
         };
-        let path = std::env::var_os("PATH");
+        let name = name.replace("{arm}", arm);
         let is_made = self.before.is_some();
-        let found = (!is_made).then(|| program::find(OsStr::new(name), path.as_deref()).ok());
+        let found = (!is_made).then(|| program::find(OsStr::new(&name), self.path().as_deref()).ok());
         found.flatten()
     }
 
     /// The program and its arguments.
     pub fn words(&self) -> &[String] {
         &self.command
+    }
+
+    /// The first way to the pages of its policy, until another turns out to reach more.
+    pub(super) fn arm(&self, request: &Request, program: &Program) -> Result<Arm, Error> {
+        let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
+        let asked = self.asked(policy, request)?;
+        self.must_be_there()?;
+        let command = if self.command.is_empty() {
+            request.task.command.clone()
+        } else {
+            self.command.iter().map(OsString::from).collect()
+        };
+        let ways = policy.map(|policy| self.ways((policy, asked), request, &command, program));
+        let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
+        let kind = self.kind.or(policy.and_then(Policy::kind));
+        let size = policy.and_then(Policy::kind).filter(|kind| size_of(*kind).is_some());
+        Ok(Arm {
+            command,
+            kind,
+            lent: pools(kind).into_iter().chain(size).collect(),
+            setup: ways.next().unwrap_or_default(),
+            others: ways.collect(),
+            unset: self.unset.clone(),
+            shut_in: request.task.shut_in.clone(),
+            before: self.before.clone(),
+            after: self.after.clone(),
+            ..Arm::default()
+        })
+    }
+
+    /// The technique that is typed, of a policy that has several; one that would do nothing is refused.
+    fn asked(&self, policy: Option<Policy>, request: &Request) -> Result<Option<Technique>, Error> {
+        let Some(typed) = self.technique.as_ref().filter(|_| self.share.is_none()) else {
+            return Ok(request.technique);
+        };
+        let asked = typed
+            .get_ref()
+            .parse::<Technique>()
+            .map_err(|why| self.wrong(request, why))?;
+        match policy {
+            Some(policy) if technique::are_several(policy) => Ok(Some(asked)),
+            Some(policy) => Err(self.wrong(request, format!("`{policy}` takes no technique (leave technique out)"))),
+            None if self.layout.is_some() && asked == Technique::Preload => Ok(Some(asked)),
+            None => {
+                let why = "it chooses how the arm gets the pages of `like`, which is missing (write like = \"thp\" too, or leave technique out)";
+                Err(self.wrong(request, why))
+            }
+        }
+    }
+
+    /// What is wrong with its technique, or that of the command line.
+    fn wrong(&self, request: &Request, why: impl Into<String>) -> Error {
+        let place = match (&self.technique, &request.arms_file) {
+            (Some(typed), Some(file)) => {
+                format!("line {}: technique", line_of(&file.text, typed.span().start))
+            }
+            _ => "--technique".to_owned(),
+        };
+        Error::asked(place, why)
+    }
+
+    /// The ways to the pages of a policy for the program that this arm runs, with the variables that it has.
+    fn ways(
+        &self,
+        (policy, asked): (Policy, Option<Technique>),
+        request: &Request,
+        command: &[OsString],
+        program: &Program,
+    ) -> Result<Vec<Setup>, Error> {
+        let own = |name: &str| self.env.get(name).map(OsString::from);
+        let given = |name: &str| own(name).or_else(|| std::env::var_os(name));
+        let is_other = !self.command.is_empty() || !self.env.is_empty();
+        let other = is_other.then(|| program::of_command(command, &given)).transpose()?;
+        let program = other.as_ref().unwrap_or(program);
+        let is_for_java = asked == Some(Technique::Jvm) && technique::are_several(policy);
+        if is_for_java && program.memory != Memory::Jvm && !program::may_start_java(command, self.path().as_deref()) {
+            let why = format!(
+                "`jvm` sets options of a Java virtual machine, and {} is none (leave the technique out; of a JVM that it starts \
+                 itself, write JAVA_TOOL_OPTIONS in env of an arm in --arms-file)",
+                program.path.display()
+            );
+            return Err(self.wrong(request, why));
+        }
+        technique::setups(policy, program, asked, &given)
+    }
+
+    /// An arm with the variables and the layout of this one.
+    pub(super) fn with_own(&self, mut arm: Arm) -> Result<Arm, Error> {
+        let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
+        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
+        if self.share.is_some_and(|percent| !(1..=99).contains(&percent)) {
+            return Err(Error::asked("share", "expected 1 to 99, percent of the 2 MiB ranges"));
+        }
+        if self.share.is_some() && (self.like.is_some() || self.technique.is_some() || self.layout.is_some()) {
+            let why = "the rest of the memory is on base pages, so that it goes with no like, technique or layout";
+            return Err(Error::asked("share", why));
+        }
+        if self.share.is_some() && !may_collapse() {
+            return Err(Error::asked(
+                "share",
+                "memory is collapsed from outside, which takes root (CAP_SYS_NICE)",
+            ));
+        }
+        for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
+            self.add_to(setup, layout.as_ref());
+        }
+        if let Some(layout) = &layout {
+            arm.kind = arm.kind.map_or_else(|| only_kind(layout), |kind| Ok(Some(kind)))?;
+            arm.lent.extend(pools(arm.kind.into_iter().chain(layout.kinds())));
+        }
+        Ok(arm)
+    }
+
+    /// Variables first: what the policy sets already holds those of the same name.
+    fn add_to(&self, setup: &mut Setup, layout: Option<&Layout>) {
+        let own = self.env.iter().map(|(name, value)| (name.into(), value.into()));
+        setup.env.splice(0..0, own);
+        let words = &setup.words;
+        setup.words = match layout {
+            None => format!("{words} and --arms-file"),
+            Some(layout) => format!(
+                "{words} and --arms-file, with {layout} by {}",
+                Technique::Preload.title()
+            ),
+        };
+        if layout.is_some() {
+            setup.preload = layout.cloned();
+        }
+        if let Some(percent) = self.share {
+            setup.words = format!("{percent} % of the 2M ranges {}", Technique::Collapse.title());
+            setup.collapse = Some(Collapse::Share(percent));
+        }
+    }
+}
+
+/// What a layout is about: what shows whether it took effect.
+fn only_kind(layout: &Layout) -> Result<Option<PageKind>, Error> {
+    let mut large: Vec<PageKind> = layout.kinds().filter(|kind| kind.is_large()).collect();
+    large.sort();
+    large.dedup();
+    match large[..] {
+        [] => Ok(Some(PageKind::Base)),
+        [kind] => Ok(Some(kind)),
+        _ => Err(Error::asked(
+            format!("layout {layout}"),
+            "it has several kinds of huge pages (name one with `kind`, to be proved by it)",
+        )),
+    }
+}
+
+/// May this process collapse memory of others?
+pub fn may_collapse() -> bool {
+    let sets = rustix::thread::capabilities(None);
+    sets.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE))
+}
+
+fn as_it_is() -> Setup {
+    Setup {
+        words: "as the machine is set".to_owned(),
+        ..Setup::default()
+    }
+}
+
+/// The arms of `--arms-file`.
+pub(super) fn of_file(request: &Request) -> Result<BTreeMap<String, Custom>, Error> {
+    let Some(file) = &request.arms_file else {
+        return Ok(BTreeMap::new());
+    };
+    let named = || format!("--arms-file {}", file.name);
+    toml::from_str(&file.text).map_err(|error| Error::asked(named(), on_one_line(&file.text, &error)))
+}
+
+/// A mistake in TOML with its line, without the picture of several lines that a terminal message has no room for.
+fn on_one_line(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map(|span| format!("line {}: ", line_of(text, span.start)));
+    let line = line.unwrap_or_default();
+    format!("{line}{}", error.message().replace('\n', ", "))
+}
+
+/// For the fuzz target: arms are read or refused, and so are the words in them.
+pub(crate) fn read_any(text: &str) {
+    let arms = toml::from_str::<BTreeMap<String, Custom>>(text).unwrap_or_default();
+    for arm in arms.values() {
+        let _ = arm.like.as_ref().map(|like| like.parse::<Policy>());
+        let _ = arm.technique.as_ref().map(|name| name.get_ref().parse::<Technique>());
+        if let Some(Ok(layout)) = arm.layout.as_ref().map(|layout| layout.parse::<Layout>()) {
+            assert_eq!(layout.to_string().parse::<Layout>().as_ref(), Ok(&layout));
+        }
     }
 }

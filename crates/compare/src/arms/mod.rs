@@ -11,28 +11,29 @@ pub mod technique;
 mod variables;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::path::PathBuf;
 
 use host::snapshot::Thp;
 use host::{CpuList, Snapshot};
-use model::{Bytes, PageKind, line_of};
-use rustix::thread::CapabilitySet;
+use model::{Bytes, PageKind};
 
 use self::custom::Custom;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
-use crate::preload::Layout;
 use crate::program::{self, Program};
 use crate::request::Request;
-use crate::runlog::{RunLog, Way};
-use crate::technique::{Collapse, Setup, Technique, ThpSwitch};
+use crate::runlog::{BUILD, RunLog, Way};
+use crate::technique::{Collapse, Setup, ThpSwitch};
 use crate::{Error, Named};
 
 /// Arms as results name them, and as runs need them, in the same order.
 pub(crate) struct Arms {
     /// The program that they run, unless one has its own.
     pub(crate) program: Program,
+    /// The files of programs, with what each is: runs of another build are answers to another question.
+    pub(crate) files: Vec<(String, PathBuf)>,
     pub(crate) named: Vec<Named>,
     pub(crate) live: Vec<Arm>,
 }
@@ -141,16 +142,21 @@ fn pools(kinds: impl IntoIterator<Item = PageKind>) -> Vec<PageKind> {
 
 pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
     let program = program_of(request)?;
-    let mut own = own_arms(request)?;
+    let mut own = custom::of_file(request)?;
     own.extend(request.commands.iter().cloned());
     let places = places(request, snapshot)?;
     let mut arms = Arms {
+        files: vec![(BUILD.to_owned(), program.path.clone())],
         program,
         named: Vec::new(),
         live: Vec::new(),
     };
     for name in &request.arms {
-        let arm = one(name, own.get(name), request, &arms.program)?.on(snapshot)?;
+        let own = own.get(name);
+        let arm = one(name, own, request, &arms.program)?.on(snapshot)?;
+        let file = own.and_then(|own| own.file(name));
+        arms.files
+            .extend(file.map(|file| (format!("the file of {name}"), file)));
         for (place, bound) in &places {
             let name = place
                 .as_ref()
@@ -195,33 +201,6 @@ fn program_of(request: &Request) -> Result<Program, Error> {
     }?)
 }
 
-fn own_arms(request: &Request) -> Result<BTreeMap<String, Custom>, Error> {
-    let Some(file) = &request.arms_file else {
-        return Ok(BTreeMap::new());
-    };
-    let named = || format!("--arms-file {}", file.name);
-    toml::from_str(&file.text).map_err(|error| Error::asked(named(), on_one_line(&file.text, &error)))
-}
-
-/// A mistake in TOML with its line, without the picture of several lines that a terminal message has no room for.
-fn on_one_line(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map(|span| format!("line {}: ", line_of(text, span.start)));
-    let line = line.unwrap_or_default();
-    format!("{line}{}", error.message().replace('\n', ", "))
-}
-
-/// For the fuzz target: arms are read or refused, and so are the words in them.
-pub(crate) fn read_any(text: &str) {
-    let arms = toml::from_str::<BTreeMap<String, Custom>>(text).unwrap_or_default();
-    for arm in arms.values() {
-        let _ = arm.like.as_ref().map(|like| like.parse::<Policy>());
-        let _ = arm.technique.as_ref().map(|name| name.parse::<Technique>());
-        if let Some(Ok(layout)) = arm.layout.as_ref().map(|layout| layout.parse::<Layout>()) {
-            assert_eq!(layout.to_string().parse::<Layout>().as_ref(), Ok(&layout));
-        }
-    }
-}
-
 /// An arm of the file, or one that is a policy and nothing else.
 fn one(name: &str, own: Option<&Custom>, request: &Request, program: &Program) -> Result<Arm, Error> {
     let Some(own) = own else {
@@ -236,133 +215,6 @@ fn one(name: &str, own: Option<&Custom>, request: &Request, program: &Program) -
     }
     let arm = own.arm(request, program).and_then(|arm| own.with_own(arm));
     arm.map_err(|error| Error::asked(format!("the arm {name} of --arms-file"), error.to_string()))
-}
-
-impl Custom {
-    /// The first way to the pages of its policy, until another turns out to reach more.
-    fn arm(&self, request: &Request, program: &Program) -> Result<Arm, Error> {
-        let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
-        self.must_be_there()?;
-        let command = if self.command.is_empty() {
-            request.task.command.clone()
-        } else {
-            self.command.iter().map(OsString::from).collect()
-        };
-        let ways = policy.map(|policy| self.ways(policy, request, &command, program));
-        let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
-        let kind = self.kind.or(policy.and_then(Policy::kind));
-        let size = policy.and_then(Policy::kind).filter(|kind| size_of(*kind).is_some());
-        Ok(Arm {
-            command,
-            kind,
-            lent: pools(kind).into_iter().chain(size).collect(),
-            setup: ways.next().unwrap_or_default(),
-            others: ways.collect(),
-            unset: self.unset.clone(),
-            shut_in: request.task.shut_in.clone(),
-            before: self.before.clone(),
-            after: self.after.clone(),
-            ..Arm::default()
-        })
-    }
-
-    /// The ways to the pages of a policy for the program that this arm runs, with the variables that it has.
-    fn ways(
-        &self,
-        policy: Policy,
-        request: &Request,
-        command: &[OsString],
-        program: &Program,
-    ) -> Result<Vec<Setup>, Error> {
-        let asked = self.technique.as_ref().map(|name| name.parse::<Technique>());
-        let asked = asked.transpose().map_err(|why| Error::asked("technique", why))?;
-        let own = |name: &str| self.env.get(name).map(OsString::from);
-        let given = |name: &str| own(name).or_else(|| std::env::var_os(name));
-        let is_other = !self.command.is_empty() || !self.env.is_empty();
-        let other = is_other.then(|| program::of_command(command, &given)).transpose()?;
-        technique::setups(
-            policy,
-            other.as_ref().unwrap_or(program),
-            asked.or(request.technique),
-            &given,
-        )
-    }
-
-    /// An arm with the variables and the layout of this one.
-    fn with_own(&self, mut arm: Arm) -> Result<Arm, Error> {
-        let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
-        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
-        if self.share.is_some_and(|percent| !(1..=99).contains(&percent)) {
-            return Err(Error::asked("share", "expected 1 to 99, percent of the 2 MiB ranges"));
-        }
-        if self.share.is_some() && (self.like.is_some() || self.technique.is_some() || self.layout.is_some()) {
-            let why = "the rest of the memory is on base pages, so that it goes with no like, technique or layout";
-            return Err(Error::asked("share", why));
-        }
-        if self.share.is_some() && !may_collapse() {
-            return Err(Error::asked(
-                "share",
-                "memory is collapsed from outside, which takes root (CAP_SYS_NICE)",
-            ));
-        }
-        for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
-            self.add_to(setup, layout.as_ref());
-        }
-        if let Some(layout) = &layout {
-            arm.kind = arm.kind.map_or_else(|| only_kind(layout), |kind| Ok(Some(kind)))?;
-            arm.lent.extend(pools(arm.kind.into_iter().chain(layout.kinds())));
-        }
-        Ok(arm)
-    }
-
-    /// Variables first: what the policy sets already holds those of the same name.
-    fn add_to(&self, setup: &mut Setup, layout: Option<&Layout>) {
-        let own = self.env.iter().map(|(name, value)| (name.into(), value.into()));
-        setup.env.splice(0..0, own);
-        let words = &setup.words;
-        setup.words = match layout {
-            None => format!("{words} and --arms-file"),
-            Some(layout) => format!(
-                "{words} and --arms-file, with {layout} by {}",
-                Technique::Preload.title()
-            ),
-        };
-        if layout.is_some() {
-            setup.preload = layout.cloned();
-        }
-        if let Some(percent) = self.share {
-            setup.words = format!("{percent} % of the 2M ranges {}", Technique::Collapse.title());
-            setup.collapse = Some(Collapse::Share(percent));
-        }
-    }
-}
-
-/// What a layout is about: what shows whether it took effect.
-fn only_kind(layout: &Layout) -> Result<Option<PageKind>, Error> {
-    let mut large: Vec<PageKind> = layout.kinds().filter(|kind| kind.is_large()).collect();
-    large.sort();
-    large.dedup();
-    match large[..] {
-        [] => Ok(Some(PageKind::Base)),
-        [kind] => Ok(Some(kind)),
-        _ => Err(Error::asked(
-            format!("layout {layout}"),
-            "it has several kinds of huge pages (name one with `kind`, to be proved by it)",
-        )),
-    }
-}
-
-/// May this process collapse memory of others?
-pub fn may_collapse() -> bool {
-    let sets = rustix::thread::capabilities(None);
-    sets.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE))
-}
-
-fn as_it_is() -> Setup {
-    Setup {
-        words: "as the machine is set".to_owned(),
-        ..Setup::default()
-    }
 }
 
 /// The places typed, with what they mean here; one without a name if none was.

@@ -191,7 +191,11 @@ impl Setup {
     }
 }
 
-/// Policies that are the same for every program.
+/// Are there several techniques for a policy, by the program? Others are the same for every program.
+pub(super) fn are_several(policy: Policy) -> bool {
+    without_technique(policy).is_none()
+}
+
 fn without_technique(policy: Policy) -> Option<Setup> {
     let switch = |words: &str, thp| Setup {
         words: words.to_owned(),

@@ -39,7 +39,7 @@ fn flipped(
     process.tell_reach(around)?;
     let words = words(source, pid);
     let identity = identity(request.seed, pid, process.started(), &words);
-    log.open(Head::new(identity, pair.names(), request, Method::Flip, None))?;
+    log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
     let spec = Spec {
         program: words,
         looked: log.looked().to_vec(),

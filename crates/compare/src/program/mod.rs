@@ -104,6 +104,20 @@ pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
     Err(LookError::Nowhere(name.to_string_lossy().into_owned()))
 }
 
+/// May a command start a Java virtual machine, though its program is none? A script and a shell may, and a command that names it.
+pub(crate) fn may_start_java(words: &[OsString], path: Option<&OsStr>) -> bool {
+    let first = words.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let is_script = |file: PathBuf| {
+        let is_shell = file.as_os_str().as_bytes().ends_with(b"sh");
+        is_shell
+            || Input::Program
+                .read(&file)
+                .is_ok_and(|bytes| interpreter(&bytes).is_some())
+    };
+    let is_named = words.iter().any(|word| word.to_string_lossy().contains("java"));
+    is_named || find(first, path).is_ok_and(is_script)
+}
+
 /// The file that a name stands for, which may be a script.
 pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, LookError> {
     let nowhere = || LookError::Nowhere(name.to_string_lossy().into_owned());
@@ -163,8 +177,8 @@ fn memory(path: &Path, elf: Option<&Elf>) -> Memory {
 
 #[cfg(test)]
 mod tests {
-    use super::{Allocator, LookError, Memory, interpreter, look};
-    use std::ffi::OsStr;
+    use super::{Allocator, LookError, Memory, interpreter, look, may_start_java};
+    use std::ffi::{OsStr, OsString};
 
     #[test]
     fn scripts_are_their_interpreters() {
@@ -173,6 +187,14 @@ mod tests {
         assert_eq!(of("#! /usr/bin/env -S A=b python3 -u\n"), Some("python3".to_owned()));
         assert_eq!(of("#!/usr/bin/perl -w"), Some("/usr/bin/perl".to_owned()));
         assert_eq!(of("\u{7f}ELF"), None);
+    }
+
+    #[test]
+    fn a_shell_or_a_command_that_names_java_may_start_it() {
+        let own = std::env::current_exe().expect("a path").display().to_string();
+        let may = |words: &[&str]| may_start_java(&words.iter().map(OsString::from).collect::<Vec<_>>(), None);
+        assert!(may(&[&own, "-N", "0", "/usr/lib/jvm/bin/java"]) && may(&["/bin/sh", "start"]));
+        assert!(!may(&[&own, "-N", "0"]));
     }
 
     #[test]

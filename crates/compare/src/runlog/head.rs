@@ -1,7 +1,7 @@
 //! The first line of a log: what its runs were made with, and whether more runs belong to them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use host::Input;
 use model::compare::Method;
@@ -17,7 +17,7 @@ const SCHEMA: &str = "hugewise/compare-runs/3";
 pub(crate) struct Head {
     schema: String,
     pub(super) seed: u64,
-    program: Vec<String>,
+    pub(super) program: Vec<String>,
     pub(super) arms: Vec<String>,
     /// What is judged, in its order: one metric more is one question more.
     #[serde(default)]
@@ -38,7 +38,7 @@ impl Head {
         arms: Vec<String>,
         request: &Request,
         design: Method,
-        file: Option<&Path>,
+        files: &[(String, PathBuf)],
     ) -> Self {
         let asked = request.task.asked.iter();
         Self {
@@ -49,7 +49,7 @@ impl Head {
             metrics: asked.map(|asked| asked.wanted.name.clone()).collect(),
             alpha: ALPHA,
             design,
-            made_with: made_with(request, file),
+            made_with: made_with(request, files),
         }
     }
 
@@ -95,10 +95,10 @@ impl Head {
 }
 
 /// The key of the program's file, which is no option.
-const BUILD: &str = "the program's file";
+pub(crate) const BUILD: &str = "the program's file";
 
-/// Everything that changes what a run is or is worth, as it was typed. `file` is the program's, whose bytes count.
-fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String> {
+/// Everything that changes what a run is or is worth, as it was typed; of the files of programs their bytes count.
+fn made_with(request: &Request, files: &[(String, PathBuf)]) -> BTreeMap<String, String> {
     let task = &request.task;
     let mut all = BTreeMap::new();
     let mut add = |option: &str, value: Option<String>| {
@@ -122,8 +122,9 @@ fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String>
     add("--arms-file", file_of_arms.map(|file| hash(file.text.as_bytes())));
     for (name, command) in &request.commands {
         add(&format!("the command {name}"), Some(command.identity()));
-        let file = command.file();
-        add(&format!("the file of {name}"), file.as_deref().and_then(bytes_of));
+    }
+    for (what, file) in files {
+        add(what, bytes_of(file));
     }
     add("--slice", request.slice.map(|slice| format!("{slice:?}")));
     add("--threads", Some(request.threads.to_string()));
@@ -132,7 +133,6 @@ fn made_with(request: &Request, file: Option<&Path>) -> BTreeMap<String, String>
     add("--order", Some(format!("{:?}", request.order)));
     add("--least-coverage", Some(request.least_coverage.to_string()));
     add("--ignore-failure", Some(request.ignore_failure.to_string()));
-    add(BUILD, file.and_then(bytes_of));
     all
 }
 

@@ -98,7 +98,7 @@ fn compared(
     }
     let comparison = Comparison::prepare(request, snapshot, &around, log)?;
     if !is_named {
-        store::say_left(&session.ui);
+        store::say_left(&session.ui, &request.program());
     }
     let stop = Stop::on_signals()?;
     Ok(comparison.carry_out(&around, &|| stop.is_asked(), log))

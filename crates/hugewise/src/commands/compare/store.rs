@@ -107,41 +107,52 @@ fn opened(path: &Path) -> anyhow::Result<(String, File)> {
     Ok((Input::FinishedRuns.text_of(&file)?, file))
 }
 
-/// Says where the logs of comparisons are that were killed; those of over a month ago go.
-pub(super) fn say_left(ui: &Ui) {
+/// Reports the latest log of this program whose comparison was ended before its result: those of others are no news.
+pub(super) fn say_left(ui: &Ui, program: &[String]) {
     let Ok(directory) = own_directory(Use::State) else {
         return;
     };
-    let (left, place) = (sweep(&directory, SystemTime::now()), directory.display());
-    if left > 0 {
-        let logs = counted(left, "log");
+    if let Some((path, runs)) = left(&directory, program, SystemTime::now()) {
+        let runs = counted(runs, "run");
         ui.note(&format!(
-            "{logs} of comparisons that were killed in {place}: `--resume FILE` goes on with one, and after a month they are removed"
+            "a comparison of this command was ended after {runs}: --resume {} goes on with it",
+            path.display()
         ));
     }
 }
 
-/// Removes the logs of comparisons that were killed over a month ago; how many of later ones there are.
-fn sweep(directory: &Path, now: SystemTime) -> usize {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut left = 0;
-    for entry in entries {
-        let name = entry.file_name();
-        let name = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("compare-")?.strip_suffix(".jsonl"));
-        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file);
-        let (Some(name), Some(changed)) = (name, metadata.and_then(|metadata| metadata.modified().ok())) else {
-            continue;
-        };
-        let pid = name.split('-').next().unwrap_or_default();
-        if now.duration_since(changed).is_ok_and(|age| age > KEPT) {
-            let _ = std::fs::remove_file(entry.path());
-        } else if !Path::new("/proc").join(pid).exists() {
-            left += 1;
+/// The latest log with finished runs of a program, of a comparison that has ended. Logs without a run go, and those of over a month ago.
+fn left(directory: &Path, program: &[String], now: SystemTime) -> Option<(PathBuf, usize)> {
+    let mut latest: Option<(SystemTime, PathBuf, usize)> = None;
+    for (path, changed) in logs_of_ended(directory) {
+        let is_old = now.duration_since(changed).is_ok_and(|age| age > KEPT);
+        let text = Input::FinishedRuns.text(&path).ok();
+        // Those of another version of hugewise are not read.
+        let finished = text.and_then(|text| compare::finished(&text));
+        if is_old || finished.as_ref().is_some_and(|(_, runs)| *runs == 0) {
+            let _ = std::fs::remove_file(path);
+        } else if let Some((of, runs)) = finished
+            && of == program
+            && latest.as_ref().is_none_or(|(before, ..)| changed > *before)
+        {
+            latest = Some((changed, path, runs));
         }
     }
-    left
+    latest.map(|(_, path, runs)| (path, runs))
+}
+
+/// Logs of comparisons that no process makes any more, with the time of the last run in them.
+fn logs_of_ended(directory: &Path) -> Vec<(PathBuf, SystemTime)> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let ended = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let name = name.to_str()?.strip_prefix("compare-")?.strip_suffix(".jsonl")?;
+        let pid = name.split('-').next().unwrap_or_default();
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let is_alive = Path::new("/proc").join(pid).exists();
+        (!is_alive).then_some((entry.path(), metadata.modified().ok()?))
+    });
+    ended.collect()
 }
 
 impl compare::Store for Store {
@@ -180,28 +191,31 @@ impl compare::Store for Store {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use super::{KEPT, opened, sweep};
+    use super::{KEPT, left, opened};
+
+    const HEAD: &str =
+        "{\"schema\":\"hugewise/compare-runs/3\",\"seed\":1,\"program\":[\"true\"],\"arms\":[\"base\"]}\n";
 
     #[test]
-    fn logs_of_killed_comparisons_go_after_a_month_and_nothing_else() {
+    fn logs_without_a_run_go_at_once_and_others_after_a_month() {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["compare-0-1.jsonl", "compare-0-2.json", "kept.jsonl"] {
-            std::fs::write(folder.path().join(name), "").expect("written");
-        }
         let alive = format!("compare-{}-1.jsonl", std::process::id());
-        std::fs::write(folder.path().join(alive), "").expect("written");
-        let there = || std::fs::read_dir(folder.path()).expect("a folder").count();
-        assert_eq!(
-            sweep(folder.path(), SystemTime::now()),
-            1,
-            "the other one's comparison runs"
-        );
-        assert_eq!(there(), 4);
-        assert_eq!(
-            sweep(folder.path(), SystemTime::now() + KEPT + Duration::from_secs(1)),
-            0
-        );
-        assert_eq!(there(), 2);
+        for (name, text) in [
+            ("compare-0-1.jsonl", HEAD),
+            ("compare-0-2.jsonl", "runs of another version\n"),
+            ("compare-0-3.json", HEAD),
+            ("kept.jsonl", HEAD),
+            (&alive, HEAD),
+        ] {
+            std::fs::write(folder.path().join(name), text).expect("written");
+        }
+        let there = |after| {
+            let program = ["true".to_owned()];
+            assert_eq!(left(folder.path(), &program, SystemTime::now() + after), None);
+            std::fs::read_dir(folder.path()).expect("a folder").count()
+        };
+        assert_eq!(there(Duration::ZERO), 4, "the first alone is without a run");
+        assert_eq!(there(KEPT + Duration::from_secs(1)), 3, "and the second is old");
     }
 
     #[test]
