@@ -4,9 +4,13 @@ use host::Tree;
 
 use crate::machines::*;
 
+/// A machine with a file.
+fn with(path: &str, text: &str) -> Tree {
+    machine().file(path, text)
+}
+
 #[test]
 fn i01_values_that_nothing_takes() {
-    let with = |path: &str, text: &str| machine().file(path, text);
     for (path, text, says) in [
         ("/etc/sysctl.d/60-x.conf", "vm.nr_hugepages = 8G\n", "`8G`"),
         ("/etc/security/limits.d/9.conf", "db soft memlock 8G\n", "`8G`"),
@@ -14,6 +18,11 @@ fn i01_values_that_nothing_takes() {
             "/etc/tmpfiles.d/thp.conf",
             "w /sys/kernel/mm/transparent_hugepage/enabled - - - - off\n",
             "`off`",
+        ),
+        (
+            "/etc/sysfs.conf",
+            "kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages = 8G\n",
+            "8G",
         ),
     ] {
         let finding = found("I01", with(path, text));
@@ -25,7 +34,11 @@ fn i01_values_that_nothing_takes() {
     found("I01", tuned);
     let gone = "vm.hugepages_treat_as_movable = 1\nvm.nr_overcommit_hugepages = 8\n";
     found("I01", with("/etc/sysctl.d/60-x.conf", gone).without("/proc/meminfo"));
-    // What tuned works out or takes off, and what the kernel takes with a unit.
+}
+
+/// What tuned works out or takes off, and what the kernel takes with a unit.
+#[test]
+fn i01_values_that_are_taken() {
     for own in [
         "[sysctl]\nvm.nr_hugepages = \"64\"\nkernel.shmmax = >4096\n",
         "[variables]\nn=64\n[sysfs]\n/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=${n}\n",
@@ -35,15 +48,19 @@ fn i01_values_that_nothing_takes() {
         clear("I01", tuned);
     }
     let directory = "kernel/mm/hugepages/hugepages-1048576kB";
-    for accepted in ["/demote_size = 2048kB", "/demote = 1"] {
-        clear("I01", with("/etc/sysfs.conf", &format!("{directory}{accepted}\n")));
-    }
     let modes = format!("mode {directory}/nr_hugepages = 0660\nowner {directory}/nr_hugepages = root\n");
-    clear("I01", with("/etc/sysfs.conf", &modes));
-    found(
+    let demoted = ["/demote_size = 2048kB", "/demote = 1"].map(|line| format!("{directory}{line}\n"));
+    for accepted in demoted.iter().chain([&modes]) {
+        clear("I01", with("/etc/sysfs.conf", accepted));
+    }
+    clear(
         "I01",
-        with("/etc/sysfs.conf", &format!("{directory}/nr_hugepages = 8G\n")),
+        with("/etc/sysctl.d/60-x.conf", "vm.nr_hugepages = 0x10 # pages\n"),
     );
+}
+
+#[test]
+fn i01_values_in_files_of_programs() {
     let unit = |limit: &str| {
         process(60, "db")
             .cgroup("/system.slice/db.service")
@@ -76,10 +93,6 @@ fn i01_values_that_nothing_takes() {
     };
     found("I01", mysql("[mysqld]\nlarge-pages = maybe\n"));
     clear("I01", mysql("[mysqld]\nlarge-pages = ON\n"));
-    clear(
-        "I01",
-        with("/etc/sysctl.d/60-x.conf", "vm.nr_hugepages = 0x10 # pages\n"),
-    );
 }
 
 #[test]

@@ -7,37 +7,31 @@ use roxmltree::{Document, Node};
 use super::garbled::{empty, garbled};
 use super::guest::{Backing, Guest, Manager, Refused, Wrong};
 
+/// A definition, and its path for messages.
+struct File<'a, 'input> {
+    path: &'a str,
+    document: &'a Document<'input>,
+}
+
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let document = Document::parse(text).map_err(|error| {
         let place = format!("{path}:{}", error.pos().row);
         Unread::new(Cause::Garbled, place, error.to_string())
     })?;
+    let file = File {
+        path,
+        document: &document,
+    };
     let domain = document.descendants().find(|node| node.has_tag_name("domain"));
     let domain = domain.ok_or_else(|| empty(path, "no <domain> is in it"))?;
-    let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row as usize;
     let memory = child(domain, "memory").ok_or_else(|| empty(path, "the <domain> has no <memory>"))?;
-    let bytes = |node: Node<'_, '_>, number: &str| {
-        sized(node, number).ok_or_else(|| garbled(path, line(node), number, "a size with a unit that libvirt knows"))
-    };
-    let total = bytes(memory, memory.text().unwrap_or_default())?;
+    let total = file.bytes(memory, memory.text().unwrap_or_default())?;
     let backing = child(domain, "memoryBacking");
     let pages = backing.and_then(|backing| child(backing, "hugepages"));
-    let mut sizes = Vec::new();
-    for page in pages.iter().flat_map(Node::children) {
-        if !page.has_tag_name("page") {
-            continue;
-        }
-        let size = bytes(page, page.attribute("size").unwrap_or_default())?;
-        sizes.push((size, page.attribute("nodeset").map(str::to_owned)));
-    }
-    let mut cells = Vec::new();
-    for cell in domain.descendants().filter(|node| node.has_tag_name("cell")) {
-        if let Some(memory) = cell.attribute("memory") {
-            cells.push((cell.attribute("id").unwrap_or("0").to_owned(), bytes(cell, memory)?));
-        }
-    }
-    let mut refused = refused(path, &document, domain, &cells);
-    refused.extend(private(path, &document, domain));
+    let sizes = file.sizes(pages)?;
+    let mut cells = file.cells(domain)?;
+    let mut refused = file.refused(domain, &cells);
+    refused.extend(file.private(domain));
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));
     }
@@ -47,7 +41,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let is_memfd = source.and_then(|source| source.attribute("type")) == Some("memfd");
     let arch = domain.descendants().find(|node| node.has_tag_name("type"));
     Ok(Guest {
-        place: format!("{path}:{}", line(pages.or(backing).unwrap_or(memory))),
+        place: file.place(pages.or(backing).unwrap_or(memory)),
         name: child(domain, "name")
             .and_then(|name| name.text())
             .unwrap_or("the guest")
@@ -65,69 +59,102 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     })
 }
 
-/// What libvirt itself says of cells that the guest does not have, with the line.
-fn refused(path: &str, document: &Document<'_>, domain: Node<'_, '_>, cells: &[(String, Bytes)]) -> Vec<Refused> {
-    let wrong = |node: Node<'_, '_>, why: String| Refused {
-        place: place(path, document, node),
-        why,
-        wrong: Wrong::Cells,
-    };
-    let is_cell = |id: u32| match cells.is_empty() {
-        true => id == 0,
-        false => cells.iter().any(|(own, _)| own.parse() == Ok(id)),
-    };
-    let mut refused = Vec::new();
-    for node in domain.descendants().filter(|node| node.has_tag_name("memnode")) {
-        let cell = node.attribute("cellid").unwrap_or_default();
-        if cells.is_empty() {
-            let why = "Element 'memnode' is invalid without any guest NUMA cells";
-            refused.push(wrong(node, why.to_owned()));
-        } else if !cell.parse().is_ok_and(is_cell) {
-            let why = format!("'cellid' {cell} must correspond to existing guest's NUMA cell");
-            refused.push(wrong(node, why));
-        }
+impl File<'_, '_> {
+    fn line(&self, node: Node<'_, '_>) -> usize {
+        self.document.text_pos_at(node.range().start).row as usize
     }
-    for node in domain.descendants().filter(|node| node.has_tag_name("page")) {
-        let nodes = node
-            .attribute("nodeset")
-            .and_then(|nodes| nodes.parse::<CpuList>().ok());
-        if let Some(id) = nodes.and_then(|nodes| nodes.iter().find(|id| !is_cell(*id))) {
-            refused.push(wrong(node, format!("hugepages: node {id} not found")));
-        }
+
+    fn place(&self, node: Node<'_, '_>) -> String {
+        format!("{}:{}", self.path, self.line(node))
     }
-    refused
-}
 
-fn place(path: &str, document: &Document<'_>, node: Node<'_, '_>) -> String {
-    format!("{path}:{}", document.text_pos_at(node.range().start).row)
-}
+    fn bytes(&self, node: Node<'_, '_>, number: &str) -> Result<Bytes, Unread> {
+        let wanted = "a size with a unit that libvirt knows";
+        sized(node, number).ok_or_else(|| garbled(self.path, self.line(node), number, wanted))
+    }
 
-/// virtiofsd maps the guest's memory, on huge pages or not: libvirt asks for shared access, of the whole or of each cell (kbase/virtiofs).
-fn private(path: &str, document: &Document<'_>, domain: Node<'_, '_>) -> Option<Refused> {
-    let is_virtiofs = |node: &Node<'_, '_>| {
-        node.has_tag_name("driver")
-            && node.attribute("type") == Some("virtiofs")
-            && node.parent().is_some_and(|parent| parent.has_tag_name("filesystem"))
-    };
-    let driver = domain.descendants().find(is_virtiofs)?;
-    let access = child(domain, "memoryBacking").and_then(|backing| child(backing, "access"));
-    let is_shared = access.and_then(|access| access.attribute("mode")) == Some("shared");
-    let mut cells = domain
-        .descendants()
-        .filter(|node| node.has_tag_name("cell") && node.attribute("memory").is_some());
-    let of_cell = |cell: Node<'_, '_>| match cell.attribute("memAccess") {
-        Some(access) => access == "shared",
-        None => is_shared,
-    };
-    let is_enough = match cells.clone().next() {
-        Some(_) => cells.all(of_cell),
-        None => is_shared,
-    };
-    (!is_enough).then(|| Refused {
-        place: place(path, document, driver),
-        why: "'virtiofs' requires shared memory".to_owned(),
-        wrong: Wrong::Private,
-    })
+    /// The page sizes of `<hugepages>`, with the cells that each is for.
+    fn sizes(&self, pages: Option<Node<'_, '_>>) -> Result<Vec<(Bytes, Option<String>)>, Unread> {
+        let pages = pages.iter().flat_map(Node::children);
+        let pages = pages.filter(|page| page.has_tag_name("page"));
+        let size = |page: Node<'_, '_>| {
+            let size = self.bytes(page, page.attribute("size").unwrap_or_default())?;
+            Ok((size, page.attribute("nodeset").map(str::to_owned)))
+        };
+        pages.map(size).collect()
+    }
+
+    /// The guest's cells that have memory of their own.
+    fn cells(&self, domain: Node<'_, '_>) -> Result<Vec<(String, Bytes)>, Unread> {
+        let cells = domain.descendants().filter(|node| node.has_tag_name("cell"));
+        let cells = cells.filter_map(|cell| Some((cell, cell.attribute("memory")?)));
+        let size = |(cell, memory): (Node<'_, '_>, &str)| {
+            let id = cell.attribute("id").unwrap_or("0").to_owned();
+            Ok((id, self.bytes(cell, memory)?))
+        };
+        cells.map(size).collect()
+    }
+
+    /// What libvirt itself says of cells that the guest does not have, with the line.
+    fn refused(&self, domain: Node<'_, '_>, cells: &[(String, Bytes)]) -> Vec<Refused> {
+        let wrong = |node: Node<'_, '_>, why: String| Refused {
+            place: self.place(node),
+            why,
+            wrong: Wrong::Cells,
+        };
+        let is_cell = |id: u32| match cells.is_empty() {
+            true => id == 0,
+            false => cells.iter().any(|(own, _)| own.parse() == Ok(id)),
+        };
+        let mut refused = Vec::new();
+        for node in domain.descendants().filter(|node| node.has_tag_name("memnode")) {
+            let cell = node.attribute("cellid").unwrap_or_default();
+            if cells.is_empty() {
+                let why = "Element 'memnode' is invalid without any guest NUMA cells";
+                refused.push(wrong(node, why.to_owned()));
+            } else if !cell.parse().is_ok_and(is_cell) {
+                let why = format!("'cellid' {cell} must correspond to existing guest's NUMA cell");
+                refused.push(wrong(node, why));
+            }
+        }
+        for node in domain.descendants().filter(|node| node.has_tag_name("page")) {
+            let nodes = node
+                .attribute("nodeset")
+                .and_then(|nodes| nodes.parse::<CpuList>().ok());
+            if let Some(id) = nodes.and_then(|nodes| nodes.iter().find(|id| !is_cell(*id))) {
+                refused.push(wrong(node, format!("hugepages: node {id} not found")));
+            }
+        }
+        refused
+    }
+
+    /// virtiofsd maps the guest's memory, on huge pages or not: libvirt asks for shared access, of the whole or of each cell (kbase/virtiofs).
+    fn private(&self, domain: Node<'_, '_>) -> Option<Refused> {
+        let is_virtiofs = |node: &Node<'_, '_>| {
+            node.has_tag_name("driver")
+                && node.attribute("type") == Some("virtiofs")
+                && node.parent().is_some_and(|parent| parent.has_tag_name("filesystem"))
+        };
+        let driver = domain.descendants().find(is_virtiofs)?;
+        let access = child(domain, "memoryBacking").and_then(|backing| child(backing, "access"));
+        let is_shared = access.and_then(|access| access.attribute("mode")) == Some("shared");
+        let mut cells = domain
+            .descendants()
+            .filter(|node| node.has_tag_name("cell") && node.attribute("memory").is_some());
+        let of_cell = |cell: Node<'_, '_>| match cell.attribute("memAccess") {
+            Some(access) => access == "shared",
+            None => is_shared,
+        };
+        let is_enough = match cells.clone().next() {
+            Some(_) => cells.all(of_cell),
+            None => is_shared,
+        };
+        (!is_enough).then(|| Refused {
+            place: self.place(driver),
+            why: "'virtiofs' requires shared memory".to_owned(),
+            wrong: Wrong::Private,
+        })
+    }
 }
 
 /// The host's nodes that a cell must take its memory from: its own, or those of the whole guest.

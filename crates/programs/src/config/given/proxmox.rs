@@ -26,51 +26,63 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let memory: u64 = memory.parse().map_err(|_| wanted())?;
     let pages = find("hugepages");
     let value = |name: &str| find(name).map_or("0", |(_, _, value)| value);
-    let is_numa = value("numa") == "1";
+    let cells = cells(&lines, memory, value("sockets").parse().unwrap_or(1));
     let place = pages.map_or(memory_line, |(line, ..)| line).place();
-    let mut refused = Vec::new();
-    let mut refuse = |why: String| {
-        refused.push(Refused {
-            place: place.clone(),
-            why,
-            wrong: Wrong::Cells,
-        });
+    let refused = pages.map_or_else(Vec::new, |(_, _, pages)| refused(pages, value("numa") == "1", &cells));
+    let backing = |size: u64| match pages {
+        Some((_, _, pages)) => Backing::Hugetlb(Some(Bytes::mib(page_of(pages, size)))),
+        None => Backing::Any,
     };
-    if pages.is_some() && !is_numa {
-        refuse("numa needs to be enabled to use hugepages".to_owned());
-    }
-    let cells = cells(&lines, memory, value("sockets").parse().unwrap_or(1)).into_iter();
-    let mut parts = Vec::new();
-    for (size, nodes) in cells {
-        let page = pages.map(|(_, _, page)| match *page {
-            "any" if size.is_multiple_of(ONE_G) => ONE_G,
-            "any" => 2,
-            page => page.parse().unwrap_or(2),
-        });
-        if let Some(page) = page.filter(|page| !size.is_multiple_of((*page).max(1))) {
-            refuse(format!(
-                "Memory size {size} is not a multiple of the requested hugepages size {page}"
-            ));
-        }
-        if pages.is_some() && nodes.as_ref().is_none_or(|nodes| nodes.iter().count() != 1) {
-            refuse("numa hostnodes need to be defined to use hugepages, one for each node".to_owned());
-        }
-        let backing = page.map_or(Backing::Any, |page| Backing::Hugetlb(Some(Bytes::mib(page))));
-        parts.push(((Bytes::mib(size), backing), nodes));
-    }
-    let (memory, bound) = parts.into_iter().unzip();
+    let cells = cells.into_iter();
+    let (memory, bound) = cells
+        .map(|(size, nodes)| ((Bytes::mib(size), backing(size)), nodes))
+        .unzip();
+    let of_place = |why: String| Refused {
+        place: place.clone(),
+        why,
+        wrong: Wrong::Cells,
+    };
     Ok(Guest {
+        refused: refused.into_iter().map(of_place).collect(),
         place,
         name: find("name").map_or("the guest", |(_, _, name)| name).to_owned(),
         memory,
         bound,
-        refused,
         is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
         unreserved: false,
         prealloc: true,
         by_file: false,
         manager: Manager::Proxmox,
     })
+}
+
+/// The page size of a node, in MiB, by `hugepages:`.
+fn page_of(pages: &str, size: u64) -> u64 {
+    match pages {
+        "any" if size.is_multiple_of(ONE_G) => ONE_G,
+        "any" => 2,
+        pages => pages.parse().unwrap_or(2),
+    }
+}
+
+/// What qemu-server refuses of huge pages, in its own words.
+fn refused(pages: &str, is_numa: bool, cells: &[(u64, Option<CpuList>)]) -> Vec<String> {
+    let mut refused = Vec::new();
+    if !is_numa {
+        refused.push("numa needs to be enabled to use hugepages".to_owned());
+    }
+    for (size, nodes) in cells {
+        let page = page_of(pages, *size);
+        if !size.is_multiple_of(page.max(1)) {
+            refused.push(format!(
+                "Memory size {size} is not a multiple of the requested hugepages size {page}"
+            ));
+        }
+        if nodes.as_ref().is_none_or(|nodes| nodes.iter().count() != 1) {
+            refused.push("numa hostnodes need to be defined to use hugepages, one for each node".to_owned());
+        }
+    }
+    refused
 }
 
 /// The guest's nodes, in MiB, with the host's: as they are written, or one for each socket.
