@@ -106,9 +106,11 @@ pub enum Command {
     /// Compare a program under several page policies
     ///
     /// Runs an unmodified program under several page policies ("arms") in interleaved blocks, and proves from outside which
-    /// pages each run got. The verdict is better, worse, no difference, or not in effect. Arms change the program's own
-    /// process; pages of a pool and switches of THP sizes are taken on loan. Exit codes: 0 done; 1 what --fail-if names;
-    /// 2 not done; 130 interrupted: finished runs are kept, and --resume continues with them.
+    /// pages each run got. The verdict is better, worse, no difference, inconclusive, not in effect, or unknown. Arms change the
+    /// program's own process; pages of a pool and switches of THP sizes are taken on loan. Exit codes: 0 done; 1 what --fail-if
+    /// names; 2 not done; 130 interrupted: finished runs are kept, and --resume continues with them.
+    ///
+    /// Shell commands in quotes, in place of one program, are compared with each other.
     ///
     /// With --live PID the program is a process that already runs. Its memory alternates between base and huge pages, and
     /// slices of its time are compared. The process is never stopped, and gets back the pages that it had. If hugewise is

@@ -1,6 +1,7 @@
 //! Every command has examples that parse, and its short help fits a screen.
 
 use clap::{Command, Parser};
+use model::compare::Metric;
 
 use super::{Cli, EXAMPLES, command, examples};
 
@@ -76,6 +77,18 @@ fn long_help_of_every_command_has_examples_and_names_the_common_options_in_one_l
         assert!(group || long.contains("Examples:\n"), "{path}");
         assert_eq!(long.matches("hugewise help options").count(), 1, "{path}");
         assert!(!long.contains("--no-color"), "{path}");
+    }
+}
+
+#[test]
+fn the_help_of_compare_names_every_metric() {
+    let all = helps();
+    let (_, _, long) = all.iter().find(|(path, ..)| path == "compare").expect("its help");
+    for name in Metric::ALL.map(Metric::name) {
+        assert!(
+            long.contains(&format!("{name},")) || long.contains(&format!("{name}.")),
+            "{name}"
+        );
     }
 }
 

@@ -39,17 +39,18 @@ pub struct Compare {
     pub technique: Option<Technique>,
     /// Compare this metric (repeatable) [default: wall]
     ///
-    /// One of wall, cpu, user, system, memory, faults, dtlb-misses, dtlb-mpki, walk-cycles, instructions. Or a number that
-    /// the program or the load prints: NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND]. In slices what a program
-    /// prints or has `from=` is a counter, compared as its rate per CPU second. A command must answer within 10 s. Or, beside
-    /// --workload, one of the recipe's metrics by name; without this option all of them are compared.
+    /// One of wall, cpu, user, system, memory, faults, major-faults, waits, preemptions, migrations, instructions, dtlb-misses,
+    /// dtlb-mpki, walk-cycles. Or a number that the program or the load prints: NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND].
+    /// In slices what a program prints or has `from=` is a counter, compared as its rate per CPU second. A command must answer
+    /// within 10 s. Or, beside --workload, one of the recipe's metrics by name; without this option all of them are compared.
+    /// --live without --load has no default.
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
     /// Choose how arms take turns
     ///
     /// `runs` starts the program anew each time. `flip` starts it once and changes its memory between base pages and THP, as
     /// --live does. `slices` keeps all arms alive, one running at a time, and starts all anew after four slices of each. Both
-    /// need metrics that grow. `auto` takes the first that fits of flip, slices and runs.
+    /// need metrics that grow; flip takes the time of --load, too. `auto` takes the first that fits of flip, slices and runs.
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub design: Design,
     /// Ignore differences below this
@@ -233,7 +234,7 @@ pub struct Between {
         hide_short_help = true
     )]
     pub conclude: Vec<String>,
-    /// Run this once after all runs (repeatable: one for each command)
+    /// Run this after all runs, once for each command (repeatable: one for each)
     #[arg(
         long,
         short = 'c',
