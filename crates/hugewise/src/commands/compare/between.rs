@@ -18,6 +18,8 @@ const SHORT: f64 = 0.005;
 pub(super) struct Typed {
     /// What its arm is called.
     pub(super) name: String,
+    /// The name that is typed for it, or the whole command.
+    pub(super) command: String,
     arm: Custom,
     /// Its parameters.
     pub(super) values: Values,
@@ -56,6 +58,7 @@ fn with_itself(args: &args::Compare, mut all: Vec<Typed>) -> anyhow::Result<Vec<
             .collect();
         all.push(Typed {
             name: shortened(&words.join(" ")),
+            command: words.join(" "),
             arm: Custom::of_command(words, None, None),
             values: Vec::new(),
             cleanup: None,
@@ -105,6 +108,7 @@ fn filled(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
             all.push(Typed {
                 values: values.clone(),
                 name: distinct(&name, &all),
+                command: given.unwrap_or(&line).clone(),
                 arm: Custom::of_command(
                     words(between, &line)?,
                     prepare[at].map(filled),

@@ -10,11 +10,11 @@ use crate::cli::args;
 use crate::files::{Access, Existing, Target};
 use crate::render::prove::compare::exported;
 
-/// The file that other tools read, and the parameters of each command.
+/// The file that other tools read, and each command with its parameters.
 pub(super) struct Export<'a> {
     file: &'a Path,
     target: Target,
-    parameters: Vec<Values>,
+    commands: Vec<(String, Values)>,
 }
 
 impl<'a> Export<'a> {
@@ -26,12 +26,15 @@ impl<'a> Export<'a> {
         Ok(Some(Self {
             file,
             target: Target::open(file, Access::Usual).with_context(|| option(file))?,
-            parameters: typed.iter().map(|typed| typed.values.clone()).collect(),
+            commands: typed
+                .iter()
+                .map(|typed| (typed.command.clone(), typed.values.clone()))
+                .collect(),
         }))
     }
 
     pub(super) fn write(mut self, compared: &Compare) -> anyhow::Result<()> {
-        let text = exported::json(compared, &self.parameters);
+        let text = exported::json(compared, &self.commands);
         let put = self.target.put(text.as_bytes(), Existing::Replace);
         put.map(drop).with_context(|| option(self.file))
     }

@@ -1,24 +1,28 @@
 //! The times of compared commands in the form that hyperfine's `--export-json` has, for the tools that read it.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use model::compare::{Arm, Compare, Metric};
 use serde_json::{Value, json};
 
-/// All commands, one result each. `parameters` are those of each command, by their names.
-pub(crate) fn json(compare: &Compare, parameters: &[Vec<(String, String)>]) -> String {
-    let with = |(at, arm): (usize, &Arm)| {
-        let mut result = result(arm);
-        if let Some(own) = parameters.get(at).filter(|own| !own.is_empty()) {
-            result["parameters"] = json!(own.iter().cloned().collect::<BTreeMap<String, String>>());
+/// All commands, one result each at each place; `commands` are they in full, with their parameters by name.
+pub(crate) fn json(compare: &Compare, commands: &[(String, Vec<(String, String)>)]) -> String {
+    let places = compare.arms.len() / commands.len().max(1);
+    let commands = commands.iter().flat_map(|command| iter::repeat_n(command, places));
+    let with = |(arm, (command, parameters)): (&Arm, &(String, Vec<(String, String)>))| {
+        let place = arm.place.as_ref().map(|place| format!("@{place}"));
+        let mut result = result(arm, &format!("{command}{}", place.unwrap_or_default()));
+        if !parameters.is_empty() {
+            result["parameters"] = json!(parameters.iter().cloned().collect::<BTreeMap<String, String>>());
         }
         result
     };
-    let results: Vec<Value> = compare.arms.iter().enumerate().map(with).collect();
+    let results: Vec<Value> = compare.arms.iter().zip(commands).map(with).collect();
     format!("{:#}\n", json!({ "results": results }))
 }
 
-fn result(arm: &Arm) -> Value {
+fn result(arm: &Arm, command: &str) -> Value {
     let mean = |metric: Metric| {
         let values = arm.values(metric.name());
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -26,7 +30,7 @@ fn result(arm: &Arm) -> Value {
     let times = arm.values(Metric::Wall.name());
     let sorted = stats::sorted(&times);
     json!({
-        "command": arm.name,
+        "command": command,
         "mean": mean(Metric::Wall),
         "stddev": deviation(&times),
         "median": stats::median(&times),
@@ -53,13 +57,18 @@ mod tests {
 
     #[test]
     fn times_are_those_of_each_command_in_seconds() {
-        let sizes = [Vec::new(), vec![("size".to_owned(), "2".to_owned())]];
-        let text = json(&compare(model::compare::Verdict::Better), &sizes);
+        // A name in a table is shortened; here the command stands in full.
+        let command = "sort --buffer-size=2 --parallel=1 a-long-name-of-a-file";
+        let commands = [
+            ("sort a-file".to_owned(), Vec::new()),
+            (command.to_owned(), vec![("size".to_owned(), "2".to_owned())]),
+        ];
+        let text = json(&compare(model::compare::Verdict::Better), &commands);
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let thp = &value["results"][1];
         assert_eq!(
             (thp["command"].as_str(), thp["median"].as_f64()),
-            (Some("thp"), Some(0.75))
+            (Some(command), Some(0.75))
         );
         assert_eq!(thp["parameters"]["size"], "2");
         assert!(value["results"][0]["parameters"].is_null());
