@@ -6,11 +6,14 @@ use std::iter;
 use model::compare::{Arm, Compare, Metric};
 use serde_json::{Value, json};
 
-/// All commands, one result each at each place; `commands` are they in full, with their parameters by name.
-pub(crate) fn json(compare: &Compare, commands: &[(String, Vec<(String, String)>)]) -> String {
+/// A command in full, with its parameters by name.
+type Command = (String, Vec<(String, String)>);
+
+/// All commands, one result each at each place.
+pub(crate) fn json(compare: &Compare, commands: &[Command]) -> String {
     let places = compare.arms.len() / commands.len().max(1);
     let commands = commands.iter().flat_map(|command| iter::repeat_n(command, places));
-    let with = |(arm, (command, parameters)): (&Arm, &(String, Vec<(String, String)>))| {
+    let with = |(arm, (command, parameters)): (&Arm, &Command)| {
         let place = arm.place.as_ref().map(|place| format!("@{place}"));
         let mut result = result(arm, &format!("{command}{}", place.unwrap_or_default()));
         if !parameters.is_empty() {
