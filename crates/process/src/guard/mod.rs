@@ -12,7 +12,7 @@ mod tests;
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, PipeWriter};
+use std::io::{self, PipeWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering;
@@ -38,6 +38,8 @@ pub(crate) use slot::Slot;
 const SLOTS: usize = 4096;
 /// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
 const DISMISS_TIMEOUT: Duration = Duration::from_secs(6);
+/// What a guardian reads before the pipe's end if it is dismissed.
+const DISMISSED: u8 = 1;
 /// No process is registered in it.
 const FREE: i32 = 0;
 /// It is about to be filled.
@@ -155,9 +157,10 @@ impl Guard {
     fn start(cgroups: &cgroup::Left, mark: &[u8]) -> io::Result<Self> {
         let slots = syscall::shared(SLOTS)?;
         let (ended, alive) = io::pipe()?;
+        let ward = rustix::process::getpid();
         let pid = fork(|| {
             keep_only(ended.as_fd());
-            keep_watch(slots, cgroups, mark);
+            keep_watch(ward, slots, cgroups, mark);
         })?;
         Ok(Self {
             slots,
@@ -175,7 +178,9 @@ impl Guard {
     /// Has it end, and waits for that: the first process of a container, which would adopt it otherwise, may never do so.
     fn dismiss(&self) {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(alive) = alive else { return };
+        let Some(mut alive) = alive else { return };
+        // It would wait for this process's end otherwise, and this process waits for it.
+        let _ = alive.write_all(&[DISMISSED]);
         drop(alive);
         let handle = pidfd_open(self.pid, PidfdFlags::empty());
         let has_ended = handle.and_then(|handle| handles::has_ended_within(&handle, DISMISS_TIMEOUT));
@@ -205,11 +210,12 @@ extern "C" fn dismiss() {
 }
 
 /// The guardian's life, with the pipe's end as its only file: on its own, so that no terminal and no signal to others ends it.
-fn keep_watch(slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
+fn keep_watch(ward: Pid, slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"hugewise-guard");
     let _ = rustix::process::chdir("/");
-    while rustix::io::retry_on_intr(|| rustix::io::read(only_file(), &mut [0_u8; 1])).is_ok_and(|read| read > 0) {}
+    let mut word = [0];
+    while rustix::io::retry_on_intr(|| rustix::io::read(only_file(), &mut word)).is_ok_and(|read| read > 0) {}
     let source = Source::live();
     let killed: Vec<Killed> = slots.iter().filter_map(|slot| slot.end(&source)).collect();
     let until = Instant::now() + END_TIMEOUT;
@@ -223,8 +229,18 @@ fn keep_watch(slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
         }
     }
     cgroups.end();
+    if word != [DISMISSED] {
+        see_end(ward, until);
+    }
     if let Some(last) = LAST.get() {
         last();
+    }
+}
+
+/// Waits for the end of the process that was killed: it closes its files one after the other, and what it holds locked may follow the pipe.
+fn see_end(ward: Pid, until: Instant) {
+    while rustix::process::getppid() == Some(ward) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -1,8 +1,10 @@
 //! Which processes are ended and which are not; that a killed comparison leaves none behind is tested with the whole program.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -144,4 +146,37 @@ fn a_guardian_that_is_dismissed_is_gone_and_not_left_for_others_to_wait_for() {
     guard.dismiss();
     assert!(!std::fs::exists(&place).expect("looked"), "{place}");
     guard.dismiss();
+}
+
+/// A killed process closes its files one after the other, so that it may hold a lock for a while after the pipe.
+#[test]
+fn the_last_thing_is_done_when_a_killed_process_has_ended() {
+    static PLACE: OnceLock<(u32, PathBuf)> = OnceLock::new();
+    fn last() {
+        let (copy, told) = PLACE.get().expect("set before");
+        let draft = told.with_extension("draft");
+        let _ = std::fs::write(&draft, (parent_id() == *copy).to_string());
+        let _ = std::fs::rename(draft, told);
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let told = folder.path().join("told");
+    let life = || {
+        super::at_end(last);
+        PLACE.get_or_init(|| (std::process::id(), told.clone()));
+        let guard = Guard::start(&Left::default(), b"HUGEWISE_TEST=none").expect("a guardian");
+        drop(guard.alive.lock().expect("not poisoned").take());
+        sleep(Duration::from_millis(300));
+    };
+    let copy = host::copy::fork(life).expect("a copy");
+    crate::syscall::wait(copy).expect("its end");
+    appears(&told);
+    assert_eq!(std::fs::read_to_string(&told).expect("an answer"), "false");
+}
+
+fn appears(path: &Path) {
+    let began = Instant::now();
+    while !path.exists() && began.elapsed() < Duration::from_secs(20) {
+        sleep(Duration::from_millis(1));
+    }
+    assert!(path.exists(), "{}", path.display());
 }
