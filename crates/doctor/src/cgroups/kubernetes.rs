@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::{GroupLevel, Kind, Limit};
 
-use crate::facts::{bytes, each, known, persistent, pool_file, pools, programs};
+use crate::facts::{bytes, default_size, each, known, persistent, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
@@ -30,6 +30,7 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
             "{} needs a hugetlbfs in its container, and none is mounted",
             program.title()
         ))
+        .wants(default_size(evidence)?)
         .seen(program.file("mounts"), "hugetlbfs", "none")
         .seen(program.file("cgroup"), "", &groups.path)
         .fix("Kubernetes: a volume emptyDir: {medium: HugePages-2Mi}, mounted at /dev/hugepages")

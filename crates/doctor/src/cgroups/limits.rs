@@ -110,7 +110,7 @@ fn limited(program: &Program, limit: &HugetlbLimit, (need, file): (Bytes, &str),
     let case = case.seen(&limit.file, "", max);
     let case = match need.0 {
         0 => case,
-        _ => case.seen(program.file(file), "hugetlb needed", need),
+        _ => case.wants(limit.page).seen(program.file(file), "hugetlb needed", need),
     };
     let page = limit.page.exact();
     let in_pod = limit.file.contains("kubepods");

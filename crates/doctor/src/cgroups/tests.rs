@@ -3,6 +3,7 @@
 use host::Tree;
 use model::findings::Severity;
 
+use crate::judge;
 use crate::machines::*;
 
 const POD: &str = "/kubepods.slice/pod-db";
@@ -81,6 +82,23 @@ fn c04_a_container_that_looks_for_a_mount() {
     clear("C04", mounted);
     clear("C04", process(75, "dpdk-testpmd").on(machine()));
     clear("C04", dpdk().arg("--in-memory").on(machine()));
+}
+
+#[test]
+fn a_pool_that_a_program_is_kept_from_is_not_to_be_freed() {
+    let is_freed = |tree: Tree| {
+        let diagnosis = judge(&evidence(pool(tree, "2048kB", 512, 512, 0)));
+        let idle = diagnosis.of("A02").next().expect("an idle pool");
+        idle.fix.iter().any(|step| step.contains("free it"))
+    };
+    let dpdk = || process(75, "dpdk-testpmd");
+    let kept = [
+        database(512).on(node("268435456", "268435456", 0)),
+        dpdk().cgroup("/docker/0123").on(machine()),
+        dpdk().on(machine().file("/proc/self/mounts", "")),
+    ];
+    assert!(is_freed(machine()));
+    assert_eq!(kept.map(is_freed), [false; 3]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     let file = |node: u32| node_file(pool, node);
     let pages = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
     let fair = pages / counts.len().max(1) as u64;
-    let need = || Need::Pool { page: pool.size, pages };
+    let need = Need::Pool { page: pool.size, pages };
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     Case::likely(format!(
         "node {} has {missing} less in pages of {} than its share: programs there use remote memory or get no pages",
@@ -45,8 +45,9 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     ))
     .seen(file(poor.0), "", poor.1)
     .seen(file(rich.0), "", rich.1)
-    .fix_with(need(), format!("echo {fair} > {}", file(poor.0)))
-    .fix_with(need(), format!("echo {fair} > {}", file(rich.0)))
+    // A program that lacks pages of this pool waits for all that were requested.
+    .fix_with(Need::Unwanted(pool.size), format!("echo {fair} > {}", file(rich.0)))
+    .fix_with(need, format!("echo {fair} > {}", file(poor.0)))
     .fix_with(
         Need::Feature(Feature::NodePages),
         "if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES",

@@ -2,6 +2,7 @@
 
 use host::Tree;
 
+use crate::judge;
 use crate::machines::*;
 
 fn two_nodes(first: u64, second: u64) -> Tree {
@@ -18,6 +19,20 @@ fn a09_nodes_that_differ() {
         "A09",
         two_nodes(100, 300).line("/proc/cmdline", "hugepages=0:100,1:300"),
     );
+}
+
+#[test]
+fn a09_a_rich_node_keeps_its_pages_while_the_pool_is_short() {
+    let lowers = |tree: Tree| {
+        let diagnosis = judge(&evidence(tree));
+        let uneven = diagnosis.of("A09").next().expect("a finding");
+        uneven
+            .fix
+            .iter()
+            .any(|step| step.contains("> /sys/devices/system/node/node1/"))
+    };
+    let short = two_nodes(100, 300).file("/etc/sysctl.d/1.conf", "vm.nr_hugepages=600\n");
+    assert!(lowers(two_nodes(100, 300)) && !lowers(short));
 }
 
 #[test]

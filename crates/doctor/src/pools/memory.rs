@@ -1,8 +1,10 @@
 //! How pools, or their absence, affect the rest of memory.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::{Feature, Pool};
 use model::{Bytes, Reading};
-use programs::Evidence;
+use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::places;
 use crate::facts::{available, boot_fix, bytes, known, percent, persistent, policy, pool_file, pools, total};
@@ -44,6 +46,8 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
 const LARGE_POOLS: Bytes = Bytes::gib(64);
 /// A descriptor (struct page) of a base page.
 const DESCRIPTOR: u64 = 64;
+/// Page tables of a smaller segment are not worth a pool.
+const WORTH_SHARING: Bytes = Bytes::mib(64);
 
 pub(super) fn whole_descriptors(evidence: &Evidence) -> Answer {
     let base = known(&evidence.snapshot.kernel.base_page)?.0.max(1);
@@ -90,20 +94,24 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
         "PageTables",
         tables,
     );
-    let mut largest: Vec<_> = evidence.programs.known().into_iter().flatten().collect();
-    largest.sort_by_key(|program| std::cmp::Reverse(program.pages.page_tables.known().copied()));
-    for program in largest.into_iter().take(3) {
-        case = case.seen(
-            program.file("status"),
-            format!("{}: VmPTE", program.pages.name),
-            &program.pages.page_tables,
-        );
+    let all = by_name(evidence);
+    for (of_name, tables) in all.iter().take(3) {
+        let (first, field) = (of_name[0], format!("{}: VmPTE", of_name[0].pages.name));
+        case = match of_name.len() {
+            1 => case.seen(first.file("status"), field, *tables),
+            count => case.seen("/proc/*/status", format!("{field} of {count} processes"), *tables),
+        };
     }
     let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
-    let case = case.fix_if(
-        has_pools,
-        "put the large shared segment on hugetlb pages (PostgreSQL huge_pages=on, Oracle use_large_pages=ONLY)",
-    );
+    let largest = all.first().filter(|_| has_pools);
+    let option = largest.and_then(|(of_name, _)| Some((of_name[0], sharing_option(of_name)?)));
+    let case = match option {
+        Some((program, option)) => case.fix(format!(
+            "put the memory of {} on hugetlb pages: {option}",
+            program.pages.name
+        )),
+        None => case,
+    };
     let case = match policy(evidence).as_deref() {
         Ok("never") => case.write_as("enabled", "madvise", |command| {
             format!("or allow THP for private memory that is advised: {command}")
@@ -113,4 +121,31 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
     Ok(vec![case.otherwise(
         "find the processes with most of them, and lower their number or their memory",
     )])
+}
+
+/// Programs by name, with the page tables of all that have it, the most first.
+fn by_name(evidence: &Evidence) -> Vec<(Vec<&Program>, Bytes)> {
+    let mut all: BTreeMap<&str, (Vec<&Program>, Bytes)> = BTreeMap::new();
+    for program in evidence.programs.known().into_iter().flatten() {
+        if let Some(tables) = program.pages.page_tables.known() {
+            let (of_name, sum) = all.entry(&program.pages.name).or_default();
+            of_name.push(program);
+            sum.0 = sum.0.saturating_add(tables.0);
+        }
+    }
+    let mut all: Vec<_> = all.into_values().collect();
+    all.sort_by_key(|(_, tables)| std::cmp::Reverse(*tables));
+    all
+}
+
+/// How programs of one name come to share page tables, if they share memory.
+fn sharing_option(programs: &[&Program]) -> Option<&'static str> {
+    let shares = |area: &Area| area.is_shared_data() && !area.is_hugetlb() && area.size() >= WORTH_SHARING;
+    let first = programs[0];
+    match first.kind.known().copied().flatten() {
+        Some(Kind::Oracle) => Some("use_large_pages=ONLY"),
+        Some(kind) if kind.server().is_some() => kind.server().map(|server| server.on),
+        _ => (programs.len() > 1 && first.areas().is_ok_and(|areas| areas.iter().any(shares)))
+            .then_some("its own option for huge pages, if it has one"),
+    }
 }

@@ -42,7 +42,10 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix(format!("mkdir -p /dev/hugepages-{size} && mount -t hugetlbfs -o pagesize={size} none /dev/hugepages-{size}"))
         .fix(format!("to keep it: a line in /etc/fstab: none /dev/hugepages-{size} hugetlbfs pagesize={size} 0 0"));
-        Ok(Some(case))
+        Ok(Some(match needs_path {
+            Some(_) => case.wants(pool.size),
+            None => case,
+        }))
     })
 }
 

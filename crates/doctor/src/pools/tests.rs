@@ -266,6 +266,26 @@ fn a20_pages_that_no_process_maps() {
 fn a23_memory_spent_on_page_tables() {
     found("A23", meminfo(machine(), &[("PageTables", 1 << 20)]));
     clear("A23", meminfo(machine(), &[("PageTables", 100 << 10)]));
+    let of = |name| {
+        let segment = || shared(100, "/dev/zero (deleted)");
+        let two = process(9, name)
+            .area(segment())
+            .on(process(10, name).area(segment()).on(pool(machine(), "2048kB", 4, 4, 0)));
+        found("A23", meminfo(two, &[("PageTables", 1 << 20)]))
+    };
+    let server = of("postgres");
+    assert_eq!(server.evidence[1].field, "postgres: VmPTE of 2 processes");
+    assert_eq!(
+        server.fix[0],
+        "put the memory of postgres on hugetlb pages: huge_pages = on"
+    );
+    assert!(of("worker").fix[0].ends_with("its own option for huge pages, if it has one"));
+    let alone = process(9, "worker").area(shared(100, "/dev/zero (deleted)"));
+    let alone = found(
+        "A23",
+        meminfo(alone.on(pool(machine(), "2048kB", 4, 4, 0)), &[("PageTables", 1 << 20)]),
+    );
+    assert!(!alone.fix.concat().contains("hugetlb"), "{alone:?}");
 }
 
 #[test]
