@@ -1,5 +1,5 @@
 """What the benches have in common: where hugewise is, what a command costs, and how a result is told."""
-import os, shutil, subprocess, sys, time
+import mmap, os, shutil, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -10,15 +10,38 @@ def hugewise_path():
     return shutil.which("hugewise") or (local if os.path.exists(local) else None)
 
 
+SMALL_ORDERS = 9  # below 2 MiB
+held = []  # memory of this process that fills small pieces
+
+
+def small_free_pages():
+    """Pages in free pieces below 2 MiB, from which a program's memory would come first."""
+    rows = [line.split() for line in open("/proc/pagetypeinfo")]
+    rows = [row[6 : 6 + SMALL_ORDERS] for row in rows if row[3:6] == ["Normal,", "type", "Movable"]]
+    return sum(int(count) << order for row in rows for order, count in enumerate(row))
+
+
 def bring_in_order():
-    """Gives free memory back in large pieces, as after a restart: base pages use up small ones first, and lie scattered then. As root, else not."""
+    """Leaves free memory in large pieces alone, as after a restart: base pages use up small ones first, and lie scattered then. As root, else not.
+
+    What compaction cannot join is filled with memory of this process until the next call, of at most an eighth of what is available.
+    """
     if os.geteuid():
         return
+    while held:
+        held.pop().close()
     os.sync()
     try:
         for switch in ["drop_caches", "compact_memory"]:
             with open(f"/proc/sys/vm/{switch}", "w") as file:
                 file.write("1")
+        most = os.sysconf("SC_AVPHYS_PAGES") // 8
+        while most > 0 and (pages := min(small_free_pages(), most)) > 4096:
+            memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            memory[:: mmap.PAGESIZE] = bytes(pages)
+            held.append(memory)
+            most -= pages
     except OSError as why:
         print(f"memory stays as it is: {why}", file=sys.stderr)
 
