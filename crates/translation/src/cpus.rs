@@ -274,7 +274,6 @@ mod tests {
     #[test]
     fn the_table_that_is_built_in_can_be_read_and_names_its_sources() {
         let cpus = parse(include_bytes!("../data/cpus.json"), "cpus.json").expect("a readable table");
-        assert_eq!(cpus.len(), 22);
         assert_eq!(table(), cpus);
         for cpu in &cpus {
             assert!(!cpu.source.is_empty(), "{}", cpu.id);

@@ -23,7 +23,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
     let geometry = (
         1_u32..=12,
         prop_oneof![Just(1_u32), Just(2), Just(3), Just(4), Just(16)],
-        0..5_usize,
+        0..Replacement::ALL.len(),
         any::<bool>(),
     );
     let first = (geometry.clone(), any::<bool>());
