@@ -83,7 +83,9 @@ fn the_log_of_a_killed_comparison_is_named_to_the_same_command_alone() {
     let said = format!("--resume {name} goes on with it");
     let same = run(&["--", "true"]);
     assert!(
-        same.contains("of this command was ended after") && same.contains(&said),
+        same.contains("of this command was ended after")
+            && same.contains("with the same arms and options")
+            && same.contains(&said),
         "{same}"
     );
     let other = run(&["--", "sleep", "0"]);

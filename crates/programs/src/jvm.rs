@@ -176,7 +176,10 @@ impl Jvm {
             .or_else(|| option.strip_prefix("-XX:MaxHeapSize="))
         {
             self.heap_max = size_of(size);
-        } else if let Some(rest) = option.strip_prefix("-Xlp") {
+        } else if let Some(rest) = option
+            .strip_prefix("-Xlp")
+            .filter(|rest| !rest.starts_with(":codecache"))
+        {
             let size = rest.split([':', ',']).find_map(|part| part.strip_prefix("pagesize="));
             let size = size.map_or_else(|| size_of(rest), size_of);
             // `pagesize=4K` switches huge pages off in OpenJ9.

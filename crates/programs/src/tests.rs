@@ -100,6 +100,10 @@ fn options_of_a_jvm_end_at_its_main_class() {
         (jvm.kind, jvm.large_pages, jvm.version),
         (JvmKind::OpenJ9, false, Some(17))
     );
+    let planned = "java -Xlp:objectheap:pagesize=1g -Xlp:codecache:pagesize=2m -jar a.jar";
+    let planned = one(tree("java", planned, "").file("/proc/5/maps", maps));
+    let jvm = planned.jvm().expect("readable").expect("a JVM");
+    assert_eq!((jvm.large_pages, jvm.page_size), (true, Some(Bytes::gib(1))));
 }
 
 #[test]

@@ -40,7 +40,7 @@ const NAMES: [(&str, Known); 10] = [
     ("mysqld-debug", Known::Mysql),
 ];
 /// Programs that run the command in their arguments.
-const LAUNCHERS: [&str; 18] = [
+pub(crate) const LAUNCHERS: [&str; 18] = [
     "chrt", "chroot", "doas", "env", "exec", "ionice", "nice", "nohup", "numactl", "prlimit", "runuser", "setpriv",
     "setsid", "stdbuf", "sudo", "taskset", "time", "timeout",
 ];

@@ -104,7 +104,8 @@ pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
     Err(LookError::Nowhere(name.to_string_lossy().into_owned()))
 }
 
-/// May a command start a Java virtual machine, though its program is none? A script and a shell may, and a command that names it.
+/// May a command start a Java virtual machine, though its program is none? A script and a shell may, a command that names it, and what starts
+/// another command.
 pub(crate) fn may_start_java(words: &[OsString], path: Option<&OsStr>) -> bool {
     let first = words.first().map_or(OsStr::new(""), OsString::as_os_str);
     let is_script = |file: PathBuf| {
@@ -115,7 +116,8 @@ pub(crate) fn may_start_java(words: &[OsString], path: Option<&OsStr>) -> bool {
                 .is_ok_and(|bytes| interpreter(&bytes).is_some())
     };
     let is_named = words.iter().any(|word| word.to_string_lossy().contains("java"));
-    is_named || find(first, path).is_ok_and(is_script)
+    let name = Path::new(first).file_name().unwrap_or_default();
+    is_named || switches::LAUNCHERS.iter().any(|launcher| name == *launcher) || find(first, path).is_ok_and(is_script)
 }
 
 /// The file that a name stands for, which may be a script.
@@ -194,7 +196,7 @@ mod tests {
         let own = std::env::current_exe().expect("a path").display().to_string();
         let may = |words: &[&str]| may_start_java(&words.iter().map(OsString::from).collect::<Vec<_>>(), None);
         assert!(may(&[&own, "-N", "0", "/usr/lib/jvm/bin/java"]) && may(&["/bin/sh", "start"]));
-        assert!(!may(&[&own, "-N", "0"]));
+        assert!(!may(&[&own, "-N", "0"]) && may(&["/usr/bin/numactl", "-N0", "./catalina.sh", "run"]));
     }
 
     #[test]

@@ -16,6 +16,8 @@ use model::counted;
 
 /// How long the log of a comparison that was killed is kept: a month.
 const KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
+/// And one without a run: of a process of another container, which is not seen here, the first run may not have ended.
+const KEPT_EMPTY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A log that is begun or gone on with.
 pub(in crate::commands) struct Store {
@@ -115,21 +117,21 @@ pub(super) fn say_left(ui: &Ui, program: &[String]) {
     if let Some((path, runs)) = left(&directory, program, SystemTime::now()) {
         let runs = counted(runs, "run");
         ui.note(&format!(
-            "a comparison of this command was ended after {runs}: --resume {} goes on with it",
+            "a comparison of this command was ended after {runs}: with the same arms and options --resume {} goes on with it",
             path.display()
         ));
     }
 }
 
-/// The latest log with finished runs of a program, of a comparison that has ended. Logs without a run go, and those of over a month ago.
+/// The latest log with finished runs of a program, of a comparison that has ended. Logs without a run go after a day, all others after a month.
 fn left(directory: &Path, program: &[String], now: SystemTime) -> Option<(PathBuf, usize)> {
     let mut latest: Option<(SystemTime, PathBuf, usize)> = None;
     for (path, changed) in logs_of_ended(directory) {
-        let is_old = now.duration_since(changed).is_ok_and(|age| age > KEPT);
+        let age = now.duration_since(changed).unwrap_or_default();
         let text = Input::FinishedRuns.text(&path).ok();
         // Those of another version of hugewise are not read.
         let finished = text.and_then(|text| compare::finished(&text));
-        if is_old || finished.as_ref().is_some_and(|(_, runs)| *runs == 0) {
+        if age > KEPT || age > KEPT_EMPTY && finished.as_ref().is_some_and(|(_, runs)| *runs == 0) {
             let _ = std::fs::remove_file(path);
         } else if let Some((of, runs)) = finished
             && of == program
@@ -191,13 +193,13 @@ impl compare::Store for Store {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use super::{KEPT, left, opened};
+    use super::{KEPT, KEPT_EMPTY, left, opened};
 
     const HEAD: &str =
         "{\"schema\":\"hugewise/compare-runs/3\",\"seed\":1,\"program\":[\"true\"],\"arms\":[\"base\"]}\n";
 
     #[test]
-    fn logs_without_a_run_go_at_once_and_others_after_a_month() {
+    fn logs_without_a_run_go_after_a_day_and_others_after_a_month() {
         let folder = tempfile::tempdir().expect("a folder");
         let alive = format!("compare-{}-1.jsonl", std::process::id());
         for (name, text) in [
@@ -214,7 +216,9 @@ mod tests {
             assert_eq!(left(folder.path(), &program, SystemTime::now() + after), None);
             std::fs::read_dir(folder.path()).expect("a folder").count()
         };
-        assert_eq!(there(Duration::ZERO), 4, "the first alone is without a run");
+        assert_eq!(there(Duration::ZERO), 5);
+        let day = KEPT_EMPTY + Duration::from_secs(1);
+        assert_eq!(there(day), 4, "the first alone is without a run");
         assert_eq!(there(KEPT + Duration::from_secs(1)), 3, "and the second is old");
     }
 
