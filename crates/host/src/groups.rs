@@ -51,6 +51,8 @@ pub struct HugetlbLimit {
     pub file: String,
     /// Most bytes in use; a fault above it is a SIGBUS.
     pub max: Reading<Limit>,
+    /// Bytes in use in the group and all below it.
+    pub current: Reading<Bytes>,
     /// Most bytes reserved; a mapping above it fails at once, as it should.
     pub reserved_max: Reading<Limit>,
     pub reserved_file: String,
@@ -164,7 +166,10 @@ impl HugetlbLimit {
     /// `None` if the group has no such file: the controller is not switched on there.
     fn read(source: &Source, directory: &str, page: Bytes, v1: bool) -> Option<Self> {
         let of_size = format!("{directory}/hugetlb.{}B", page.exact());
-        let limit_file = if v1 { "limit_in_bytes" } else { "max" };
+        let (limit_file, usage) = match v1 {
+            true => ("limit_in_bytes", "usage_in_bytes"),
+            false => ("max", "current"),
+        };
         let file = format!("{of_size}.{limit_file}");
         let max = limit(source, &file);
         let reserved_file = format!("{of_size}.rsvd.{limit_file}");
@@ -174,6 +179,7 @@ impl HugetlbLimit {
             Self {
                 page,
                 max,
+                current: source.number(&format!("{of_size}.{usage}")).map(Bytes),
                 reserved_max: limit(source, &reserved_file),
                 reserved_file,
                 refused,

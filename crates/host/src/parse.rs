@@ -46,3 +46,25 @@ pub fn amount(text: &str) -> Option<f64> {
         .ok()
         .filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
+
+/// A size as the kernel's memparse() reads it: a number, decimal, `0x` or octal with a `0` in front, then K, M, G, T, P or E or
+/// nothing; what follows is not looked at.
+pub fn memparse(text: &str) -> Option<Bytes> {
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) if hex.starts_with(|c: char| c.is_ascii_hexdigit()) => (hex, 16),
+        _ if text.starts_with('0') => (text, 8),
+        _ => (text, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let number = u64::from_str_radix(&digits[..end], radix).ok()?;
+    let shift = match digits[end..].chars().next().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => 10,
+        Some('M') => 20,
+        Some('G') => 30,
+        Some('T') => 40,
+        Some('P') => 50,
+        Some('E') => 60,
+        _ => 0,
+    };
+    number.checked_mul(1 << shift).map(Bytes)
+}

@@ -23,6 +23,8 @@ pub enum Feature {
     FreeVmemmap,
     /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
     NodePages,
+    /// `sysctl.NAME=` on the command line (kernel-parameters.txt).
+    SysctlAtBoot,
     /// `vm.hugepages_treat_as_movable` is gone (commit d6cb41cc44c6).
     NoTreatAsMovable,
     /// Pools of gigantic pages, such as 1 GiB, may have surplus pages (mm/hugetlb.c; before it nr_overcommit_hugepages was refused for them).
@@ -81,7 +83,7 @@ impl Feature {
             Self::NoTreatAsMovable => [4, 16, 0],
             Self::GiganticSurplus => [6, 19, 0],
             Self::ReservationLimits => [5, 7, 0],
-            Self::CopySplitsThp => [5, 8, 0],
+            Self::CopySplitsThp | Self::SysctlAtBoot => [5, 8, 0],
             Self::CompactionProactiveness => [5, 9, 0],
             Self::FreeVmemmap => [5, 14, 0],
             Self::NodePages | Self::ShmWithoutMemlock => [5, 16, 0],

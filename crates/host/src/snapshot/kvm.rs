@@ -22,6 +22,15 @@ pub struct Kvm {
     pub nx_huge_pages: Reading<String>,
     /// Is the two-dimensional page table kept by the newer MMU code?
     pub tdp_mmu: Reading<bool>,
+    /// May guests be backed by pages of 1M? On s390x alone.
+    #[serde(default = "no_hpage")]
+    pub hpage: Reading<bool>,
+}
+
+const HPAGE: &str = "/sys/module/kvm/parameters/hpage";
+
+fn no_hpage() -> Reading<bool> {
+    Reading::absent(HPAGE)
 }
 
 /// How a guest's addresses become the host's.
@@ -84,6 +93,7 @@ impl Kvm {
             nested: source.switch(&format!("/sys/module/{own}/parameters/nested")),
             nx_huge_pages: source.line(&format!("{shared}/nx_huge_pages")),
             tdp_mmu: source.switch(&format!("{shared}/tdp_mmu")),
+            hpage: source.switch(HPAGE),
         }
     }
 }

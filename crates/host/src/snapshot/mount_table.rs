@@ -4,6 +4,8 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::parse::memparse;
+
 /// The mounts as the reading process sees them.
 pub const MOUNTS: &str = "/proc/self/mounts";
 
@@ -28,19 +30,12 @@ impl Mount {
 
     /// The most that a tmpfs takes: `size=524288k`.
     pub fn size(&self) -> Option<Bytes> {
-        let size = self.option("size")?;
-        let number = |digits: &str, shift: u32| digits.parse::<u64>().ok()?.checked_mul(1 << shift).map(Bytes);
-        match size.split_at(size.len().saturating_sub(1)) {
-            (digits, "k") => number(digits, 10),
-            (digits, "m") => number(digits, 20),
-            (digits, "g") => number(digits, 30),
-            _ => number(size, 0),
-        }
+        memparse(self.option("size")?)
     }
 
-    /// The page size of a hugetlbfs mount.
+    /// The page size of a hugetlbfs mount. Old kernels show it as it was written: `2097152`.
     pub fn page_size(&self) -> Option<Bytes> {
-        self.option("pagesize")?.parse().ok()
+        memparse(self.option("pagesize")?).filter(|size| size.0 > 0)
     }
 }
 

@@ -127,12 +127,15 @@ fn mounts_that_hand_out_large_pages() {
     let machine = take(Tree::new().file(
         "/proc/self/mounts",
         "none /dev/huge\\040pages hugetlbfs rw,pagesize=1024M,gid=7 0 0\ntmpfs /fast tmpfs rw,huge=within_size 0 0\n\
-         tmpfs /tmp tmpfs rw 0 0\ntmpfs /off tmpfs rw,huge=never 0 0\ngarbage\n",
+         tmpfs /tmp tmpfs rw 0 0\ntmpfs /off tmpfs rw,huge=never 0 0\ngarbage\n\
+         none /written hugetlbfs rw,pagesize=1073741824 0 0\nnone /old hugetlbfs rw,pagesize=2MB 0 0\n",
     ));
     let mounts = machine.mounts.known().expect("mounts");
     let targets: Vec<&str> = mounts.iter().map(|mount| mount.target.as_str()).collect();
-    assert_eq!(targets, ["/dev/huge pages", "/fast"]);
+    assert_eq!(targets, ["/dev/huge pages", "/fast", "/written", "/old"]);
     assert_eq!(mounts[0].page_size(), Some(Bytes::gib(1)));
+    assert_eq!(mounts[2].page_size(), Some(Bytes::gib(1)), "libhugetlbfs#79");
+    assert_eq!(mounts[3].page_size(), Some(Bytes::mib(2)));
     assert_eq!(
         (mounts[0].option("gid"), mounts[1].option("huge")),
         (Some("7"), Some("within_size"))
