@@ -166,8 +166,14 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
-    let room = Room::of(evidence)?;
-    let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(|(page, (pages, _))| (*page, *pages)).collect();
+    let of_pods = asker == FileKind::Pod;
+    let room = Room::with(evidence, !of_pods)?;
+    let spare = |page, pages: u64| match of_pods {
+        true => pages.saturating_sub(Room::outside_pods(evidence, page)),
+        false => pages,
+    };
+    let pools = room.pools.iter();
+    let mut left: BTreeMap<Bytes, u64> = pools.map(|(page, (pages, _))| (*page, spare(*page, *pages))).collect();
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());

@@ -166,10 +166,10 @@ pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
 /// How parameters come to the boot entries, from which the kernel is started.
 pub(super) fn entry_fix(evidence: &Evidence, parameters: &str) -> String {
     match distribution(evidence) {
-        Distribution::RedHat => boot_again(evidence, parameters),
-        _ => format!(
-            "add `{parameters}` to /etc/kernel/cmdline, from which kernel-install writes the entries, have it write them, and reboot"
+        Distribution::Debian | Distribution::Suse | Distribution::Other => format!(
+            "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), from which kernel-install writes the entries, have it write them, and reboot"
         ),
+        own => own.add_boot_parameters(parameters),
     }
 }
 

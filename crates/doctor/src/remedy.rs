@@ -7,8 +7,9 @@ use host::snapshot::{Feature, Pool};
 use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
 use programs::Evidence;
+use programs::config::Boot;
 
-use crate::facts::{keep_pool, persistent, pool_file};
+use crate::facts::{default_size, keep_pool, persistent, pool_file};
 
 /// Something to do, and what the machine must have for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +83,19 @@ impl Remedy {
     pub(super) fn need(mut self, need: Need) -> Self {
         self.needs.push(need);
         self
+    }
+
+    /// The machine has room for the pools of this boot line.
+    pub(super) fn with_line(self, evidence: &Evidence, words: &str) -> Self {
+        let boot = Boot::parse(words, None);
+        let default = boot
+            .default_size
+            .or(default_size(evidence).ok())
+            .unwrap_or(Bytes::mib(2));
+        boot.pools.iter().fold(self, |remedy, pool| {
+            let (page, pages) = (pool.size.unwrap_or(default), pool.pages.total());
+            remedy.need(Need::Pool { page, pages })
+        })
     }
 
     pub(super) fn last(mut self) -> Self {
@@ -210,6 +224,7 @@ impl<'e> Ledger<'e> {
         finding.plan = goal.map(|goal| Planned { goal, otherwise });
         self.pools = taken;
         self.name_files(&mut finding);
+        self.leave_to_host(&mut finding);
         finding
     }
 
@@ -236,6 +251,22 @@ impl<'e> Ledger<'e> {
         let texts = finding.evidence.iter_mut().map(|proof| &mut proof.source);
         for text in texts.chain(&mut finding.fix) {
             *text = text.replace(THP, &thp.directory);
+        }
+    }
+
+    /// In a container the settings are the host's, and their files are read-only.
+    fn leave_to_host(&self, finding: &mut Finding) {
+        if !self.evidence.config.is_sys_read_only {
+            return;
+        }
+        let goal = finding.plan.as_ref().map(|plan| plan.goal.clone());
+        finding.drop_plan();
+        if let Some(goal) = goal.filter(|_| finding.fix.is_empty()) {
+            finding.fix.push(format!("on the host: {}", Finding::command_of(&goal)));
+        }
+        let is_setting = |fix: &&mut String| ["/sys/", "sysctl", "reboot"].iter().any(|word| fix.contains(word));
+        for fix in finding.fix.iter_mut().filter(is_setting) {
+            *fix = format!("on the host (/sys is read-only here): {fix}");
         }
     }
 

@@ -126,6 +126,21 @@ fn the_first_set_is_complete() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// bitnami-docker-redis#148: `Read-only file system`.
+#[test]
+fn in_a_container_settings_are_the_host_s() {
+    let short = || {
+        let asked = machine().file("/etc/sysctl.d/1.conf", "vm.nr_hugepages=900\n");
+        pool(asked, "2048kB", 512, 512, 0)
+    };
+    let finding = |tree: Tree| diagnosis(tree).of("A01").next().cloned().expect("A01");
+    assert!(finding(short()).plan.is_some());
+    let mounts = "sysfs /sys sysfs ro,nosuid 0 0\nhugetlbfs /dev/hugepages hugetlbfs rw 0 0\n";
+    let inside = finding(short().file("/proc/self/mounts", mounts));
+    let of_host = |fix: &String| fix.starts_with("on the host (/sys is read-only here): ");
+    assert!(inside.plan.is_none() && inside.fix.iter().all(of_host), "{inside:?}");
+}
+
 #[test]
 fn the_worst_comes_first_and_findings_carry_their_rule() {
     let asked = machine().file("/etc/sysctl.d/1.conf", "vm.nr_hugepages=900\n");

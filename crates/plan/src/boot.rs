@@ -8,6 +8,8 @@ use super::draft::{Draft, Drafts};
 
 const GRUB: &str = "/etc/default/grub.d/60-hugewise.cfg";
 const CMDLINE: &str = "/etc/kernel/cmdline";
+/// Debian keeps kernels in /boot, others beside their modules.
+const KERNEL_INSTALL: &str = "kernel-install add \"$(uname -r)\" \"$(ls /lib/modules/$(uname -r)/vmlinuz /boot/vmlinuz-$(uname -r) 2>/dev/null | head -n 1)\"";
 const SOURCE: &str = "Linux Documentation/admin-guide/kernel-parameters.txt, hugepagesz= and hugepages=";
 
 /// Asks for a pool at boot.
@@ -63,14 +65,17 @@ fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &s
                 .source("grub-mkconfig(8)")
                 .reboot(),
         );
-    } else if drafts.host.has_directory("/etc/kernel") && !drafts.host.text(CMDLINE).is_empty() {
+    } else if is_by_entries(drafts) {
         let draft = drafts.edit(Layer::Boot, id, CMDLINE, |text| with_parameters(text, page, parameters));
         drafts.add(draft.why(why).source(SOURCE).reboot());
-        let run = "kernel-install add \"$(uname -r)\" \"/lib/modules/$(uname -r)/vmlinuz\"\nreboot";
-        let run = Draft::instruction(Layer::Boot, "kernel-install", "this host", run);
+        let (name, tool) = match drafts.host.distribution() {
+            Distribution::ProxmoxBoot => ("proxmox-boot-tool", "proxmox-boot-tool refresh"),
+            _ => ("kernel-install", KERNEL_INSTALL),
+        };
+        let run = Draft::instruction(Layer::Boot, name, "this host", format!("{tool}\nreboot"));
         drafts.add(
             run.why("systemd-boot's entries are made from that file")
-                .source("kernel-install(8)")
+                .source(&format!("{name}(8)"))
                 .reboot(),
         );
     } else {
@@ -82,6 +87,14 @@ fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &s
                 .reboot(),
         );
     }
+}
+
+/// Are boot entries made from the file? Red Hat's tool, and what starts other machines, have a way of their own.
+fn is_by_entries(drafts: &Drafts<'_>) -> bool {
+    use Distribution::{Debian, Efi, Other, ProxmoxBoot};
+    let own = drafts.host.distribution();
+    let is_there = drafts.host.has_directory("/etc/kernel") && !drafts.host.text(CMDLINE).is_empty();
+    is_there && matches!(own, Debian | Efi | Other | ProxmoxBoot)
 }
 
 /// The line without an earlier pair for that size, and with the new one.

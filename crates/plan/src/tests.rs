@@ -188,6 +188,48 @@ fn pages_of_1g_are_asked_for_at_boot_too() {
         "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=4\"\n"
     );
     assert_eq!(after(&plan, "update-grub"), "update-grub\nreboot");
+    let proxmox = small()
+        .line("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", 0)
+        .line("/proc/sys/kernel/osrelease", "6.8.12-4-pve")
+        .line("/proc/cmdline", "initrd=\\EFI\\proxmox\\initrd.img boot=zfs")
+        .line("/etc/kernel/cmdline", "boot=zfs")
+        .file("/etc/os-release", "ID=debian\n")
+        .file("/etc/default/grub.d/init.cfg", "");
+    let plan = planned(&Source::from_tree("test", proxmox), &[wanted("pool:1G=4", &[])]);
+    assert_eq!(
+        after(&plan, "/etc/kernel/cmdline"),
+        "boot=zfs hugepagesz=1G hugepages=4\n"
+    );
+    assert_eq!(after(&plan, "proxmox-boot-tool"), "proxmox-boot-tool refresh\nreboot");
+}
+
+/// rpm-ostree#1942, xmrig#2970, WSL#14004: no tool of GRUB's is there.
+#[test]
+fn the_boot_line_is_written_by_what_starts_the_machine() {
+    let how = |release: &str, line: &str| {
+        let tree = small()
+            .line("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", 0)
+            .line("/proc/sys/kernel/osrelease", release)
+            .line("/proc/cmdline", line)
+            .line("/etc/kernel/cmdline", "quiet")
+            .file("/etc/os-release", "ID=debian\n")
+            .file("/etc/default/grub.d/init.cfg", "");
+        let plan = planned(&Source::from_tree("test", tree), &[wanted("pool:1G=4", &[])]);
+        after(&plan, "boot-pool-1g")
+    };
+    let ostree = how("4.18.0-372.el8", "BOOT_IMAGE=/ostree/vmlinuz ostree=/ostree/boot.1/x/0");
+    assert!(
+        ostree.starts_with("rpm-ostree kargs --append=hugepagesz=1G --append=hugepages=4 && "),
+        "{ostree}"
+    );
+    assert!(!ostree.contains("cmdline"));
+    let pi = how("6.1.21-v8+", "coherent_pool=1M vc_mem.mem_base=0x3ec00000 console=tty1");
+    assert!(pi.contains("/boot/firmware/cmdline.txt"), "{pi}");
+    let wsl = how("5.15.90.1-microsoft-standard-WSL2", "initrd=\\initrd.img panic=-1");
+    assert!(
+        wsl.starts_with("kernelCommandLine=hugepagesz=1G hugepages=4 below [wsl2]"),
+        "{wsl}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::Boot;
-use programs::config::given::{Container, FileKind, Pod, Quantity};
+use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
@@ -25,19 +25,32 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
             let Some((_, quantity)) = container.hugetlb().into_iter().next() else {
                 continue;
             };
-            cases.push(
-                Case::hint(format!(
-                    "{} of the pod {} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
-                    container.name, pod.name
-                ))
-                .severity(Severity::Info)
-                .seen(&quantity.place, &quantity.resource, &quantity.written)
-                .seen(&container.place, "volumeMounts", "no volume with medium HugePages")
-                .fix("only if it needs a path (DPDK, QEMU): a volume emptyDir: {medium: HugePages-2Mi}, mounted at /dev/hugepages"),
+            let text = format!(
+                "{} of the pod {} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
+                container.name, pod.name
             );
+            let case = match unmounted(pod) {
+                Some(volume) => Case::likely(text)
+                    .seen(&volume.place, format!("volume {}", volume.name), "mounted by no container")
+                    .fix(format!("volumeMounts: [{{name: {}, mountPath: /dev/hugepages}}] in the container", volume.name)),
+                None => Case::hint(text).severity(Severity::Info).fix(
+                    "only if it needs a path (DPDK, QEMU): a volume emptyDir: {medium: HugePages-2Mi}, mounted at /dev/hugepages",
+                ),
+            };
+            cases.push(case.seen(&quantity.place, &quantity.resource, &quantity.written).seen(
+                &container.place,
+                "volumeMounts",
+                "no volume with medium HugePages",
+            ));
         }
     }
     Ok(cases)
+}
+
+/// A volume of huge pages that was meant to be mounted.
+fn unmounted(pod: &Pod) -> Option<&Volume> {
+    let is_mounted = |volume: &Volume| pod.containers.iter().any(|own| own.mounts.contains(&volume.name));
+    pod.volumes.iter().find(|volume| !is_mounted(volume))
 }
 
 pub(super) fn specification(evidence: &Evidence) -> Answer {
@@ -61,7 +74,8 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
                 short.demand.who,
                 short.text()
             );
-            cases.push(short.case(text).severity(Severity::Warning));
+            let case = short.case(text).severity(Severity::Warning);
+            cases.push(case.fix("then restart the kubelet, which counts the pools when it starts"));
         }
     }
     Ok(cases)
@@ -73,7 +87,8 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
     let is_postgres = container.postgres.is_some();
     let is_off = is_postgres && demand_in(evidence, container).is_none();
     let room = Room::of(evidence).ok()?;
-    let (page, (pages, place)) = room.filled().next()?;
+    // Neither they nor /dev/hugepages name a size.
+    let (page, (pages, place)) = room.filled().find(|(page, _)| *page == room.default)?;
     let who = format!("{} of the pod {} requests no hugetlb pages", container.name, pod.name);
     let case = match is_off {
         // initdb starts the server by postgresql.conf.sample, and makes postgresql.conf afterwards.
@@ -93,7 +108,7 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
         .seen(place, format!("pages of {}", page.exact()), pages);
     let case = match is_off {
         true => case,
-        false => case.fix(format!("let it not ask: {}", asks.switch)),
+        false => case.wants(page).fix(format!("let it not ask: {}", asks.switch)),
     };
     Some(
         case.fix_if(

@@ -18,10 +18,27 @@ pub(crate) struct Room {
 impl Room {
     /// The pools that there will be.
     pub(crate) fn of(evidence: &Evidence) -> Result<Self, Reason> {
+        Self::with(evidence, true)
+    }
+
+    /// The same, with or without surplus pages: the kubelet counts none for pods.
+    pub(super) fn with(evidence: &Evidence, surplus: bool) -> Result<Self, Reason> {
         match evidence.has_machine {
-            true => Self::of_machine(evidence),
+            true => Self::of_machine(evidence, surplus),
             false => Self::of_files(&evidence.files),
         }
+    }
+
+    /// Pages in use by programs outside of pods, which the kubelet counts as those of pods all the same; 0 where that is not known.
+    pub(super) fn outside_pods(evidence: &Evidence, page: Bytes) -> u64 {
+        let mut levels = evidence.pods.iter().flat_map(|pods| &pods.hugetlb);
+        let in_pods = levels.find(|limit| limit.page == page);
+        let in_pods = in_pods.and_then(|limit| Some(limit.current.known()?.0 / page.0.max(1)));
+        let pool = evidence.snapshot.pool(page);
+        let used = pool.and_then(|pool| Some(pool.nr.known()?.saturating_sub(*pool.free.known()?)));
+        in_pods
+            .zip(used)
+            .map_or(0, |(in_pods, used)| used.saturating_sub(in_pods))
     }
 
     pub(crate) fn pages(&self, page: Bytes) -> u64 {
@@ -36,10 +53,11 @@ impl Room {
             .map(|(page, pool)| (*page, pool))
     }
 
-    fn of_machine(evidence: &Evidence) -> Result<Self, Reason> {
+    fn of_machine(evidence: &Evidence, with_surplus: bool) -> Result<Self, Reason> {
         let mut room = BTreeMap::new();
         for pool in pools(evidence)? {
-            let pages = persistent(pool)?.saturating_add(*known(&pool.overcommit)?);
+            let surplus = if with_surplus { *known(&pool.overcommit)? } else { 0 };
+            let pages = persistent(pool)?.saturating_add(surplus);
             room.insert(pool.size, (pages, pool_file(pool, "nr_hugepages")));
         }
         let default = default_size(evidence)?;

@@ -187,7 +187,10 @@ fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> 
         return Ok(Some(Request {
             pages,
             place: "/proc/cmdline".to_owned(),
-            field: format!("hugepagesz={} hugepages", pool.size.exact()),
+            field: match boot.and_then(|boot| boot.sysctl.as_ref()) {
+                Some(_) if default == Some(pool.size) => "sysctl.vm.nr_hugepages".to_owned(),
+                _ => format!("hugepagesz={} hugepages", pool.size.exact()),
+            },
         }));
     }
     let lines = evidence.config.pool_lines.known().map_or(&[][..], Vec::as_slice);

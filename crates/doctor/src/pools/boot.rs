@@ -90,8 +90,8 @@ pub(crate) fn is_out_of_order(why: IgnoredWhy) -> bool {
     !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored)
 }
 
-/// A parameter that the kernel ignores.
-pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
+/// A parameter that the kernel ignores, of that line.
+pub(crate) fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &Ignored) -> Case {
     let case = Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text())).seen(
         place,
         "",
@@ -108,7 +108,38 @@ pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
             .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")
             .fix("for other shares: a unit that writes each node's nr_hugepages before any service starts");
     }
-    case.fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES")
+    if ignored.why == IgnoredWhy::SysctlTooOld {
+        return case.fix("ask for them with hugepages=, or by vm.nr_hugepages in /etc/sysctl.d");
+    }
+    let case = case.fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES");
+    match pairs(line) {
+        Some(pairs) => {
+            let text = format!("if the counts stand in the order of the sizes: {pairs}");
+            case.remedy(Remedy::new(text).with_line(evidence, &pairs))
+        }
+        None => case,
+    }
+}
+
+/// Several sizes, and then as many counts: each size with its own count. Of another order nothing is known.
+fn pairs(line: &str) -> Option<String> {
+    let words: Vec<&str> = line
+        .split_whitespace()
+        .filter(|word| word.starts_with("hugepages"))
+        .collect();
+    let (sizes, counts) = words.split_at(words.len() / 2);
+    let are = |words: &[&str], name: &str| words.iter().all(|word| word.starts_with(name));
+    let repeats = (1..sizes.len()).any(|at| sizes[..at].contains(&sizes[at]));
+    let is_so = sizes.len() > 1 && sizes.len() == counts.len() && !repeats;
+    if !is_so || !are(sizes, "hugepagesz=") || !are(counts, "hugepages=") {
+        return None;
+    }
+    let pairs: Vec<String> = sizes
+        .iter()
+        .zip(counts)
+        .map(|(size, count)| format!("{size} {count}"))
+        .collect();
+    Some(pairs.join(" "))
 }
 
 /// A count of which the kernel takes the digits alone.
@@ -133,11 +164,14 @@ pub(super) fn order(evidence: &Evidence) -> Answer {
         known(&evidence.snapshot.kernel.release)?;
     }
     let ignored = boot.ignored.iter().filter(|ignored| is_out_of_order(ignored.why));
-    let mut cases: Vec<Case> = ignored.map(|ignored| no_effect("/proc/cmdline", ignored)).collect();
+    let line = known(&evidence.snapshot.kernel.command_line)?;
+    let mut cases: Vec<Case> = ignored
+        .map(|ignored| no_effect(evidence, "/proc/cmdline", line, ignored))
+        .collect();
     cases.extend(boot.digits.iter().map(|taken| digits_taken("/proc/cmdline", taken)));
     if let Some(next) = &evidence.config.next_boot {
         let ignored = next.boot.ignored.iter().filter(|own| !boot.ignored.contains(own));
-        cases.extend(ignored.map(|ignored| no_effect(&next.place, ignored)));
+        cases.extend(ignored.map(|ignored| no_effect(evidence, &next.place, &next.words, ignored)));
         let digits = next.boot.digits.iter().filter(|own| !boot.digits.contains(own));
         cases.extend(digits.map(|taken| digits_taken(&next.place, taken)));
     }

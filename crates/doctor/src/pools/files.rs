@@ -71,7 +71,7 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
     Ok(disagreement(&writers).into_iter().collect())
 }
 
-fn ignored(evidence: &Evidence, ours: fn(IgnoredWhy) -> bool, case: fn(&BootLine, &Ignored) -> Case) -> Answer {
+fn ignored(evidence: &Evidence, ours: fn(IgnoredWhy) -> bool, case: impl Fn(&BootLine, &Ignored) -> Case) -> Answer {
     let lines = evidence.files.boot.iter();
     let ignored = lines.flat_map(|line| line.boot.ignored.iter().map(move |ignored| (line, ignored)));
     let ours = ignored.filter(|(_, ignored)| ours(ignored.why));
@@ -95,7 +95,7 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
 
 pub(super) fn order(evidence: &Evidence) -> Answer {
     let mut cases = ignored(evidence, is_out_of_order, |line, ignored| {
-        no_effect(&line.place, ignored)
+        no_effect(evidence, &line.place, &line.words, ignored)
     })?;
     let lines = evidence.files.boot.iter();
     let taken = lines.flat_map(|line| line.boot.digits.iter().map(|taken| digits_taken(&line.place, taken)));

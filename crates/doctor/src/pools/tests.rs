@@ -392,3 +392,18 @@ fn what_grub_s_defaults_ask_for_and_the_running_kernel_does_not_have() {
         "octal and hex as the kernel takes them"
     );
 }
+
+#[test]
+fn sysctl_settings_on_the_boot_line() {
+    let with = |release: &str, nr| {
+        pool(machine(), "2048kB", nr, 0, 0)
+            .line("/proc/sys/kernel/osrelease", release)
+            .line("/proc/cmdline", "quiet sysctl.vm.nr_hugepages=64")
+    };
+    clear("D23", with("6.1.0", 64));
+    let short = found("A01", with("6.1.0", 32));
+    assert_eq!(short.evidence[0].field, "sysctl.vm.nr_hugepages", "{short:?}");
+    clear("A01", with("5.4.0", 0));
+    let old = found("A14", with("5.4.0", 0)).consequence;
+    assert!(old.contains("Linux before 5.8"), "{old}");
+}

@@ -7,6 +7,7 @@ use programs::config::{Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
 use super::facts::{boot_again, default_size, each, entry_fix, known, parts, thp};
+use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
@@ -96,18 +97,25 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
     }
     let words = words.join(" ");
     let case = |what: &str| Case::sure(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
+    let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
+    let lower = "lower its count first: beside the other findings of this report the machine has no room for it";
     Some(match why {
         UnheardWhy::AssignedAnew { variable, by } => case(&format!(
             "{by} is read later, and assigns {variable} without its old value"
         ))
-        .fix(format!(
+        .remedy(fix(format!(
             "write it in a file of /etc/default/grub.d that is read last: {variable}=\"${variable} {words}\""
-        ))
-        .fix(boot_again(evidence, &words)),
+        )))
+        .remedy(fix(boot_again(evidence, &words)))
+        .otherwise(lower),
         UnheardWhy::BootEntries => case(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         )
-        .fix(entry_fix(evidence, &words)),
+        .remedy(fix(entry_fix(evidence, &words)))
+        .otherwise(lower),
+        UnheardWhy::NoGrub => case("this kernel was started by EFI and not by GRUB (`initrd=\\...` on its line), whose files nothing reads here")
+            .remedy(fix(entry_fix(evidence, &words)))
+            .otherwise(lower),
         UnheardWhy::SysctlConf => case(
             "this release of Debian reads the files of sysctl.d at boot, and not this one",
         )

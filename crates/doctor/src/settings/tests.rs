@@ -153,6 +153,44 @@ fn i01_boot_lines_that_are_right_and_come_to_nothing() {
     );
 }
 
+/// Proxmox VE on ZFS: systemd-boot starts it, and nothing reads GRUB's file.
+#[test]
+fn i01_grub_s_defaults_where_efi_starts_another_loader() {
+    let efi = |release: &str| {
+        machine()
+            .line("/proc/sys/kernel/osrelease", release)
+            .line(
+                "/proc/cmdline",
+                "initrd=\\EFI\\proxmox\\initrd.img root=ZFS=rpool/ROOT/pve-1 boot=zfs",
+            )
+            .line("/etc/kernel/cmdline", "root=ZFS=rpool/ROOT/pve-1 boot=zfs")
+            .file(
+                "/etc/default/grub",
+                "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet hugepagesz=1G hugepages=8\"\n",
+            )
+    };
+    let finding = found("I01", efi("6.8.12-4-pve"));
+    assert_eq!(finding.evidence[0].source, "/etc/default/grub:1", "{finding:?}");
+    let fix = &finding.fix[0];
+    assert!(
+        fix.starts_with("add `hugepagesz=1G hugepages=8` to /etc/kernel/cmdline"),
+        "{fix}"
+    );
+    assert!(fix.ends_with("then: proxmox-boot-tool refresh && reboot"), "{fix}");
+    clear("A01", efi("6.8.12-4-pve"));
+    assert!(found("I01", efi("6.8.12")).fix[0].contains("the boot loader that EFI starts"));
+    // There, and not booted with yet.
+    let there = efi("6.8.12-4-pve").line("/etc/kernel/cmdline", "boot=zfs hugepagesz=1G hugepages=8");
+    clear("I01", there.clone());
+    let short = found("A01", there);
+    assert_eq!(short.evidence[0].source, "/etc/kernel/cmdline:1", "{short:?}");
+    let fixes = short.fix.join("\n");
+    assert!(
+        fixes.contains("started without it: proxmox-boot-tool refresh && reboot"),
+        "{fixes}"
+    );
+}
+
 /// The release from which nothing reads /etc/sysctl.conf at boot.
 #[test]
 fn i01_a_sysctl_file_that_debian_13_reads_no_more() {

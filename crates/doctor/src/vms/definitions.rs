@@ -62,6 +62,8 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| on_no_mount(evidence, guest)));
+    cases.extend(guests.iter().filter_map(unshared));
+    cases.extend(guests.iter().filter_map(|guest| without_hpage(evidence, guest)));
     let mut last = Vec::new();
     for guest in &guests {
         last.extend(unmounted(evidence, guest)?);
@@ -97,6 +99,26 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
+/// How libvirt shares a guest's memory.
+const SHARED: &str = "<access mode='shared'/> in <memoryBacking>, beside <hugepages/> or <source type='memfd'/>; where the guest has cells, also memAccess='shared' in each that says otherwise";
+
+/// The guest starts, and devices of vhost-user do not work.
+fn unshared(guest: &Guest) -> Option<Case> {
+    let place = guest.unshared.as_ref()?;
+    let case = Case::sure(format!(
+        "devices of vhost-user do not work in {}: their other end cannot map its memory, which is private",
+        guest.name
+    ));
+    Some(
+        case.seen(place, "device", "vhost-user")
+            .seen(&guest.place, "shared memory", "no")
+            .fix(match guest.manager {
+                Manager::Libvirt => SHARED,
+                _ => "share=on in the backend of its memory: -object memory-backend-file,...,share=on",
+            }),
+    )
+}
+
 /// Definitions that their manager does not accept: nothing else about their pages can be right.
 fn refused(guest: &Guest) -> Vec<Case> {
     let who = match guest.manager {
@@ -105,9 +127,7 @@ fn refused(guest: &Guest) -> Vec<Case> {
     };
     let cases = guest.refused.iter().map(|refused| {
         let fix = match (refused.wrong, guest.manager) {
-            (Wrong::Private, _) => {
-                "<access mode='shared'/> in <memoryBacking>, beside <hugepages/> or <source type='memfd'/>; where the guest has cells, also memAccess='shared' in each that says otherwise"
-            }
+            (Wrong::Private, _) => SHARED,
             (Wrong::Cells, Manager::Proxmox) => {
                 "numa: 1, each numaN with one of hostnodes, and memory in whole pages of that size (qm set ID --numa 1)"
             }
@@ -121,6 +141,21 @@ fn refused(guest: &Guest) -> Vec<Case> {
             .fix(fix)
     });
     cases.collect()
+}
+
+/// On s390x KVM backs guests with pages of 1M only where its module was loaded so (kvm.hpage).
+fn without_hpage(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let is_off = evidence.has_machine && evidence.snapshot.kvm.hpage.known() == Some(&false);
+    guest.hugetlb().next().filter(|_| is_off)?;
+    Some(
+        Case::sure(format!(
+            "{} does not start: KVM was loaded without hpage=1 (QEMU: `KVM does not support this memory backing`)",
+            guest.name
+        ))
+        .seen("/sys/module/kvm/parameters/hpage", "", 0)
+        .seen(&guest.place, "huge pages", "requested")
+        .fix("echo 'options kvm hpage=1 nested=0' > /etc/modprobe.d/kvm.conf, and load kvm anew (with nested=1 it refuses hpage=1)"),
+    )
 }
 
 /// A path that is named for huge pages, on a machine where no hugetlbfs is mounted there.
@@ -237,8 +272,29 @@ fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
         ))
         .seen(&guest.place, "page size", size.exact())
         .fix(format!("a size that the host has: {sizes}"))
+        .fix_if(is_offered(evidence, size), at_boot(evidence, size))
     });
     cases.collect()
+}
+
+/// Has the CPU pages of that size, whatever pools the kernel made?
+fn is_offered(evidence: &Evidence, size: Bytes) -> bool {
+    let flag = match size {
+        size if size == Bytes::mib(2) => "pse",
+        size if size == Bytes::gib(1) => "pdpe1gb",
+        _ => return false,
+    };
+    // Without hugetlb no command line helps.
+    let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
+    evidence.has_machine && has_pools && evidence.snapshot.cpu.has(flag).known() == Some(&true)
+}
+
+/// Before Linux 5.8 `default_hugepagesz=1G` leaves the size of 2M out (hugetlb_init()), and before 3.16 that of 1G is left out always.
+fn at_boot(evidence: &Evidence, size: Bytes) -> String {
+    format!(
+        "or have a pool of that size, which this kernel makes only if its command line names it: {}; then fill it",
+        boot_fix(evidence, &format!("hugepagesz={}", size.exact()))
+    )
 }
 
 pub(super) fn no_multiple(evidence: &Evidence) -> Answer {

@@ -1,6 +1,9 @@
 //! The hugetlb parameters of the boot command line, taken in order as the kernel does (hugetlbpage.rst, mm/hugetlb.c).
 
+use host::parse::memparse;
 use model::Bytes;
+
+use super::kernel_number;
 
 /// What the command line asks of the pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub struct Boot {
     pub thp: Option<String>,
     /// Counts of which the kernel takes the digits at the beginning alone, as `4` of `hugepages=4G`.
     pub digits: Vec<DigitsTaken>,
+    /// `sysctl.vm.nr_hugepages=`, which [`Boot::with_sysctl`] makes a pool.
+    pub sysctl: Option<DigitsTaken>,
 }
 
 /// A boot command line in a file.
@@ -30,12 +35,11 @@ pub struct BootLine {
     pub boot: Boot,
 }
 
-/// A count with something behind its digits.
+/// A count as written, and as the kernel reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigitsTaken {
     /// As written, such as `hugepages=4G`.
     pub parameter: String,
-    /// What the kernel takes of it.
     pub pages: u64,
 }
 
@@ -83,6 +87,8 @@ pub enum IgnoredWhy {
     NodesTooOld,
     /// It is no policy of THP.
     NotAPolicy,
+    /// `sysctl.NAME=` on a kernel before 5.8.
+    SysctlTooOld,
 }
 
 impl IgnoredWhy {
@@ -98,6 +104,7 @@ impl IgnoredWhy {
             Self::Misspelt("default_hugepagesz") => "the kernel has no such parameter: it is `default_hugepagesz=`",
             Self::Misspelt(_) => "the kernel has no such parameter: it is `hugepages=`",
             Self::NotAPolicy => "the kernel takes always, madvise or never",
+            Self::SysctlTooOld => "Linux before 5.8 reads no sysctl settings there",
             Self::NodesTooOld => {
                 "Linux before 5.16 does not know NODE:PAGES, and takes the number in front of the colon for the count"
             }
@@ -208,6 +215,9 @@ impl Boot {
                 }
                 "hugepages" => next = boot.count(word, value, next),
                 "hugetlb_cma" => boot.cma = Some(value.to_owned()),
+                "sysctl.vm.nr_hugepages" | "sysctl.vm/nr_hugepages" => {
+                    boot.sysctl = by_sysctl(word, value).or(boot.sysctl.take());
+                }
                 "transparent_hugepage" if is_policy(value) => boot.thp = Some(value.to_owned()),
                 "transparent_hugepage" => drop(boot.ignore(word, IgnoredWhy::NotAPolicy)),
                 name => {
@@ -281,6 +291,12 @@ impl Boot {
     }
 }
 
+fn by_sysctl(word: &str, value: &str) -> Option<DigitsTaken> {
+    let pages = kernel_number::taken(value).ok()?;
+    let parameter = word.to_owned();
+    Some(DigitsTaken { parameter, pages })
+}
+
 /// The policies of THP that the kernel takes.
 pub(super) fn is_policy(value: &str) -> bool {
     matches!(value, "always" | "madvise" | "never")
@@ -311,6 +327,26 @@ fn digits(text: &str) -> Option<(u64, &str)> {
 }
 
 impl Boot {
+    /// With `sysctl.vm.nr_hugepages=`, which is applied behind all others, for the default size (proc_sysctl.c, Linux 5.8). An older kernel
+    /// passes over it. `default` is the kernel's default size, where it is known.
+    #[must_use]
+    pub fn with_sysctl(mut self, is_applied: bool, default: Option<Bytes>) -> Self {
+        let Some(DigitsTaken { parameter, pages }) = self.sysctl.clone() else {
+            return self;
+        };
+        if is_applied {
+            let default = self.default_size.or(default).unwrap_or(Bytes::mib(2));
+            self.pools.retain(|pool| pool.size.is_some_and(|size| size != default));
+            let pages = PoolRequest::Total(pages);
+            self.pools.push(BootPool { size: None, pages });
+        } else {
+            self.sysctl = None;
+            let why = IgnoredWhy::SysctlTooOld;
+            self.ignored.push(Ignored { parameter, why });
+        }
+        self
+    }
+
     /// The same line to a kernel before 5.16, which knows no nodes: it takes the digits at the beginning of each count.
     #[must_use]
     pub fn without_nodes(mut self) -> Self {
@@ -325,26 +361,4 @@ impl Boot {
         }
         self
     }
-}
-
-/// A size as the kernel's memparse() reads it: a number, decimal, `0x` or octal with a `0` in front, then K, M, G, T, P or E or
-/// nothing; what follows is not looked at.
-fn memparse(text: &str) -> Option<Bytes> {
-    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(hex) if hex.starts_with(|c: char| c.is_ascii_hexdigit()) => (hex, 16),
-        _ if text.starts_with('0') => (text, 8),
-        _ => (text, 10),
-    };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    let number = u64::from_str_radix(&digits[..end], radix).ok()?;
-    let shift = match digits[end..].chars().next().map(|c| c.to_ascii_uppercase()) {
-        Some('K') => 10,
-        Some('M') => 20,
-        Some('G') => 30,
-        Some('T') => 40,
-        Some('P') => 50,
-        Some('E') => 60,
-        _ => 0,
-    };
-    number.checked_mul(1 << shift).map(Bytes)
 }

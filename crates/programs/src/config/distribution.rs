@@ -13,8 +13,26 @@ pub enum Distribution {
     RedHat,
     /// SUSE: `update-bootloader`.
     Suse,
+    /// Any of them that EFI starts without GRUB: systemd-boot, rEFInd, or the firmware itself.
+    Efi,
+    /// Proxmox VE likewise: `proxmox-boot-tool`.
+    ProxmoxBoot,
+    /// Fedora CoreOS and its kin: `rpm-ostree`.
+    Ostree,
+    /// A Raspberry Pi by its own firmware, which reads a file.
+    RaspberryPi,
+    /// Windows starts it.
+    Wsl,
     Other,
 }
+
+/// A path of EFI for the initrd, which GRUB never writes.
+const EFI_INITRD: &str = "initrd=\\";
+const OSTREE: &str = "ostree=";
+const PI: &str = "vc_mem.mem_base=";
+
+/// How words of a boot line begin that show what started the kernel.
+pub(crate) const STARTERS: [&str; 3] = [EFI_INITRD, OSTREE, PI];
 
 /// The release of Debian itself, not of its kin: `13`.
 pub(super) fn debian_release(source: &Source) -> Option<u32> {
@@ -26,7 +44,25 @@ pub(super) fn debian_release(source: &Source) -> Option<u32> {
 
 impl Distribution {
     pub(super) fn read(source: &Source) -> Reading<Self> {
-        source.text("/etc/os-release").map(|text| Self::parse(&text))
+        let by_name = || source.text("/etc/os-release").map(|text| Self::parse(&text));
+        Self::by_start(source).map_or_else(by_name, Reading::Known)
+    }
+
+    /// What another tool than the distribution's own starts.
+    pub(super) fn by_start(source: &Source) -> Option<Self> {
+        let [release, line] = ["/proc/sys/kernel/osrelease", "/proc/cmdline"].map(|path| source.line(path));
+        let release = release.known().map_or("", String::as_str);
+        let mut words = line.known().map_or("", String::as_str).split_whitespace();
+        if release.contains("microsoft") {
+            return Some(Self::Wsl);
+        }
+        let starter = words.find_map(|word| STARTERS.into_iter().find(|own| word.starts_with(own)))?;
+        Some(match starter {
+            OSTREE => Self::Ostree,
+            PI => Self::RaspberryPi,
+            _ if release.ends_with("-pve") => Self::ProxmoxBoot,
+            _ => Self::Efi,
+        })
     }
 
     fn parse(text: &str) -> Self {
@@ -46,14 +82,16 @@ impl Distribution {
         }
     }
 
-    /// How parameters that stand in the defaults of GRUB come to the kernel.
+    /// How parameters that stand in the defaults of GRUB, or in kernel-install's file, come to the kernel.
     pub fn apply_boot_parameters(self, parameters: &str) -> String {
         let command = match self {
             Self::Debian => "update-grub && reboot",
             // Their boot entries have lines of their own, which grub2-mkconfig may leave as they are.
-            Self::RedHat => return self.add_boot_parameters(parameters),
+            Self::RedHat | Self::Ostree | Self::RaspberryPi | Self::Wsl => return self.add_boot_parameters(parameters),
             Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
             Self::Other => "write the boot loader's configuration anew (grub-mkconfig), then reboot",
+            Self::ProxmoxBoot => "proxmox-boot-tool refresh && reboot",
+            Self::Efi => "write the boot loader's entry anew (kernel-install, or what writes it here), then reboot",
         };
         command.to_owned()
     }
@@ -66,6 +104,28 @@ impl Distribution {
             }
             Self::RedHat => format!("grubby --update-kernel=ALL --args=\"{parameters}\" && reboot"),
             Self::Suse => format!("update-bootloader --add-option \"{parameters}\" && reboot"),
+            // Where the file is not there, the tool takes /proc/cmdline: a new one has to have all of it.
+            Self::ProxmoxBoot => format!(
+                "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline without initrd=, if it is not there), then: proxmox-boot-tool refresh && reboot"
+            ),
+            Self::Efi => format!(
+                "add `{parameters}` to the command line in the boot loader that EFI starts here (not GRUB: systemd-boot's entry, refind_linux.conf), then reboot"
+            ),
+            Self::Ostree => {
+                let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
+                format!(
+                    "rpm-ostree kargs{} && systemctl reboot (OpenShift: kernelArguments of a MachineConfig)",
+                    words.concat()
+                )
+            }
+            Self::RaspberryPi => {
+                format!(
+                    "add `{parameters}` to the one line of /boot/firmware/cmdline.txt (older: /boot/cmdline.txt), then reboot"
+                )
+            }
+            Self::Wsl => format!(
+                "kernelCommandLine={parameters} below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown"
+            ),
             Self::Other => format!("add `{parameters}` to the kernel's command line in the boot loader, then reboot"),
         }
     }

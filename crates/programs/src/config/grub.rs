@@ -1,15 +1,17 @@
-//! The kernel's command line in the defaults of GRUB: /etc/default/grub, and the files of grub.d that are read after it.
+//! The kernel's command line in the defaults of GRUB: /etc/default/grub, and the files of grub.d that are read after it. systemd-boot has another file.
 
 use host::Source;
 use model::Unread;
 
 use super::files::{Line, content, listed, said};
-use super::{Boot, BootLine, Unheard, UnheardWhy};
+use super::{Boot, BootLine, Distribution, Unheard, UnheardWhy};
 
 /// In the order in which they come to the kernel.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 /// Where these are, the kernel's command line is theirs, and the defaults are for kernels that are installed later.
 const ENTRIES: &str = "/boot/loader/entries";
+/// What kernel-install and proxmox-boot-tool make entries of.
+const CMDLINE: &str = "/etc/kernel/cmdline";
 /// Variables that entries name.
 const VARIABLES: &str = "/boot/grub2/grubenv";
 
@@ -32,10 +34,16 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
         files.extend(content(source, &path)?.map(|text| (path, text)));
     }
     let lines: Vec<Line<'_>> = files.iter().flat_map(|(path, text)| said(path, text, &['#'])).collect();
-    let Some((line, words)) = in_grub(&lines) else {
+    let in_grub = in_grub(&lines);
+    let listed_entries = listed(source, ENTRIES);
+    let starter = Distribution::by_start(source).filter(|_| listed_entries.as_ref().is_ok_and(Vec::is_empty));
+    if matches!(starter, Some(Distribution::Efi | Distribution::ProxmoxBoot)) {
+        return without_grub(source, in_grub);
+    }
+    let Some((line, words)) = in_grub else {
         return Ok(Grub::default());
     };
-    if listed(source, ENTRIES)?.is_empty() {
+    if listed_entries?.is_empty() {
         return Ok(Grub {
             unheard: assigned_anew(&lines, &words),
             next_boot: Some(BootLine {
@@ -56,6 +64,27 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
             })
             .into_iter()
             .collect(),
+    })
+}
+
+/// The entries of systemd-boot are on a partition that is often mounted for updates alone: the file that they are made of is read in their place.
+fn without_grub(source: &Source, in_grub: Option<(Line<'_>, String)>) -> Result<Grub, Unread> {
+    let own = content(source, CMDLINE)?.unwrap_or_default();
+    let words = own.split_whitespace().collect::<Vec<_>>().join(" ");
+    let unheard = in_grub.and_then(|(line, in_grub)| {
+        Some(Unheard {
+            place: line.place(),
+            words: not_in(&in_grub, &words)?,
+            why: UnheardWhy::NoGrub,
+        })
+    });
+    Ok(Grub {
+        unheard: unheard.into_iter().collect(),
+        next_boot: (!words.is_empty()).then(|| BootLine {
+            place: format!("{CMDLINE}:1"),
+            boot: Boot::parse(&words, Some(&Boot::SIZES)),
+            words,
+        }),
     })
 }
 

@@ -32,6 +32,7 @@ pub use crate::postgres::conf as postgres;
 pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootLine, BootPool, DigitsTaken, Ignored, IgnoredWhy, PoolRequest};
 pub use distribution::Distribution;
+pub(crate) use distribution::STARTERS;
 pub use given::Given;
 pub use host::shm::Segment;
 pub use limits::{LimitLine, memlock_for};
@@ -49,7 +50,7 @@ use files::listed;
 pub struct Config {
     /// The hugetlb part of the boot command line, as the kernel takes it.
     pub boot: Reading<Boot>,
-    /// The command line of the next boot, as the defaults of GRUB have it.
+    /// The command line of the next boot, as the defaults of GRUB have it, or the file of kernel-install where GRUB starts none.
     pub next_boot: Option<BootLine>,
     /// `/etc/sysctl.conf` and the `sysctl.d` directories.
     pub sysctl: Reading<Settings>,
@@ -67,6 +68,8 @@ pub struct Config {
     pub segments: Reading<Vec<Segment>>,
     /// Mounts of file systems in memory: tmpfs and devtmpfs.
     pub tmpfs: Reading<Vec<Mount>>,
+    /// Is /sys read-only, as in a container? Then settings are the host's to make.
+    pub is_sys_read_only: bool,
     /// Files in hugetlbfs mounts, as paths.
     pub hugetlb_files: Reading<Vec<String>>,
     /// Lines of these files that the kernel, systemd or PAM refuses or ignores.
@@ -92,6 +95,8 @@ pub enum UnheardWhy {
     AssignedAnew { variable: String, by: String },
     /// Kernels start by boot entries with lines of their own.
     BootEntries,
+    /// EFI starts the kernel without GRUB.
+    NoGrub,
     /// systemd reads the files of `sysctl.d`, and this distribution links /etc/sysctl.conf there no more.
     SysctlConf,
 }
@@ -101,9 +106,14 @@ impl Config {
     pub fn read(source: &Source, snapshot: &Snapshot) -> Self {
         let pools = snapshot.pools.known();
         let sizes: Option<Vec<Bytes>> = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
-        let as_taken = |boot: Boot| match snapshot.kernel.has(Feature::NodePages) {
-            Some(false) => boot.without_nodes(),
-            _ => boot,
+        let lacks = |feature| snapshot.kernel.has(feature) == Some(false);
+        let default = snapshot.memory.get("Hugepagesize").known().copied();
+        let as_taken = |boot: Boot| {
+            let boot = match lacks(Feature::NodePages) {
+                true => boot.without_nodes(),
+                false => boot,
+            };
+            boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
         };
         let mut unheard = sysctl_files::unheard(source).unwrap_or_default();
         let next_boot = grub::read(source).map(|grub| {
@@ -141,9 +151,19 @@ impl Config {
                 mounts.retain(|mount| mount.kind == "tmpfs" || mount.kind == "devtmpfs");
                 mounts
             }),
+            is_sys_read_only: is_sys_read_only(source),
             hugetlb_files: hugetlb_files(source),
         }
     }
+}
+
+/// Of two mounts at one place the later one is on top.
+fn is_sys_read_only(source: &Source) -> bool {
+    let mounts = mounts::all(source);
+    let sys = mounts
+        .known()
+        .and_then(|mounts| mounts.iter().rfind(|mount| mount.target == "/sys"));
+    sys.is_some_and(|mount| mount.options.iter().any(|option| option == "ro"))
 }
 
 /// The files below every hugetlbfs mount, one level of directories deep.

@@ -75,6 +75,40 @@ fn what_the_kernel_passes_over_says_why() {
 }
 
 #[test]
+fn sysctl_on_the_boot_line_is_applied_last_and_not_before_5_8() {
+    let line = "hugepages=8 hugepagesz=1G hugepages=2 sysctl.vm.nr_hugepages=64";
+    let pages = |boot: &Boot, size| boot.pages_of(size, Some(Bytes::mib(2)));
+    let new = boot(line).with_sysctl(true, None);
+    assert_eq!(
+        (pages(&new, Bytes::mib(2)), pages(&new, Bytes::gib(1))),
+        (Some(64), Some(2))
+    );
+    let old = boot(line).with_sysctl(false, None);
+    assert_eq!(pages(&old, Bytes::mib(2)), Some(8));
+    assert_eq!((old.ignored[0].why, &old.sysctl), (IgnoredWhy::SysctlTooOld, &None));
+    let garbled = boot("sysctl.vm.nr_hugepages=64 sysctl.vm.nr_hugepages=many").with_sysctl(true, None);
+    assert_eq!(pages(&garbled, Bytes::mib(2)), Some(64), "the kernel keeps the first");
+    let other = boot("hugepagesz=2M hugepages=8 sysctl.vm.nr_hugepages=4").with_sysctl(true, Some(Bytes::mib(512)));
+    assert_eq!(other.pages_of(Bytes::mib(2), Some(Bytes::mib(512))), Some(8));
+    assert_eq!(other.pages_of(Bytes::mib(512), Some(Bytes::mib(512))), Some(4));
+    let machine = |release: &str| {
+        read(
+            Tree::new()
+                .line("/proc/cmdline", line)
+                .line("/proc/sys/kernel/osrelease", release),
+        )
+    };
+    for (release, expected) in [("5.4.0", 8), ("5.10.0", 64), ("6.12.1", 64)] {
+        let boot = machine(release).boot;
+        assert_eq!(
+            pages(boot.known().expect("a line"), Bytes::mib(2)),
+            Some(expected),
+            "{release}"
+        );
+    }
+}
+
+#[test]
 fn sysctl_files_hold_by_name_and_hide_each_other() {
     let config = read(
         Tree::new()

@@ -1,6 +1,7 @@
 //! The files of a capture, and what of each is kept.
 
 use super::keep::Kept;
+use crate::config::STARTERS;
 use host::snapshot::mounts::MOUNTS;
 use host::source::HUGETLB_FILES;
 
@@ -34,7 +35,7 @@ pub(super) fn of_snapshot(path: &str) -> Keep {
 }
 
 /// Boot parameters that decide page sizes and placement. Others can hold names and addresses and are left out.
-const PARAMETERS: [&str; 35] = [
+const PARAMETERS: [&str; 37] = [
     "cgroup_disable",
     "cgroup_no_v1",
     "cma",
@@ -64,6 +65,8 @@ const PARAMETERS: [&str; 35] = [
     "preempt",
     "psi",
     "rcu_nocbs",
+    "sysctl.vm.nr_hugepages",
+    "sysctl.vm.nr_overcommit_hugepages",
     "systemd.unified_cgroup_hierarchy",
     "thp_anon",
     "thp_shmem",
@@ -85,9 +88,9 @@ fn first_block(content: &[u8]) -> Kept {
     Kept::whole(&content[..end])
 }
 
-/// File systems that hand out pages, and control groups.
+/// File systems that hand out pages, control groups, and that of the settings.
 pub(super) fn memory_mounts(content: &[u8]) -> Kept {
-    let kinds: [&[u8]; 4] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2"];
+    let kinds: [&[u8]; 5] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2", b"sysfs"];
     let keeps = |line: &&[u8]| {
         line.split(|&byte| byte == b' ')
             .nth(2)
@@ -99,7 +102,10 @@ pub(super) fn memory_mounts(content: &[u8]) -> Kept {
 
 fn known_parameters(content: &[u8]) -> Kept {
     let text = String::from_utf8_lossy(content);
-    let (known, others): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(|word| is_parameter(word));
+    let (mut known, others): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(|word| is_parameter(word));
+    // What follows these may hold the machine's id.
+    let is_there = |start: &&str| others.iter().any(|word| word.starts_with(*start));
+    known.extend(STARTERS.into_iter().filter(is_there));
     let line = format!("{}\n", known.join(" ")).into_bytes();
     Kept::part(line, others.len(), "boot parameters that decide nothing about pages")
 }

@@ -11,7 +11,7 @@ fn machine() -> Tree {
     Tree::new()
         .line(
             "/proc/cmdline",
-            "root=UUID=1234 hugepages=8 ip=10.0.0.7 transparent_hugepage=never",
+            "root=UUID=1234 hugepages=8 ip=10.0.0.7 transparent_hugepage=never initrd=\\deadbeef\\initrd",
         )
         .file("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: X\n\nprocessor\t: 1\n")
         .file(
@@ -58,10 +58,18 @@ fn hardware_and_memory_only_unless_processes_are_asked_for() {
 fn names_addresses_arguments_and_environments_stay_out() {
     let source = Source::from_tree("test", machine());
     let text = capture(&source, PROCESSES).tree.to_text();
-    for secret in ["UUID", "10.0.0.7", "server", "secret", "TOKEN", "processor\t: 1"] {
+    for secret in [
+        "UUID",
+        "10.0.0.7",
+        "deadbeef",
+        "server",
+        "secret",
+        "TOKEN",
+        "processor\t: 1",
+    ] {
         assert!(!text.contains(secret), "{secret} in\n{text}");
     }
-    for kept in ["hugepages=8 transparent_hugepage=never", "/huge", "/usr/bin/db"] {
+    for kept in ["hugepages=8 transparent_hugepage=never initrd=", "/huge", "/usr/bin/db"] {
         assert!(text.contains(kept), "{kept} not in\n{text}");
     }
 }

@@ -6,9 +6,10 @@ use model::{Bytes, PageKind};
 use host::snapshot::Mount;
 
 /// Where a piece of memory is to come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Backing {
     /// Anonymous or shared memory, backed by THP where the host's policy allows it.
+    #[default]
     Any,
     /// THP, requested explicitly.
     Thp,

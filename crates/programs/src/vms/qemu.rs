@@ -22,27 +22,23 @@ pub(crate) fn is_program(name: &str) -> bool {
 }
 
 pub(crate) fn parse(argv: &[String]) -> Asked {
-    let objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
-    let main = || {
-        let bytes = options(argv, "m")
-            .last()
-            .and_then(|text| main_memory(text))
-            .unwrap_or(DEFAULT);
-        let path = options(argv, "mem-path")
-            .last()
-            .map(|path| Backing::Path((*path).to_owned()));
-        vec![(bytes, path.unwrap_or(Backing::Any))]
+    let mut objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
+    // A machine's memory is either that of -m or all in backends. Those of DIMMs are beside it.
+    let devices: Vec<_> = options(argv, "device").into_iter().filter_map(fields).collect();
+    let is_dimm = |object: &Object| {
+        let of_device = |device: &Vec<(String, String)>| value(device, "memdev") == Some(object.id.as_str());
+        devices.iter().any(of_device)
     };
-    let backends: Vec<_> = objects
-        .iter()
-        .map(|object| (object.size, object.from.clone()))
-        .collect();
-    let bound = objects.iter().map(|object| object.bound.clone()).collect();
+    if objects.iter().all(is_dimm) {
+        objects.insert(0, Object::main(argv));
+    }
     Asked {
-        bound,
+        bound: objects.iter().map(|object| object.bound.clone()).collect(),
         name: options(argv, "name").last().map(|text| name(text)),
-        // A machine's memory is either -m alone or all in backends.
-        memory: if backends.is_empty() { main() } else { backends },
+        memory: objects
+            .iter()
+            .map(|object| (object.size, object.from.clone()))
+            .collect(),
         prealloc: argv.iter().any(|word| word.trim_start_matches('-') == "mem-prealloc")
             || objects.iter().any(|object| object.prealloc),
         shared: objects.iter().any(|object| object.shared),
@@ -69,7 +65,9 @@ fn bare(parts: &[(String, String)]) -> Option<&str> {
 }
 
 /// A memory backend.
+#[derive(Default)]
 struct Object {
+    id: String,
     size: Bytes,
     from: Backing,
     bound: Option<String>,
@@ -78,12 +76,19 @@ struct Object {
 }
 
 impl Object {
+    /// That of -m, which QEMU makes itself.
+    fn main(argv: &[String]) -> Self {
+        let size = options(argv, "m").last().and_then(|text| main_memory(text));
+        let path = options(argv, "mem-path").last().copied();
+        Self {
+            size: size.unwrap_or(DEFAULT),
+            from: path.map_or(Backing::Any, |path| Backing::Path(path.to_owned())),
+            ..Self::default()
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
-        let parts = if text.starts_with('{') {
-            json(text)?
-        } else {
-            parts(text)
-        };
+        let parts = fields(text)?;
         let kind = value(&parts, "qom-type").or_else(|| bare(&parts))?;
         let kind = kind.strip_prefix("memory-backend-")?;
         let page = value(&parts, "hugetlbsize").and_then(|text| size(text, 1));
@@ -93,12 +98,13 @@ impl Object {
             _ => Backing::Any,
         };
         Some(Self {
+            id: value(&parts, "id").unwrap_or_default().to_owned(),
             size: size(value(&parts, "size")?, 1)?,
             from,
             bound: bound(&parts),
             prealloc: is_on(&parts, "prealloc"),
-            // A memfd is shared unless it is said not to be.
-            shared: is_on(&parts, "share") || (kind == "memfd" && value(&parts, "share").is_none()),
+            // A memfd is shared unless it is said not to be, and shm always.
+            shared: is_on(&parts, "share") || kind == "shm" || (kind == "memfd" && value(&parts, "share").is_none()),
         })
     }
 }
@@ -113,6 +119,14 @@ fn bound(parts: &[(String, String)]) -> Option<String> {
         .map(|(_, nodes)| nodes.trim_matches(['[', ']']).to_owned())
         .collect();
     Some(nodes.join(",")).filter(|nodes| !nodes.is_empty())
+}
+
+/// The parts of an option, which libvirt may write as JSON.
+fn fields(text: &str) -> Option<Vec<(String, String)>> {
+    match text.starts_with('{') {
+        true => json(text),
+        false => Some(parts(text)),
+    }
 }
 
 /// libvirt writes objects as JSON.

@@ -44,6 +44,16 @@ fn qemu_takes_memory_from_m_or_from_backends() {
             vec![(512, Backing::Any), (512, path("/a,b"))],
         ),
         ("q -object rng-random,id=r -m 64", vec![(64, Backing::Any)]),
+        // autotest/tp-qemu#596: a DIMM is beside the memory of -m.
+        (
+            "q -m 2048,maxmem=32G -mem-path /huge -object memory-backend-file,id=d,size=1G,mem-path=/huge -device pc-dimm,memdev=d",
+            vec![(2048, path("/huge")), (1024, path("/huge"))],
+        ),
+        (
+            "q -m 2048 -object memory-backend-ram,id=m,size=2G -numa node,memdev=m -object memory-backend-ram,id=d,size=1G \
+             -device pc-dimm,memdev=d",
+            vec![(2048, Backing::Any), (1024, Backing::Any)],
+        ),
     ] {
         assert_eq!(memory(&qemu::parse(&argv(line))), expected, "{line}");
     }

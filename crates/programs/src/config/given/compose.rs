@@ -187,7 +187,10 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
         .map(String::as_str)
         .skip_while(|word| *word != "run")
         .skip(1);
-    let mut run = Run::new(format!("{path}:1"), "the container");
+    let says = |line: &str| !line.trim_start().starts_with('#');
+    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
+    let line = text.lines().position(starts).map_or(1, |at| at + 1);
+    let mut run = Run::new(format!("{path}:{line}"), "the container");
     while let Some(word) = words.next() {
         if !word.starts_with('-') {
             run.words = words.map(str::to_owned).collect();
@@ -217,7 +220,7 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
             }
             "--ulimit" => {
                 if let Some(limit) = value.strip_prefix("memlock=") {
-                    run.limit(path, 1, limit.split(':').next().unwrap_or_default())?;
+                    run.limit(path, line, limit.split(':').next().unwrap_or_default())?;
                 }
             }
             _ => {}

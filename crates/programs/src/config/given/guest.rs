@@ -21,6 +21,8 @@ pub struct Guest {
     pub bound: Vec<Option<CpuList>>,
     /// Why its manager does not accept the definition.
     pub refused: Vec<Refused>,
+    /// Where it has a device of vhost-user, whose other end has to map its memory, which is private.
+    pub unshared: Option<String>,
     /// Is it a guest of x86-64?
     pub is_x86: bool,
     /// Is memory taken without reserving it first?
@@ -177,9 +179,20 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     }
     let open = |object: &&str| value(&parts(object), "reserve") == Some("off");
     let unreserved = options(&words, "object").iter().any(open);
+    let is_vhost_user = |text: &&str| {
+        text.starts_with("vhost-user")
+            || ["type=vhost-user", "\"vhost-user"]
+                .iter()
+                .any(|word| text.contains(word))
+    };
+    let mut devices = [options(&words, "netdev"), options(&words, "device")]
+        .concat()
+        .into_iter();
+    let asked = qemu(&words);
     Ok(Guest {
         is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
-        ..started(path, qemu(&words), Manager::Qemu, unreserved)
+        unshared: (!asked.shared && devices.any(|text| is_vhost_user(&text))).then(|| path.to_owned()),
+        ..started(path, asked, Manager::Qemu, unreserved)
     })
 }
 
@@ -190,6 +203,7 @@ fn started(path: &str, asked: Asked, manager: Manager, unreserved: bool) -> Gues
         memory: asked.memory,
         bound: asked.bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
         refused: Vec::new(),
+        unshared: None,
         is_x86: false,
         unreserved,
         prealloc: asked.prealloc,

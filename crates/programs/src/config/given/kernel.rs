@@ -19,7 +19,7 @@ pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
             (*first, words.join(" "))
         }
     };
-    let boot = Boot::parse(&words, Some(&Boot::SIZES));
+    let boot = Boot::parse(&words, Some(&Boot::SIZES)).with_sysctl(true, None);
     Ok(BootLine {
         place: place.place(),
         boot,

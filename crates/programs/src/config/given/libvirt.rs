@@ -31,7 +31,11 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let sizes = file.sizes(pages)?;
     let mut cells = file.cells(domain)?;
     let mut refused = file.refused(domain, &cells);
-    refused.extend(file.private(domain));
+    refused.extend(file.private(domain, is_virtiofs).map(|place| Refused {
+        place,
+        why: "'virtiofs' requires shared memory".to_owned(),
+        wrong: Wrong::Private,
+    }));
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));
     }
@@ -49,6 +53,10 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         memory: cells.into_iter().map(of_cell).collect(),
         bound,
         refused,
+        // QEMU shares a memfd unless it is told not to.
+        unshared: file
+            .private(domain, is_vhost_user)
+            .filter(|_| !is_memfd || access(domain) == Some("private")),
         is_x86: arch.and_then(|kind| kind.attribute("arch")) == Some("x86_64"),
         unreserved: false,
         prealloc: backing
@@ -128,16 +136,11 @@ impl File<'_, '_> {
         refused
     }
 
-    /// virtiofsd maps the guest's memory, on huge pages or not: libvirt asks for shared access, of the whole or of each cell (kbase/virtiofs).
-    fn private(&self, domain: Node<'_, '_>) -> Option<Refused> {
-        let is_virtiofs = |node: &Node<'_, '_>| {
-            node.has_tag_name("driver")
-                && node.attribute("type") == Some("virtiofs")
-                && node.parent().is_some_and(|parent| parent.has_tag_name("filesystem"))
-        };
-        let driver = domain.descendants().find(is_virtiofs)?;
-        let access = child(domain, "memoryBacking").and_then(|backing| child(backing, "access"));
-        let is_shared = access.and_then(|access| access.attribute("mode")) == Some("shared");
+    /// Where such a device is whose other end maps the guest's memory, which is not shared: the whole or each cell has to be, on huge pages or
+    /// not (kbase/virtiofs, formatdomain).
+    fn private(&self, domain: Node<'_, '_>, is: fn(&Node<'_, '_>) -> bool) -> Option<String> {
+        let device = domain.descendants().find(is)?;
+        let is_shared = access(domain) == Some("shared");
         let mut cells = domain
             .descendants()
             .filter(|node| node.has_tag_name("cell") && node.attribute("memory").is_some());
@@ -149,12 +152,24 @@ impl File<'_, '_> {
             Some(_) => cells.all(of_cell),
             None => is_shared,
         };
-        (!is_enough).then(|| Refused {
-            place: self.place(driver),
-            why: "'virtiofs' requires shared memory".to_owned(),
-            wrong: Wrong::Private,
-        })
+        (!is_enough).then(|| self.place(device))
     }
+}
+
+fn is_virtiofs(node: &Node<'_, '_>) -> bool {
+    node.has_tag_name("driver")
+        && node.attribute("type") == Some("virtiofs")
+        && node.parent().is_some_and(|parent| parent.has_tag_name("filesystem"))
+}
+
+fn is_vhost_user(node: &Node<'_, '_>) -> bool {
+    (node.has_tag_name("interface") || node.has_tag_name("disk")) && node.attribute("type") == Some("vhostuser")
+}
+
+/// The mode of access to the whole memory.
+fn access<'a>(domain: Node<'a, '_>) -> Option<&'a str> {
+    let access = child(domain, "memoryBacking").and_then(|backing| child(backing, "access"));
+    access.and_then(|access| access.attribute("mode"))
 }
 
 /// The host's nodes that a cell must take its memory from: its own, or those of the whole guest.

@@ -108,8 +108,10 @@ impl Container {
 
 pub(super) fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread> {
     let lists = ["initContainers", "containers"].map(|key| spec.get(key).map_or(&[][..], Node::items));
-    let containers: Result<Vec<_>, _> = lists.concat().iter().map(|node| container(path, node)).collect();
     let volumes = spec.get("volumes").map_or(&[][..], Node::items);
+    let of_host: Vec<String> = volumes.iter().filter(|node| is_of_host(node)).map(named).collect();
+    let containers = lists.concat();
+    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(path, node, &of_host)).collect();
     let sysctls = spec.at(&["securityContext", "sysctls"]).map_or(&[][..], Node::items);
     let refused = sysctls.iter().filter_map(|node| {
         let name = node.get("name")?.text()?;
@@ -129,7 +131,23 @@ pub(super) fn named(node: &Node) -> String {
     name.unwrap_or("without a name").to_owned()
 }
 
-fn container(path: &str, node: &Node) -> Result<Container, Unread> {
+/// The host's own hugetlbfs, at the places and by the names that guides give it: /dev/hugepages, /mnt/hugepages-1G, /var/lib/hugetlbfs.
+fn is_of_host(volume: &Node) -> bool {
+    let path = volume
+        .at(&["hostPath", "path"])
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let is_size =
+        |rest: &str| rest.is_empty() || rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    let is_name = |part: &str| part == "hugetlbfs" || part.strip_prefix("hugepages").is_some_and(is_size);
+    let is_place = ["/dev/", "/mnt/", "/run/", "/var/lib/"]
+        .iter()
+        .any(|place| path.starts_with(place));
+    is_place && path.split('/').any(is_name)
+}
+
+/// `of_host` are the volumes that are a hugetlbfs of the host.
+fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, Unread> {
     let mounts = node.get("volumeMounts").map_or(&[][..], Node::items);
     let variables = node.get("env").map_or(&[][..], Node::items);
     let environment: Vec<Setting> = variables.iter().filter_map(|node| variable(path, node)).collect();
@@ -144,9 +162,21 @@ fn container(path: &str, node: &Node) -> Result<Container, Unread> {
         program: "the server",
         switch: "without --large-pages",
     });
-    let asks = asks(path, node, &words, &environment);
+    let asks = asks(path, node, &words, &environment).or(of_mysql);
+    let of_mount = || {
+        let is_written = |mount: &Node| mount.get("readOnly").and_then(Node::text) != Some("true");
+        let mount = mounts
+            .iter()
+            .find(|mount| of_host.contains(&named(mount)) && is_written(mount))?;
+        Some(Asks {
+            place: format!("{path}:{}", mount.line),
+            written: "the host's hugetlbfs".to_owned(),
+            program: "a program that maps files there",
+            switch: "without that volume",
+        })
+    };
     Ok(Container {
-        asks: asks.or(of_mysql),
+        asks: asks.or_else(of_mount),
         java: start.java(),
         mysql,
         postgres,

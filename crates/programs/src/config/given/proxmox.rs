@@ -48,6 +48,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         name: find("name").map_or("the guest", |(_, _, name)| name).to_owned(),
         memory,
         bound,
+        unshared: None,
         is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
         unreserved: false,
         prealloc: true,
