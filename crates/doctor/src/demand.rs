@@ -116,7 +116,7 @@ impl Shortage {
             pages: self.whole.saturating_add(more),
         };
         Remedy::new(format!(
-            "add {more} pages of {size} on node {nodes} (nr_hugepages of that node), or bind the guest to a node that has them"
+            "add {more} pages of {size} on node {nodes} (nr_hugepages of that node), or let it use a node that has them"
         ))
         .need(need)
     }
@@ -294,7 +294,30 @@ fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> Vec<Demand> 
             nodes: None,
         })
     });
-    postgres.chain(mysql).chain(java).chain(guests).chain(pods).collect()
+    let dpdk = given.socket_mem();
+    let dpdk = dpdk.iter().flat_map(|set| dpdk_demands(set, evidence));
+    let servers = postgres.chain(mysql).chain(java);
+    servers.chain(guests).chain(pods).chain(dpdk).collect()
+}
+
+/// What a program of DPDK asks of each node. It takes pages of all sizes: where several pools are filled, its share of each is not known.
+fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
+    let room = Room::of(evidence);
+    let filled: Vec<Bytes> = room.iter().flat_map(Room::filled).map(|(page, _)| page).collect();
+    let asked = (0_u32..).zip(set.value.split(',').map(|mib| mib.trim().parse::<u64>().unwrap_or(0)));
+    let demand = |(node, mib): (u32, u64)| Demand {
+        asker: FileKind::Dpdk,
+        who: format!("the DPDK program of {}", set.place),
+        seen: (set.place.clone(), set.name.clone(), set.value.clone()),
+        page: filled.first().copied(),
+        strict: true,
+        bytes: match filled.len() {
+            0 | 1 => Ok(Bytes::mib(mib)),
+            _ => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
+        },
+        nodes: Some(CpuList::from_iter([node])),
+    };
+    asked.filter(|(_, mib)| *mib > 0).map(demand).collect()
 }
 
 /// All of its shared memory, as `hugewise size postgres` counts it; `None` if it is configured not to try.

@@ -17,9 +17,11 @@ pub(super) fn version(source: &Source, pid: u32, areas: &[Area]) -> Reading<(u32
 }
 
 /// The C library among the mappings.
-pub(crate) fn library(areas: &[Area]) -> Option<&str> {
+pub fn library(areas: &[Area]) -> Option<&str> {
     let is_libc = |name: &&str| {
         let file = name.rsplit('/').next().unwrap_or_default();
+        // An update of the package deletes the file that is mapped.
+        let file = file.strip_suffix(" (deleted)").unwrap_or(file);
         file == "libc.so.6" || (file.starts_with("libc-2.") && file.ends_with(".so"))
     };
     areas.iter().map(|area| &*area.name).find(is_libc)

@@ -8,6 +8,23 @@ pub(crate) fn program(image: &str) -> Option<Kind> {
     Kind::of_image(name).or_else(|| Kind::of_image(without_version(name)))
 }
 
+/// PHP applications whose images switch OPcache on: it maps its memory by MAP_HUGETLB where a pool has the pages (php-src, shared_alloc_mmap.c).
+const WITH_OPCACHE: [&str; 8] = [
+    "drupal",
+    "joomla",
+    "matomo",
+    "mediawiki",
+    "nextcloud",
+    "passbolt",
+    "phpmyadmin",
+    "wordpress",
+];
+
+pub(crate) fn has_opcache(image: &str) -> bool {
+    // Images of a command-line tool run PHP without OPcache.
+    WITH_OPCACHE.contains(&name(image)) && !image.contains(":cli")
+}
+
 /// What such an image of a server runs if it is given options alone.
 pub(crate) fn command(image: &str) -> Option<&'static str> {
     let kind = program(image).filter(|kind| kind.server().is_some())?;

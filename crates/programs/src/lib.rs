@@ -43,8 +43,10 @@ use crate::size::mysql::Innodb;
 use host::CpuList;
 use host::snapshot::Mount;
 
+pub use dpdk::socket_mem;
 pub use evidence::{Applied, Evidence};
 pub(crate) use facts::zero_ended;
+pub use glibc::library as glibc_library;
 pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
 pub use host::processes::areas::{self, Area, parse_maps};
 pub use jvm::{Jvm, JvmKind, is_of_hotspot};
@@ -55,7 +57,7 @@ pub(crate) use look::{MOST_TABLES, candidates};
 pub use postgres::{Listens, auto_conf};
 pub use record::{Capture, CaptureOptions, capture};
 pub use target::{RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
-pub use tunables::{TUNABLES, is_tunable};
+pub use tunables::{TUNABLES, in_list, is_tunable};
 
 /// One process with memory of its own.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,14 @@
 //! The environment variables of a process that are read.
 
+/// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
+pub fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+    list.split(':')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.
-pub const TUNABLES: [&str; 29] = [
+pub const TUNABLES: [&str; 30] = [
     "COMPlus_GC*",
     "DOTNET_GC*",
     "GLIBC_TUNABLES",
@@ -28,6 +34,7 @@ pub const TUNABLES: [&str; 29] = [
     "MIMALLOC_*",
     "MONGO_VERSION",
     "OPENJ9_JAVA_OPTIONS",
+    "PYTHON_PYMALLOC_HUGEPAGES",
     "TBB_MALLOC_*",
     "TCMALLOC_*",
     "_JAVA_OPTIONS",

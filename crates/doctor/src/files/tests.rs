@@ -72,7 +72,7 @@ fn files_that_say_nothing_wrong_are_well_and_the_rest_is_named_once() {
     let mut reasons: Vec<&str> = well.not_judged.iter().map(|not| not.reason.as_str()).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    assert!(reasons.len() <= 13, "grouped: {reasons:#?}");
+    assert!(reasons.len() <= 14, "grouped: {reasons:#?}");
     unjudged("A03", &[POOL], "running machine");
 }
 
@@ -705,4 +705,63 @@ fn vmware_machines_that_lose_their_nodes_or_do_not_power_on() {
         "G06",
         &[("a.vmx", "memSize = \"4096\"\nsched.cpu.latencySensitivity = \"high\"\n")],
     );
+}
+
+#[test]
+fn programs_of_dpdk_against_the_pools() {
+    let pool = |text: &'static str| ("sysctl.conf", text);
+    let unit = (
+        "fwd.service",
+        "[Service]\nExecStart=/usr/bin/testpmd -l 0-3 --socket-mem 1024,1024 -- -i\n",
+    );
+    let second = found("A10", &[unit, pool("vm.nr_hugepages = 600\n")]);
+    assert!(second.consequence.contains("88 of them left"), "{second:?}");
+    clear("A10", &[unit, pool("vm.nr_hugepages = 1024\n")]);
+    unjudged("A10", &[unit], "no file sets the size of the pools");
+    let both = ("cmdline", "hugepagesz=1G hugepages=1 hugepagesz=2M hugepages=600");
+    unjudged("A10", &[unit, both], "pools of several sizes");
+    // Its buffers are on pages of its default size, or on base pages.
+    let buffers = |more: &str| format!("buffers {{\n page-size 1G\n}}\n{more}");
+    let refused = found("I01", &[("startup.conf", &buffers(""))]);
+    assert!(refused.fix[0].contains("default-hugepage-size 1G"), "{refused:?}");
+    clear(
+        "I01",
+        &[("startup.conf", &buffers("memory { default-hugepage-size 1G }\n"))],
+    );
+    let boot = ("cmdline", "default_hugepagesz=1G hugepagesz=1G hugepages=4");
+    clear("I01", &[("startup.conf", &buffers("")), boot]);
+}
+
+#[test]
+fn php_and_malloc_ask_for_pages_in_a_pod() {
+    let pod = |image: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers:\n  - name: app\n    image: {image}\n"
+        )
+    };
+    let with = |variable: &str| format!("{}    env: [{{{variable}}}]\n", pod("tool:1"));
+    let asking = with("name: GLIBC_TUNABLES, value: 'glibc.malloc.hugetlb=2'");
+    let finding = found("C06", &[("p.yaml", &asking), POOL]);
+    assert!(finding.fix[0].contains("glibc.malloc.hugetlb=1"), "{finding:?}");
+    found(
+        "C06",
+        &[("p.yaml", &with("name: HUGETLB_MORECORE, value: 'yes'")), POOL],
+    );
+    let thp = with("name: GLIBC_TUNABLES, value: 'glibc.malloc.hugetlb=1'");
+    clear("C06", &[("p.yaml", &thp), POOL]);
+    let fix = found("C06", &[("p.yaml", &pod("nextcloud:26.0.1-apache")), POOL])
+        .fix
+        .join("\n");
+    assert!(
+        fix.contains("opcache.memory_consumption") && fix.contains("hugepages-2Mi"),
+        "{fix}"
+    );
+    clear("C06", &[("p.yaml", &pod("nginx:1.27")), POOL]);
+    let cron = pod("nextcloud:26.0.1-apache") + "    command: [/cron.sh]\n";
+    clear("C06", &[("p.yaml", &cron), POOL]);
+    clear("C06", &[("p.yaml", &pod("wordpress:cli-2.9")), POOL]);
+    // OPcache maps pages of the default size, which here has no pool.
+    let other = ("cmdline", "hugepagesz=1G hugepages=4");
+    clear("C06", &[("p.yaml", &pod("nextcloud:26.0.1-apache")), other]);
+    clear("C06", &[("p.yaml", &pod("nextcloud:26.0.1-apache")), NO_POOL]);
 }

@@ -185,6 +185,20 @@ fn e05_and_e06_transparent_pages_that_are_off() {
     found("E06", zgc().on(thp(machine(), "shmem_enabled", shmem_never)));
     clear("E06", zgc().on(machine()));
     clear("E06", transparent().on(thp(machine(), "shmem_enabled", shmem_never)));
+    // Zing's heap is shared memory too, and its UseLargePages switches THP off.
+    let library = || {
+        anonymous(20)
+            .named("/opt/zing/zing-jdk17/lib/server/libjvm.so")
+            .perms("r-xp")
+    };
+    let zing = |options: &[&str]| java(options).area(library()).area(shared(512, "/memfd:heap (deleted)"));
+    let both = || zing(&["-XX:+UseTransparentHugePages", "-XX:+UseLargePages"]);
+    let finding = found("E06", both().on(thp(machine(), "shmem_enabled", shmem_never)));
+    assert!(finding.fix[0].contains("leave -XX:+UseLargePages out"), "{finding:?}");
+    found("E06", both().on(machine()));
+    clear("E06", zing(&["-XX:+UseTransparentHugePages"]).on(machine()));
+    let private = java(&["-XX:+UseTransparentHugePages"]).area(library());
+    clear("E06", private.on(thp(machine(), "shmem_enabled", shmem_never)));
 }
 
 #[test]

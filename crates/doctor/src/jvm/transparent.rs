@@ -106,21 +106,39 @@ fn not_advised(program: &Program, jvm: &Jvm) -> Result<Option<Case>, Reason> {
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    let is_zgc = |jvm: &Jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z) && jvm.heap_at.is_none();
-    each_jvm(evidence, is_zgc, |program, _| {
-        if !matches!(shmem.as_str(), "never" | "deny") {
+    let is_arm = known(&evidence.snapshot.cpu.vendor).is_ok_and(|vendor| vendor.starts_with("0x"));
+    let shares = |jvm: &Jvm| jvm.kind == JvmKind::Zing || jvm.collector == Some(model::Collector::Z);
+    let is_zgc = |jvm: &Jvm| jvm.transparent && shares(jvm) && jvm.heap_at.is_none();
+    each_jvm(evidence, is_zgc, |program, jvm| {
+        // Zing's heap is shared memory without its ZST module alone, and no longer on Arm (25.02).
+        let is_zing = jvm.kind == JvmKind::Zing;
+        let shared = |area: &programs::Area| area.name.starts_with("/memfd:") || area.perms.ends_with('s');
+        if is_zing
+            && (is_arm
+                || !program
+                    .areas()?
+                    .iter()
+                    .any(|area| shared(area) && area.size() >= ZING_HEAP))
+        {
             return Ok(None);
         }
+        let is_off = matches!(shmem.as_str(), "never" | "deny");
+        // Zing's own rule: UseLargePages goes before UseTransparentHugePages.
+        let is_overruled = is_zing && jvm.large_pages;
+        if !is_off {
+            return Ok(is_overruled.then(|| zing_overruled(program)));
+        }
+        let option = match jvm.kind {
+            JvmKind::Zing => "-XX:+UseTransparentHugePages",
+            _ => "-XX:+UseZGC -XX:+UseTransparentHugePages",
+        };
         let case = Case::sure(format!(
             "the heap of {} is shared memory, for which THP is off here",
             program.title()
         ))
-        .seen(
-            program.file("cmdline"),
-            "-XX:+UseZGC -XX:+UseTransparentHugePages",
-            "set",
-        )
+        .seen(program.file("cmdline"), option, "set")
         .seen(thp_file("shmem_enabled"), "", shmem)
+        .fix_if(is_overruled, WITHOUT)
         .plan("thp:shmem_enabled=advise")
         .write_as("shmem_enabled", "advise", |command| {
             format!("{command}, then restart the JVM")
@@ -128,6 +146,23 @@ pub(super) fn zgc(evidence: &Evidence) -> Answer {
         .otherwise("a newer kernel: its shmem_enabled offers `advise`");
         Ok(Some(case))
     })
+}
+
+/// Smaller shared mappings are not its heap.
+const ZING_HEAP: Bytes = Bytes::mib(256);
+const WITHOUT: &str = "leave -XX:+UseLargePages out: with it Zing switches THP off";
+
+fn zing_overruled(program: &Program) -> Case {
+    Case::sure(format!(
+        "{} has no THP: -XX:+UseLargePages switches it off in Zing",
+        program.title()
+    ))
+    .seen(
+        program.file("cmdline"),
+        "-XX:+UseLargePages -XX:+UseTransparentHugePages",
+        "set",
+    )
+    .fix(WITHOUT)
 }
 
 /// Its heap by its own mappings.

@@ -5,6 +5,8 @@ mod pools;
 #[cfg(test)]
 mod tests;
 
+use programs::config::given::FileKind;
+
 use super::rule::Checks;
 use super::topic::Topic;
 
@@ -12,6 +14,6 @@ pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("A09", pools::imbalance),
-        Checks::of_machine("A10", pools::mismatch),
+        Checks::of_both("A10", pools::mismatch, &[FileKind::Dpdk], pools::in_files),
     ],
 };

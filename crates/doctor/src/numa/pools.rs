@@ -2,8 +2,10 @@
 
 use host::snapshot::{Feature, NodePool, Pool};
 use model::Bytes;
+use programs::config::given::FileKind;
 use programs::{Area, Evidence, Kind, Program};
 
+use crate::demand::{Shortage, shortages};
 use crate::facts::{absent, each, is_own, known, node_file, pool_file, pools, programs};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -85,15 +87,19 @@ pub(super) fn mismatch(evidence: &Evidence) -> Answer {
     })
 }
 
+/// Programs of DPDK that files start.
+pub(super) fn in_files(evidence: &Evidence) -> Answer {
+    let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
+    Ok(shortages(evidence, FileKind::Dpdk)?.into_iter().map(case).collect())
+}
+
 /// A DPDK program without pages yet, and what it asks of each node (`--socket-mem`, in MiB), against what is free there.
 fn socket_mem(program: &Program, pools: &[&Pool]) -> Result<Option<Case>, Reason> {
     if !program.is(Kind::Dpdk)? || program.hugetlb()?.0 > 0 {
         return Ok(None);
     }
     let arguments = known(&program.arguments)?;
-    let mut words = arguments.iter().skip_while(|word| !word.starts_with("--socket-mem"));
-    let option = words.next().map(|word| word.split_once('=').map(|(_, list)| list));
-    let Some(list) = option.and_then(|list| list.or_else(|| words.next().map(String::as_str))) else {
+    let Some(list) = programs::socket_mem(arguments) else {
         return Ok(None);
     };
     let is_filled = |pool: &&&Pool| pool.nr.known().is_some_and(|pages| *pages > 0);

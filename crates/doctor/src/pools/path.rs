@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::Bytes;
 use programs::Evidence;
-use programs::{Area, Kind};
+use programs::{Area, Kind, Program};
 
 use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};
@@ -19,16 +19,23 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
             .filter(|mount| mount.kind == "hugetlbfs")
             .any(|mount| of_size(mount.page_size()))
     };
-    let by_path = |kind: Option<Kind>| matches!(kind, Some(Kind::Dpdk | Kind::Qemu));
-    let needs_path = evidence
-        .programs
-        .known()
-        .into_iter()
-        .flatten()
-        .find(|program| program.kind.known().is_some_and(|kind| by_path(*kind)));
+    // libhugetlbfs moves segments to files, whatever else of the program has pages.
+    let moves = |program: &&Program| {
+        let areas = program.areas().unwrap_or_default();
+        matches!(program.tunable("HUGETLB_ELFMAP"), Ok(Some(value)) if value != "no")
+            && areas.iter().any(|area| area.name.contains("/libhugetlbfs.so"))
+    };
+    let by_path = |program: &&Program| {
+        let kind = program.kind.known().copied().flatten();
+        moves(program) || matches!(kind, Some(Kind::Dpdk | Kind::Qemu))
+    };
+    let needs_path = evidence.programs.known().into_iter().flatten().find(by_path);
     each(pools(evidence)?, |pool| {
         let nr = *known(&pool.nr)?;
-        if nr == 0 || available(pool)? < nr || mounted(pool.size) {
+        let is_moved =
+            default_size(evidence).is_ok_and(|size| size == pool.size) && needs_path.as_ref().is_some_and(moves);
+        let is_used = available(pool)? < nr && !is_moved;
+        if nr == 0 || is_used || mounted(pool.size) {
             return Ok(None);
         }
         let size = pool.size.exact();

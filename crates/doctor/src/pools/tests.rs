@@ -239,6 +239,12 @@ fn a18_a_pool_without_a_mount() {
     assert_eq!(found("A18", switch).severity, Severity::Error);
     clear("A18", pool(machine(), "2048kB", 4, 4, 0));
     clear("A18", pool(machine(), "1048576kB", 4, 0, 0));
+    let without_mount = || pool(machine(), "2048kB", 100, 40, 0).file("/proc/self/mounts", "proc /proc proc rw 0 0\n");
+    let moved = || process(5, "solver").env("HUGETLB_ELFMAP=R");
+    let library = anonymous(1).named("/usr/lib64/libhugetlbfs.so").perms("r-xp");
+    let loaded = found("A18", moved().area(library).on(without_mount()));
+    assert!(loaded.consequence.contains("such as solver (5)"), "{loaded:?}");
+    clear("A18", moved().on(without_mount()));
 }
 
 #[test]
@@ -333,6 +339,29 @@ fn a24_a_program_beside_its_pool() {
         dotnet.contains("DOTNET_GCLargePages=1") && !dotnet.contains("GLIBC_TUNABLES"),
         "{dotnet}"
     );
+    // malloc's tunables do not reach memory of shmget, and what is larger than the pool is A04's.
+    let server = |size| process(9, "oninit").area(shared(size, "/SYSV52564801 (deleted)"));
+    let diagnosis = crate::judge(&evidence(server(900).on(idle())));
+    let fixes = |id| {
+        diagnosis
+            .of(id)
+            .flat_map(|finding| finding.fix.clone())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert!(
+        fixes("A24").contains("RESIDENT -1") && !fixes("A24").contains("GLIBC_TUNABLES"),
+        "{diagnosis:#?}"
+    );
+    assert!(!fixes("A02").contains("free it"), "{diagnosis:#?}");
+    clear("A24", server(1100).on(idle()));
+    // Of two idle pools the larger one counts.
+    let two = || pool(pool(machine(), "2048kB", 600, 600, 0), "1048576kB", 1, 1, 0);
+    let larger = found("A24", server(1100).on(two())).fix.join("\n");
+    assert!(larger.contains("RESIDENT -1"), "{larger}");
+    let code = anonymous(60).named("/usr/bin/etcd").perms("r-xp");
+    let of_go = found("A24", beside("etcd").area(code).on(idle())).fix.join("\n");
+    assert!(!of_go.contains("GLIBC_TUNABLES"), "{of_go}");
     clear("A24", beside("hugewise").on(idle()));
     clear("A24", beside("solver").on(machine()));
     clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));

@@ -6,7 +6,7 @@ use host::snapshot::Pool;
 use model::findings::Confidence;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::{Area, Details, Kind, Program};
+use programs::{Area, Details, Kind, Program, glibc_library};
 
 use super::asked::places;
 use crate::demand::is_asked_for;
@@ -155,14 +155,16 @@ pub(super) fn program_beside(evidence: &Evidence) -> Answer {
 }
 
 fn beside_idle(evidence: &Evidence) -> Answer {
-    let mut idle = None;
+    let mut idle: Option<(Bytes, &Pool)> = None;
     for pool in pools(evidence)? {
-        if is_idle(pool)? && bytes(pool, persistent(pool)?) >= WORTH {
-            idle = Some(pool);
+        let memory = bytes(pool, persistent(pool)?);
+        if is_idle(pool)? && memory >= WORTH && idle.is_none_or(|(most, _)| memory > most) {
+            idle = Some((memory, pool));
         }
     }
-    let Some(pool) = idle else { return Ok(Vec::new()) };
-    let memory = bytes(pool, persistent(pool)?);
+    let Some((memory, pool)) = idle else {
+        return Ok(Vec::new());
+    };
     let mut largest: Option<(&Program, Bytes)> = None;
     let mut unknown = None;
     for program in programs(evidence)? {
@@ -184,7 +186,9 @@ fn beside_idle(evidence: &Evidence) -> Answer {
 /// What it has on base pages, if that is worth a pool of so much and nothing else is said about such programs: databases, JVMs
 /// and hypervisors have rules of their own, which know how they are made to ask.
 fn beside(evidence: &Evidence, program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
-    if known(&program.kind)?.is_some() || is_own(program) || refused(evidence, program)?.is_some() {
+    // What is larger than the pool is A04's.
+    let is_larger = || segment_of(program).is_some_and(|segment| segment.size() > memory);
+    if known(&program.kind)?.is_some() || is_own(program) || refused(evidence, program)?.is_some() || is_larger() {
         return Ok(None);
     }
     let base = match program.pages.backing.known() {
@@ -194,6 +198,19 @@ fn beside(evidence: &Evidence, program: &Program, memory: Bytes) -> Result<Optio
     let worth = base.0 >= memory.0 / 2 && base >= WORTH;
     Ok(Some(base).filter(|_| worth && program.hugetlb().is_ok_and(|has| has.0 == 0)))
 }
+
+fn segment_of(program: &Program) -> Option<&Area> {
+    largest_segment(program).ok().flatten()
+}
+
+/// Servers that share their memory, and what makes them ask, as their manuals name it: IBM's of Informix, InterSystems' of `memlock`.
+const OWN_OPTIONS: [(&str, &str); 2] = [
+    (
+        "oninit",
+        "RESIDENT -1 in onconfig, and no IFX_LARGE_PAGES=0 in its environment",
+    ),
+    ("irisdb", "memlock without its flag 32 in iris.cpf"),
+];
 
 /// Programs that ask for hugetlb pages by default, and fall back where they get none.
 const ASK: [&str; 2] = ["xmrig", "xmrig-notls"];
@@ -262,8 +279,32 @@ fn is_dotnet(program: &Program) -> bool {
     program.pages.name == "dotnet" || areas.any(|area| area.name.ends_with("/libcoreclr.so"))
 }
 
+/// Is malloc glibc's, as far as its code shows? A static program, one of Go or one on musl maps no such library.
+fn is_of_glibc(program: &Program) -> bool {
+    let areas = program.areas().unwrap_or_default();
+    let has_code = areas
+        .iter()
+        .any(|area| area.perms.contains('x') && area.name.starts_with('/'));
+    !has_code || glibc_library(areas).is_some()
+}
+
+/// The ways to a pool, or to THP, that lead through malloc.
+fn by_malloc(case: Case, evidence: &Evidence, program: &Program) -> Case {
+    if is_dotnet(program) {
+        return case.fix("of .NET that is DOTNET_GCLargePages=1 beside DOTNET_GCHeapHardLimit (in hexadecimal bytes); malloc's tunables do not reach its heap");
+    }
+    if !is_of_glibc(program) {
+        return case
+            .fix("it maps no glibc, so that malloc's tunables do not reach it, unless glibc is linked in: without such an option free the pool");
+    }
+    case.fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID")
+        .fix_if(
+            policy(evidence).is_ok_and(|policy| policy != "never"),
+            "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and free the pool",
+        )
+}
+
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
-    let madvise = policy(evidence).is_ok_and(|policy| policy != "never");
     let size = pool.size.exact();
     let largest = largest_mapping(program).filter(|mapping| *mapping > memory);
     let mapping = largest.map(|mapping| (mapping, mapping.0.div_ceil(pool.size.0)));
@@ -284,7 +325,17 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         page: pool.size,
         pages: all,
     };
-    let case = case.fix("enable the program's own option for huge pages, if it has one");
+    let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);
+    let case = match own {
+        Some((_, option)) => case
+            .wants(pool.size)
+            .fix(format!("let it ask: {option}; then restart it")),
+        None => case.fix("enable the program's own option for huge pages, if it has one"),
+    };
+    if own.is_some() || segment_of(program).is_some_and(|segment| segment.size().0 >= base.0 / 2) {
+        return case
+            .fix("its memory is shared (System V or MAP_SHARED): malloc's tunables and libraries do not reach it");
+    }
     let case = match mapping {
         Some((mapping, _)) => case.fix_with(
             need(),
@@ -292,12 +343,5 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         ),
         None => case,
     };
-    if is_dotnet(program) {
-        return case.fix("of .NET that is DOTNET_GCLargePages=1 beside DOTNET_GCHeapHardLimit (in hexadecimal bytes); malloc's tunables do not reach its heap");
-    }
-    let case = case.fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID");
-    case.fix_if(
-        madvise,
-        "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and free the pool",
-    )
+    by_malloc(case, evidence, program)
 }

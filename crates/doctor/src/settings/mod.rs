@@ -143,7 +143,33 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
     cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
+    cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
     Ok(cases)
+}
+
+/// VPP's buffers are on base pages or on those of its default size (vppinfra/pmalloc.c).
+fn vpp_buffers(settings: &[Setting], default: Option<Bytes>) -> Option<Case> {
+    let set = |name: &str| settings.iter().rfind(|set| set.name == name);
+    let size = |set: &Setting| set.value.parse::<Bytes>().ok();
+    let line = set("buffers page-size")?;
+    let default = set("memory default-hugepage-size").and_then(size).or(default);
+    let is_other = |page: &Bytes| *page >= Bytes::mib(1) && *page != default.unwrap_or(Bytes::mib(2));
+    let page = size(line).filter(is_other)?.exact();
+    Some(
+        match default {
+            Some(default) => Case::sure(format!(
+                "VPP does not start: its buffers are to be on pages of {page}, and its default size is {}",
+                default.exact()
+            )),
+            None => Case::likely(format!(
+                "VPP does not start where the default size is 2M: its buffers are to be on pages of {page}"
+            )),
+        }
+        .seen(&line.place, "page-size", &line.value)
+        .fix(format!(
+            "default-hugepage-size {page} in the section memory, or default_hugepagesz={page} on the boot command line"
+        )),
+    )
 }
 
 fn case(why: &Unread) -> Case {

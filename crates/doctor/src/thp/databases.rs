@@ -43,7 +43,7 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
 
 /// Products whose vendors advise against `always`: how the names of their processes begin (15 letters), the vendor's words for what it asks for, and
 /// where it says so.
-const NOT_ALWAYS: [(&[&str], &str, &str, &str); 10] = [
+const NOT_ALWAYS: [(&[&str], &str, &str, &str); 13] = [
     (
         &["hdbindexserver", "hdbnameserver"],
         "SAP HANA",
@@ -93,6 +93,24 @@ const NOT_ALWAYS: [(&[&str], &str, &str, &str); 10] = [
         "SingleStore",
         "never",
         "https://docs.singlestore.com/db/v8.9/reference/configuration-reference/cluster-configuration/system-requirements-and-recommendations",
+    ),
+    (
+        &["ns-slapd"],
+        "389 Directory Server",
+        "never, or THP_DISABLE=1 for its service",
+        "https://github.com/389ds/389-ds-base/issues/5954",
+    ),
+    (
+        &["cockroach"],
+        "CockroachDB",
+        "madvise",
+        "https://github.com/cockroachdb/cockroach/issues/142086",
+    ),
+    (
+        &["doris_be"],
+        "Apache Doris",
+        "madvise or never",
+        "https://github.com/apache/doris/issues/28122",
     ),
 ];
 

@@ -59,7 +59,7 @@ pub(super) fn defrag_stalls(evidence: &Evidence) -> Answer {
     Ok(vec![
         case.seen(program.file("smaps"), "VmFlags: hg", bytes)
             .write("defrag", "defer")
-            .fix("or let the program not advise: Go 1.21.1 and later do not, jemalloc thp:default, -XX:-UseTransparentHugePages"),
+            .fix("or let the program not advise: Go 1.21.1 and later do not, jemalloc thp:default, -XX:-UseTransparentHugePages, NUMPY_MADVISE_HUGEPAGE=0"),
     ])
 }
 
@@ -96,6 +96,7 @@ pub(super) fn bloat(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
     cases.extend(busy_khugepaged(evidence));
     cases.extend(many_areas(evidence));
+    cases.extend(unmapped(evidence));
     match ranges(evidence) {
         Ok(found) => cases.extend(found),
         Err(reason) if cases.is_empty() => return Err(reason),
@@ -180,6 +181,47 @@ fn many_areas(evidence: &Evidence) -> Option<Case> {
         .write("enabled", "madvise")
         .fix("or fewer arenas: MALLOC_ARENA_MAX=2 (glibc), MALLOC_CONF=narenas:2,thp:never (jemalloc)"),
     )
+}
+
+/// Less than that comes and goes.
+const WORTH_SPLITTING: Bytes = Bytes::gib(1);
+
+/// Anonymous memory on the kernel's lists that no program maps: what programs gave back of huge pages that they keep in part.
+fn unmapped(evidence: &Evidence) -> Option<Case> {
+    let sum = |names: &[&str]| {
+        let sizes = names
+            .iter()
+            .map(|name| evidence.snapshot.memory.get(name).known().copied());
+        sizes.sum::<Option<Bytes>>()
+    };
+    let (listed, used) = (
+        sum(&["Active(anon)", "Inactive(anon)"])?,
+        sum(&["AnonPages", "Shmem", "SwapCached"])?,
+    );
+    let (waiting, total) = (Bytes(listed.0.saturating_sub(used.0)), sum(&["MemTotal"])?);
+    let queued = vmstat(evidence, "thp_deferred_split_page")
+        .ok()
+        .filter(|pages| *pages > 0)?;
+    if waiting < WORTH_SPLITTING {
+        return None;
+    }
+    let case = Case::likely(format!(
+        "{waiting} of anonymous memory is charged to programs, and no program maps it: it is the rest of huge pages that they keep in part. The kernel frees it only when memory is short"
+    ))
+    .severity(if percent(waiting, total) >= 10.0 {
+        Severity::Warning
+    } else {
+        Severity::Info
+    })
+    .seen("/proc/meminfo", "Active(anon) + Inactive(anon)", listed)
+    .seen("/proc/meminfo", "AnonPages + Shmem + SwapCached", used)
+    .seen("/proc/vmstat", "thp_deferred_split_page", queued)
+    .fix("no action is needed near the limit of a control group: the kernel reclaims this memory first (Linux 5.4 and later)");
+    let case = match policy(evidence).as_deref() {
+        Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
+        _ => case,
+    };
+    Some(case.fix("at once, at the price of all huge pages in use: echo 1 > /sys/kernel/debug/split_huge_pages"))
 }
 
 /// `max_ptes_none`, and what stands for all base pages of a range but one.

@@ -1,12 +1,12 @@
 //! Transparent huge pages as the files of services and pods ask for them.
 
 use model::findings::Severity;
-use programs::Evidence;
 use programs::config::Setting;
 use programs::config::given::FileKind;
+use programs::{Evidence, in_list};
 
 use super::drift::conflicting;
-use super::glibc::{Told, in_list, told, told_dotnet};
+use super::glibc::{Told, told, told_dotnet};
 use super::sizes::dropped_in_files;
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
@@ -60,7 +60,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let room = Room::of(evidence)?;
     let is_short = |told: &Told| match told.page {
         Some(page) => room.pages(page) < told.pages,
-        None => room.filled().next().is_none(),
+        None => room.filled().next().is_none() && !told.has_always(evidence),
     };
     let why = "it is configured to use a pool, and none has the pages";
     let of_malloc = asking
@@ -130,11 +130,11 @@ pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn morecore(evidence: &Evidence) -> Answer {
-    let dead = |line: &&Setting| match line.name.as_str() {
-        "HUGETLB_MORECORE" => line.value != "no",
-        "LD_PRELOAD" => line.value.contains("libhugetlbfs"),
-        _ => false,
-    };
+    let is_asked = |line: &&Setting| line.name == "HUGETLB_MORECORE" && line.value != "no";
+    let is_loaded = |line: &&Setting| line.name == "LD_PRELOAD" && line.value.contains("libhugetlbfs");
+    // One fault, whether the library is loaded by a variable too or by the linker.
+    let asked = evidence.files.environment().filter(is_asked).count();
+    let dead = |line: &&Setting| is_asked(line) || (asked == 0 && is_loaded(line));
     let cases = evidence.files.environment().filter(dead).map(|line| {
         Case::likely("malloc uses base pages with glibc 2.34 and later, which have no __morecore")
             .seen(&line.place, &line.name, &line.value)

@@ -1,18 +1,11 @@
 //! glibc's tunables for huge pages, and what came before them.
 
 use model::{Bytes, PageKind};
-use programs::Evidence;
-use programs::Program;
+use programs::{Evidence, Program, in_list};
 
 use crate::facts::{available, count, default_size, each_that_can, known, policy, pools, programs, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
-
-/// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
-pub(crate) fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
-    list.split(':')
-        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-}
 
 /// The value of a tunable in GLIBC_TUNABLES.
 fn tunable<'a>(program: &'a Program, name: &str) -> Result<Option<&'a str>, Reason> {
@@ -81,6 +74,10 @@ pub(super) struct Told {
     pub(super) instead: &'static str,
     /// Where to read more of what is not glibc's.
     pub(super) link: Option<&'static str>,
+    /// What is mapped where somebody reads the variable; the environment is handed on to others.
+    read_by: Option<&'static str>,
+    /// Does THP under the policy `always` do as well?
+    pub(super) or_always: bool,
 }
 
 impl Told {
@@ -93,7 +90,13 @@ impl Told {
             what,
             instead,
             link: None,
+            read_by: None,
+            or_always: false,
         }
+    }
+
+    pub(super) fn has_always(&self, evidence: &Evidence) -> bool {
+        self.or_always && policy(evidence).is_ok_and(|policy| policy == "always")
     }
 }
 
@@ -103,8 +106,8 @@ fn number(value: &str) -> Option<u64> {
     value.parse().ok()
 }
 
-/// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; the
-/// directory in which gperftools' tcmalloc makes its files.
+/// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; oneTBB's
+/// switch, whose allocator advises nothing; Python's since 3.15; the directory in which gperftools' tcmalloc makes its files.
 pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
     if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
@@ -123,6 +126,25 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
             pages,
             link: Some("https://microsoft.github.io/mimalloc/environment.html"),
             ..Told::new("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
+        });
+    }
+    let switched = |name| get(name).filter(|value| *value == "1");
+    if let Some(value) = switched("TBB_MALLOC_USE_HUGE_PAGES") {
+        let instead = "the policy `always`, with that variable";
+        return Some(Told {
+            or_always: true,
+            read_by: Some("/libtbbmalloc"),
+            link: Some(
+                "https://www.intel.com/content/www/us/en/docs/onetbb/developer-guide-api-reference/2022-1/configuring-the-memory-allocator.html",
+            ),
+            ..Told::new("TBB_MALLOC_USE_HUGE_PAGES", value, "tbbmalloc", instead)
+        });
+    }
+    if let Some(value) = switched("PYTHON_PYMALLOC_HUGEPAGES") {
+        return Some(Told {
+            read_by: Some("python"),
+            link: Some("https://github.com/python/cpython/issues/144319"),
+            ..Told::new("PYTHON_PYMALLOC_HUGEPAGES", value, "pymalloc", POLICY)
         });
     }
     let path = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty())?;
@@ -153,11 +175,19 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
         let Some(told) = told(|name| tunables.get(name).map(String::as_str)) else {
             return Ok(None);
         };
+        let is_mapped = |name| {
+            program
+                .areas()
+                .is_ok_and(|areas| areas.iter().any(|area| area.name.contains(name)))
+        };
+        if told.read_by.is_some_and(|name| !is_mapped(name)) {
+            return Ok(None);
+        }
         let own = rooms
             .iter()
             .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
         let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
-        if room >= told.pages || program.hugetlb()?.0 > 0 {
+        if room >= told.pages || program.hugetlb()?.0 > 0 || told.has_always(evidence) {
             return Ok(None);
         }
         let why = match told.page {
@@ -166,6 +196,9 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
                 count(told.pages, "page", "pages"),
                 page.exact()
             ),
+            None if told.or_always => {
+                "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned()
+            }
             None => "it is configured to use a pool, and no pool has a free page".to_owned(),
         };
         let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))

@@ -113,6 +113,16 @@ fn d06_khugepaged_makes_much_of_little() {
     assert_eq!(asked.severity, Severity::Warning);
     assert!(asked.fix.join("\n").contains("max_ptes_none=0"), "{asked:?}");
     clear("D06", thp(machine(), "khugepaged/max_ptes_none", 511));
+    // What programs gave back of huge pages that they keep in part is charged to them, and in no RSS.
+    let listed = |mib: u64| meminfo(machine(), &[("Inactive(anon)", mib << 10)]);
+    let waiting = found("D06", listed(3000));
+    assert!(
+        waiting.consequence.starts_with("2.9G of anonymous memory"),
+        "{waiting:?}"
+    );
+    assert_eq!(waiting.severity, Severity::Warning);
+    assert!(!waiting.fix.join("\n").contains("echo madvise"), "{waiting:?}");
+    clear("D06", listed(1000));
 }
 
 #[test]
@@ -270,6 +280,24 @@ fn d15_malloc_that_was_told_to_use_an_empty_pool() {
     let dotnet = process(35, "dotnet").env("DOTNET_GCLargePages=1").area(anonymous(512));
     clear("D15", dotnet.on(machine()));
     clear("D15", files().on(pool(machine(), "2048kB", 32, 32, 0)));
+    // oneTBB's allocator advises nothing: it has THP under `always` alone.
+    let with_code = |variable, file| with(variable).area(anonymous(1).named(file).perms("r-xp"));
+    let tbb = || with_code("TBB_MALLOC_USE_HUGE_PAGES=1", "/usr/lib/libtbbmalloc.so.2");
+    let finding = found("D15", tbb().on(machine()));
+    assert!(
+        finding.fix.join("\n").contains("or use THP: the policy `always`"),
+        "{finding:?}"
+    );
+    clear("D15", tbb().on(thp(machine(), "enabled", ALWAYS)));
+    clear("D15", tbb().on(pool(machine(), "2048kB", 32, 32, 0)));
+    let python = with_code("PYTHON_PYMALLOC_HUGEPAGES=1", "/usr/bin/python3.15").on(machine());
+    let python = found("D15", python);
+    assert!(python.consequence.starts_with("pymalloc of api"), "{python:?}");
+    // A shell or a server that was handed the variable does not read it.
+    clear(
+        "D15",
+        with_code("PYTHON_PYMALLOC_HUGEPAGES=1", "/usr/sbin/nginx").on(machine()),
+    );
 }
 
 #[test]
@@ -342,6 +370,9 @@ fn d29_a_policy_that_a_vendor_advises_against() {
     assert!(hana.link.ends_with("2131662"), "{hana:?}");
     let couchbase = found("D29", server("beam.smp").arg("/opt/couchbase/lib").on(always()));
     assert!(couchbase.link.contains("couchbase.com"), "{couchbase:?}");
+    for name in ["ns-slapd", "cockroach", "doris_be"] {
+        found("D29", server(name).on(always()));
+    }
     clear("D29", server("beam.smp").on(always()));
     clear("D29", server("clickhouse-serv").on(machine()));
     clear("D29", process(70, "tikv-server").area(anonymous(64)).on(always()));

@@ -50,7 +50,11 @@ fn pool_counts(pools: &Reading<Vec<Pool>>) -> String {
     let pool = |pool: &Pool| {
         let [nr, free, overcommit] = [&pool.nr, &pool.free, &pool.overcommit].map(short);
         let size = pool.size.exact();
-        format!("{nr} pages of {size} ({free} free, overcommit {overcommit})")
+        let of_free = match pool.reserved.known() {
+            Some(pages) if *pages > 0 => format!(", {pages} of them reserved"),
+            _ => String::new(),
+        };
+        format!("{nr} pages of {size} ({free} free{of_free}, overcommit {overcommit})")
     };
     match pools {
         Reading::Unread(why) => format!("none ({why})"),

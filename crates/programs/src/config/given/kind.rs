@@ -38,6 +38,8 @@ pub enum FileKind {
     Proxmox,
     /// A compose file, or a `docker run` command.
     Compose,
+    /// VPP's startup.conf.
+    Dpdk,
 }
 
 /// Why a file cannot be judged.
@@ -183,6 +185,10 @@ impl FileKind {
             Self::Qemu => shell::starts(text, is_hypervisor) || text.contains(FIRECRACKER),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
+            Self::Dpdk => any(|line| {
+                let section = line.split_once('{').map_or("", |(name, _)| name.trim());
+                matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
+            }),
         }
     }
 }
@@ -300,4 +306,5 @@ model::names!(FileKind, "a kind of file", {
     Environment => "environment",
     Proxmox => "proxmox",
     Compose => "compose",
+    Dpdk => "dpdk",
 });

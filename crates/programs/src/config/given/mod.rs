@@ -29,7 +29,7 @@ use super::files::{Line, said};
 use super::{
     Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, policy, sysctl_files, tuned, written,
 };
-use crate::Kind;
+use crate::{Kind, dpdk};
 use starts::{Start, with_arguments};
 
 pub use compose::Run;
@@ -61,6 +61,8 @@ pub struct Given {
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.
     pub vmware: Vec<Vmware>,
+    /// Settings of VPP, named `SECTION NAME`.
+    pub vpp: Vec<Setting>,
     /// Everything that sets the THP policy.
     pub policies: Vec<PolicyLine>,
     /// Lines that have no known form; what they ask for is not judged.
@@ -89,6 +91,7 @@ impl Given {
             self.kinds
                 .extend(start.server(Kind::Postgres).map(|_| FileKind::Postgres));
             self.kinds.extend(start.server(Kind::Mysql).map(|_| FileKind::Mysql));
+            self.kinds.extend(start.socket_mem().map(|_| FileKind::Dpdk));
         }
         Ok(kind)
     }
@@ -110,6 +113,11 @@ impl Given {
         let starts = self.starts();
         let started = starts.iter().filter_map(Start::java);
         self.java.iter().cloned().chain(started).collect()
+    }
+
+    /// What programs of DPDK ask of each node.
+    pub fn socket_mem(&self) -> Vec<Setting> {
+        self.starts().iter().filter_map(Start::socket_mem).collect()
     }
 
     /// Servers of a kind.
@@ -196,6 +204,7 @@ impl Given {
             FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::parse(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
+            FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::namespaces;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
-use crate::{Kind, image_names};
+use crate::{Kind, image_names, in_list};
 use host::parse;
 
 /// A pod, or the template of one.
@@ -210,7 +210,7 @@ fn image(node: &Node) -> Option<&str> {
 
 const LARGE: &str = "-XX:+UseLargePages";
 
-/// A JVM with the option in its command or environment, or PostgreSQL, which tries by default.
+/// A JVM with the option in its command or environment; PostgreSQL and PHP's OPcache, which try by default.
 fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Option<Asks> {
     let java = |place: String, written: &str| Asks {
         place,
@@ -228,14 +228,43 @@ fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Op
     if let Some(line) = environment.iter().find(|line| line.value.contains(LARGE)) {
         return Some(java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
     }
+    let by_malloc = environment.iter().find_map(|line| Some((line, malloc(line)?)));
+    if let Some((line, switch)) = by_malloc {
+        return Some(Asks {
+            place: line.place.clone(),
+            written: format!("{}={}", line.name, line.value),
+            program: "malloc",
+            switch,
+        });
+    }
     let image = node.get("image")?;
     let written = image.text()?;
-    (image_names::program(written)? == Kind::Postgres).then(|| Asks {
+    let (program, switch) = match image_names::program(written) {
+        Some(Kind::Postgres) => ("PostgreSQL (huge_pages = try)", "huge_pages = off"),
+        _ if words.is_empty() && image_names::has_opcache(written) => (
+            "PHP's OPcache",
+            "opcache.memory_consumption of an odd number of MB, such as 127 (OPcache asks for whole pages of 2M), or opcache.enable=0",
+        ),
+        _ => return None,
+    };
+    Some(Asks {
         place: place(image),
         written: written.to_owned(),
-        program: "PostgreSQL (huge_pages = try)",
-        switch: "huge_pages = off",
+        program,
+        switch,
     })
+}
+
+/// Does a variable make malloc ask for pages of a pool? How it does not.
+fn malloc(line: &Setting) -> Option<&'static str> {
+    match line.name.as_str() {
+        "HUGETLB_MORECORE" if !matches!(&*line.value, "no" | "thp") => Some("without HUGETLB_MORECORE"),
+        // A size of its own may be that of another pool.
+        "GLIBC_TUNABLES" if in_list(&line.value, "glibc.malloc.hugetlb") == Some("2") => {
+            Some("glibc.malloc.hugetlb=1, which asks for THP")
+        }
+        _ => None,
+    }
 }
 
 fn variable(path: &str, node: &Node) -> Option<Setting> {

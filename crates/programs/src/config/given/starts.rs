@@ -3,8 +3,8 @@
 use super::ini::Server;
 use super::java::{Java, of_words};
 use super::kind::is_java;
-use crate::Kind;
 use crate::config::Setting;
+use crate::{Kind, dpdk};
 
 /// Variables that the JVM itself or its launcher reads.
 const READ_BY_JAVA: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
@@ -95,6 +95,16 @@ impl Start {
         // Options in a variable are taken where it is set.
         let is_plain = !before.is_empty() && !value.contains(['$', ' ']);
         is_plain.then(|| self.resolved(&format!("{before}{value}{after}")))?
+    }
+
+    /// What a program of DPDK asks of each node.
+    pub(super) fn socket_mem(&self) -> Option<Setting> {
+        let list = dpdk::socket_mem(&self.words)?;
+        Some(Setting {
+            place: self.place.clone(),
+            name: "--socket-mem".to_owned(),
+            value: list.to_owned(),
+        })
     }
 
     /// A server of this kind with what its arguments set, if it is started.
