@@ -3,20 +3,9 @@
 use model::Envelope;
 use serde_json::Value;
 
-use super::schema::{WithResult, by_schema};
-use crate::cli::args::Format;
-use crate::show::{Shape, show};
+use crate::results::{WithResult, by_schema};
+use crate::show::{CHARTS, Shape, show};
 use draw::look::Look;
-
-/// Forms that are text; a picture is drawn from what SVG is.
-const FORMS: [Format; 6] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Svg,
-    Format::Html,
-];
 
 const PLAIN: Look = Look {
     width: 100,
@@ -40,7 +29,8 @@ impl WithResult for Forms<'_> {
         let Ok(result) = serde_json::from_slice::<Envelope<T>>(self.0) else {
             return Vec::new();
         };
-        let forms = FORMS.iter().filter(|form| T::FORMS.contains(form));
+        // Forms that are text; a picture is drawn from what SVG is.
+        let forms = CHARTS.iter().filter(|form| T::FORMS.contains(form));
         let shown = forms.filter_map(|form| Some((form.name(), show(&result, *form, PLAIN).ok()?)));
         shown.collect()
     }

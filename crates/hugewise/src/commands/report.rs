@@ -8,9 +8,9 @@ use model::Envelope;
 use model::compare::Compare;
 use serde::Deserialize;
 
-use super::schema::{WithResult, by_schema};
 use super::session::Session;
 use crate::cli::args::{self, Format};
+use crate::results::{WithResult, by_schema};
 use crate::show::{Shape, form, reads, schema_name, write_chart};
 use crate::ui::Outcome;
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::format::{Format, TABLES};
+use super::format::Format;
 use draw::figure::Figure;
 use draw::json::ToJson;
 use draw::layout;
@@ -23,11 +23,11 @@ pub trait Shape: Show + Serialize + DeserializeOwned + JsonSchema {
     /// Its name in `hugewise/NAME/VERSION`.
     const NAME: &'static str;
     /// The version of its shape.
-    const VERSION: u32 = 2;
+    const VERSION: u32;
     /// The oldest version that reads as this one: versions since then only added to it.
     const OLDEST: u32 = Self::VERSION;
     /// The forms it has.
-    const FORMS: &'static [Format] = &TABLES;
+    const FORMS: &'static [Format];
 }
 
 /// A result that can be shown in every form it has.

@@ -9,7 +9,7 @@ use super::{doctor, inventory, verdict};
 use crate::cli::args::Format;
 use crate::render::measure::{latency, tlb};
 use crate::results::{Checkup, ProcessList};
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::figure::Figure;
@@ -22,12 +22,6 @@ use draw::words::counted;
 const WIDE: f64 = 2.0 * WORTH;
 /// Processes on a terminal.
 const FEW: usize = 8;
-
-impl Shape for Checkup {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "checkup";
-    const VERSION: u32 = 3;
-}
 
 impl Show for Checkup {
     fn title(&self) -> String {

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use model::latency::{Access, Pattern};
 use model::{Backing, Estimate, PageKind, Reading};
 
-use crate::cli::args::Format;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::{Scale, number};
 use draw::columns;
 use draw::figure::{Dot, Figure, Series};
@@ -16,11 +15,6 @@ use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 use draw::tone::TONES;
 use draw::words::{counted, moment, or, or_empty};
-
-impl Shape for Diff {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "diff";
-}
 
 impl Show for Diff {
     fn title(&self) -> String {

@@ -6,7 +6,7 @@ use host::snapshot::Feature;
 use model::Bytes;
 use programs::image::{Fit, ImageKind, Images, Segment};
 
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines, lines};
@@ -14,10 +14,6 @@ use draw::words::counted;
 
 /// A terminal shows so many segments; other forms all.
 const BRIEF: usize = 20;
-
-impl Shape for Images {
-    const NAME: &'static str = "image";
-}
 
 impl Show for Images {
     fn title(&self) -> String {

@@ -11,7 +11,7 @@ use model::{Bytes, PageKind, Reading};
 
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Shape, Show};
+use crate::show::Show;
 pub(super) use cells::{amount, by_sort, percent, share};
 use cells::{kinds_in_words, kinds_of};
 use draw::axis::number;
@@ -20,10 +20,6 @@ use draw::long::{Long, Rows};
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
 use draw::words::{self, or, or_empty};
-
-impl Shape for ProcessList {
-    const NAME: &'static str = "ps";
-}
 
 impl Show for ProcessList {
     fn title(&self) -> String {
@@ -48,10 +44,6 @@ impl Show for ProcessList {
             Some(groups) => parts::groups_csv(groups),
         }
     }
-}
-
-impl Shape for OneProcess {
-    const NAME: &'static str = "process";
 }
 
 impl Show for OneProcess {

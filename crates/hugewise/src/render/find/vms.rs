@@ -7,15 +7,11 @@ use model::{Backing, Bytes, PageKind, Reading, Unread};
 
 use super::ps::{amount, share};
 use crate::results::VmList;
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
 use draw::words::or;
-
-impl Shape for VmList {
-    const NAME: &'static str = "vms";
-}
 
 impl Show for VmList {
     fn title(&self) -> String {

@@ -2,17 +2,12 @@
 
 use model::setup::{Applied, End, Program, Step, StepOutcome};
 
-use crate::show::{self, Shape, Show};
+use crate::show::{self, Show};
 use draw::columns;
 use draw::look::Look;
 use draw::sheet::{Sheet, printable};
 use draw::table::{self, Field, Lines};
 use draw::words::counted;
-
-impl Shape for Applied {
-    const NAME: &'static str = "applied";
-    const VERSION: u32 = 3;
-}
 
 impl Show for Applied {
     fn title(&self) -> String {

@@ -6,16 +6,12 @@ use model::collapse::Collapse;
 use model::{Backing, Bytes, PageKind};
 
 use crate::render::measure::latency::spread;
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
 use draw::words::{or, or_empty};
-
-impl Shape for Collapse {
-    const NAME: &'static str = "collapse";
-}
 
 impl Show for Collapse {
     fn title(&self) -> String {

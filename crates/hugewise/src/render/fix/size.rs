@@ -2,14 +2,10 @@
 
 use studies::size::{Sizing, Step};
 
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
-
-impl Shape for Sizing {
-    const NAME: &'static str = "size";
-}
 
 impl Show for Sizing {
     fn title(&self) -> String {

@@ -2,15 +2,11 @@
 
 use model::setup::{Held, Run, Status};
 
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 use draw::words::{counted, moment};
-
-impl Shape for Status {
-    const NAME: &'static str = "status";
-}
 
 impl Show for Status {
     fn title(&self) -> String {

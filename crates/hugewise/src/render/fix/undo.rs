@@ -2,16 +2,11 @@
 
 use model::setup::{RevertOutcome, RevertStep, Undone, User};
 
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 use draw::words::counted;
-
-impl Shape for Undone {
-    const NAME: &'static str = "undone";
-    const VERSION: u32 = 3;
-}
 
 impl Show for Undone {
     fn title(&self) -> String {

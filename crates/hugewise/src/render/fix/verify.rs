@@ -4,15 +4,11 @@ use model::setup::{Check, PlanState, Program, Verdict, Verified, VerifiedPlan};
 use model::{PageKind, Reading};
 
 use super::apply::restart;
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::{counted, moment};
-
-impl Shape for Verified {
-    const NAME: &'static str = "verified";
-}
 
 impl Show for Verified {
     fn title(&self) -> String {

@@ -3,7 +3,7 @@
 use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
@@ -11,10 +11,6 @@ use draw::words::{counted, or, or_empty};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
-
-impl Shape for Cores {
-    const NAME: &'static str = "cores";
-}
 
 impl Show for Cores {
     fn title(&self) -> String {

@@ -7,8 +7,7 @@ use model::{Bytes, PageKind};
 
 use super::latency::{dot, spread};
 use super::{guest_costs, guest_costs::counters};
-use crate::cli::args::Format;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::{Scale, number};
 use draw::columns;
 use draw::figure::{Figure, Series};
@@ -19,11 +18,6 @@ use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 
 /// A chart of fewer working sets than this shows nothing.
 const CURVE: usize = 3;
-
-impl Shape for Guest {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "guest";
-}
 
 impl Show for Guest {
     fn title(&self) -> String {

@@ -6,16 +6,12 @@ use model::kernelops::{KernelOps, Op, Point};
 use model::latency::Backed;
 use model::{Estimate, PageKind};
 
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
 use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
-
-impl Shape for KernelOps {
-    const NAME: &'static str = "kernel";
-}
 
 impl Show for KernelOps {
     fn title(&self) -> String {

@@ -7,20 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::latency::{Access, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
-use crate::cli::args::Format;
 use crate::gain::{Gain, gains};
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 pub use csv::csv;
 use draw::axis::{Scale, number};
 use draw::figure::{Dot, Figure, Series};
 use draw::sheet::Sheet;
 use draw::table::Lines;
 use draw::words::{counted, limits, or, or_empty};
-
-impl Shape for Latency {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "latency";
-}
 
 impl Show for Latency {
     fn title(&self) -> String {

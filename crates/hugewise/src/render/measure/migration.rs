@@ -6,9 +6,8 @@ use model::Estimate;
 use model::migration::{Migration, Moves, Point};
 use model::placement::Kind;
 
-use crate::cli::args::Format;
 use crate::render::prove::placement::kind_name;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::{Scale, number};
 use draw::columns;
 use draw::figure::{Dot, Figure, Series};
@@ -16,12 +15,6 @@ use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::tone::TONES;
 use draw::words::{limits, or};
-
-impl Shape for Migration {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "migration";
-    const VERSION: u32 = 1;
-}
 
 impl Show for Migration {
     fn title(&self) -> String {

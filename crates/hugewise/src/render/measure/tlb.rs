@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Sharing, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
-use crate::cli::args::Format;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::Scale;
 use draw::columns;
 use draw::figure::{Dot, Figure, Mark, Series};
@@ -14,11 +13,6 @@ use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::tone::Tone;
 use draw::words::{or, or_empty};
-
-impl Shape for Tlb {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "tlb";
-}
 
 impl Show for Tlb {
     fn title(&self) -> String {

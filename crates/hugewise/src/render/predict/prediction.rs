@@ -9,17 +9,11 @@ use translation::Mode;
 use translation::study::{Range, Sensitivity, Setting};
 
 use super::simulate::{bytes, machine, name, number, percent, unknown};
-use crate::cli::args::Format;
-use crate::show::{Shape, Show, TABLES};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::counted;
-
-impl Shape for Prediction {
-    const FORMS: &'static [Format] = &TABLES;
-    const NAME: &'static str = "prediction";
-}
 
 impl Show for Prediction {
     fn title(&self) -> String {

@@ -4,14 +4,10 @@ use model::Bytes;
 use translation::reach::{Cover, Reach};
 
 use crate::results::ReachTable;
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
-
-impl Shape for ReachTable {
-    const NAME: &'static str = "reach";
-}
 
 impl Show for ReachTable {
     fn title(&self) -> String {

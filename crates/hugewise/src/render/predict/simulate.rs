@@ -6,19 +6,13 @@ mod curve;
 use translation::machine::RowReading;
 use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
 
-use crate::cli::args::Format;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 pub(super) use cells::{bytes, name, number, percent};
 use draw::columns;
 use draw::heat::{Heat, legend};
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines, lines};
 use draw::words::or;
-
-impl Shape for Simulation {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "simulation";
-}
 
 impl Show for Simulation {
     fn title(&self) -> String {

@@ -2,17 +2,11 @@
 
 use studies::claims::{Claim, Claims, Counterpart, How, Measure, Verdict};
 
-use crate::cli::args::Format;
-use crate::show::{Shape, Show, TABLES};
+use crate::show::Show;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::counted;
-
-impl Shape for Claims {
-    const FORMS: &'static [Format] = &TABLES;
-    const NAME: &'static str = "claims";
-}
 
 impl Show for Claims {
     fn title(&self) -> String {

@@ -17,8 +17,7 @@ use compare::bloat;
 use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
 use model::{Backing, Estimate, Reading};
 
-use crate::cli::args::Format;
-use crate::show::{self, CHARTS, Shape, Show};
+use crate::show::{self, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};
 use draw::columns;
@@ -28,13 +27,6 @@ use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::{counted, or, or_empty};
 pub(crate) use why::why;
-
-impl Shape for Compare {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "compare";
-    const VERSION: u32 = 4;
-    const OLDEST: u32 = 3;
-}
 
 impl Show for Compare {
     fn title(&self) -> String {

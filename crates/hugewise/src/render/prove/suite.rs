@@ -10,9 +10,8 @@ use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
 use model::{Bytes, compare::Metric};
 
 use super::compare::{gain, gains};
-use crate::cli::args::Format;
 use crate::render::measure::tlb;
-use crate::show::{self, CHARTS, Shape, Show, TABLES};
+use crate::show::{self, Show};
 use draw::columns;
 use draw::figure::Figure;
 use draw::look::Look;
@@ -20,11 +19,6 @@ use draw::page::Block;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::{counted, or};
-
-impl Shape for Suite {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "suite";
-}
 
 impl Show for Suite {
     fn title(&self) -> String {
@@ -87,11 +81,6 @@ impl Show for Suite {
         });
         lines(fields, verdicts)
     }
-}
-
-impl Shape for SuiteList {
-    const FORMS: &'static [Format] = &TABLES;
-    const NAME: &'static str = "suite-list";
 }
 
 impl Show for SuiteList {

@@ -14,7 +14,7 @@ use model::findings::{Finding, NotJudged, Severity};
 use self::summary::{headline, reasons, rule_name};
 use crate::cli::args::Format;
 use crate::results::Doctor;
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::look::Look;
 use draw::safe;
@@ -26,7 +26,7 @@ pub use text::{explanation, rules};
 /// Rows of the overview.
 const MOST: usize = 12;
 
-const FORMS: [Format; 7] = [
+pub(crate) const FORMS: [Format; 7] = [
     Format::Text,
     Format::Json,
     Format::Csv,
@@ -35,11 +35,6 @@ const FORMS: [Format; 7] = [
     Format::Sarif,
     Format::Prometheus,
 ];
-
-impl Shape for Doctor {
-    const FORMS: &'static [Format] = &FORMS;
-    const NAME: &'static str = "doctor";
-}
 
 impl Show for Doctor {
     fn title(&self) -> String {

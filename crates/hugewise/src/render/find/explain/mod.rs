@@ -12,17 +12,13 @@ use self::facts::{answer, facts, name};
 use self::next::next;
 use self::parts::title;
 use crate::results::Explain;
-use crate::show::{Shape, Show, wrapped};
+use crate::show::{Show, wrapped};
 use draw::columns;
 use draw::layout::behind;
 use draw::look::Look;
 use draw::safe::printable;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
-
-impl Shape for Explain {
-    const NAME: &'static str = "explain";
-}
 
 impl Show for Explain {
     fn title(&self) -> String {

@@ -17,13 +17,13 @@ pub(crate) use difference::{difference, question};
 
 use self::risks::risks;
 use crate::cli::args::Format;
-use crate::show::{Shape, Show};
+use crate::show::Show;
 use draw::columns;
 use draw::look::Look;
 use draw::sheet::Sheet;
 use draw::table::{self, Field, Lines};
 
-const FORMS: [Format; 7] = [
+pub(crate) const FORMS: [Format; 7] = [
     Format::Text,
     Format::Json,
     Format::Csv,
@@ -32,12 +32,6 @@ const FORMS: [Format; 7] = [
     Format::Shell,
     Format::Ansible,
 ];
-
-impl Shape for Plan {
-    const FORMS: &'static [Format] = &FORMS;
-    const NAME: &'static str = "plan";
-    const VERSION: u32 = 3;
-}
 
 impl Show for Plan {
     fn title(&self) -> String {

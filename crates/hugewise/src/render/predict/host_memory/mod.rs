@@ -8,8 +8,7 @@ use studies::host_memory::{HostMemory, Level, Outcome, PatternCost, Sample, VmMe
 
 use self::range::percent;
 use super::simulate::published;
-use crate::cli::args::Format;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::figure::Figure;
@@ -19,12 +18,6 @@ use draw::words::counted;
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
-
-impl Shape for HostMemory {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "host-memory";
-    const VERSION: u32 = 1;
-}
 
 impl Show for HostMemory {
     fn title(&self) -> String {

@@ -5,8 +5,7 @@ mod explained;
 
 use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
 
-use crate::cli::args::Format;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
@@ -15,12 +14,6 @@ use draw::words::counted;
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 20;
-
-impl Shape for Schedule {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "schedule";
-    const VERSION: u32 = 1;
-}
 
 impl Show for Schedule {
     fn title(&self) -> String {

@@ -3,19 +3,12 @@
 use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
-use crate::cli::args::Format;
-use crate::show::{Shape, Show, TABLES};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
 use draw::words::{counted, or};
-
-impl Shape for Check {
-    const FORMS: &'static [Format] = &TABLES;
-    const NAME: &'static str = "placement-check";
-    const VERSION: u32 = 1;
-}
 
 impl Show for Check {
     fn title(&self) -> String {

@@ -3,19 +3,12 @@
 use model::placement::{Caveat, Diff, Part, Quantity, Side};
 use model::{Estimate, Warning};
 
-use crate::cli::args::Format;
-use crate::show::{Shape, Show, TABLES};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{Lines, lines};
 use draw::words::{counted, or, or_empty};
-
-impl Shape for Diff {
-    const FORMS: &'static [Format] = &TABLES;
-    const NAME: &'static str = "placement-diff";
-    const VERSION: u32 = 1;
-}
 
 impl Show for Diff {
     fn title(&self) -> String {

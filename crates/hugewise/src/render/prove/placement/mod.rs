@@ -10,8 +10,7 @@ use host::Snapshot;
 use model::Warning;
 use model::placement::{End, Method, NoRecords, Recording};
 
-use crate::cli::args::Format;
-use crate::show::{CHARTS, Shape, Show};
+use crate::show::Show;
 use draw::axis::number;
 use draw::figure::Figure;
 use draw::sheet::Sheet;
@@ -29,12 +28,6 @@ const LOOK_MS: u32 = 10;
 /// Up to this `kernel.perf_event_paranoid` all kernels let users record their own processes. Linux has no level above; Debian and
 /// Ubuntu have, which permit nothing.
 const OWN_PROCESSES: i64 = 2;
-
-impl Shape for Recording {
-    const FORMS: &'static [Format] = &CHARTS;
-    const NAME: &'static str = "placement";
-    const VERSION: u32 = 1;
-}
 
 impl Show for Recording {
     fn title(&self) -> String {

@@ -2,19 +2,12 @@
 
 use model::placement::{Published, PublishedRun};
 
-use crate::cli::args::Format;
-use crate::show::{Shape, Show, TABLES};
+use crate::show::Show;
 use draw::axis::number;
 use draw::columns;
 use draw::sheet::Sheet;
 use draw::table::{self, Lines, lines};
 use draw::words::or_empty;
-
-impl Shape for Published {
-    const FORMS: &'static [Format] = &TABLES;
-    const NAME: &'static str = "placement-published";
-    const VERSION: u32 = 1;
-}
 
 impl Show for Published {
     fn title(&self) -> String {
