@@ -8,11 +8,11 @@ use plotters::prelude::*;
 use super::tone::Tone;
 
 /// Text and axes on light ground.
-pub const INK: [u8; 3] = [0x1d, 0x21, 0x26];
+pub(crate) const INK: [u8; 3] = [0x1d, 0x21, 0x26];
 /// Lines of the grid on light ground.
-pub const GRID: [u8; 3] = [0xdf, 0xe3, 0xe8];
+pub(crate) const GRID: [u8; 3] = [0xdf, 0xe3, 0xe8];
 /// The ground of light pictures.
-pub const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
+pub(crate) const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
 
 const FONT: &str = "sans-serif";
 

@@ -2,25 +2,39 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod axis;
-pub mod figure;
+mod axis;
+mod figure;
 mod forest;
 mod grid;
-pub mod heat;
+mod heat;
 mod heatmap;
-pub mod ink;
-pub mod json;
+mod ink;
+mod json;
 pub mod layout;
 mod legend;
-pub mod long;
-pub mod look;
-pub mod page;
+mod long;
+mod look;
+mod page;
 pub mod picture;
 pub mod prometheus;
 pub mod provenance;
 pub mod safe;
-pub mod sheet;
-pub mod table;
+mod sheet;
+mod table;
 pub mod terminal;
-pub mod tone;
-pub mod words;
+mod tone;
+mod words;
+
+pub use axis::{Scale, number, without_zeros};
+pub use figure::{Along, Dot, Figure, Mark, Series};
+pub use heat::{Heat, STEPS, legend};
+pub use ink::PictureError;
+pub use json::{Layout, ToJson};
+pub use long::{Long, Rows};
+pub use look::{Look, WIDE};
+pub use page::{Block, Content};
+pub use safe::printable;
+pub use sheet::Sheet;
+pub use table::{Field, Lines, lines};
+pub use tone::{TONES, Tone};
+pub use words::{NOT_CONVERGED, counted, limits, moment, or, or_empty, processes};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::heat::Heat;
-pub use super::safe::printable;
+use super::safe::printable;
 
 /// A table with a title and notes below it. All its texts are safe to print: nothing in them steers a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,7 @@ macro_rules! columns {
             fn cell($item: &$of) -> Option<String> {
                 Some(($cell).to_string())
             }
-            $crate::table::Field {
+            $crate::Field {
                 head: $crate::columns!(@ $($head)?),
                 csv: $crate::columns!(@ $(stringify!($csv))?),
                 cell,
@@ -53,17 +53,20 @@ pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<T>; N], items: impl Itera
     (head, Box::new(items.map(line)))
 }
 
-/// The items as a table, by the columns that tables have.
-pub fn sheet<T>(title: &str, fields: &[Field<T>], items: impl Iterator<Item = T>) -> Sheet {
-    let shown = || fields.iter().filter(|field| field.head.is_some());
-    let mut sheet = Sheet::new(title, shown().filter_map(|field| field.head));
-    items.for_each(|item| sheet.row(shown().map(|field| field.text(&item))));
-    sheet
+impl Sheet {
+    /// The items as a table, by the columns that tables have.
+    pub fn of<T>(title: &str, fields: &[Field<T>], items: impl Iterator<Item = T>) -> Self {
+        let shown = || fields.iter().filter(|field| field.head.is_some());
+        let mut sheet = Self::new(title, shown().filter_map(|field| field.head));
+        items.for_each(|item| sheet.row(shown().map(|field| field.text(&item))));
+        sheet
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{lines, sheet};
+    use super::lines;
+    use crate::Sheet;
 
     #[test]
     fn csv_has_every_column_and_a_table_those_with_a_head() {
@@ -72,7 +75,7 @@ mod tests {
         let (head, rows) = lines(fields(), items());
         assert_eq!(head, ["id", "name"]);
         assert_eq!(rows.collect::<Vec<_>>(), [["1", "one"], ["2", "two"]]);
-        let sheet = sheet("Title", &fields(), items());
+        let sheet = Sheet::of("Title", &fields(), items());
         assert_eq!(
             (sheet.rows, sheet.columns[0].numeric),
             (vec![vec!["one".to_owned()], vec!["two".to_owned()]], true)

@@ -10,17 +10,7 @@ use model::Envelope;
 use schemars::{Schema, schema_for};
 
 use crate::cli::args::Global;
-use draw::figure::Figure;
-use draw::json::{Layout, ToJson};
-use draw::layout;
-use draw::long::Long;
-use draw::look::Look;
-use draw::page::Content;
-use draw::picture;
-use draw::provenance;
-use draw::safe;
-use draw::sheet::Sheet;
-use draw::table::Lines;
+use draw::{Content, Figure, Layout, Lines, Long, Look, Sheet, ToJson, layout, picture, provenance, safe};
 pub(crate) use error::NO_BITMAP;
 pub use error::ShowError;
 pub use format::{CHARTS, Format, TABLES};

@@ -14,8 +14,7 @@ use crate::cli::args::{Format, Sort};
 use crate::render::prove::compare::tests::compare;
 use crate::results::{Checkup, Doctor, ProcessList, VmList};
 use crate::samples;
-use draw::look::Look;
-use draw::safe::steers;
+use draw::{Look, safe::steers};
 
 /// A formula, escape sequences of both sorts, a bell, a change of direction, an element, a table's bar and code.
 const HOSTILE: &str = "=x\u{1b}[31m\u{9b}2J\u{7}\u{202e}<script>alert(1)</script>|`\u{7f}";

@@ -17,9 +17,7 @@ use model::Warning;
 
 use crate::cli::args::Global;
 use crate::files::{Access, Existing, Target};
-use draw::layout;
-use draw::look::{Look, WIDE};
-use draw::safe::{printable, printable_lines};
+use draw::{Look, WIDE, layout, printable, safe::printable_lines};
 
 /// What is written to standard output at a time.
 const BUFFER: usize = 64 << 10;

@@ -12,7 +12,7 @@ use super::stop::Stop;
 use crate::cli::args::{self, Format};
 use crate::render::fix::plan::question;
 use crate::ui::Outcome;
-use draw::words::counted;
+use draw::counted;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Apply) -> anyhow::Result<Outcome> {
     session.must_be_live("apply")?;

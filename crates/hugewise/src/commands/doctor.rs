@@ -19,7 +19,7 @@ use crate::render::find::doctor::{explanation, rules};
 use crate::results::{Doctor, Taken};
 use crate::show::form;
 use crate::ui::Outcome;
-use draw::look::Look;
+use draw::Look;
 
 pub(super) use own::evidence;
 

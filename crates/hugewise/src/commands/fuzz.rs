@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::results::{WithResult, by_schema};
 use crate::show::{CHARTS, Shape, show};
-use draw::look::Look;
+use draw::Look;
 
 const PLAIN: Look = Look {
     width: 100,

@@ -17,7 +17,7 @@ use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
-use draw::look::Look;
+use draw::Look;
 
 /// Time for the timed walks of a whole matrix; with set-up, warming and operations it stays under a minute.
 const BUDGET: Duration = Duration::from_secs(20);

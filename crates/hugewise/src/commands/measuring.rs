@@ -11,7 +11,7 @@ use super::stop::Stop;
 use crate::cli::args::Format;
 use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
-use draw::look::Look;
+use draw::Look;
 
 /// A measurement with its warnings; none if the user stopped it.
 pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;

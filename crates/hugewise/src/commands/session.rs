@@ -10,7 +10,7 @@ use crate::cli::args::{Format, Global};
 use crate::files::Access;
 use crate::show::{Shape, form, schema_name, write};
 use crate::ui::{Outcome, Ui};
-use draw::look::Look;
+use draw::Look;
 
 /// What every command works with: the machine it is about, the way out, and what a result says about its run.
 pub(super) struct Session<'a> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use draw::ink::PictureError;
+use draw::PictureError;
 
 /// What to do for a bitmap image.
 pub(crate) const NO_BITMAP: &str =

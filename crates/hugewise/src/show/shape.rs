@@ -6,15 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::format::Format;
-use draw::figure::Figure;
-use draw::json::ToJson;
-use draw::layout;
-use draw::long::Long;
-use draw::look::Look;
-use draw::page::Block;
-use draw::sheet::Sheet;
-use draw::table::Lines;
-use draw::terminal;
+use draw::{Block, Figure, Lines, Long, Look, Sheet, ToJson, layout, terminal};
 
 /// The longest lines of prose.
 const READABLE: u16 = 100;

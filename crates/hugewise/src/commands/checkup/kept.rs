@@ -9,7 +9,7 @@ use crate::cli::args::Format;
 use crate::files::{self, Existing, Target};
 use crate::results::Checkup;
 use crate::show::show;
-use draw::look::Look;
+use draw::Look;
 
 /// How our pages and results begin, and within how many bytes.
 const PAGE: &str = "<meta name=\"generator\" content=\"hugewise\">";

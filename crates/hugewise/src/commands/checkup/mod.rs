@@ -22,7 +22,7 @@ use crate::render::find::verdict::sentences;
 use crate::results::{Checkup, VmList};
 use crate::ui::Outcome;
 use crate::verdict::{Grounds, Server, verdict};
-use draw::look::Look;
+use draw::Look;
 
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;

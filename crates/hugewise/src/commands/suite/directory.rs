@@ -11,7 +11,7 @@ use crate::cli::args::Format;
 use crate::files::{Access, Existing, Target};
 use crate::show::{Shape, show};
 use crate::trusted::{Use, own_directory, to_be_run};
-use draw::look::Look;
+use draw::Look;
 
 #[derive(Debug)]
 pub(super) struct Directory(PathBuf);

@@ -10,13 +10,7 @@ use crate::cli::args::Format;
 use crate::render::measure::{latency, tlb};
 use crate::results::{Checkup, ProcessList};
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::figure::Figure;
-use draw::page::Block;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines};
-use draw::words::counted;
+use draw::{Block, Figure, Lines, Sheet, columns, counted, number};
 
 /// Single draws differ by more than is said to make no difference, to each side.
 const WIDE: f64 = 2.0 * WORTH;
@@ -189,7 +183,7 @@ impl Checkup {
             "~#ns" => gain.ns.map(number)?, "~#ns against" => gain.against_ns.map(number)?,
         ];
         let title = "Time saved, page kinds measured by turns";
-        let mut sheet = table::sheet(title, &fields, headline.gains.iter());
+        let mut sheet = Sheet::of(title, &fields, headline.gains.iter());
         sheet.note(format!(
             "random reads of one line each; memory was taken anew {}, with {} rounds of visits each, in {:.0} s",
             counted(headline.draws as usize, "time"),
@@ -226,7 +220,7 @@ mod tests {
     use crate::results::{Checkup, ProcessList};
     use crate::samples;
     use crate::show::{Show, show};
-    use draw::look::Look;
+    use draw::Look;
     use model::headline::Headline;
     use model::{Bytes, PageKind};
 

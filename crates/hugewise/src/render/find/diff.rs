@@ -8,13 +8,9 @@ use model::{Backing, Estimate, PageKind, Reading};
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::Show;
-use draw::axis::{Scale, number};
-use draw::columns;
-use draw::figure::{Dot, Figure, Series};
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines};
-use draw::tone::TONES;
-use draw::words::{counted, moment, or, or_empty};
+use draw::{
+    Dot, Field, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty,
+};
 
 impl Show for Diff {
     fn title(&self) -> String {
@@ -63,7 +59,7 @@ impl Show for Diff {
             b_low => point.as_ref()?.b?.low, b_high => point.as_ref()?.b?.high, ratio => point.as_ref()?.ratio?,
             ratio_low => point.as_ref()?.low?, ratio_high => point.as_ref()?.high?, verdict => verdict(point.as_ref()?),
         ];
-        table::lines(fields, points.chain(findings).chain(backing).chain(settings))
+        lines(fields, points.chain(findings).chain(backing).chain(settings))
     }
 }
 
@@ -105,14 +101,14 @@ fn sheets(diff: &Diff, is_shown: impl Fn(&PointChange) -> bool) -> Vec<Sheet> {
     let points = diff.points.as_ref().map(|points| point_sheet(points, is_shown));
     let findings = diff.findings.as_ref().map(|changes| {
         let title = "Findings: rules that found more or fewer";
-        table::sheet(title, &finding_fields(), changes.iter())
+        Sheet::of(title, &finding_fields(), changes.iter())
     });
     let backing = diff.backing.as_ref().map(|changes| {
-        let mut sheet = table::sheet("Page kinds of programs", &backing_fields(), changes.iter());
+        let mut sheet = Sheet::of("Page kinds of programs", &backing_fields(), changes.iter());
         sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
         sheet
     });
-    let settings = table::sheet("Settings and hardware", &setting_fields(), diff.settings.iter());
+    let settings = Sheet::of("Settings and hardware", &setting_fields(), diff.settings.iter());
     let lists = [points, findings, backing, Some(settings)].into_iter().flatten();
     std::iter::once(sides(diff))
         .chain(lists.filter(|sheet| !sheet.rows.is_empty()))
@@ -134,7 +130,7 @@ fn sides(diff: &Diff) -> Sheet {
 
 fn point_sheet(points: &Points, is_shown: impl Fn(&PointChange) -> bool) -> Sheet {
     let shown = points.points.iter().filter(|point| is_shown(point));
-    let mut sheet = table::sheet("Points: B against A", &point_fields(), shown);
+    let mut sheet = Sheet::of("Points: B against A", &point_fields(), shown);
     sheet.note(format!(
         "The interval is that of its point alone. A verdict takes one that holds for all points together in 95 % and lies beyond {} %.",
         number(points.allowed * 100.0)

@@ -6,7 +6,7 @@ use crate::results::Diff;
 use crate::results::diff::Side;
 use crate::samples::{curve, envelope, machine, usual};
 use crate::show::{Show, show};
-use draw::look::Look;
+use draw::Look;
 use model::PageKind;
 
 fn side(file: &str, factor: f64) -> Material {

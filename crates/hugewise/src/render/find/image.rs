@@ -7,10 +7,7 @@ use model::Bytes;
 use programs::image::{Fit, ImageKind, Images, Segment};
 
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
-use draw::words::counted;
+use draw::{Field, Lines, Sheet, columns, counted, lines};
 
 /// A terminal shows so many segments; other forms all.
 const BRIEF: usize = 20;
@@ -81,7 +78,7 @@ fn linked<'a>(segments: impl Iterator<Item = &'a Segment>) -> String {
 }
 
 fn table(images: &Images, most: usize) -> Sheet {
-    let mut sheet = table::sheet("Executable segments", &fields(), images.segments.iter().take(most));
+    let mut sheet = Sheet::of("Executable segments", &fields(), images.segments.iter().take(most));
     if let Some(more) = images.segments.len().checked_sub(most).filter(|more| *more > 0) {
         sheet.note(format!("and {more} smaller ones, which --format csv lists"));
     }

@@ -6,10 +6,7 @@ use host::Snapshot;
 use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Tlb, TlbArray, TlbHolds, Topology};
 use model::{Bytes, Reading};
 
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table;
-use draw::words::{counted, or};
+use draw::{Sheet, columns, counted, or};
 
 /// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
@@ -211,7 +208,7 @@ fn sizes(thp: &Thp) -> Sheet {
         "#faults that fell back" => stat(size, "anon_fault_fallback"), "#pages now" => stat(size, "nr_anon"),
     ];
     let sizes = thp.sizes.iter().map(|size| (thp, size));
-    let mut sheet = table::sheet("Transparent huge pages by size (mTHP)", &fields, sizes);
+    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", &fields, sizes);
     if thp.sizes.is_empty() {
         sheet.note("this kernel has no settings by size (they came with Linux 6.8)");
     }

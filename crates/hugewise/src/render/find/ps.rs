@@ -14,12 +14,7 @@ use crate::results::{OneProcess, ProcessList};
 use crate::show::Show;
 pub(super) use cells::{amount, by_sort, percent, share};
 use cells::{kinds_in_words, kinds_of};
-use draw::axis::number;
-use draw::columns;
-use draw::long::{Long, Rows};
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{self, or, or_empty};
+use draw::{Lines, Long, Rows, Sheet, columns, lines, number, or, or_empty};
 
 impl Show for ProcessList {
     fn title(&self) -> String {
@@ -137,7 +132,7 @@ fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
         sheet.note(format!(
             "? = not known, for {} of {}; the first reason: {first}",
             processes.count(),
-            words::processes(rows.len() as u64)
+            draw::processes(rows.len() as u64)
         ));
     }
 }
@@ -159,12 +154,12 @@ fn thp(enabled: &Reading<bool>) -> String {
 fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let backed = |share: f64| format!(", {} % backed by huge pages", number(share * 100.0));
     let share = or_empty(totals.backing.coverage().map(backed));
-    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", words::processes(totals.unread)));
+    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", draw::processes(totals.unread)));
     let unread = unread.unwrap_or_default();
     let which = or(filter.map(|filter| format!("{filter}:")), "all");
     format!(
         "{which} {}: {} resident ({}){share}; page tables {}; shared memory counts once{unread}",
-        words::processes(totals.processes),
+        draw::processes(totals.processes),
         totals.resident,
         totals.backing,
         totals.page_tables
@@ -242,7 +237,7 @@ mod tests {
     use crate::results::ProcessList;
     use crate::samples::process_rows;
     use crate::show::Show;
-    use draw::look::Look;
+    use draw::Look;
 
     #[test]
     fn every_kind_has_a_column_and_names_are_made_safe() {

@@ -4,8 +4,7 @@ use model::headline::{Percent, Shows, WORTH};
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Limits, PoolPages, Saved, Saving, User, Verdict, WhyNext};
 use model::{Cause, PageKind, Reading};
 
-use draw::axis::number;
-use draw::words::{counted, processes};
+use draw::{counted, number, processes};
 
 /// What huge pages save and which kind to choose, who uses them, and what limits their use now.
 pub fn sentences(verdict: &Verdict) -> [String; 3] {

@@ -8,10 +8,7 @@ use model::{Backing, Bytes, PageKind, Reading, Unread};
 use super::ps::{amount, share};
 use crate::results::VmList;
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::or;
+use draw::{Lines, Sheet, columns, lines, or};
 
 impl Show for VmList {
     fn title(&self) -> String {
@@ -136,7 +133,7 @@ mod tests {
     use super::asked_for;
     use crate::results::VmList;
     use crate::show::Show;
-    use draw::look::Look;
+    use draw::Look;
 
     fn region(size: Bytes, kind: Option<PageKind>) -> Region {
         Region { size, kind }

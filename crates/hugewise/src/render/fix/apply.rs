@@ -3,11 +3,7 @@
 use model::setup::{Applied, End, Program, Step, StepOutcome};
 
 use crate::show::{self, Show};
-use draw::columns;
-use draw::look::Look;
-use draw::sheet::{Sheet, printable};
-use draw::table::{self, Field, Lines};
-use draw::words::counted;
+use draw::{Field, Lines, Look, Sheet, columns, counted, lines, printable};
 
 impl Show for Applied {
     fn title(&self) -> String {
@@ -62,7 +58,7 @@ impl Show for Applied {
     }
 
     fn csv(&self) -> Lines<'_> {
-        table::lines(fields(), self.steps.iter())
+        lines(fields(), self.steps.iter())
     }
 }
 
@@ -77,7 +73,7 @@ fn fields<'a>() -> [Field<&'a Step>; 8] {
 /// Nothing where there is nothing to list.
 fn changes(applied: &Applied) -> Option<Sheet> {
     let tried = || applied.steps.iter().filter(|step| step.outcome != StepOutcome::ToDo);
-    let mut sheet = table::sheet("Changes", &fields(), tried());
+    let mut sheet = Sheet::of("Changes", &fields(), tried());
     for step in tried().filter(|step| !step.note.is_empty()) {
         sheet.note(format!("{}: {}", step.place, step.note));
     }
@@ -133,7 +129,7 @@ mod tests {
     use model::setup::{Applied, End};
 
     use crate::show::Show;
-    use draw::look::Look;
+    use draw::Look;
 
     #[test]
     fn without_changes_there_is_the_sentence_and_no_table() {

@@ -7,11 +7,7 @@ use model::{Backing, Bytes, PageKind};
 
 use crate::render::measure::latency::spread;
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{or, or_empty};
+use draw::{Lines, Sheet, columns, lines, number, or, or_empty};
 
 impl Show for Collapse {
     fn title(&self) -> String {

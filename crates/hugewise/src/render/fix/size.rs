@@ -3,9 +3,7 @@
 use studies::size::{Sizing, Step};
 
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines};
+use draw::{Field, Lines, Sheet, columns, lines};
 
 impl Show for Sizing {
     fn title(&self) -> String {
@@ -13,7 +11,7 @@ impl Show for Sizing {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = table::sheet(&self.about, &fields(), self.steps.iter());
+        let mut sheet = Sheet::of(&self.about, &fields(), self.steps.iter());
         for trap in &self.traps {
             sheet.note(format!("mind: {trap}"));
         }
@@ -22,7 +20,7 @@ impl Show for Sizing {
     }
 
     fn csv(&self) -> Lines<'_> {
-        table::lines(fields(), self.steps.iter())
+        lines(fields(), self.steps.iter())
     }
 }
 

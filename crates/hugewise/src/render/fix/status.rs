@@ -3,10 +3,7 @@
 use model::setup::{Held, Run, Status};
 
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines};
-use draw::words::{counted, moment};
+use draw::{Field, Lines, Sheet, columns, counted, lines, moment};
 
 impl Show for Status {
     fn title(&self) -> String {
@@ -30,7 +27,7 @@ impl Show for Status {
     }
 
     fn csv(&self) -> Lines<'_> {
-        table::lines(fields(), self.runs.iter().flat_map(changes))
+        lines(fields(), self.runs.iter().flat_map(changes))
     }
 }
 
@@ -48,7 +45,7 @@ fn fields<'a>() -> [Field<(&'a Run, &'a Held)>; 6] {
 fn sheet(run: &Run) -> Sheet {
     let restarted = if run.restarted { ", restarted since" } else { "" };
     let title = format!("{}, applied {}{restarted}", run.goals.join("; "), moment(&run.time));
-    let mut sheet = table::sheet(&title, &fields(), changes(run));
+    let mut sheet = Sheet::of(&title, &fields(), changes(run));
     if !run.complete {
         sheet.note("this plan was cut short, or not all of it could be undone: run `hugewise undo`");
     }

@@ -3,10 +3,7 @@
 use model::setup::{RevertOutcome, RevertStep, Undone, User};
 
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines};
-use draw::words::counted;
+use draw::{Field, Lines, Sheet, columns, counted, lines};
 
 impl Show for Undone {
     fn title(&self) -> String {
@@ -26,7 +23,7 @@ impl Show for Undone {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = table::sheet("Reverted", &fields(), self.steps.iter());
+        let mut sheet = Sheet::of("Reverted", &fields(), self.steps.iter());
         for step in self.steps.iter().filter(|step| !step.note.is_empty()) {
             sheet.note(format!("{}: {}", step.place, step.note));
         }
@@ -40,7 +37,7 @@ impl Show for Undone {
     }
 
     fn csv(&self) -> Lines<'_> {
-        table::lines(fields(), self.steps.iter())
+        lines(fields(), self.steps.iter())
     }
 }
 
@@ -49,7 +46,7 @@ pub(super) fn users(title: &str, users: &[User]) -> Sheet {
     let fields = columns![|user| &User;
         "#pid" => user.pid, "name" => name(user), "pages" => user.kind, "#memory" => user.bytes,
     ];
-    table::sheet(title, &fields, users.iter())
+    Sheet::of(title, &fields, users.iter())
 }
 
 fn name(user: &User) -> String {

@@ -5,10 +5,7 @@ use model::{PageKind, Reading};
 
 use super::apply::restart;
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::{counted, moment};
+use draw::{Lines, Sheet, columns, counted, lines, moment};
 
 impl Show for Verified {
     fn title(&self) -> String {
@@ -60,7 +57,7 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
     let fields = columns![|check| &Check;
         "what" => check.place, "asked" => asked(check), "found" => found(check), "" => word(check.verdict),
     ];
-    let mut sheet = table::sheet(&title, &fields, plan.checks.iter());
+    let mut sheet = Sheet::of(&title, &fields, plan.checks.iter());
     for check in plan.checks.iter().filter(|check| !check.note.is_empty()) {
         sheet.note(format!("{}: {}", check.place, check.note));
     }

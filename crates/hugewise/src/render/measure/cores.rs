@@ -4,10 +4,7 @@ use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{counted, or, or_empty};
+use draw::{Lines, Sheet, columns, counted, lines, or, or_empty};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;

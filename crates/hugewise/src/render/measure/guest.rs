@@ -8,13 +8,10 @@ use model::{Bytes, PageKind};
 use super::latency::{dot, spread};
 use super::{guest_costs, guest_costs::counters};
 use crate::show::Show;
-use draw::axis::{Scale, number};
-use draw::columns;
-use draw::figure::{Figure, Series};
-use draw::heat::{Heat, legend};
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
+use draw::{
+    Figure, Heat, Lines, NOT_CONVERGED, Scale, Series, Sheet, columns, counted, legend, limits, lines, number, or,
+    or_empty,
+};
 
 /// A chart of fewer working sets than this shows nothing.
 const CURVE: usize = 3;

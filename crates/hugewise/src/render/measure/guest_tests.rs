@@ -6,7 +6,7 @@ use model::guest::{Guest, GuestPage};
 use crate::cli::args::Format;
 use crate::samples::{envelope, guest};
 use crate::show::{Show, show};
-use draw::look::Look;
+use draw::Look;
 
 fn text(guest: &Guest) -> String {
     let look = Look {

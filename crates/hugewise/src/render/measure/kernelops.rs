@@ -7,11 +7,7 @@ use model::latency::Backed;
 use model::{Estimate, PageKind};
 
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{NOT_CONVERGED, counted, limits, or, or_empty};
+use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, limits, lines, number, or, or_empty};
 
 impl Show for KernelOps {
     fn title(&self) -> String {
@@ -203,7 +199,7 @@ mod tests {
 
     use super::time;
     use crate::show::Show;
-    use draw::look::Look;
+    use draw::Look;
 
     fn point(op: Op, workers: u32, ns: Option<f64>) -> Point {
         let estimate = |median: f64| Estimate {

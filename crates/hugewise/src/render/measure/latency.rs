@@ -10,11 +10,7 @@ use model::{Bytes, Estimate, PageKind};
 use crate::gain::{Gain, gains};
 use crate::show::Show;
 pub use csv::csv;
-use draw::axis::{Scale, number};
-use draw::figure::{Dot, Figure, Series};
-use draw::sheet::Sheet;
-use draw::table::Lines;
-use draw::words::{counted, limits, or, or_empty};
+use draw::{Dot, Figure, Lines, Scale, Series, Sheet, counted, limits, number, or, or_empty};
 
 impl Show for Latency {
     fn title(&self) -> String {

@@ -3,7 +3,7 @@
 use super::{csv, spread};
 use crate::samples::usual;
 use crate::show::Show;
-use draw::look::Look;
+use draw::Look;
 use model::Estimate;
 use model::latency::{Bound, Latency, Quiet};
 

@@ -6,13 +6,7 @@ use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Sharing, Tlb, V
 use model::{Bytes, Estimate, PageKind};
 
 use crate::show::Show;
-use draw::axis::Scale;
-use draw::columns;
-use draw::figure::{Dot, Figure, Mark, Series};
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::tone::Tone;
-use draw::words::{or, or_empty};
+use draw::{Dot, Figure, Lines, Mark, Scale, Series, Sheet, Tone, columns, lines, or, or_empty};
 
 impl Show for Tlb {
     fn title(&self) -> String {
@@ -77,7 +71,7 @@ pub(crate) fn levels(tlb: &Tlb) -> Sheet {
         "CPUID, CPU table" => others(tlb, level),
     ];
     let title = "TLB levels from timing, beside CPUID and the CPU table";
-    let mut sheet = table::sheet(title, &fields, tlb.levels.iter().map(|level| (tlb, level)));
+    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter().map(|level| (tlb, level)));
     for level in &tlb.levels {
         if let Some(why) = &level.not_told {
             sheet.note(format!("{} level {}: {why}", level.kind, level.level));
@@ -114,7 +108,7 @@ fn walks(tlb: &Tlb) -> Sheet {
         "#added cycles" => cost(walk, walk.cycles), "#added ns" => cost(walk, walk.ns),
     ];
     let title = "Page-table walks, by where the page-table entries are";
-    let mut sheet = table::sheet(title, &fields, tlb.walks.iter());
+    let mut sheet = Sheet::of(title, &fields, tlb.walks.iter());
     if !tlb.walks.is_empty() {
         sheet.note("a walk has no single cost: it depends on the cache or memory that holds the page-table entries");
     }
@@ -135,7 +129,7 @@ fn sharing(tlb: &Tlb) -> Sheet {
         "entries are" => or(sharing.shared.map(|is| if is { "shared" } else { "separate" }), "unknown"),
         "evidence" => sharing.evidence,
     ];
-    table::sheet("What page kinds share", &fields, tlb.sharing.iter())
+    Sheet::of("What page kinds share", &fields, tlb.sharing.iter())
 }
 
 fn how(tlb: &Tlb) -> Sheet {

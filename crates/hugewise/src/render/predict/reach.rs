@@ -5,9 +5,7 @@ use translation::reach::{Cover, Reach};
 
 use crate::results::ReachTable;
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::{Lines, Sheet, columns, lines};
 
 impl Show for ReachTable {
     fn title(&self) -> String {

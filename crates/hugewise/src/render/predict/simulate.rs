@@ -8,11 +8,7 @@ use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep
 
 use crate::show::Show;
 pub(super) use cells::{bytes, name, number, percent};
-use draw::columns;
-use draw::heat::{Heat, legend};
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines, lines};
-use draw::words::or;
+use draw::{Field, Heat, Lines, Sheet, columns, legend, lines, or};
 
 impl Show for Simulation {
     fn title(&self) -> String {
@@ -76,7 +72,7 @@ fn cases(simulation: &Simulation) -> Sheet {
         _ => true,
     };
     let fields: Vec<Field<&Case>> = fields.into_iter().filter(is_shown).collect();
-    let mut sheet = table::sheet(&simulation.title(), &fields, simulation.cases.iter());
+    let mut sheet = Sheet::of(&simulation.title(), &fields, simulation.cases.iter());
     let time = fields.iter().position(|field| field.head == Some("#time"));
     for (row, case) in simulation.cases.iter().enumerate() {
         let shade = Heat::of(case.relative.middle);
@@ -183,7 +179,7 @@ pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
         "#high" => number(sweep.values.high),
     ];
     let title = "Not published for this machine, and therefore swept";
-    let mut sheet = table::sheet(title, &fields, swept.iter());
+    let mut sheet = Sheet::of(title, &fields, swept.iter());
     sheet.note("a TOML file for --machine sets what you know: see the how-to page on simulation");
     sheet
 }
@@ -196,7 +192,7 @@ pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
         "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, *exact),
         "simulated value is" => if row.is_fitted { "fitted" } else { "predicted" },
     ];
-    let mut sheet = table::sheet("Published and simulated", &fields, rows.iter().map(|row| (row, exact)));
+    let mut sheet = Sheet::of("Published and simulated", &fields, rows.iter().map(|row| (row, exact)));
     let mut sources: Vec<&str> = Vec::new();
     for row in rows {
         if !sources.contains(&row.source.as_str()) {

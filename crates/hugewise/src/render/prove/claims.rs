@@ -3,10 +3,7 @@
 use studies::claims::{Claim, Claims, Counterpart, How, Measure, Verdict};
 
 use crate::show::Show;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::counted;
+use draw::{Lines, Sheet, columns, counted, lines};
 
 impl Show for Claims {
     fn title(&self) -> String {
@@ -126,7 +123,7 @@ fn places(claims: &Claims) -> Sheet {
         "id" => claim.id, "claim" => claim.what, "place" => claim.place, "quantity" => claim.measure.quantity,
         "of" => claim.measure.of, "machine" => claim.machine,
     ];
-    let mut sheet = table::sheet("Where it is published", &fields, claims.claims.iter());
+    let mut sheet = Sheet::of("Where it is published", &fields, claims.claims.iter());
     sheet.note("figures: a number holds to its last digit, about = within a tenth, the same = within 1, a trend must hold for all of the range");
     sheet
 }

@@ -20,12 +20,7 @@ use model::{Backing, Estimate, Reading};
 use crate::show::{self, Show};
 pub(super) use amounts::gain;
 use amounts::{reference, value};
-use draw::columns;
-use draw::figure::Figure;
-use draw::look::Look;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::{counted, or, or_empty};
+use draw::{Figure, Lines, Look, Sheet, columns, counted, lines, or, or_empty};
 pub(crate) use why::why;
 
 impl Show for Compare {
@@ -166,7 +161,7 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
         (arm, control, judged)
     });
     let title = format!("{metric}, gain over {}", reference(compare));
-    let mut sheet = table::sheet(&title, &fields, rows);
+    let mut sheet = Sheet::of(&title, &fields, rows);
     if compare.controls.first() == Some(control) {
         notes(compare, &mut sheet);
     }

@@ -12,7 +12,7 @@ use model::{Backing, Bytes, Estimate, PageKind, Reading};
 use crate::cli::args::Format;
 use crate::samples::envelope;
 use crate::show::{Show, show};
-use draw::look::Look;
+use draw::Look;
 
 fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
     let backing: Backing = [(kind, Bytes::gib(1))].into_iter().collect();

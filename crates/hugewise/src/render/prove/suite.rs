@@ -12,13 +12,7 @@ use model::{Bytes, compare::Metric};
 use super::compare::{gain, gains};
 use crate::render::measure::tlb;
 use crate::show::{self, Show};
-use draw::columns;
-use draw::figure::Figure;
-use draw::look::Look;
-use draw::page::Block;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::{counted, or};
+use draw::{Block, Figure, Lines, Look, Sheet, columns, counted, lines, or};
 
 impl Show for Suite {
     fn title(&self) -> String {
@@ -37,7 +31,7 @@ impl Show for Suite {
         let fields = columns![|page| &Page;
             "experiment" => page.experiment.name, "published" => page.experiment.figure(), "measured here" => measured(page),
         ];
-        let mut sheet = table::sheet("Published and measured", &fields, self.pages.iter());
+        let mut sheet = Sheet::of("Published and measured", &fields, self.pages.iter());
         sheet.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
         Some(sheet)
     }
@@ -110,7 +104,7 @@ impl Show for SuiteList {
             "experiment" => listed.experiment.name, "arms" => listed.experiment.arms.join(","),
             "#time" => minutes(listed.seconds), "missing" => missing(&listed.lacking, ", "), "~what" => listed.experiment.title,
         ];
-        vec![table::sheet("Experiments", &fields, self.experiments.iter())]
+        vec![Sheet::of("Experiments", &fields, self.experiments.iter())]
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -218,7 +212,7 @@ fn processes(page: &Page, compare: &Compare) -> Option<Sheet> {
     ];
     let has = compare.arms.iter().any(|arm| !arm.values("forks").is_empty());
     let title = format!("{}: processes", page.experiment.name);
-    let mut sheet = table::sheet(&title, &fields, compare.arms.iter());
+    let mut sheet = Sheet::of(&title, &fields, compare.arms.iter());
     sheet.note("medians of the runs, of all processes of a run together");
     has.then_some(sheet)
 }
@@ -253,7 +247,7 @@ fn collections(page: &Page) -> Option<Sheet> {
     };
     let title = format!("{}: garbage collections", page.experiment.name);
     let sums = logged().map(|(arm, logs)| (arm, logs, Collections::of(logs)));
-    let mut sheet = table::sheet(&title, &fields, sums);
+    let mut sheet = Sheet::of(&title, &fields, sums);
     for (arm, logs) in logged() {
         let warnings = logs.iter().find(|log| !log.warnings.is_empty());
         for warning in warnings.iter().flat_map(|log| &log.warnings) {

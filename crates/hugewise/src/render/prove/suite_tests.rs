@@ -11,7 +11,7 @@ use crate::cli::args::Format;
 use crate::render::prove::compare::tests::compare;
 use crate::samples::envelope;
 use crate::show::{Show, show};
-use draw::look::Look;
+use draw::Look;
 
 const LOOK: Look = Look {
     width: 200,

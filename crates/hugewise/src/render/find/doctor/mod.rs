@@ -15,11 +15,7 @@ use self::summary::{headline, reasons, rule_name};
 use crate::cli::args::Format;
 use crate::results::Doctor;
 use crate::show::Show;
-use draw::columns;
-use draw::look::Look;
-use draw::safe;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::{Lines, Look, Sheet, columns, lines, safe};
 
 pub use text::{explanation, rules};
 

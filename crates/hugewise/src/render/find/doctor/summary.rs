@@ -3,7 +3,7 @@
 use model::findings::{Confidence, Finding, NotJudged, Severity};
 
 use crate::results::Doctor;
-use draw::words::{counted, or_empty};
+use draw::{counted, or_empty};
 
 impl Doctor {
     /// The numbers in one sentence.

@@ -7,7 +7,7 @@ use super::{overview, prometheus, sarif};
 use crate::results::Doctor;
 use crate::samples::envelope;
 use crate::show::Show;
-use draw::look::Look;
+use draw::Look;
 
 const PLAIN: Look = Look {
     width: 80,

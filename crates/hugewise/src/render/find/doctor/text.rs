@@ -10,9 +10,7 @@ use super::summary::{headline, reasons};
 use crate::results::Doctor;
 use crate::show::wrapped;
 use draw::layout::{behind, folded, step};
-use draw::look::Look;
-use draw::sheet::{Sheet, printable};
-use draw::words::counted;
+use draw::{Look, Sheet, counted, printable};
 
 /// Columns before the text of an entry.
 const INDENT: usize = 8;

@@ -6,7 +6,7 @@ use model::{Cause, Reading};
 use super::super::ps::by_sort;
 use super::mapped::code;
 use super::parts::{in_numbers, kinds, mixed, title};
-use draw::words::{counted, or, or_empty};
+use draw::{counted, or, or_empty};
 
 /// What a reader wants to know first, each under a label.
 pub(super) fn facts(usage: &Usage) -> Vec<(String, String)> {

@@ -8,10 +8,7 @@ use host::snapshot::Feature;
 use model::Bytes;
 
 use super::super::ps::percent;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table;
-use draw::words::or;
+use draw::{Sheet, columns, or};
 
 /// Less code is not worth a line.
 const WORTH: Bytes = Bytes::mib(1);
@@ -44,7 +41,7 @@ pub(super) fn sheet(mapped: &Mapped) -> Sheet {
         "#resident" => file.backing.total(), "#huge" => percent(&file.backing), "why not" => file.why.map(Reason::short)?,
         "file" => file.file.as_ref()?,
     ];
-    let mut sheet = table::sheet("Mapped files and code", &fields, mapped.largest.iter());
+    let mut sheet = Sheet::of("Mapped files and code", &fields, mapped.largest.iter());
     let notes: BTreeSet<String> = mapped.largest.iter().filter_map(|file| note(file, mapped)).collect();
     notes.into_iter().for_each(|note| sheet.note(note));
     sheet

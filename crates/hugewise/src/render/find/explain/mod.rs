@@ -13,12 +13,7 @@ use self::next::next;
 use self::parts::title;
 use crate::results::Explain;
 use crate::show::{Show, wrapped};
-use draw::columns;
-use draw::layout::behind;
-use draw::look::Look;
-use draw::safe::printable;
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines};
+use draw::{Field, Lines, Look, Sheet, columns, layout::behind, lines, printable};
 
 impl Show for Explain {
     fn title(&self) -> String {
@@ -40,7 +35,7 @@ impl Show for Explain {
     }
 
     fn csv(&self) -> Lines<'_> {
-        table::lines(fields(), self.programs.iter().flat_map(parts))
+        lines(fields(), self.programs.iter().flat_map(parts))
     }
 }
 

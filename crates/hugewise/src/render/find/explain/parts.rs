@@ -3,7 +3,7 @@
 use doctor::explain::{HugetlbPages, InUse, Part, PartKind};
 use model::{Backing, Bytes, Cause, PageKind, Reading};
 
-use draw::words::counted;
+use draw::counted;
 
 pub(super) fn title(what: PartKind) -> &'static str {
     match what {

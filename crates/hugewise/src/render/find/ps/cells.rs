@@ -3,8 +3,7 @@
 use host::processes::Coverage;
 use model::{Backing, Bytes, PageKind};
 
-use draw::axis::number;
-use draw::words::or_empty;
+use draw::{number, or_empty};
 
 /// The share backed by huge pages in percent; empty if no resident memory is known.
 pub(crate) fn share(backing: Option<&Backing>) -> String {

@@ -7,10 +7,7 @@ use model::{Bytes, PageKind, Reading};
 
 use super::cells::{amount, kinds_in_words, kinds_of, share};
 use crate::results::ps::{Group, Groups, ProcessRow};
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::{or, processes};
+use draw::{Lines, Sheet, columns, lines, or, processes};
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {
@@ -120,7 +117,7 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
         "name" => holder.name, "#bytes" => holder.bytes, "#page" => or(holder.page.map(Bytes::exact), "?"),
         "#uid" => holder.uid, "#pid" => holder.pid?,
     ];
-    let mut sheet = table::sheet("Pool pages that no process maps", &fields, held.holders.iter());
+    let mut sheet = Sheet::of("Pool pages that no process maps", &fields, held.holders.iter());
     sheet.note(held_note(held));
     if held.holders.iter().any(|holder| !holder.sure) {
         sheet.note(

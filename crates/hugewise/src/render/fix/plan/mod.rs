@@ -18,10 +18,7 @@ pub(crate) use difference::{difference, question};
 use self::risks::risks;
 use crate::cli::args::Format;
 use crate::show::Show;
-use draw::columns;
-use draw::look::Look;
-use draw::sheet::Sheet;
-use draw::table::{self, Field, Lines};
+use draw::{Field, Lines, Look, Sheet, columns, lines};
 
 pub(crate) const FORMS: [Format; 7] = [
     Format::Text,
@@ -55,12 +52,12 @@ impl Show for Plan {
     }
 
     fn csv(&self) -> Lines<'_> {
-        table::lines(fields(), self.changes.iter())
+        lines(fields(), self.changes.iter())
     }
 }
 
 fn sheet(plan: &Plan) -> Sheet {
-    let mut sheet = table::sheet(&plan.title(), &fields(), plan.changes.iter());
+    let mut sheet = Sheet::of(&plan.title(), &fields(), plan.changes.iter());
     plan.notes.iter().for_each(|note| sheet.note(note));
     sheet
 }

@@ -9,7 +9,7 @@ use model::{Cause, Reading, Unread};
 use super::shell::{comment, quoted};
 use super::{ansible, difference, shell};
 use crate::show::Show;
-use draw::look::Look;
+use draw::Look;
 
 const HOSTILE: [&str; 9] = [
     "it's $(id) `id` ; id | id & id > /x",

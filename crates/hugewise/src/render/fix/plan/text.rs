@@ -8,9 +8,7 @@ use super::risks::risks;
 use super::word;
 use crate::show::wrapped;
 use draw::layout::{behind, folded};
-use draw::look::Look;
-use draw::sheet::printable;
-use draw::words::counted;
+use draw::{Look, counted, printable};
 
 /// Columns before the text of an entry.
 const INDENT: usize = 9;

@@ -2,8 +2,7 @@
 
 use model::latency::{Latency, Point};
 
-use draw::columns;
-use draw::table::{Lines, lines};
+use draw::{Lines, columns, lines};
 
 pub fn csv(latency: &Latency) -> Lines<'_> {
     let fields = columns![|point| &Point;

@@ -4,11 +4,7 @@ use model::Estimate;
 use model::migration::{Contention, Migration, Mix};
 
 use crate::render::prove::placement::kind_name;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table;
-use draw::words::or;
+use draw::{Sheet, columns, number, or};
 
 /// On a terminal: medians, one matrix for each pair of CPUs.
 pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {
@@ -26,7 +22,7 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
         "#95 % CI" => or(case.share.map(ends), "-"), "#alone again" => median(case.again),
     ];
     let title = "Throughput of a CPU beside another at work, as a share of that alone";
-    Some(table::sheet(title, &fields, migration.contention.iter()))
+    Some(Sheet::of(title, &fields, migration.contention.iter()))
 }
 
 /// The cases of each pair of CPUs, in order.

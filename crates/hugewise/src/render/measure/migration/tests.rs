@@ -6,7 +6,7 @@ use model::placement::Kind;
 use model::{Backing, Bytes, Estimate, PageKind};
 
 use crate::show::Show;
-use draw::look::Look;
+use draw::Look;
 
 pub(super) fn migration() -> Migration {
     let estimate = |median: f64| Estimate {

@@ -2,9 +2,7 @@
 
 use studies::host_memory::{HostMemory, Outcome, Sample};
 
-use draw::axis::{Scale, number};
-use draw::figure::{Along, Dot, Figure, Series};
-use draw::tone::TONES;
+use draw::{Along, Dot, Figure, Scale, Series, TONES, number};
 
 /// What a chart shows: its name, its title, its unit, and the value of a sample.
 type Shown = (&'static str, &'static str, &'static str, fn(&Sample) -> f64);

@@ -9,12 +9,7 @@ use studies::host_memory::{HostMemory, Level, Outcome, PatternCost, Sample, VmMe
 use self::range::percent;
 use super::simulate::published;
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::figure::Figure;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::counted;
+use draw::{Figure, Lines, Sheet, columns, counted, lines, number};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
@@ -130,7 +125,7 @@ fn policies(result: &HostMemory) -> Sheet {
     ];
     let has_losses = !result.translation.is_empty();
     let outcomes = result.outcomes.iter().map(|outcome| (has_losses, outcome));
-    let mut sheet = table::sheet(&title, &fields, outcomes);
+    let mut sheet = Sheet::of(&title, &fields, outcomes);
     sheet.note(
         "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
          CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
@@ -148,7 +143,7 @@ fn memory(result: &HostMemory) -> Sheet {
     ];
     let ends = result.outcomes.iter();
     let ends = ends.filter_map(|outcome| Some((outcome, outcome.samples.last()?)));
-    table::sheet("Guest memory at the end, by what is behind it", &fields, ends)
+    Sheet::of("Guest memory at the end, by what is behind it", &fields, ends)
 }
 
 /// `soft 12, hard 3`.
@@ -168,7 +163,7 @@ fn machines(outcome: &Outcome, most: usize) -> Sheet {
         "#compressed" => vm.amounts.compressed, "#swapped" => vm.amounts.swapped,
         "~#untouched" => vm.amounts.untouched, "#lost, %" => percent(vm.lost),
     ];
-    let mut sheet = table::sheet("Machines at the end", &fields, outcome.vms.iter().take(most));
+    let mut sheet = Sheet::of("Machines at the end", &fields, outcome.vms.iter().take(most));
     if outcome.vms.len() > most {
         sheet.note(format!("and {} more: --json has all", outcome.vms.len() - most));
     }
@@ -195,7 +190,7 @@ fn translation(result: &HostMemory) -> Sheet {
         "#huge pages, %" => percent(cost.large), "#1 GiB pages, %" => percent(cost.giant),
     ];
     let title = "Part of the CPU time that translation takes, by what backs the active memory";
-    let mut sheet = table::sheet(title, &fields, result.translation.iter());
+    let mut sheet = Sheet::of(title, &fields, result.translation.iter());
     sheet.note("from `simulate translation`: accesses follow each other without overlap, so that this is an upper bound; the active memory is rounded up to a power of two");
     sheet
 }

@@ -2,7 +2,7 @@
 
 use translation::study::Range;
 
-use draw::axis::number;
+use draw::number;
 
 /// A value with its ends, where they differ.
 pub(super) fn spread(range: Range, text: impl Fn(f64) -> String) -> String {

@@ -6,11 +6,7 @@ use studies::host_memory::advice::{Advice, Change, Unknown, WhatIf};
 use translation::study::Range;
 
 use super::range::{percent, spread};
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::{counted, or};
+use draw::{Lines, Sheet, columns, counted, lines, number, or};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");
@@ -52,7 +48,7 @@ pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
         "#lost, %" => percent(kept(row).filter(|_| *has_lost)?.lost),
     ];
     let rows = advice.rows.iter().map(|row| (row, !result.translation.is_empty()));
-    let mut sheet = table::sheet("What if", &fields, rows);
+    let mut sheet = Sheet::of("What if", &fields, rows);
     for row in &advice.rows {
         if let Some(why) = &row.refused {
             sheet.note(format!("{}: not possible: {why}", change(row)));

@@ -2,9 +2,7 @@
 
 use studies::scheduler::Schedule;
 
-use draw::axis::number;
-use draw::heat::{Heat, STEPS};
-use draw::sheet::Sheet;
+use draw::{Heat, STEPS, Sheet, number};
 
 /// Logical CPUs that a heat map has room for.
 const MOST_CPUS: usize = 32;

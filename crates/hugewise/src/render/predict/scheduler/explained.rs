@@ -2,10 +2,7 @@
 
 use studies::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table;
+use draw::{Sheet, columns, number};
 
 /// Shares below this, in per cent of a CPU, are the hypervisor's own.
 const SMALL: f64 = 0.5;
@@ -90,7 +87,7 @@ fn fits(explained: &Explained) -> Sheet {
         "#mean error, %" => number(row.mean_error_pct), "#largest, %" => number(row.max_error_pct),
     ];
     let title = "Explanations of the published tables, and what was fitted for them";
-    let mut sheet = table::sheet(title, &fields, explained.explanations.iter());
+    let mut sheet = Sheet::of(title, &fields, explained.explanations.iter());
     sheet.note("usual costs, not fitted: a move to a sibling 30 us, to a core 1 ms, to a socket 1.5 ms; 35 % of the rate while the sibling is busy");
     sheet.note(format!("source: {}", explained.source));
     sheet
@@ -139,7 +136,7 @@ fn shares(explained: &Explained) -> Sheet {
         "#sibling moves/s" => number(run.moves_per_s[0]), "#other/s" => number(run.moves_per_s[1..].iter().sum()),
     ];
     let title = "Shares of CPUs: an input, as they come out again";
-    let mut sheet = table::sheet(title, &fields, explained.runs.iter());
+    let mut sheet = Sheet::of(title, &fields, explained.runs.iter());
     sheet.note(format!(
         "CPUs with less than {SMALL} % are left out, which is the hypervisor's own work; mean distance over all CPUs {} % of a CPU",
         number(explained.share_error)

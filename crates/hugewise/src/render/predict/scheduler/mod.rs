@@ -6,11 +6,7 @@ mod explained;
 use studies::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
 
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::counted;
+use draw::{Lines, Sheet, columns, counted, lines, number};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 20;
@@ -109,7 +105,7 @@ fn machines(schedule: &Schedule, most: usize) -> Sheet {
         "~#node/s" => number(vm.moves[3] as f64 / seconds),
     ];
     let shown = schedule.vms.iter().take(most).map(|vm| (vm, schedule.seconds));
-    let mut sheet = table::sheet(&title, &fields, shown);
+    let mut sheet = Sheet::of(&title, &fields, shown);
     if schedule.vms.len() > most {
         sheet.note(format!("and {} more: --format csv has all", schedule.vms.len() - most));
     }
@@ -161,7 +157,7 @@ fn reservations(reservations: &[Reservation]) -> Sheet {
         "machine" => row.vm, "#needed, MHz" => row.needed_mhz, "#reserved, MHz" => row.reserved_mhz,
         "#cores free" => row.free_cores, "cores of its own" => granted(row.denied),
     ];
-    let mut sheet = table::sheet("Latency sensitivity high", &fields, reservations.iter());
+    let mut sheet = Sheet::of("Latency sensitivity high", &fields, reservations.iter());
     sheet.note("needed: virtual CPUs x MHz of a core; cores free: those of the host, less what it keeps for itself, less those given before");
     sheet
 }

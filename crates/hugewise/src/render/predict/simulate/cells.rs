@@ -3,7 +3,7 @@
 use model::Bytes;
 use translation::study::Unknown;
 
-use draw::words::or_empty;
+use draw::or_empty;
 
 pub(crate) fn name(unknown: Unknown) -> &'static str {
     match unknown {

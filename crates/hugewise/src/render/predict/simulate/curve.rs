@@ -3,9 +3,7 @@
 use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
+use draw::{Lines, Sheet, columns, lines};
 
 /// Of curves that have the same numbers of entries.
 pub(super) fn sheet(curves: &[Curve]) -> Sheet {

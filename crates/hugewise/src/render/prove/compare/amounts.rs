@@ -4,7 +4,7 @@ use model::Bytes;
 use model::compare::{Compare, Metric};
 
 use crate::render::measure::kernelops::time;
-use draw::axis::without_zeros;
+use draw::without_zeros;
 
 /// A value of a metric with its unit.
 pub(super) fn value(metric: &str, value: f64) -> String {

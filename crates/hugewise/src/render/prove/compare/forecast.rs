@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::compare::{Compare, Forecast, Visible};
 
 use super::events::minutes;
-use draw::sheet::Sheet;
+use draw::Sheet;
 
 /// The answer, in place of a verdict on a program compared with itself.
 pub(super) fn headlines(compare: &Compare, forecast: &Forecast) -> Vec<String> {

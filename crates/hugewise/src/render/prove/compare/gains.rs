@@ -3,10 +3,7 @@
 use model::compare::{Compare, Judged};
 
 use super::amounts::{gain, reference};
-use draw::axis::Scale;
-use draw::figure::{Along, Dot, Figure, Series};
-use draw::sheet::{Sheet, printable};
-use draw::tone::{TONES, Tone};
+use draw::{Along, Dot, Figure, Scale, Series, Sheet, TONES, Tone, printable};
 
 /// No gain is below -100 %; one beyond this, or an interval that ends there, would flatten all others.
 const MOST: f64 = 300.0;

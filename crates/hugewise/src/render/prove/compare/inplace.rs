@@ -5,10 +5,7 @@ use model::{Bytes, Reading};
 
 use super::amounts::{gain, reference};
 use crate::render::measure::kernelops::time;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table;
-use draw::words::or;
+use draw::{Sheet, columns, or};
 
 /// What the slices are: `slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of all threads`.
 pub(super) fn slices(how: &InPlace) -> String {
@@ -55,7 +52,7 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
         "#huge pages after it" => bytes(all, |slice| slice.large_after),
     ];
     let rows = compare.arms.iter().map(|arm| (arm, slices_of(arm)));
-    let mut sheet = table::sheet("The flips, all of them outside of the slices", &fields, rows);
+    let mut sheet = Sheet::of("The flips, all of them outside of the slices", &fields, rows);
     sheet
         .note("PMD ranges, and the machine's own counters in that time, are sums of all flips; huge pages are medians");
     if let Some(restored) = &compare.restored {

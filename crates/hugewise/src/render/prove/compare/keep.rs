@@ -5,7 +5,7 @@ use model::{Bytes, PageKind};
 
 use super::sizes;
 use crate::render::fix::plan::quoted;
-use draw::sheet::Sheet;
+use draw::Sheet;
 
 /// A twentieth more pages than were in use: memory is not the same in each run.
 const SPARE: u64 = 20;

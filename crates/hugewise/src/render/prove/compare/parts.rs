@@ -3,7 +3,7 @@
 use model::compare::{Difference, Even, Metric, Parts};
 
 use super::amounts::value;
-use draw::words::or;
+use draw::or;
 
 /// `thp: the program's own work took 0.26 s less (95 % CI 0.24 s to 0.28 s), the kernel's part 0.51 s more (..), ..`
 pub(super) fn sentence(parts: &Parts) -> String {

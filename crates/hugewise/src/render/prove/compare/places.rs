@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::compare::{Arm, Compare, Ran, Run};
 use model::placement::Kind;
 
-use draw::axis::number;
-use draw::sheet::Sheet;
-use draw::words::or;
+use draw::{Sheet, number, or};
 
 /// Beyond so many CPUs a column for each says less than where most of the time was.
 const MOST_CPUS: usize = 16;

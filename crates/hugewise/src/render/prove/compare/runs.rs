@@ -4,11 +4,7 @@ use model::Bytes;
 use model::compare::{Arm, Compare, LeftOut, Metric, Run};
 
 use super::amounts::value;
-use draw::axis::Scale;
-use draw::figure::{Along, Dot, Figure, Series};
-use draw::sheet::{Sheet, printable};
-use draw::tone::Tone;
-use draw::words::or;
+use draw::{Along, Dot, Figure, Scale, Series, Sheet, Tone, or, printable};
 
 /// Columns of a strip, at most.
 const STRIP: usize = 36;

@@ -4,7 +4,7 @@ use model::compare::{Compare, Judged, Verdict};
 use model::{Bytes, PageKind};
 
 use super::amounts::{gain, reference};
-use draw::words::or_empty;
+use draw::or_empty;
 
 /// The arms of THP sizes, each with its size.
 pub(super) fn of(compare: &Compare) -> impl Iterator<Item = (&str, Bytes)> {

@@ -4,7 +4,7 @@ use compare::interim::LEAST;
 use model::Reading;
 use model::compare::{Arm, Because, Compare, Judged, Why};
 
-use draw::words::counted;
+use draw::counted;
 
 /// Why the runs were arranged so, as a clause.
 pub(super) fn because(reason: &Because) -> String {

@@ -4,11 +4,7 @@ use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{counted, or};
+use draw::{Lines, Sheet, columns, counted, lines, number, or};
 
 impl Show for Check {
     fn title(&self) -> String {

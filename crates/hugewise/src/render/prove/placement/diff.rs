@@ -4,11 +4,7 @@ use model::placement::{Caveat, Diff, Part, Quantity, Side};
 use model::{Estimate, Warning};
 
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{Lines, lines};
-use draw::words::{counted, or, or_empty};
+use draw::{Lines, Sheet, columns, counted, lines, number, or, or_empty};
 
 impl Show for Diff {
     fn title(&self) -> String {

@@ -11,11 +11,7 @@ use model::Warning;
 use model::placement::{End, Method, NoRecords, Recording};
 
 use crate::show::Show;
-use draw::axis::number;
-use draw::figure::Figure;
-use draw::sheet::Sheet;
-use draw::table::Lines;
-use draw::words::{counted, or_empty};
+use draw::{Figure, Lines, Sheet, counted, number, or_empty};
 
 pub use diff::caveats;
 pub use tables::kind_name;

@@ -3,11 +3,7 @@
 use model::placement::{Published, PublishedRun};
 
 use crate::show::Show;
-use draw::axis::number;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::or_empty;
+use draw::{Lines, Sheet, columns, lines, number, or_empty};
 
 impl Show for Published {
     fn title(&self) -> String {
@@ -73,7 +69,7 @@ fn analysis(published: &Published) -> Sheet {
         "#operations for each %" => format!("{:.1}", run.per_cpu_pct),
         "#% on both siblings" => format!("{:.1}", run.sibling_pct),
     ];
-    let mut sheet = table::sheet("Efficiency apart from residency", &fields, published.runs.iter());
+    let mut sheet = Sheet::of("Efficiency apart from residency", &fields, published.runs.iter());
     NOTES.iter().for_each(|note| sheet.note(note));
     sheet
 }

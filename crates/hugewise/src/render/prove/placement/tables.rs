@@ -2,12 +2,7 @@
 
 use model::placement::{Cpu, Kind, Method, Recording, Thread};
 
-use draw::axis::number;
-use draw::columns;
-use draw::heat::{Heat, STEPS};
-use draw::sheet::Sheet;
-use draw::table::{self, Lines, lines};
-use draw::words::{counted, or};
+use draw::{Heat, Lines, STEPS, Sheet, columns, counted, lines, number, or};
 
 /// Beyond so many CPUs those without time are left out.
 const MOST_CPUS: usize = 32;
@@ -26,7 +21,7 @@ pub(super) fn shares(recording: &Recording) -> Sheet {
     let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
     let shown: Vec<&Cpu> = recording.cpus.iter().filter(is_shown).collect();
     let cpus = shown.iter().map(|&cpu| (recording, cpu));
-    let mut sheet = table::sheet("Share of time on each CPU", &fields, cpus);
+    let mut sheet = Sheet::of("Share of time on each CPU", &fields, cpus);
     let left_out = recording.cpus.len() - shown.len();
     if left_out > 0 {
         sheet.note(format!(
@@ -101,7 +96,7 @@ pub(super) fn threads(recording: &Recording, most: usize) -> Sheet {
         "#preempted" => or(thread.tally.preemptions, "?"), "#then waited ms" => ms(thread.tally.preempted_s),
         "#on run queues ms" => ms(thread.tally.queued_s),
     ];
-    let mut sheet = table::sheet("Threads", &fields, recording.threads.iter().take(most));
+    let mut sheet = Sheet::of("Threads", &fields, recording.threads.iter().take(most));
     let more = recording.threads.len().saturating_sub(most) as u64 + recording.others;
     if more > 0 {
         let more = counted(more as usize, "thread");

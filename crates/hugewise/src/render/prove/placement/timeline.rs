@@ -2,9 +2,7 @@
 
 use model::placement::Recording;
 
-use draw::axis::{Scale, number};
-use draw::figure::{Along, Dot, Figure, Series};
-use draw::tone::TONES;
+use draw::{Along, Dot, Figure, Scale, Series, TONES, number};
 
 /// Moves in each second, slice by slice; those by `/proc` are a lower bound, and the title says so. A recording of one slice has no course.
 pub(super) fn chart(recording: &Recording) -> Option<Figure> {

@@ -7,10 +7,7 @@ use model::gc::GcLog;
 use model::suite::{Page, Suite};
 
 use crate::render::prove::compare::gain;
-use draw::columns;
-use draw::sheet::Sheet;
-use draw::table;
-use draw::words::or;
+use draw::{Sheet, columns, or};
 
 /// The metrics of work done, of the program's own CPU time for it, and of collections for so much work.
 const WORK: &str = "work";
@@ -58,7 +55,7 @@ pub(super) fn sheet(suite: &Suite) -> Option<Sheet> {
         let arms = page.compare().into_iter().flat_map(|compare| &compare.arms);
         arms.map(move |arm| (*page, heap, arm))
     });
-    let mut sheet = table::sheet("Heaps by pages", &fields, rows);
+    let mut sheet = Sheet::of("Heaps by pages", &fields, rows);
     sheet.note("without the collector: CPU time of the threads that work, for an operation");
     sheet.note("pause and GC CPU are of a collection, from the JVM's log");
     (heaps.len() > 1).then_some(sheet)
