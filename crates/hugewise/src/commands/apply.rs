@@ -9,14 +9,14 @@ use super::running;
 use super::session::Session;
 use super::settings::{self, hinted, setup};
 use super::stop::Stop;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::render::fix::plan::question;
 use crate::ui::Outcome;
 use draw::counted;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Apply) -> anyhow::Result<Outcome> {
     session.must_be_live("apply")?;
-    let form = session.form::<Applied>(Format::Text)?;
+    let form = session.form::<Applied>()?;
     let plan = settings::plan(&args.plan)?;
     if !session.global.yes && !is_agreed(session, &plan)? {
         bail!("nothing was changed");

@@ -8,12 +8,12 @@ use model::{Bytes, Warning};
 
 use super::session::Session;
 use super::stop::Stop;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::Result<Outcome> {
     session.must_be_live("collapsing memory")?;
-    let form = session.form::<Collapse>(Format::Text)?;
+    let form = session.form::<Collapse>()?;
     let snapshot = Snapshot::take(&session.source);
     let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
     let page = snapshot.pmd_page().into_result();

@@ -13,7 +13,7 @@ use super::diagnosis::diagnose;
 use super::ps;
 use super::report::{Named, named, parsed};
 use super::session::Session;
-use crate::cli::args::{self, DiffFailIf, Format, Sort};
+use crate::cli::args::{self, DiffFailIf, Sort};
 use crate::diff::{Material, Parts, diff, machine};
 use crate::results::diff::{Change, Side};
 use crate::results::{Checkup, Diff, Doctor, ProcessList};
@@ -27,7 +27,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Diff) -> anyhow::Resul
     if session.global.root.is_some() {
         bail!("--root: `diff` reads the two machines or results that it is given (leave --root away)");
     }
-    let form = session.form::<Diff>(Format::Text)?;
+    let form = session.form::<Diff>()?;
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     must_be_alike(&a, &b)?;
     let data = diff(&a, &b, args.allow);

@@ -33,7 +33,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     if args.rules {
         return give_text(session, rules);
     }
-    let form = session.form::<Doctor>(Format::Text)?;
+    let form = session.form::<Doctor>()?;
     let (given, files) = given(args)?;
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !args.file.is_empty() && session.global.root.is_none();

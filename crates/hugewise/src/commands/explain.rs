@@ -12,7 +12,7 @@ use super::diagnosis::only_accepted;
 use super::plan::Planner;
 use super::running;
 use super::session::Session;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::results::Explain;
 use crate::ui::Outcome;
 
@@ -24,7 +24,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Explain) -> anyhow::Re
 }
 
 fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
-    let form = session.form::<Explain>(Format::Text)?;
+    let form = session.form::<Explain>()?;
     let snapshot = Snapshot::take(&session.source);
     let targets = programs::targets(&session.source, &snapshot, word)?;
     let machine = Evidence::of(&session.source, snapshot.clone(), Reading::Known(Vec::new()));

@@ -8,7 +8,6 @@ use model::{Bytes, PageKind, Progress, Warning};
 use super::pools::Loan;
 use super::session::Session;
 use super::stop::Stop;
-use crate::cli::args::Format;
 use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
 use draw::Look;
@@ -26,7 +25,7 @@ pub(super) fn run<T: Shape>(
     measure: impl FnOnce(&Session<'_>, &Snapshot, &Stop) -> Measured<T>,
 ) -> anyhow::Result<Outcome> {
     session.must_be_live("measuring")?;
-    let form = session.form::<T>(Format::Text)?;
+    let form = session.form::<T>()?;
     let snapshot = Snapshot::take(&session.source);
     let stop = Stop::on_signals()?;
     let Some((measured, warnings)) = measure(session, &snapshot, &stop)? else {

@@ -22,7 +22,7 @@ use super::simulate::trace::Opened;
 use super::stop::Stop;
 use super::tlb;
 use super::trace::{Recorded, must_trace, record};
-use crate::cli::args::{Format, Predict};
+use crate::cli::args::Predict;
 use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
 
@@ -40,7 +40,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
             "--calibrate runs the program on this machine: leave --machine out, or describe this machine in a FILE.toml"
         );
     }
-    let form = session.form::<Prediction>(Format::Text)?;
+    let form = session.form::<Prediction>()?;
     let snapshot = Snapshot::take(&session.source);
     let machine = machine::named_or_at_hand(named, &snapshot)?;
     suits(&machine).with_context(|| format!("--machine {}", named.unwrap_or("here")))?;

@@ -18,7 +18,7 @@ use super::stop::Stop;
 use crate::cli::args::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Shape, form, sample};
+use crate::show::{Shape, sample};
 use crate::ui::Outcome;
 use select::Select;
 
@@ -36,10 +36,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
-    let is_series = matches!(
-        form(session.global, Format::Text, ProcessList::FORMS)?,
-        Format::Csv | Format::Json
-    );
+    let is_series = matches!(session.form::<ProcessList>()?, Format::Csv | Format::Json);
     let stop = Stop::on_signals()?;
     if !is_series {
         session.ui.watch();
@@ -73,7 +70,7 @@ fn give<T: Shape>(
     look: impl FnOnce(&Source, &Snapshot) -> anyhow::Result<T>,
 ) -> anyhow::Result<Outcome> {
     let snapshot = Snapshot::take(&session.source);
-    let form = session.form::<T>(Format::Text)?;
+    let form = session.form::<T>()?;
     let data = look(&session.source, &snapshot)?;
     let result = session.about(&snapshot, Vec::new(), data);
     let Some(turn) = turn else {

@@ -50,7 +50,7 @@ fn recheck(
             path.display()
         );
     }
-    let form = session.form::<Compare>(Format::Text)?;
+    let form = session.form::<Compare>()?;
     let mut result = parsed::<Compare>(path, text)?;
     let judged = compare::recheck(&result.data, &args.metric, args.smallest_effect);
     let (compared, warnings) = judged.map_err(|why| anyhow::anyhow!("--recheck {}: {why}", path.display()))?;
@@ -102,7 +102,7 @@ pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
 }
 
 fn again<T: Shape>(session: &mut Session<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
-    let form = session.form::<T>(Format::Text)?;
+    let form = session.form::<T>()?;
     let mut result = parsed::<T>(path, text)?;
     result.schema = schema_name::<T>();
     session.give(&result, form)

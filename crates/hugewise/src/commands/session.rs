@@ -79,8 +79,8 @@ impl<'a> Session<'a> {
     }
 
     /// The form asked for, if this kind of result has it. Called before any work is done.
-    pub(super) fn form<T: Shape>(&self, usual: Format) -> anyhow::Result<Format> {
-        Ok(form(self.global, usual, T::FORMS)?)
+    pub(super) fn form<T: Shape>(&self) -> anyhow::Result<Format> {
+        Ok(form(self.global, Format::Text, T::FORMS)?)
     }
 
     /// A result about the machine as it is now, which has no warnings.

@@ -7,12 +7,12 @@ use settings::setup::{Which, users};
 use super::session::Session;
 use super::settings::{hinted, plan, setup};
 use super::stop::Stop;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Undo) -> anyhow::Result<Outcome> {
     session.must_be_live("undo")?;
-    let form = session.form::<Undone>(Format::Text)?;
+    let form = session.form::<Undone>()?;
     let which = args.plan.as_deref().map(which).transpose()?;
     // A signal does not end it in the midst: it is done in a moment, and half of it is worth less than all.
     let _stop = Stop::on_signals()?;

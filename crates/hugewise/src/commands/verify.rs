@@ -6,12 +6,12 @@ use model::setup::Verified;
 use super::running;
 use super::session::Session;
 use super::settings::{hinted, plan, setup};
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Verify) -> anyhow::Result<Outcome> {
     session.must_be_live("verify")?;
-    let form = session.form::<Verified>(Format::Text)?;
+    let form = session.form::<Verified>()?;
     let wanted = args.plan.as_deref().map(plan).transpose()?;
     let processes = list(&session.source);
     let programs = |goals: &[String]| running::programs(&session.source, goals);

@@ -3,13 +3,12 @@
 use host::Snapshot;
 
 use super::session::Session;
-use crate::cli::args::Format;
 use crate::results::VmList;
 use crate::ui::Outcome;
 
 /// Runs the command. Listing is all there is so far, with or without the word.
 pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Outcome> {
-    let form = session.form::<VmList>(Format::Text)?;
+    let form = session.form::<VmList>()?;
     let snapshot = Snapshot::take(&session.source);
     let result = session.about(&snapshot, Vec::new(), VmList::of(&session.source));
     session.give(&result, form)

@@ -28,7 +28,7 @@ use draw::Look;
 const MOST_PROCESSES: usize = 50;
 pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
-    let form = session.form::<Checkup>(Format::Text)?;
+    let form = session.form::<Checkup>()?;
     let is_output = form == Format::Json && session.global.output.is_some();
     let mut files = Files::open(&args.report, !is_output, session.global.yes)?;
     let stop = Stop::on_signals()?;

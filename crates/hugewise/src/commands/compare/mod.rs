@@ -23,7 +23,7 @@ use self::export::Export;
 use self::store::Store;
 use super::session::Session;
 use super::stop::{self, Stop};
-use crate::cli::args::{self, FailIf, Format};
+use crate::cli::args::{self, FailIf};
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::events;
 use crate::trusted::to_be_run;
@@ -36,7 +36,7 @@ const PILOT: u32 = 36;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Result<Outcome> {
     session.must_be_live("comparing")?;
-    let form = session.form::<Compare>(Format::Text)?;
+    let form = session.form::<Compare>()?;
     let typed = between::commands(args)?;
     let export = Export::open(args, &typed)?;
     if args.live.is_none() {

@@ -7,7 +7,6 @@ use host::Snapshot;
 use model::{Bytes, Reading};
 use programs::image::Images;
 
-use crate::cli::args::Format;
 use crate::commands::session::Session;
 use crate::ui::Outcome;
 
@@ -15,7 +14,7 @@ use crate::ui::Outcome;
 const LEAST: Bytes = Bytes::kib(4);
 
 pub(super) fn run(session: &mut Session<'_>, path: &Path, page: Option<Bytes>) -> anyhow::Result<Outcome> {
-    let form = session.form::<Images>(Format::Text)?;
+    let form = session.form::<Images>()?;
     let snapshot = Snapshot::take(&session.source);
     let page = match (page, snapshot.pmd_page()) {
         (Some(page), _) if page > LEAST && page.0.is_power_of_two() => page,

@@ -7,11 +7,11 @@ use host::threads::Look;
 use model::placement::Check;
 
 use super::super::session::Session;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementCheck) -> anyhow::Result<Outcome> {
-    let form = session.form::<Check>(Format::Text)?;
+    let form = session.form::<Check>()?;
     let only = match args.target.as_str() {
         "all" => None,
         pid => Some(

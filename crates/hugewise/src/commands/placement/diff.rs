@@ -9,7 +9,7 @@ use model::placement::{Diff, Published, Recording};
 use placement::Runs;
 
 use super::super::session::Session;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::render::prove::placement::caveats;
 use crate::show::schema_name;
 use crate::ui::Outcome;
@@ -17,11 +17,11 @@ use crate::ui::Outcome;
 pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementDiff) -> anyhow::Result<Outcome> {
     let snapshot = Snapshot::take(&session.source);
     if args.published.is_some() {
-        let form = session.form::<Published>(Format::Text)?;
+        let form = session.form::<Published>()?;
         let result = session.about(&snapshot, Vec::new(), model::placement::ibm_2006()?);
         return session.give(&result, form);
     }
-    let form = session.form::<Diff>(Format::Text)?;
+    let form = session.form::<Diff>()?;
     let files = |side: &Option<String>| {
         let files = side.iter().flat_map(|side| side.split(','));
         files.map(str::to_owned).collect()

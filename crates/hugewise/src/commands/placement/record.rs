@@ -15,7 +15,7 @@ use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Result<Outcome> {
     session.must_be_live("recording")?;
-    let form = session.form::<Recording>(Format::Text)?;
+    let form = session.form::<Recording>()?;
     let snapshot = Snapshot::take(&session.source);
     if snapshot.topology.cpus.is_empty() {
         bail!("which CPUs are online could not be read from /sys/devices/system/cpu: a recording needs /sys mounted");

@@ -14,11 +14,11 @@ use plan::{Host, Recorded, Wanted, plan};
 use super::running;
 use super::session::Session;
 use super::settings::setup;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Plan) -> anyhow::Result<Outcome> {
-    let form = session.form::<Plan>(Format::Text)?;
+    let form = session.form::<Plan>()?;
     let goals = goals(&session.source, &args.goals)?;
     let mut warnings = Vec::new();
     let host = Host::look(&session.source).with_recorded(recorded(&session.source, &mut warnings));

@@ -8,12 +8,12 @@ use studies::host_memory::preset::preset;
 use studies::host_memory::{HostMemory, Scenario, file, simulate};
 
 use super::captured;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::commands::session::Session;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
-    let form = session.form::<HostMemory>(Format::Text)?;
+    let form = session.form::<HostMemory>()?;
     let mut warnings = Vec::new();
     let (snapshot, result) = match (&args.capture, args.preset) {
         (Some(path), _) => {

@@ -6,12 +6,12 @@ use model::Warning;
 use studies::scheduler::explain::preset;
 use studies::scheduler::{Schedule, file, simulate};
 
-use crate::cli::args::{Format, Scheduler};
+use crate::cli::args::Scheduler;
 use crate::commands::session::Session;
 use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &Scheduler) -> anyhow::Result<Outcome> {
-    let form = session.form::<Schedule>(Format::Text)?;
+    let form = session.form::<Schedule>()?;
     let schedule = match args.preset {
         Some(which) => preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?,
         None => of_file(session, args)?,

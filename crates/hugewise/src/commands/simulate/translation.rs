@@ -42,7 +42,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Resu
         session.ui.result(machine::list().as_bytes())?;
         return Ok(Outcome::Done);
     }
-    let form = session.form::<Simulation>(Format::Text)?;
+    let form = session.form::<Simulation>()?;
     let snapshot = Snapshot::take(&session.source);
     let runs = runs(args);
     if let [run] = runs.as_slice() {

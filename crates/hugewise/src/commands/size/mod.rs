@@ -19,7 +19,7 @@ use programs::size::redis;
 use studies::size::{Sizing, esx, gain, ksm};
 
 use super::session::Session;
-use crate::cli::args::{self, Format, Size};
+use crate::cli::args::{self, Size};
 use crate::results::ReachTable;
 use crate::ui::Outcome;
 
@@ -27,7 +27,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Size) -> anyhow::Result<Outc
     if let Size::Reach(args) = args {
         return reach(session, args);
     }
-    let form = session.form::<Sizing>(Format::Text)?;
+    let form = session.form::<Sizing>()?;
     let (sizing, warnings) = match args {
         Size::Postgres(args) => postgres(&session.source, args)?,
         other => (calculated(other)?, Vec::new()),
@@ -37,7 +37,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Size) -> anyhow::Result<Outc
 }
 
 fn reach(session: &mut Session<'_>, args: &args::Reach) -> anyhow::Result<Outcome> {
-    let form = session.form::<ReachTable>(Format::Text)?;
+    let form = session.form::<ReachTable>()?;
     let table = ReachTable {
         rows: translation::reach::table(&args.pages, &args.entries, &args.working_set),
     };

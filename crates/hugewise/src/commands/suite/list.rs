@@ -5,13 +5,12 @@ use model::suite::{Lack, Listed, SuiteList};
 
 use super::super::measuring::available;
 use super::super::session::Session;
-use crate::cli::args::Format;
 use crate::recipes::experiments::Planned;
 use crate::ui::Outcome;
 
 /// Runs it; nothing is started.
 pub(super) fn run(session: &mut Session<'_>, planned: &[Planned]) -> anyhow::Result<Outcome> {
-    let form = session.form::<SuiteList>(Format::Text)?;
+    let form = session.form::<SuiteList>()?;
     let snapshot = Snapshot::take(&session.source);
     let listed = planned.iter().map(|planned| {
         Ok(Listed {

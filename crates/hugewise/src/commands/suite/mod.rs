@@ -18,7 +18,7 @@ use self::time::Time;
 use super::session::Session;
 use super::stop::Stop;
 use super::tlb;
-use crate::cli::args::{self, Format};
+use crate::cli::args;
 use crate::recipes::experiments::{self, Place, Planned};
 use crate::ui::Outcome;
 
@@ -28,7 +28,7 @@ const REPORT: &str = "report";
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Result<Outcome> {
     if args.claims {
-        let form = session.form::<Claims>(Format::Text)?;
+        let form = session.form::<Claims>()?;
         let result = session.about(&Snapshot::take(&session.source), Vec::new(), ALL.clone());
         return session.give(&result, form);
     }
@@ -38,7 +38,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Resu
     if args.list {
         return list::run(session, &planned);
     }
-    let form = session.form::<Suite>(Format::Text)?;
+    let form = session.form::<Suite>()?;
     let snapshot = Snapshot::take(&session.source);
     let directory = Directory::open(args.resume.as_deref())?;
     let stop = Stop::on_signals()?;
