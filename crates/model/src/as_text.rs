@@ -29,9 +29,18 @@ macro_rules! as_text {
     };
 }
 
-/// The names of an enum's values, in one table: they are shown by them, and read from them. Without `$what` they have names, and no more.
+/// An enum and the names of its values, in one table: they are shown by them, and read from them. Without `$what` they have names, and no more.
 #[macro_export]
 macro_rules! names {
+    ($(#[$about:meta])* pub enum $type:ident $(, $what:literal)? { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$about])*
+        pub enum $type {
+            $($(#[$of])* $variant),+
+        }
+
+        $crate::names!($type, $($what,)? { $($variant => $name),+ });
+    };
+
     ($type:ident, { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {
             /// All of them, in order.

@@ -1,18 +1,20 @@
 //! Garbage collectors of Java virtual machines.
 
-/// A garbage collector of HotSpot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collector {
-    /// `-XX:+UseSerialGC`
-    Serial,
-    /// `-XX:+UseParallelGC`
-    Parallel,
-    /// `-XX:+UseG1GC`, the default since JDK 9.
-    G1,
-    /// `-XX:+UseZGC`
-    Z,
-    /// `-XX:+UseShenandoahGC`
-    Shenandoah,
+crate::names! {
+    /// A garbage collector of HotSpot.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Collector, "a collector" {
+        /// `-XX:+UseSerialGC`
+        Serial = "serial",
+        /// `-XX:+UseParallelGC`
+        Parallel = "parallel",
+        /// `-XX:+UseG1GC`, the default since JDK 9.
+        G1 = "g1",
+        /// `-XX:+UseZGC`
+        Z = "zgc",
+        /// `-XX:+UseShenandoahGC`
+        Shenandoah = "shenandoah",
+    }
 }
 
 impl Collector {
@@ -32,11 +34,3 @@ impl Collector {
         Self::ALL.into_iter().find(|collector| collector.option() == option)
     }
 }
-
-crate::names!(Collector, "a collector", {
-    Serial => "serial",
-    Parallel => "parallel",
-    G1 => "g1",
-    Z => "zgc",
-    Shenandoah => "shenandoah",
-});

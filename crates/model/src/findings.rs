@@ -5,16 +5,18 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much a finding matters, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing.
-    Info,
-    /// Speed or memory is lost.
-    Warning,
-    /// A wrong result, a crash, or a set-up that does not work at all.
-    Error,
+crate::names! {
+    /// How much a finding matters, least first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Severity, "a severity" {
+        /// Worth knowing.
+        Info = "info",
+        /// Speed or memory is lost.
+        Warning = "warning",
+        /// A wrong result, a crash, or a set-up that does not work at all.
+        Error = "error",
+    }
 }
 
 /// How sure a finding is, least first.
@@ -152,12 +154,6 @@ impl fmt::Display for Proof {
 }
 
 crate::shown_by_name!(Confidence);
-crate::names!(Severity, "a severity", {
-    Info => "info",
-    Warning => "warning",
-    Error => "error",
-});
-
 #[cfg(test)]
 mod tests {
     use super::{Confidence, Diagnosis, Finding, Proof, Severity};

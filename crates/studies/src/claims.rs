@@ -66,41 +66,39 @@ pub struct Counterpart {
     pub why: String,
 }
 
-/// How a value came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum How {
-    /// Measured, with a kept result.
-    Measured,
-    /// Predicted by a simulation.
-    Simulated,
-    /// By arithmetic.
-    Arithmetic,
-    /// A parameter was chosen so that it comes out.
-    Fitted,
-    /// Put in.
-    Input,
-    /// There is none.
-    None,
+names! {
+    /// How a value came about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum How {
+        /// Measured, with a kept result.
+        Measured = "measured",
+        /// Predicted by a simulation.
+        Simulated = "simulated",
+        /// By arithmetic.
+        Arithmetic = "arithmetic",
+        /// A parameter was chosen so that it comes out.
+        Fitted = "fitted",
+        /// Put in.
+        Input = "input",
+        /// There is none.
+        None = "none",
+    }
 }
 
-names!(How, {
-    Measured => "measured", Simulated => "simulated", Arithmetic => "arithmetic", Fitted => "fitted", Input => "input", None => "none",
-});
-
-/// What a value says of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It could have come out otherwise, and did not.
-    Agrees,
-    /// It came out otherwise.
-    Differs,
-    /// Of another quantity, put in, not decided, or not there.
-    NotComparable,
+names! {
+    /// What a value says of a claim.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Verdict {
+        /// It could have come out otherwise, and did not.
+        Agrees = "agrees",
+        /// It came out otherwise.
+        Differs = "differs",
+        /// Of another quantity, put in, not decided, or not there.
+        NotComparable = "cannot be compared",
+    }
 }
-
-names!(Verdict, { Agrees => "agrees", Differs => "differs", NotComparable => "cannot be compared" });
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

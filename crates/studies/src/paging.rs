@@ -15,26 +15,20 @@ use translation::study::{
 };
 use translation::{Counts, Exits, Mode};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    /// Huge pages under ESX Server 3.5: Opteron 885, shadow paging.
-    Esx35LargePages,
-    /// Nested against shadow paging on Nehalem.
-    NehalemEpt,
-    /// Memory latency on VMware Cloud Foundation, Sapphire Rapids.
-    VcfSpr,
-    /// The same, Ice Lake: TLB misses.
-    VcfIcelake,
-    VcfTlbTable,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Preset, "a preset" {
+        /// Huge pages under ESX Server 3.5: Opteron 885, shadow paging.
+        Esx35LargePages = "esx35-large-pages",
+        /// Nested against shadow paging on Nehalem.
+        NehalemEpt = "nehalem-ept",
+        /// Memory latency on VMware Cloud Foundation, Sapphire Rapids.
+        VcfSpr = "vcf-spr",
+        /// The same, Ice Lake: TLB misses.
+        VcfIcelake = "vcf-icelake",
+        VcfTlbTable = "vcf-tlb-table",
+    }
 }
-
-names!(Preset, "a preset", {
-    Esx35LargePages => "esx35-large-pages",
-    NehalemEpt => "nehalem-ept",
-    VcfSpr => "vcf-spr",
-    VcfIcelake => "vcf-icelake",
-    VcfTlbTable => "vcf-tlb-table",
-});
 
 impl Preset {
     fn machine(self) -> &'static str {

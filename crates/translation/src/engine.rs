@@ -19,21 +19,19 @@ use crate::walk::walker::{WalkCounts, Walker};
 /// Accesses that are simulated together, and that a source adds at a time.
 pub const BLOCK: usize = 2048;
 
-/// Who translates, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// No hypervisor.
-    Native,
-    /// EPT or NPT: two page tables, walked in two dimensions.
-    Nested,
-    /// The hypervisor keeps page tables that map the guest's addresses to memory.
-    Shadow,
+names! {
+    /// Who translates, and how.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Mode, "a mode" {
+        /// No hypervisor.
+        Native = "native",
+        /// EPT or NPT: two page tables, walked in two dimensions.
+        Nested = "nested",
+        /// The hypervisor keeps page tables that map the guest's addresses to memory.
+        Shadow = "shadow",
+    }
 }
-
-names!(Mode, "a mode", {
-    Native => "native", Nested => "nested", Shadow => "shadow",
-});
 
 /// What a program does to its page tables between accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,29 +3,22 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How arms take turns. What a block holds of each is a [`Run`] in every method.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// The program is started anew for each run, and runs to its end.
-    #[default]
-    Runs,
-    /// Each arm's program is alive all the time, and all but one are stopped: slices of time.
-    Slices,
-    /// One process whose memory changes between page kinds while it lives: slices of time.
-    Flip,
+crate::names! {
+    /// How arms take turns. What a block holds of each is a [`Run`] in every method.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Method {
+        /// The program is started anew for each run, and runs to its end.
+        #[default]
+        Runs = "runs",
+        /// Each arm's program is alive all the time, and all but one are stopped: slices of time.
+        Slices = "slices",
+        /// One process whose memory changes between page kinds while it lives: slices of time.
+        Flip = "flip",
+    }
 }
 
 impl Method {
-    /// As `--design` names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Slices => "slices",
-            Self::Flip => "flip",
-        }
-    }
-
     /// What a block is made of, in words.
     pub fn title(self) -> &'static str {
         match self {

@@ -5,29 +5,23 @@ use serde::{Deserialize, Serialize};
 
 use model::names;
 
-/// What becomes of huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// They are broken only if their pages are swapped out.
-    NeverBreak,
-    /// Each one with a page to share is broken, when the state of free memory says so.
-    BreakAll,
-    /// Cold ones with much to share are broken early, the others not before swapping.
-    Shareability,
-    /// Linux: no page is merged, khugepaged collapses.
-    Linux,
-    /// Linux with same-page merging, as it is: each one with a match is split, and khugepaged collapses again.
-    Ksm,
+names! {
+    /// What becomes of huge pages.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Policy, "a policy" {
+        /// They are broken only if their pages are swapped out.
+        NeverBreak = "never-break",
+        /// Each one with a page to share is broken, when the state of free memory says so.
+        BreakAll = "break-all",
+        /// Cold ones with much to share are broken early, the others not before swapping.
+        Shareability = "shareability",
+        /// Linux: no page is merged, khugepaged collapses.
+        Linux = "linux",
+        /// Linux with same-page merging, as it is: each one with a match is split, and khugepaged collapses again.
+        Ksm = "ksm",
+    }
 }
-
-names!(Policy, "a policy", {
-    NeverBreak => "never-break",
-    BreakAll => "break-all",
-    Shareability => "shareability",
-    Linux => "linux",
-    Ksm => "ksm",
-});
 
 impl Policy {
     /// Does the kernel decide, and not ESX?

@@ -12,21 +12,17 @@ use crate::size::esx::{min_free, shares_per_page};
 use crate::size::ksm::scan_rate;
 use translation::study::{Published, Simulation};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    /// The memory that ESX keeps free, its states, and the idle memory tax.
-    Minfree,
-    /// Same-page merging over transparent huge pages, as measured on Linux 6.18.
-    KsmThp,
-    /// VMware's study of huge pages on ESX Server 3.5.
-    Esx35LargePages,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Preset, "a preset" {
+        /// The memory that ESX keeps free, its states, and the idle memory tax.
+        Minfree = "minfree",
+        /// Same-page merging over transparent huge pages, as measured on Linux 6.18.
+        KsmThp = "ksm-thp",
+        /// VMware's study of huge pages on ESX Server 3.5.
+        Esx35LargePages = "esx35-large-pages",
+    }
 }
-
-names!(Preset, "a preset", {
-    Minfree => "minfree",
-    KsmThp => "ksm-thp",
-    Esx35LargePages => "esx35-large-pages",
-});
 
 /// Simulates it.
 ///

@@ -7,60 +7,47 @@ use serde::{Deserialize, Serialize};
 use super::PAGE;
 use crate::size::esx::min_free;
 
-/// Whose edges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum States {
-    /// ESX Server in 2002: soft, hard and low below 4, 2 and 1 % of memory, high again above 6 %.
-    #[serde(rename = "esx-2002")]
-    Esx2002,
-    /// ESX 4: shares of minFree, which is 6 % of memory.
-    #[serde(rename = "esx-4")]
-    Esx4,
-    /// ESX 5: the same shares of the sliding minFree.
-    #[serde(rename = "esx-5")]
-    Esx5,
-    /// ESXi 6 and later: huge pages are broken below 400 % of the sliding minFree, and shared at once below 100 %.
-    #[serde(rename = "esx-6")]
-    Esx6,
-    /// Linux: reclaim begins below the low watermark of the zone, and ends above the high one.
-    #[serde(rename = "linux")]
-    Linux,
+names! {
+    /// Whose edges.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum States, "a set of states" {
+        /// ESX Server in 2002: soft, hard and low below 4, 2 and 1 % of memory, high again above 6 %.
+        #[serde(rename = "esx-2002")]
+        Esx2002 = "esx-2002",
+        /// ESX 4: shares of minFree, which is 6 % of memory.
+        #[serde(rename = "esx-4")]
+        Esx4 = "esx-4",
+        /// ESX 5: the same shares of the sliding minFree.
+        #[serde(rename = "esx-5")]
+        Esx5 = "esx-5",
+        /// ESXi 6 and later: huge pages are broken below 400 % of the sliding minFree, and shared at once below 100 %.
+        #[serde(rename = "esx-6")]
+        Esx6 = "esx-6",
+        /// Linux: reclaim begins below the low watermark of the zone, and ends above the high one.
+        #[serde(rename = "linux")]
+        Linux = "linux",
+    }
 }
 
-names!(States, "a set of states", {
-    Esx2002 => "esx-2002",
-    Esx4 => "esx-4",
-    Esx5 => "esx-5",
-    Esx6 => "esx-6",
-    Linux => "linux",
-});
-
-/// How short memory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Enough is free.
-    High,
-    /// Huge pages are broken when the next scan for equal pages meets them (ESXi 6: below 400 %).
-    Break,
-    /// Huge pages are broken and shared at once (ESXi 6: clear).
-    Clear,
-    /// Memory is taken by ballooning.
-    Soft,
-    /// Memory is taken by compressing and swapping.
-    Hard,
-    /// The same, and no new memory is given out.
-    Low,
+model::names! {
+    /// How short memory is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Level {
+        /// Enough is free.
+        High = "high",
+        /// Huge pages are broken when the next scan for equal pages meets them (ESXi 6: below 400 %).
+        Break = "break",
+        /// Huge pages are broken and shared at once (ESXi 6: clear).
+        Clear = "clear",
+        /// Memory is taken by ballooning.
+        Soft = "soft",
+        /// Memory is taken by compressing and swapping.
+        Hard = "hard",
+        /// The same, and no new memory is given out.
+        Low = "low",
+    }
 }
-
-model::names!(Level, {
-    High => "high",
-    Break => "break",
-    Clear => "clear",
-    Soft => "soft",
-    Hard => "hard",
-    Low => "low",
-});
 
 /// A level, and between which edges it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

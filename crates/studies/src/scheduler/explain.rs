@@ -8,23 +8,18 @@ use super::result::Schedule;
 use model::names;
 use model::placement::{Published, PublishedRun, ibm_2006};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    Ibm2006,
-    /// Table 2.
-    Table2,
-    /// Table 3.
-    Table3,
-    /// Table 4.
-    Table4,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Preset, "a preset" {
+        Ibm2006 = "ibm-2006",
+        /// Table 2.
+        Table2 = "ibm-2006-table-2",
+        /// Table 3.
+        Table3 = "ibm-2006-table-3",
+        /// Table 4.
+        Table4 = "ibm-2006-table-4",
+    }
 }
-
-names!(Preset, "a preset", {
-    Ibm2006 => "ibm-2006",
-    Table2 => "ibm-2006-table-2",
-    Table3 => "ibm-2006-table-3",
-    Table4 => "ibm-2006-table-4",
-});
 
 impl Preset {
     fn has(self, run: &PublishedRun) -> bool {

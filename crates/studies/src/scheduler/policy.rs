@@ -5,33 +5,27 @@ use serde::{Deserialize, Serialize};
 
 use model::names;
 
-/// Who decides where a world runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Policy {
-    /// ESX Server 2.5.2: home nodes; a move to the SMT sibling is free.
-    #[serde(rename = "esx-2.5.2")]
-    Esx252,
-    /// ESX Server 2.5.3: home nodes; a move to the SMT sibling has its price.
-    #[serde(rename = "esx-2.5.3")]
-    Esx253,
-    /// A queue for each CPU, and idle CPUs that take from busy ones.
-    #[serde(rename = "linux-like")]
-    LinuxLike,
-    /// Each virtual CPU has one logical CPU.
-    #[serde(rename = "pinned")]
-    Pinned,
-    /// Latency sensitivity high: cores of their own for virtual CPUs whose reservation is granted.
-    #[serde(rename = "latency-sensitivity-high")]
-    LatencySensitive,
+names! {
+    /// Who decides where a world runs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum Policy, "a policy" {
+        /// ESX Server 2.5.2: home nodes; a move to the SMT sibling is free.
+        #[serde(rename = "esx-2.5.2")]
+        Esx252 = "esx-2.5.2",
+        /// ESX Server 2.5.3: home nodes; a move to the SMT sibling has its price.
+        #[serde(rename = "esx-2.5.3")]
+        Esx253 = "esx-2.5.3",
+        /// A queue for each CPU, and idle CPUs that take from busy ones.
+        #[serde(rename = "linux-like")]
+        LinuxLike = "linux-like",
+        /// Each virtual CPU has one logical CPU.
+        #[serde(rename = "pinned")]
+        Pinned = "pinned",
+        /// Latency sensitivity high: cores of their own for virtual CPUs whose reservation is granted.
+        #[serde(rename = "latency-sensitivity-high")]
+        LatencySensitive = "latency-sensitivity-high",
+    }
 }
-
-names!(Policy, "a policy", {
-    Esx252 => "esx-2.5.2",
-    Esx253 => "esx-2.5.3",
-    LinuxLike => "linux-like",
-    Pinned => "pinned",
-    LatencySensitive => "latency-sensitivity-high",
-});
 
 impl Policy {
     /// The most logical CPUs that it uses: 16 under ESX Server 2.5.

@@ -19,36 +19,33 @@ use super::engine::{Accesses, Event};
 
 pub use threads::Threads;
 
-/// A pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Pattern {
-    /// Loads of 8 bytes anywhere, independent of each other.
-    Random,
-    /// A ring through all lines in random order: each load has the address of the next.
-    Chase,
-    /// Loads of lines on pages drawn by Zipf's law with exponent 0.99, popular pages anywhere.
-    Zipf,
-    /// Loads of 8 bytes in a row.
-    Stream,
-    /// Loads 4 KiB and a line apart, over and over.
-    Stride,
-    /// A chain with a step of 512 bytes, over and over.
-    Memtest,
-    /// Lookups of random rows through a B-tree of 8 KiB blocks, with a log that is written.
-    Btree,
-    /// A collector: objects are marked in random order, then moved together.
-    Gc,
-    /// A Java heap in use: popular objects among 224 MiB that live, new ones in a row over the rest, and a collection whenever that is full.
-    Heap,
-    /// Processes that start, touch their memory and end: page tables are written all the time.
-    Churn,
+names! {
+    /// A pattern.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Pattern, "a pattern" {
+        /// Loads of 8 bytes anywhere, independent of each other.
+        Random = "random",
+        /// A ring through all lines in random order: each load has the address of the next.
+        Chase = "chase",
+        /// Loads of lines on pages drawn by Zipf's law with exponent 0.99, popular pages anywhere.
+        Zipf = "zipf",
+        /// Loads of 8 bytes in a row.
+        Stream = "stream",
+        /// Loads 4 KiB and a line apart, over and over.
+        Stride = "stride",
+        /// A chain with a step of 512 bytes, over and over.
+        Memtest = "memtest",
+        /// Lookups of random rows through a B-tree of 8 KiB blocks, with a log that is written.
+        Btree = "btree",
+        /// A collector: objects are marked in random order, then moved together.
+        Gc = "gc",
+        /// A Java heap in use: popular objects among 224 MiB that live, new ones in a row over the rest, and a collection whenever that is full.
+        Heap = "heap",
+        /// Processes that start, touch their memory and end: page tables are written all the time.
+        Churn = "churn",
+    }
 }
-
-names!(Pattern, "a pattern", {
-    Random => "random", Chase => "chase", Zipf => "zipf", Stream => "stream", Stride => "stride", Memtest => "memtest",
-    Btree => "btree", Gc => "gc", Heap => "heap", Churn => "churn",
-});
 
 impl Pattern {
     /// Does every access wait for the one before?
