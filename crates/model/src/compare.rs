@@ -262,35 +262,23 @@ pub struct Control {
     pub p: Option<f64>,
 }
 
-/// What a comparison comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The difference is likely, large enough and above the noise of the comparison itself.
-    Better,
-    /// Likewise, the other way.
-    Worse,
-    /// The whole interval lies within the smallest effect: a difference that counts is ruled out.
-    NoDifference,
-    /// No difference was shown, and the interval does not rule one out.
-    Inconclusive,
-    /// The arm did not get its pages, so that nothing was compared.
-    NotInEffect,
-    /// It could not be judged: too few pairs of runs, or backing that could not be read.
-    Unknown,
-}
-
-impl Verdict {
-    /// In words.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::NoDifference => "no difference",
-            Self::Inconclusive => "inconclusive",
-            Self::NotInEffect => "not in effect",
-            Self::Unknown => "unknown",
-        }
+crate::names! {
+    /// What a comparison comes to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Verdict {
+        /// The difference is likely, large enough and above the noise of the comparison itself.
+        Better = "better",
+        /// Likewise, the other way.
+        Worse = "worse",
+        /// The whole interval lies within the smallest effect: a difference that counts is ruled out.
+        NoDifference = "no difference",
+        /// No difference was shown, and the interval does not rule one out.
+        Inconclusive = "inconclusive",
+        /// The arm did not get its pages, so that nothing was compared.
+        NotInEffect = "not in effect",
+        /// It could not be judged: too few pairs of runs, or backing that could not be read.
+        Unknown = "unknown",
     }
 }
 

@@ -135,20 +135,22 @@ pub enum Of {
     },
 }
 
-/// B against A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Change {
-    /// B is worse, beyond what is allowed.
-    Worse,
-    /// B is better, beyond what is allowed.
-    Better,
-    /// The difference is less than what is allowed.
-    NoDifference,
-    /// The interval does not decide it.
-    Inconclusive,
-    /// There is nothing to compare.
-    NotCompared,
+model::names! {
+    /// B against A.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Change {
+        /// B is worse, beyond what is allowed.
+        Worse = "worse",
+        /// B is better, beyond what is allowed.
+        Better = "better",
+        /// The difference is less than what is allowed.
+        NoDifference = "no difference",
+        /// The interval does not decide it.
+        Inconclusive = "inconclusive",
+        /// There is nothing to compare.
+        NotCompared = "not compared",
+    }
 }
 
 /// Why a point has no verdict.
@@ -163,19 +165,6 @@ pub enum Gap {
     NotMeasured,
     /// One of them has no visits or no interval.
     NoInterval,
-}
-
-impl Change {
-    /// In words.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::Better => "better",
-            Self::NoDifference => "no difference",
-            Self::Inconclusive => "inconclusive",
-            Self::NotCompared => "not compared",
-        }
-    }
 }
 
 impl Points {

@@ -173,13 +173,13 @@ fn interval(point: &PointChange) -> String {
 
 fn verdict(point: &PointChange) -> String {
     let why = match point.gap {
-        None => return point.verdict.title().to_owned(),
+        None => return point.verdict.name().to_owned(),
         Some(Gap::OnlyInA) => "only A has it",
         Some(Gap::OnlyInB) => "only B has it",
         Some(Gap::NotMeasured) => "no value in both",
         Some(Gap::NoInterval) => "too few visits",
     };
-    format!("{} ({why})", point.verdict.title())
+    format!("{} ({why})", point.verdict.name())
 }
 
 fn point_fields<'a>() -> [Field<&'a PointChange>; 6] {

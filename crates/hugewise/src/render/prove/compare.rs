@@ -104,7 +104,7 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
     let why = why(compare, judged);
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
-            let (verdict, price) = (judged.verdict.title(), price(compare, arm));
+            let (verdict, price) = (judged.verdict.name(), price(compare, arm));
             let pairs = counted(judged.pairs as usize, "pair");
             format!("{arm} is {verdict} than {against} in {metric}: {gain}, {pairs}{covered}{price}.")
         }
@@ -146,7 +146,7 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
             None => gain(control.ratio, control.low, control.high),
         },
         "#p" => probability(judged.map_or(control.p, |judged| judged.p)),
-        "verdict" => or(judged.map(|judged| judged.verdict.title()), "against itself"),
+        "verdict" => or(judged.map(|judged| judged.verdict.name()), "against itself"),
         "#on its pages, %" => share(&arm.coverage), "#memory" => median(arm, Metric::Memory.name()),
     ]);
     // What a size costs and saves beside time.

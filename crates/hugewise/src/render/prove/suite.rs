@@ -66,7 +66,7 @@ impl Show for Suite {
         let fields = columns![|(page, judged)| (&Page, &Judged);
             experiment => page.experiment.name, workload => page.experiment.workload, arm => judged.arm,
             against => judged.against, metric => judged.metric, ratio => judged.ratio?, low => judged.low?,
-            high => judged.high?, p => judged.p?, pairs => judged.pairs, verdict => judged.verdict.title(),
+            high => judged.high?, p => judged.p?, pairs => judged.pairs, verdict => judged.verdict.name(),
             published => page.experiment.figure(), source => page.experiment.published.as_ref()?.source,
         ];
         let verdicts = self.pages.iter().flat_map(|page| {
@@ -156,7 +156,7 @@ fn verdict(compare: &Compare, judged: &Judged) -> String {
     let Judged { arm, metric, .. } = judged;
     let word = match judged.verdict {
         Verdict::NotInEffect => return format!("{arm} {metric}: not in effect"),
-        known => known.title(),
+        known => known.name(),
     };
     let gain = gain(judged.ratio, judged.low, judged.high);
     let one = compare.controls.len() == 1 && compare.verdicts.len() == 1;

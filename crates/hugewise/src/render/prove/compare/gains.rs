@@ -35,7 +35,7 @@ fn judged_row(compare: &Compare, judged: &Judged, tones: &[Tone]) -> Option<Seri
     let arm = compare.arms.iter().position(|arm| arm.name == judged.arm)?;
     let name = format!("{}, {}", judged.arm, judged.metric);
     let mut row = row(&name, *tones.get(arm)?, [judged.ratio, judged.low, judged.high])?;
-    row.name = format!("{}; {}", row.name, judged.verdict.title());
+    row.name = format!("{}; {}", row.name, judged.verdict.name());
     Some(row)
 }
 
