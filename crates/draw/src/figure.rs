@@ -28,16 +28,16 @@ pub struct Figure {
 
 impl Figure {
     /// A chart along working sets, of the series that have points.
-    pub fn by_working_set(
-        id: String,
-        title: String,
+    pub fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
         (y_label, scale): (&str, Scale),
         series: impl IntoIterator<Item = Series>,
     ) -> Self {
         let series = series.into_iter().filter(|series| !series.dots.is_empty());
         Self {
-            id,
-            title,
+            id: id.into(),
+            title: title.into(),
             along: Along::WorkingSet,
             y_label: y_label.to_owned(),
             scale,

@@ -13,13 +13,11 @@ pub(crate) fn figure() -> Figure {
         let dots = (14..=30)
             .map(|power| {
                 let value = factor * f64::from(power - 13);
-                Dot {
-                    at: 1 << power,
-                    value,
-                    low: value * 0.98,
-                    high: value * 1.03,
-                    tip: format!("{kind} {power}"),
-                }
+                Dot::new(
+                    1 << power,
+                    [value, value * 0.98, value * 1.03],
+                    format!("{kind} {power}"),
+                )
             })
             .collect();
         Series::of_kind(kind, dots)
@@ -110,16 +108,10 @@ fn a_heat_map_is_drawn_with_its_numbers_above_the_charts() {
 
 #[test]
 fn one_disturbed_interval_does_not_stretch_the_axis() {
-    let dot = |at, value, high| Dot {
-        at,
-        value,
-        low: 1e-3,
-        high,
-        tip: String::new(),
-    };
+    let dot = |at, value, high| Dot::new(at, [value, 1e-3, high], String::new());
     let series = Series::of_kind(PageKind::Base, vec![dot(4096, 4.0, 5.0), dot(8192, 100.0, 1e7)]);
     let of = ("ns", Scale::Log);
-    let figure = Figure::by_working_set("id".to_owned(), "title".to_owned(), of, [series]);
+    let figure = Figure::new("id", "title", of, [series]);
     let [low, high] = figure.y_axis(8).ends.map(|place| 10_f64.powf(place));
     assert!(low >= 1.0 && (100.0..=200.1).contains(&high), "{low} to {high}");
     let text = String::from_utf8(svg(&[], &[], &[figure]).expect("svg")).expect("text");

@@ -130,9 +130,9 @@ fn curves(migration: &Migration) -> Figure {
         let dots = of(migration, moves.kind).filter_map(dot).collect();
         Series::line(kind_name(moves.kind), *tone, dots)
     });
-    Figure::by_working_set(
-        "migration-cost".to_owned(),
-        "Time that a move adds, by the memory that the thread uses".to_owned(),
+    Figure::new(
+        "migration-cost",
+        "Time that a move adds, by the memory that the thread uses",
         ("us", Scale::Log),
         series,
     )

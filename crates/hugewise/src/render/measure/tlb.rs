@@ -152,11 +152,11 @@ fn how(tlb: &Tlb) -> Sheet {
 /// Cost against pages touched at the densest stride of each kind: where the knees of the levels show.
 fn curves(tlb: &Tlb) -> Figure {
     let kinds: BTreeSet<PageKind> = tlb.curves.iter().map(|point| point.kind).collect();
-    let title = "Core cycles of one access, by memory touched at one line per page".to_owned();
+    let title = "Core cycles of one access, by memory touched at one line per page";
     let series = kinds.into_iter().flat_map(|kind| lines_of(tlb, kind));
     Figure {
         marks: tlb.levels.iter().filter_map(knee).collect(),
-        ..Figure::by_working_set("tlb-pages".to_owned(), title, ("cycles", Scale::Log), series)
+        ..Figure::new("tlb-pages", title, ("cycles", Scale::Log), series)
     }
 }
 

@@ -44,22 +44,12 @@ fn figure(result: &HostMemory, (id, title, unit, value): Shown) -> Figure {
         .outcomes
         .iter()
         .zip(TONES.iter().cycle())
-        .map(|(outcome, tone)| Series {
-            name: outcome.policy.name().to_owned(),
-            tone: *tone,
-            level: None,
-            is_limit: false,
-            dots: dots(outcome, unit, value),
-        });
+        .map(|(outcome, tone)| Series::line(outcome.policy.name(), *tone, dots(outcome, unit, value)));
+    let title = format!("{title}, each point after another {} s", number(each));
+    let id = format!("host-memory-{id}");
     Figure {
-        id: format!("host-memory-{id}"),
-        title: format!("{title}, each point after another {} s", number(each)),
         along: Along::Turns("sample"),
-        y_label: unit.to_owned(),
-        scale: Scale::Linear,
-        series: series.collect(),
-        marks: Vec::new(),
-        numbers: None,
+        ..Figure::new(id, title, (unit, Scale::Linear), series)
     }
 }
 
@@ -67,19 +57,14 @@ fn dots(outcome: &Outcome, unit: &str, value: fn(&Sample) -> f64) -> Vec<Dot> {
     let each = outcome.samples.iter().zip(1..);
     each.map(|(sample, at)| {
         let value = value(sample);
-        Dot {
-            at,
-            value,
-            low: value,
-            high: value,
-            tip: format!(
-                "{}, {} s: {} {unit}, state {}",
-                outcome.policy.name(),
-                number(sample.at_s),
-                number(value),
-                sample.level.name()
-            ),
-        }
+        let tip = format!(
+            "{}, {} s: {} {unit}, state {}",
+            outcome.policy.name(),
+            number(sample.at_s),
+            number(value),
+            sample.level.name()
+        );
+        Dot::new(at, [value; 3], tip)
     })
     .collect()
 }

@@ -19,15 +19,11 @@ pub(crate) fn chart(compare: &Compare) -> Option<Figure> {
         judged.chain(itself).collect::<Vec<_>>()
     });
     let series: Vec<Series> = rows.collect();
+    let title = printable(&format!("Gain over {}, with 95 % intervals", reference(compare)));
     (!series.is_empty()).then(|| Figure {
-        id: "gains".to_owned(),
-        title: printable(&format!("Gain over {}, with 95 % intervals", reference(compare))),
         along: Along::Gain,
-        y_label: "gain, %".to_owned(),
-        scale: Scale::Linear,
         numbers: Some(numbers(&series)),
-        series,
-        marks: Vec::new(),
+        ..Figure::new("gains", title, ("gain, %", Scale::Linear), series)
     })
 }
 

@@ -33,17 +33,15 @@ pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
     };
     let arms = compare.arms.iter().zip(tones).enumerate();
     let series: Vec<Series> = arms.filter_map(of_arm).collect();
+    let id = format!("runs-{}", metric.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
+    let title = printable(&format!(
+        "Every {turn} by {metric}, with medians and their 95 % intervals"
+    ));
+    let y = (&*printable(&unit.label(metric)), Scale::Close);
     (!series.is_empty()).then(|| Figure {
-        id: format!("runs-{}", metric.replace(|c: char| !c.is_ascii_alphanumeric(), "-")),
-        title: printable(&format!(
-            "Every {turn} by {metric}, with medians and their 95 % intervals"
-        )),
         along: Along::Turns(turn),
-        y_label: printable(&unit.label(metric)),
-        scale: Scale::Close,
-        series,
-        marks: Vec::new(),
         numbers: Some(numbers(compare, metric)),
+        ..Figure::new(id, title, y, series)
     })
 }
 

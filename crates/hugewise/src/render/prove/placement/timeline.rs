@@ -20,19 +20,15 @@ pub(super) fn chart(recording: &Recording) -> Option<Figure> {
     };
     let dots = slices.migrations.iter().enumerate().map(dot).collect();
     let series = Series::line("moves a second", TONES[0], dots);
+    let title = format!(
+        "Moves from one CPU to another in slices of {} s{}",
+        number(slices.seconds),
+        if is_least { ", at least" } else { "" }
+    );
+    let y = ("moves a second", Scale::Linear);
     Some(Figure {
-        id: "moves".to_owned(),
-        title: format!(
-            "Moves from one CPU to another in slices of {} s{}",
-            number(slices.seconds),
-            if is_least { ", at least" } else { "" }
-        ),
         along: Along::Turns("slice"),
-        y_label: "moves a second".to_owned(),
-        scale: Scale::Linear,
-        series: vec![series],
-        marks: Vec::new(),
-        numbers: None,
+        ..Figure::new("moves", title, y, [series])
     })
 }
 
