@@ -5,7 +5,6 @@ mod programs;
 mod simple;
 #[cfg(test)]
 mod tests;
-mod threads;
 mod zipf;
 
 use std::convert::Infallible;
@@ -15,9 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
-use super::engine::{Accesses, Event};
-
-pub use threads::Threads;
+use super::engine::{Accesses, BLOCK, Event};
 
 names! {
     /// A pattern.
@@ -54,61 +51,65 @@ impl Pattern {
     }
 
     /// Its accesses within a working set of at least 64 KiB.
-    pub fn over(self, working_set: Bytes, seed: u64) -> Generator {
-        Generator::new(self, Bytes(working_set.0.max(SMALLEST.0)), seed)
+    pub fn over(self, working_set: Bytes, seed: u64) -> Threads {
+        self.threads(working_set, seed, 1)
+    }
+
+    /// The accesses of so many threads to the same memory, one for each virtual CPU. The first has those of a single one.
+    pub fn threads(self, working_set: Bytes, seed: u64, vcpus: u16) -> Threads {
+        let (size, vcpus) = (working_set.0.max(SMALLEST.0), vcpus.max(1));
+        let thread = |number: u16| self.running(size, seed.wrapping_add(u64::from(number) << 32));
+        Threads {
+            threads: (0..vcpus).map(thread).collect(),
+            latest: usize::from(vcpus) - 1,
+        }
+    }
+
+    fn running(self, size: u64, seed: u64) -> Running {
+        match self {
+            Self::Random => loads(simple::random(size, seed)),
+            Self::Chase => loads(simple::chase(size, seed)),
+            Self::Zipf => loads(zipf::lines(size, seed)),
+            Self::Stream => loads(simple::steps(size, 8)),
+            Self::Stride => loads(simple::steps(size, 4096 + 64)),
+            Self::Memtest => loads(simple::steps(size, 512)),
+            Self::Btree => Box::new(programs::btree(size, seed)),
+            Self::Gc => Box::new(programs::collector(size, seed)),
+            Self::Heap => Box::new(heap::heap(size, seed)),
+            Self::Churn => Box::new(programs::churn(size, seed)),
+        }
     }
 }
 
 /// The smallest working set of a pattern.
 pub const SMALLEST: Bytes = Bytes::kib(64);
 
-/// A running pattern.
-#[derive(Clone, Debug)]
-pub struct Generator(Kind);
+/// A running pattern: it adds at most a block of accesses, and says what happens after them.
+type Running = Box<dyn FnMut(&mut Vec<Access>) -> Option<Event> + Send>;
 
-#[derive(Clone, Debug)]
-enum Kind {
-    Random(simple::Random),
-    Chase(simple::Chase),
-    Zipf(zipf::ZipfPages),
-    Steps(simple::Steps),
-    Btree(programs::Btree),
-    Gc(programs::Collector),
-    Heap(heap::Heap),
-    Churn(programs::Churn),
+fn loads(mut address: impl FnMut() -> u64 + Send + 'static) -> Running {
+    Box::new(move |block| {
+        block.extend((0..BLOCK).map(|_| Access::load(address())));
+        None
+    })
 }
 
-impl Generator {
-    fn new(pattern: Pattern, size: Bytes, seed: u64) -> Self {
-        Self(match pattern {
-            Pattern::Random => Kind::Random(simple::Random::new(size, seed)),
-            Pattern::Chase => Kind::Chase(simple::Chase::new(size, seed)),
-            Pattern::Zipf => Kind::Zipf(zipf::ZipfPages::new(size, seed)),
-            Pattern::Stream => Kind::Steps(simple::Steps::new(size, 8)),
-            Pattern::Stride => Kind::Steps(simple::Steps::new(size, 4096 + 64)),
-            Pattern::Memtest => Kind::Steps(simple::Steps::new(size, 512)),
-            Pattern::Btree => Kind::Btree(programs::Btree::new(size, seed)),
-            Pattern::Gc => Kind::Gc(programs::Collector::new(size, seed)),
-            Pattern::Heap => Kind::Heap(heap::Heap::new(size, seed)),
-            Pattern::Churn => Kind::Churn(programs::Churn::new(size, seed)),
-        })
-    }
+/// A pattern on one virtual CPU or several, a block at a time by turns.
+pub struct Threads {
+    threads: Vec<Running>,
+    /// The one that made what came last.
+    latest: usize,
 }
 
-impl Accesses for Generator {
+impl Accesses for Threads {
     type Error = Infallible;
 
     fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Infallible> {
-        match &mut self.0 {
-            Kind::Random(pattern) => pattern.fill(block),
-            Kind::Chase(pattern) => pattern.fill(block),
-            Kind::Zipf(pattern) => pattern.fill(block),
-            Kind::Steps(pattern) => pattern.fill(block),
-            Kind::Btree(pattern) => pattern.fill(block),
-            Kind::Gc(pattern) => pattern.fill(block),
-            Kind::Heap(pattern) => pattern.fill(block),
-            Kind::Churn(pattern) => return Ok(pattern.fill(block)),
-        }
-        Ok(None)
+        self.latest = (self.latest + 1) % self.threads.len();
+        Ok(self.threads[self.latest](block))
+    }
+
+    fn vcpu(&self) -> usize {
+        self.latest
     }
 }

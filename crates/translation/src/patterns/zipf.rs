@@ -1,9 +1,5 @@
 //! Pages drawn by Zipf's law without a table: rejection-inversion after Hormann and Derflinger (1996).
 
-use model::Bytes;
-
-use crate::access::Access;
-use crate::engine::BLOCK;
 use crate::random::{Chance, Permutation};
 
 /// The exponent that YCSB and its successors use.
@@ -59,30 +55,12 @@ impl Zipf {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct ZipfPages {
-    ranks: Zipf,
-    places: Permutation,
-    chance: Chance,
-}
-
-impl ZipfPages {
-    pub(super) fn new(size: Bytes, seed: u64) -> Self {
-        let pages = size.0 / PAGE;
-        Self {
-            ranks: Zipf::new(pages),
-            places: Permutation::new(pages, seed),
-            chance: Chance::new(seed),
-        }
-    }
-
-    pub(super) fn fill(&mut self, block: &mut Vec<Access>) {
-        block.extend((0..BLOCK).map(|_| Access::load(self.line())));
-    }
-
-    /// A line of a page that is drawn.
-    pub(super) fn line(&mut self) -> u64 {
-        let page = self.places.at(self.ranks.draw(&mut self.chance));
-        page * PAGE + (self.chance.bits() & 63) * 64
+/// Lines of pages that are drawn.
+pub(super) fn lines(size: u64, seed: u64) -> impl FnMut() -> u64 {
+    let (ranks, places) = (Zipf::new(size / PAGE), Permutation::new(size / PAGE, seed));
+    let mut chance = Chance::new(seed);
+    move || {
+        let page = places.at(ranks.draw(&mut chance));
+        page * PAGE + (chance.bits() & 63) * 64
     }
 }
