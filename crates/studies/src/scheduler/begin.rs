@@ -89,13 +89,16 @@ impl Engine {
 
     /// Gives every world its queue and the node of its memory.
     fn settle_in(&mut self, scenario: &Scenario, granted: &[(usize, Reservation)]) {
-        let mut cores = Cores::new(self.rules.topology);
+        let topology = self.rules.topology;
+        // By their first CPU, last ones first: the console is on the first.
+        let cores = (0..topology.cores()).rev().map(|core| core * topology.threads_per_core);
+        let mut free: Vec<u32> = cores.collect();
         if let Some(console) = self.rules.console {
             self.worlds[console as usize].lane = 0;
         }
         for (vm, reservation) in granted {
             if reservation.denied.is_none() {
-                self.own_cores(*vm, &mut cores);
+                self.own_cores(*vm, &mut free);
             }
         }
         for cpu in 0..self.cpus.len() as u32 {
@@ -103,7 +106,7 @@ impl Engine {
             self.idle.set(cpu, is_open);
             self.whole.set(self.places[cpu as usize].core().start, is_open);
         }
-        let mut order = Spread::new(self.rules.topology);
+        let mut next_cpu = spread(topology);
         for (place, vm) in scenario.vms.iter().enumerate() {
             let is_exclusive = self.worlds[self.machines[place].start as usize].lane != NONE;
             match scenario.policy {
@@ -111,11 +114,11 @@ impl Engine {
                 policy if policy.has_home_nodes() => {
                     let node = vm.node.unwrap_or_else(|| self.emptiest_node(vm.vcpus));
                     self.move_home(place, node);
-                    self.homes.count(node, vm.vcpus);
+                    self.homes.placed[node as usize] += vm.vcpus;
                 }
                 _ => {
                     for (vcpu, world) in self.machines[place].clone().enumerate() {
-                        let lane = vm.cpus.get(vcpu).copied().unwrap_or_else(|| order.next_cpu(vm.node));
+                        let lane = vm.cpus.get(vcpu).copied().unwrap_or_else(|| next_cpu(vm.node));
                         self.worlds[world as usize].lane = lane;
                     }
                 }
@@ -129,9 +132,19 @@ impl Engine {
         }
     }
 
-    /// Cores of its own for a machine, of one node if it fits.
-    fn own_cores(&mut self, vm: usize, cores: &mut Cores) {
-        for (world, core) in self.machines[vm].clone().zip(cores.take(self.machines[vm].len())) {
+    /// Cores of its own for a machine, of those that belong to none: of one node if it fits.
+    fn own_cores(&mut self, vm: usize, free: &mut Vec<u32>) {
+        let (topology, count) = (self.rules.topology, self.machines[vm].len());
+        let on = |node: u32| -> Vec<u32> {
+            let cores = free.iter().copied();
+            cores.filter(|cpu| topology.node(*cpu) == node).collect()
+        };
+        let nodes = (0..topology.nodes).rev().map(on);
+        let node = nodes.filter(|cores| cores.len() >= count).min_by_key(Vec::len);
+        let mut taken = node.unwrap_or_else(|| free.clone());
+        taken.truncate(count);
+        free.retain(|cpu| !taken.contains(cpu));
+        for (world, core) in self.machines[vm].clone().zip(taken) {
             self.worlds[world as usize].lane = core;
             for cpu in self.places[core as usize].core() {
                 self.cpus[cpu as usize].is_open = false;
@@ -140,67 +153,18 @@ impl Engine {
     }
 }
 
-/// Cores by their first CPU that belong to no machine, last ones first: the console is on the first.
-struct Cores {
-    free: Vec<u32>,
-    topology: Topology,
-}
-
-impl Cores {
-    fn new(topology: Topology) -> Self {
-        let cores = (0..topology.cores()).rev().map(|core| core * topology.threads_per_core);
-        Self {
-            free: cores.collect(),
-            topology,
-        }
-    }
-
-    fn take(&mut self, count: usize) -> Vec<u32> {
-        let on = |node: u32| -> Vec<u32> {
-            let cores = self.free.iter().copied();
-            cores.filter(|cpu| self.topology.node(*cpu) == node).collect()
-        };
-        let nodes = (0..self.topology.nodes).rev().map(on);
-        let node = nodes.filter(|cores| cores.len() >= count).min_by_key(Vec::len);
-        let taken: Vec<u32> = node
-            .as_ref()
-            .unwrap_or(&self.free)
-            .iter()
-            .copied()
-            .take(count)
-            .collect();
-        self.free.retain(|cpu| !taken.contains(cpu));
-        taken
-    }
-}
-
-/// CPUs in turn: the first of each core, then the second ones.
-struct Spread {
-    order: Vec<u32>,
-    topology: Topology,
-    next: usize,
-}
-
-impl Spread {
-    fn new(topology: Topology) -> Self {
-        let threads = topology.threads_per_core;
-        let order = (0..threads).flat_map(|thread| (0..topology.cores()).map(move |core| core * threads + thread));
-        Self {
-            order: order.collect(),
-            topology,
-            next: 0,
-        }
-    }
-
-    fn next_cpu(&mut self, node: Option<u32>) -> u32 {
-        for _ in 0..self.order.len() {
-            let cpu = self.order[self.next % self.order.len()];
-            self.next += 1;
-            if node.is_none_or(|node| self.topology.node(cpu) == node) {
-                return cpu;
-            }
-        }
-        0
+/// CPUs in turn, of a node if one is given: the first of each core, then the second ones.
+fn spread(topology: Topology) -> impl FnMut(Option<u32>) -> u32 {
+    let threads = topology.threads_per_core;
+    let order = (0..threads).flat_map(|thread| (0..topology.cores()).map(move |core| core * threads + thread));
+    let order: Vec<u32> = order.collect();
+    let mut next = 0;
+    move |node| {
+        let places = (next..next + order.len()).map(|at| (at + 1, order[at % order.len()]));
+        let mut fitting = places.filter(|&(_, cpu)| node.is_none_or(|node| topology.node(cpu) == node));
+        let (after, cpu) = fitting.next().unwrap_or((next, 0));
+        next = after;
+        cpu
     }
 }
 

@@ -23,8 +23,4 @@ impl Homes {
             wanted: vec![0; scenario.vms.len()],
         }
     }
-
-    pub(super) fn count(&mut self, node: u32, vcpus: u32) {
-        self.placed[node as usize] += vcpus;
-    }
 }
