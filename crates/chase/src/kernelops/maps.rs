@@ -17,24 +17,10 @@ const BATCH: u64 = 64;
 const PAGES: usize = 16;
 
 /// Mapped and unmapped.
-pub(super) struct Untouched {
-    len: usize,
-}
-
-impl Untouched {
-    pub(super) fn new(base_page: Bytes) -> Self {
-        Self {
-            len: PAGES * base_page.as_usize(),
-        }
-    }
-}
-
-impl Timed for Untouched {
-    fn batch(&mut self) -> io::Result<Batch> {
-        timed(BATCH, || {
-            (0..BATCH).try_for_each(|_| Mapping::anonymous(self.len, MapFlags::empty()).map(drop))
-        })
-    }
+pub(super) fn untouched(base_page: Bytes) -> impl FnMut() -> io::Result<Batch> {
+    let len = PAGES * base_page.as_usize();
+    let once = move |_: u64| Mapping::anonymous(len, MapFlags::empty()).map(drop);
+    move || timed(BATCH, || (0..BATCH).try_for_each(once))
 }
 
 /// Mapped, written and unmapped.

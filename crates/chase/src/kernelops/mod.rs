@@ -64,12 +64,12 @@ pub fn open(op: Op, place: &Place) -> Result<Box<dyn Timed>, NotReady> {
         Op::Pcd { live } => Box::new(process::Crowd::open(live).map_err(refused(CROWD))?),
         Op::Nps { cores } => {
             let partner = (cores == Cores::Cross).then_some(place.other_cpu);
-            Box::new(travel::PingPong::open(partner).map_err(refused("a process to talk to"))?)
+            Box::new(travel::ping_pong(partner).map_err(refused("a process to talk to"))?)
         }
         Op::Fw => Box::new(process::Forks::open(Start::Fork, 2, None)?),
         Op::FwResident { kind, bytes } => Box::new(process::Forks::open(Start::Fork, 1, Some(&want(kind, bytes)))?),
         Op::Vfork => Box::new(process::Forks::open(Start::Vfork, 8, None)?),
-        Op::Exec => Box::new(process::Exec::open().map_err(refused("a program in memory (memfd)"))?),
+        Op::Exec => Box::new(process::exec().map_err(refused("a program in memory (memfd)"))?),
         Op::AnonWrite { kind } => Box::new(faults::Touch::open(
             &want(kind, faults::span(kind, place)),
             Access::Write,
@@ -83,11 +83,11 @@ pub fn open(op: Op, place: &Place) -> Result<Box<dyn Timed>, NotReady> {
             faults::span(PageKind::Base, place),
         ))?),
         Op::FileRead => Box::new(file::FileRead::open(place.base_page).map_err(refused("a file in memory (memfd)"))?),
-        Op::Mmap => Box::new(maps::Untouched::new(place.base_page)),
+        Op::Mmap => Box::new(maps::untouched(place.base_page)),
         Op::MmapTouch { kind, bytes } => {
             Box::new(maps::Touched::open(&want(kind, bytes)).map_err(refused("room for a mapping"))?)
         }
-        Op::Migrate => Box::new(travel::Migrate::open(place.other_cpu).map_err(refused("another CPU"))?),
+        Op::Migrate => Box::new(travel::migrate(place.other_cpu).map_err(refused("another CPU"))?),
     })
 }
 

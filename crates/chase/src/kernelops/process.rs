@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use super::batch::{Batch, timed};
 use super::program;
@@ -79,25 +79,15 @@ impl Drop for Crowd {
 }
 
 /// Children that execute a program.
-pub(super) struct Exec {
-    program: OwnedFd,
-}
-
-impl Exec {
-    pub(super) fn open() -> io::Result<Self> {
-        let program = program::in_memory()?;
-        Ok(Self { program })
-    }
-}
-
-impl Timed for Exec {
-    fn batch(&mut self) -> io::Result<Batch> {
+pub(super) fn exec() -> io::Result<impl FnMut() -> io::Result<Batch>> {
+    let program = program::in_memory()?;
+    Ok(move || {
         let name = [c"hugewise-program".as_ptr(), std::ptr::null()];
         let none: [*const libc::c_char; 1] = [std::ptr::null()];
         let call = Call {
             number: libc::SYS_execveat,
             arguments: [
-                self.program.as_raw_fd() as usize,
+                program.as_raw_fd() as usize,
                 c"".as_ptr() as usize,
                 name.as_ptr() as usize,
                 none.as_ptr() as usize,
@@ -107,5 +97,5 @@ impl Timed for Exec {
         let mut batch = timed(1, || wait_for(Start::Vfork.process(&call)?, program::STATUS))?;
         batch.counts.children = 1;
         Ok(batch)
-    }
+    })
 }

@@ -24,6 +24,12 @@ pub trait Timed {
     }
 }
 
+impl<F: FnMut() -> io::Result<Batch>> Timed for F {
+    fn batch(&mut self) -> io::Result<Batch> {
+        self()
+    }
+}
+
 /// Where an operation is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
