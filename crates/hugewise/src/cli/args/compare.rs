@@ -188,24 +188,13 @@ pub struct Compare {
 /// Options about shell commands that are compared with each other.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options for shell commands")]
+#[group(requires = "commands")]
 pub struct Between {
     /// Call the commands by these names, in their order (repeatable)
-    #[arg(
-        long,
-        short = 'n',
-        value_name = "NAME",
-        requires = "commands",
-        hide_short_help = true
-    )]
+    #[arg(long, short = 'n', value_name = "NAME", hide_short_help = true)]
     pub command_name: Vec<String>,
     /// Start the commands without a shell
-    #[arg(
-        long,
-        short = 'N',
-        conflicts_with = "shell",
-        requires = "commands",
-        hide_short_help = true
-    )]
+    #[arg(long, short = 'N', conflicts_with = "shell", hide_short_help = true)]
     pub no_shell: bool,
     /// Start the commands by this shell
     #[arg(
@@ -217,37 +206,19 @@ pub struct Between {
     )]
     pub shell: String,
     /// Run this before each run, outside of its time (repeatable: one for each command)
-    #[arg(
-        long,
-        short = 'p',
-        value_name = "COMMAND",
-        requires = "commands",
-        hide_short_help = true
-    )]
+    #[arg(long, short = 'p', value_name = "COMMAND", hide_short_help = true)]
     pub prepare: Vec<String>,
     /// Run this after each run, outside of its time (repeatable: one for each command)
-    #[arg(
-        long,
-        short = 'C',
-        value_name = "COMMAND",
-        requires = "commands",
-        hide_short_help = true
-    )]
+    #[arg(long, short = 'C', value_name = "COMMAND", hide_short_help = true)]
     pub conclude: Vec<String>,
     /// Run this after all runs, once for each command (repeatable: one for each)
-    #[arg(
-        long,
-        short = 'c',
-        value_name = "COMMAND",
-        requires = "commands",
-        hide_short_help = true
-    )]
+    #[arg(long, short = 'c', value_name = "COMMAND", hide_short_help = true)]
     pub cleanup: Vec<String>,
     /// Replace {VAR} in the commands by each of these values (repeatable)
-    #[arg(long, short = 'L', num_args = 2, value_names = ["VAR", "VALUE,.."], allow_hyphen_values = true, requires = "commands", hide_short_help = true)]
+    #[arg(long, short = 'L', num_args = 2, value_names = ["VAR", "VALUE,.."], allow_hyphen_values = true, hide_short_help = true)]
     pub parameter_list: Vec<String>,
     /// Replace {VAR} in the commands by each number from MIN to MAX
-    #[arg(long, short = 'P', num_args = 3, value_names = ["VAR", "MIN", "MAX"], requires = "commands", hide_short_help = true,
+    #[arg(long, short = 'P', num_args = 3, value_names = ["VAR", "MIN", "MAX"], hide_short_help = true,
           allow_negative_numbers = true)]
     pub parameter_scan: Vec<String>,
     /// Take these steps in --parameter-scan
@@ -261,7 +232,7 @@ pub struct Between {
     )]
     pub parameter_step_size: String,
     /// Also write the times as hyperfine's --export-json does
-    #[arg(long, value_name = "FILE", requires = "commands", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub export_json: Option<PathBuf>,
 }
 
