@@ -1,11 +1,14 @@
 //! The result: each policy over time, its totals, and each machine at the end.
 
+use std::slice;
+
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Engine, SECOND};
 use super::lost::{PatternCost, costs, working_set};
+use super::machine::Machine;
 use super::region::{Backing, Place};
 use super::states::{Edge, Level, States};
 use super::totals::Totals;
@@ -216,36 +219,24 @@ fn saved(engine: &Engine<'_>) -> u64 {
     shared - engine.shared_frames
 }
 
-fn amounts(machine: &super::machine::Machine) -> Amounts {
-    let regions = |backing| u64::from(machine.backed(backing)) * u64::from(PAGES);
+fn amounts(machines: &[Machine]) -> Amounts {
+    let sum = |of: &dyn Fn(&Machine) -> u64| bytes(machines.iter().map(of).sum());
+    let at = |place| sum(&|machine| machine.at(place));
+    let regions = |backing| sum(&|machine| u64::from(machine.backed(backing)) * u64::from(PAGES));
     let (large, giant) = (regions(Backing::Large), regions(Backing::Giant));
     Amounts {
-        giant: bytes(giant),
-        large: bytes(large),
-        small: bytes(machine.at(Place::Own) - large - giant),
-        shared: bytes(machine.at(Place::Shared)),
-        ballooned: bytes(machine.at(Place::Ballooned)),
-        compressed: bytes(machine.at(Place::Compressed)),
-        swapped: bytes(machine.at(Place::Swapped)),
-        untouched: bytes(machine.at(Place::Absent)),
+        giant,
+        large,
+        small: Bytes(at(Place::Own).0 - large.0 - giant.0),
+        shared: at(Place::Shared),
+        ballooned: at(Place::Ballooned),
+        compressed: at(Place::Compressed),
+        swapped: at(Place::Swapped),
+        untouched: at(Place::Absent),
     }
 }
 
 impl Amounts {
-    fn and(self, other: Self) -> Self {
-        let sum = |one: Bytes, two: Bytes| Bytes(one.0 + two.0);
-        Self {
-            giant: sum(self.giant, other.giant),
-            large: sum(self.large, other.large),
-            small: sum(self.small, other.small),
-            shared: sum(self.shared, other.shared),
-            ballooned: sum(self.ballooned, other.ballooned),
-            compressed: sum(self.compressed, other.compressed),
-            swapped: sum(self.swapped, other.swapped),
-            untouched: sum(self.untouched, other.untouched),
-        }
-    }
-
     /// Of the memory that is there, the part on large and 1 GiB pages; none if none is there.
     pub fn large_part(self) -> Option<f64> {
         let large = self.large.0 + self.giant.0;
@@ -261,16 +252,11 @@ impl Amounts {
 }
 
 fn sample(engine: &Engine<'_>, step: u64, lost: Range) -> Sample {
-    let all = engine
-        .machines
-        .iter()
-        .map(amounts)
-        .fold(Amounts::default(), Amounts::and);
     let counters = &engine.counters;
     Sample {
         at_s: (step * engine.scenario.step_ns) as f64 / SECOND as f64,
         level: engine.level,
-        amounts: all,
+        amounts: amounts(&engine.machines),
         free: bytes(engine.frames.free()),
         free_whole: bytes(engine.frames.free_blocks * u64::from(PAGES)),
         saved: bytes(saved(engine)),
@@ -302,7 +288,7 @@ fn vms(engine: &Engine<'_>, costs: &[[Range; 3]]) -> Vec<VmMemory> {
     each.map(|((vm, machine), cost)| VmMemory {
         name: vm.name.clone(),
         memory: vm.memory,
-        amounts: amounts(machine),
+        amounts: amounts(slice::from_ref(machine)),
         lost: lost_of(machine.hot_parts(), cost),
     })
     .collect()
