@@ -36,14 +36,8 @@ pub(super) fn list(path: &str) -> Option<Vec<String>> {
     (path.trim_end_matches('/') == DIRECTORY).then(|| names.to_vec())
 }
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn cpuid() -> Reading<String> {
     Reading::Known(crate::snapshot::cpu::Leaves::live().to_string())
-}
-
-#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-fn cpuid() -> Reading<String> {
-    Reading::absent(CPUID)
 }
 
 fn dev_kvm() -> Reading<String> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use std::ops::RangeInclusive;
 
 use model::Unread;
@@ -28,7 +27,6 @@ pub(super) const HYPERVISOR: u32 = 0x4000_0000;
 pub(super) const EXTENDED: u32 = 0x8000_0000;
 
 /// What is recorded: leaves, and the number of their subleaves. Leaf 3 is left out, for it can hold a serial number.
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 const RECORDED: [(RangeInclusive<u32>, u32); 13] = [
     (BASIC..=0x2, 1),
     (0x4..=0x4, 8),
@@ -58,7 +56,6 @@ impl Registers {
 
 impl Leaves {
     /// Asks the CPU that this happens to run on.
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     pub fn live() -> Self {
         use raw_cpuid::native_cpuid::cpuid_count;
 

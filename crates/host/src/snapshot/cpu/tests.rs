@@ -153,7 +153,6 @@ fn a_garbled_line_is_named() {
     assert!(Leaves::parse("x", "0.0 0 0 0 0\n0.0 0 0 0 0\n").is_err());
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn the_running_cpu_reads_back_as_written() {
     let live = Leaves::live();
