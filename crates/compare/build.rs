@@ -17,7 +17,8 @@ fn main() -> Result<(), String> {
         println!("cargo::rerun-if-changed={crate_folder}");
     }
     let out = PathBuf::from(variable("OUT_DIR")?);
-    if is_supported()? {
+    // The library stands in front of glibc.
+    if variable("CARGO_CFG_TARGET_ENV")? == "gnu" {
         build(&out)
     } else {
         // `Preload::ready` reports it to its callers.
@@ -27,12 +28,6 @@ fn main() -> Result<(), String> {
 
 fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|error: VarError| format!("{name}: {error}"))
-}
-
-/// The library makes system calls by itself, and stands in front of glibc.
-fn is_supported() -> Result<bool, String> {
-    let is_linux = variable("CARGO_CFG_TARGET_OS")? == "linux" && variable("CARGO_CFG_TARGET_ENV")? == "gnu";
-    Ok(is_linux && ["x86_64", "aarch64"].contains(&variable("CARGO_CFG_TARGET_ARCH")?.as_str()))
 }
 
 fn build(out: &Path) -> Result<(), String> {

@@ -1,5 +1,4 @@
 //! Predictions of real programs: captured, kept as a trace, and predicted again from it.
-#![cfg(target_arch = "x86_64")]
 
 mod common;
 

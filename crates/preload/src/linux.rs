@@ -49,7 +49,6 @@ pub(crate) const ENOMEM: Errno = Errno(12);
 pub(crate) const EFAULT: Errno = Errno(14);
 pub(crate) const EINVAL: Errno = Errno(22);
 
-#[cfg(target_arch = "x86_64")]
 mod number {
     pub(super) const CLOSE: usize = 3;
     pub(super) const FSTAT: usize = 5;
@@ -67,24 +66,6 @@ mod number {
     pub(super) const NEWFSTATAT: usize = 262;
 }
 
-#[cfg(target_arch = "aarch64")]
-mod number {
-    pub(super) const OPENAT: usize = 56;
-    pub(super) const CLOSE: usize = 57;
-    pub(super) const NEWFSTATAT: usize = 79;
-    pub(super) const FSTAT: usize = 80;
-    pub(super) const EXIT_GROUP: usize = 94;
-    pub(super) const SHMGET: usize = 194;
-    pub(super) const SHMCTL: usize = 195;
-    pub(super) const SHMAT: usize = 196;
-    pub(super) const MUNMAP: usize = 215;
-    pub(super) const MREMAP: usize = 216;
-    pub(super) const MMAP: usize = 222;
-    pub(super) const MPROTECT: usize = 226;
-    pub(super) const MINCORE: usize = 232;
-    pub(super) const MADVISE: usize = 233;
-}
-
 /// An error number of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
@@ -96,7 +77,6 @@ pub(crate) type Answer = Result<usize, Errno>;
 ///
 /// # Safety
 /// As for the call itself with these arguments.
-#[cfg(target_arch = "x86_64")]
 unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> Answer {
     let result: usize;
     // SAFETY: the kernel's calling convention on x86-64: it changes rax, rcx and r11 only; what the call does to memory is the
@@ -104,21 +84,6 @@ unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> Answer {
     unsafe {
         asm!("syscall", inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e,
             in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
-    }
-    answer(result)
-}
-
-/// One system call.
-///
-/// # Safety
-/// As for the call itself with these arguments.
-#[cfg(target_arch = "aarch64")]
-unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> Answer {
-    let result: usize;
-    // SAFETY: the kernel's calling convention on arm64: it changes x0 only; what the call does to memory is the caller's promise.
-    unsafe {
-        asm!("svc 0", in("x8") number, inlateout("x0") a => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
-            in("x5") f, options(nostack));
     }
     answer(result)
 }
@@ -274,7 +239,7 @@ pub(crate) fn close(fd: c_int) {
     let _ = unsafe { call(number::CLOSE, [int(fd), 0, 0, 0, 0, 0]) };
 }
 
-/// `struct stat` is 144 bytes on x86-64 and 128 on arm64, its length stands at byte 48 on both.
+/// `struct stat` is 144 bytes long, its length stands at byte 48.
 const STAT_WORDS: usize = 32;
 
 /// The length of an open file.
@@ -296,14 +261,8 @@ pub(crate) fn is_single_threaded() -> bool {
             [0, path.as_ptr().addr(), words.as_mut_ptr().addr(), 0, 0, 0],
         )
     };
-    // x86-64 has a word of links at byte 16, arm64 half a word at byte 20.
-    let links = words.get(2).copied().unwrap_or(0);
-    let links = if cfg!(target_arch = "aarch64") {
-        links >> 32
-    } else {
-        links
-    };
-    answer.is_ok() && links == 3
+    // The links stand at byte 16.
+    answer.is_ok() && words.get(2) == Some(&3)
 }
 
 /// Ends the process.

@@ -4,23 +4,19 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-#[cfg(target_arch = "x86_64")]
 pub mod capture;
 mod cgroup;
-#[cfg(target_arch = "x86_64")]
 mod due;
 mod ended;
 mod guard;
 pub mod halt;
 mod handles;
-#[cfg(target_arch = "x86_64")]
 mod lay;
 mod outputs;
 mod process;
 pub mod rights;
 mod segments;
 mod spawn;
-#[cfg(target_arch = "x86_64")]
 pub mod steps;
 mod syscall;
 pub mod tree;

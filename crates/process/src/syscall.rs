@@ -1,7 +1,6 @@
 //! The calls that need `unsafe`: making a process, and what it does to itself; the end of a child; memory shared with it.
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "x86_64")]
 use std::arch::asm;
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
@@ -89,7 +88,6 @@ pub(crate) fn vfork(
 ///
 /// # Safety
 /// The stack, and what the argument points to, are the child's alone until this returns, and [`run`] may run in it.
-#[cfg(target_arch = "x86_64")]
 unsafe fn clone_into(
     cgroup: BorrowedFd<'_>,
     stack: &mut [MaybeUninit<u128>],
@@ -133,17 +131,6 @@ unsafe fn clone_into(
     }
     let number = result as i32;
     Pid::from_raw(number.max(0)).ok_or_else(|| Errno::from_raw_os_error(-number))
-}
-
-/// Not tried on other CPUs.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn clone_into(
-    _: BorrowedFd<'_>,
-    _: &mut [MaybeUninit<u128>],
-    _: *mut c_void,
-    _: &mut c_int,
-) -> Result<Pid, Errno> {
-    Err(Errno::NOSYS)
 }
 
 /// The child's life, and its exit status if it executed no program.

@@ -21,7 +21,7 @@ use super::simulate::machine;
 use super::simulate::trace::Opened;
 use super::stop::Stop;
 use super::tlb;
-use super::trace::{Recorded, must_trace, record};
+use super::trace::{Recorded, record};
 use crate::cli::args::Predict;
 use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
@@ -92,7 +92,6 @@ fn of_program(
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Option<Made>> {
     session.must_be_live("tracing a program")?;
-    must_trace()?;
     session.say_unread_input();
     let Some((recorded, runs)) = run_program(session, args, snapshot, &machine, warnings)? else {
         return Ok(None);

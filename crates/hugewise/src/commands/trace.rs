@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use predict::trace::own::{BlindSpot, Head, Method, Window, write};
+use process::capture::{Captured, Limits, Sampled, capture};
+use process::steps::{Bound, Touch};
+use process::{Attention, Done, Order, Process, ThpSwitch, WaitError};
 use translation::{Access, Side};
 
 use super::session::Session;
@@ -15,7 +18,6 @@ use crate::ui::Outcome;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Trace) -> anyhow::Result<Outcome> {
     session.must_be_live("tracing a program")?;
-    must_trace()?;
     session.say_unread_input();
     if session.ui.shows_on_terminal() {
         bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
@@ -38,21 +40,15 @@ pub(super) struct Recorded {
 }
 
 /// Steps longer than a window takes, but for a thread that waits in the kernel.
-#[cfg(target_arch = "x86_64")]
 const WINDOW_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Captures a program; none if the user stopped it.
-#[cfg(target_arch = "x86_64")]
 pub(super) fn record(
     words: &[OsString],
     budget: Duration,
     window: u64,
     ignore_failure: bool,
 ) -> anyhow::Result<Option<Recorded>> {
-    use anyhow::Context;
-    use process::capture::{Limits, capture};
-    use process::{Attention, Order, Process, ThpSwitch, WaitError};
-
     let stop = Stop::on_signals()?;
     let program = || words[0].to_string_lossy().into_owned();
     // Of a huge page the kernel does not say which base pages are used.
@@ -66,7 +62,7 @@ pub(super) fn record(
     })?;
     let limits = Limits {
         budget,
-        window: process::steps::Bound {
+        window: Bound {
             steps: window,
             time: WINDOW_TIMEOUT,
         },
@@ -100,8 +96,7 @@ pub(super) fn record(
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-fn must_be_well(done: &process::Done, program: &str) -> anyhow::Result<()> {
+fn must_be_well(done: &Done, program: &str) -> anyhow::Result<()> {
     let status = done.ended.status;
     if !status.success() {
         let errors = done.outputs.errors();
@@ -113,30 +108,14 @@ fn must_be_well(done: &process::Done, program: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Other instruction sets have no decoder here.
-pub(super) fn must_trace() -> anyhow::Result<()> {
-    if cfg!(target_arch = "x86_64") {
-        return Ok(());
-    }
-    bail!(
-        "programs are traced on x86-64 only: record with valgrind's lackey, and give --trace FILE to `hugewise predict`"
-    )
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) fn record(_: &[OsString], _: Duration, _: u64, _: bool) -> anyhow::Result<Option<Recorded>> {
-    must_trace().map(|()| None)
-}
-
-#[cfg(target_arch = "x86_64")]
-fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorded {
+fn recorded(words: &[OsString], captured: Captured) -> Recorded {
     let has_hidden = captured.windows.iter().any(|taken| taken.window.hidden > 0);
     let mut blind_spots = vec![BlindSpot::Kernel, BlindSpot::BetweenWindows];
     blind_spots.extend(captured.has_threads.then_some(BlindSpot::OtherThreads));
     blind_spots.extend(has_hidden.then_some(BlindSpot::SpecialInstructions));
     blind_spots.extend((!captured.has_ended).then_some(BlindSpot::AfterBudget));
-    let window = |taken: process::capture::Sampled| {
-        let access = |touch: &process::steps::Touch| {
+    let window = |taken: Sampled| {
+        let access = |touch: &Touch| {
             let side = if touch.is_store { Side::Store } else { Side::Load };
             // No program goes on behind an access to any other address.
             Access::new(Access::canonical(touch.address).unwrap_or(touch.address), side)

@@ -39,7 +39,7 @@ const LEAST_FD: i32 = 500;
 pub enum PreloadError {
     /// Built for a target that the library does not know.
     #[error(
-        "this build has no preload library, which is there for glibc on x86-64 and arm64 (build for a *-linux-gnu target, or choose another technique)"
+        "this build has no preload library, which is there for glibc (build for a *-linux-gnu target, or choose another technique)"
     )]
     NotBuilt,
     #[error(
