@@ -65,8 +65,6 @@ fn spec(ops: Vec<Op>, budget: Duration) -> Spec {
         cpus: cpus(),
         budget,
         seed: 1,
-        base_page: Bytes::kib(4),
-        pmd_page: Bytes::mib(2),
         available: Bytes::gib(1),
         program: Program::this(),
     }
@@ -183,7 +181,7 @@ fn left_by(end: fn(Pid) -> rustix::io::Result<()>) {
 }
 
 fn a_worker_serves_its_parent() {
-    let job = r#"{"op":{"op":"segv"},"cpu":0,"other_cpu":0,"slice":{"secs":0,"nanos":0},"base_page":4096,"pmd_page":2097152,"parent":1}"#;
+    let job = r#"{"op":{"op":"segv"},"cpu":0,"other_cpu":0,"slice":{"secs":0,"nanos":0},"parent":1}"#;
     for told in [job, "{}", ""] {
         let (mut line, its_end) = UnixStream::pair().expect("a socket");
         let program = Program::this();

@@ -29,8 +29,13 @@ impl PageKind {
     /// hugetlb pages of 1 GiB.
     pub const HUGETLB_1G: Self = Self::Hugetlb(Bytes::gib(1));
 
+    /// The size of one page on x86-64, where this program runs.
+    pub const fn size(self) -> Bytes {
+        self.page_size(Bytes::kib(4), Bytes::mib(2))
+    }
+
     /// The size of one page, given the machine's base and PMD page sizes.
-    pub fn page_size(self, base: Bytes, pmd: Bytes) -> Bytes {
+    pub const fn page_size(self, base: Bytes, pmd: Bytes) -> Bytes {
         match self {
             Self::Base => base,
             Self::Thp => pmd,

@@ -236,8 +236,8 @@ impl Cpu {
     }
 
     /// What the table says about the TLBs that serve loads of a page kind, to stand beside a measurement.
-    pub fn known(&self, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Known> {
-        let page = PageSize(kind.page_size(base, pmd));
+    pub fn known(&self, kind: PageKind) -> Vec<Known> {
+        let page = PageSize(kind.size());
         let mut levels: Vec<Known> = Vec::new();
         let rows = self
             .tlb
@@ -294,7 +294,7 @@ mod tests {
     fn entries_of_one_level_add_up_over_arrays_but_not_over_views_of_one_array() {
         let known = |id: &str, kind| {
             let cpu = by_id(id).expect("in the table");
-            cpu.known(kind, Bytes::kib(4), Bytes::mib(2))
+            cpu.known(kind)
                 .iter()
                 .map(|known| (known.level, known.entries, known.ways))
                 .collect::<Vec<_>>()

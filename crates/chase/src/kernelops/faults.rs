@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use model::{Bytes, PageKind};
 
+use super::BASE;
 use super::batch::{Batch, timed};
-use super::timed::{Place, Timed};
+use super::timed::Timed;
 use crate::arena::{Arena, NotObtained, Want};
 use crate::child::Child;
 
@@ -18,9 +19,8 @@ const BASE_PAGES: u64 = 2048;
 const LARGE_PAGES: u64 = 16;
 
 /// How much memory the faults of a kind go round in.
-pub(super) fn span(kind: PageKind, place: &Place) -> Bytes {
-    let page = kind.page_size(place.base_page, place.pmd_page);
-    Bytes(page.0 * if kind.is_large() { LARGE_PAGES } else { BASE_PAGES })
+pub(super) fn span(kind: PageKind) -> Bytes {
+    Bytes(kind.size().0 * if kind.is_large() { LARGE_PAGES } else { BASE_PAGES })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,18 +33,15 @@ pub(super) enum Access {
 struct Pages {
     arena: Arena,
     page: usize,
-    base_page: usize,
     batch: usize,
     next: usize,
 }
 
 impl Pages {
     fn new(want: &Want) -> Result<Self, NotObtained> {
-        let page = want.kind.page_size(want.base_page, want.pmd_page).as_usize();
         Ok(Self {
             arena: Arena::untouched(want)?,
-            page,
-            base_page: want.base_page.as_usize(),
+            page: want.kind.size().as_usize(),
             batch: if want.kind.is_large() { 1 } else { BATCH },
             next: 0,
         })
@@ -67,7 +64,7 @@ impl Pages {
         let pages = self.next..self.next + self.batch * self.page;
         self.next = pages.end;
         let start = self.arena.start();
-        let (page, last) = (self.page, self.page - self.base_page);
+        let (page, last) = (self.page, self.page - BASE);
         let mut batch = timed(self.batch as u64, || {
             for at in pages.step_by(page) {
                 // SAFETY: whole pages inside the arena, which is ours and borrowed mutably.
@@ -78,7 +75,7 @@ impl Pages {
             }
             Ok(())
         })?;
-        batch.counts.pages = (self.batch * self.page / self.base_page) as u64;
+        batch.counts.pages = (self.batch * self.page / BASE) as u64;
         Ok(batch)
     }
 

@@ -4,10 +4,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
-use model::Bytes;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use super::BASE;
 use super::batch::{Batch, timed};
 use super::timed::Timed;
 
@@ -15,29 +15,21 @@ const PAGES: usize = 4096;
 const BATCH: usize = 32;
 
 /// How large the file is.
-pub(super) fn bytes(base_page: Bytes) -> Bytes {
-    Bytes(PAGES as u64 * base_page.0)
-}
+pub(super) const LEN: usize = PAGES * BASE;
 
 /// A file in memory, mapped for reading.
 pub(super) struct FileRead {
     start: NonNull<u8>,
-    len: usize,
-    base_page: usize,
     /// Bytes that one fault maps.
     window: usize,
     next: usize,
 }
 
 impl FileRead {
-    pub(super) fn open(base_page: Bytes) -> io::Result<Self> {
-        let len = bytes(base_page).as_usize();
-        let base_page = base_page.as_usize();
+    pub(super) fn open() -> io::Result<Self> {
         let mut this = Self {
-            start: mapped(&filled(len, base_page)?, len)?,
-            len,
-            base_page,
-            window: base_page,
+            start: mapped(&filled()?)?,
+            window: BASE,
             next: 0,
         };
         this.window = this.find_window()?;
@@ -48,11 +40,11 @@ impl FileRead {
     /// Reads every page once: how many did each fault map?
     fn find_window(&mut self) -> io::Result<usize> {
         let read = timed(1, || {
-            (0..self.len).step_by(self.base_page).for_each(|at| self.read(at));
+            (0..LEN).step_by(BASE).for_each(|at| self.read(at));
             Ok(())
         })?;
         let faults = read.counts.faults.clamp(1, PAGES as u64);
-        Ok((PAGES / faults as usize).next_power_of_two().min(PAGES / BATCH) * self.base_page)
+        Ok((PAGES / faults as usize).next_power_of_two().min(PAGES / BATCH) * BASE)
     }
 
     fn read(&self, at: usize) {
@@ -64,7 +56,7 @@ impl FileRead {
     /// multiples of their own size.
     fn renew(&mut self) -> io::Result<()> {
         // SAFETY: the mapping is ours; its pages come back from the file with the same content.
-        unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed)? };
+        unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), LEN, Advice::LinuxDontNeed)? };
         self.next = self.start.as_ptr().align_offset(self.window);
         Ok(())
     }
@@ -72,7 +64,7 @@ impl FileRead {
 
 impl Timed for FileRead {
     fn batch(&mut self) -> io::Result<Batch> {
-        if self.next + BATCH * self.window > self.len {
+        if self.next + BATCH * self.window > LEN {
             self.renew()?;
         }
         let windows = self.next..self.next + BATCH * self.window;
@@ -81,7 +73,7 @@ impl Timed for FileRead {
             windows.step_by(self.window).for_each(|at| self.read(at));
             Ok(())
         })?;
-        batch.counts.pages = (BATCH * self.window / self.base_page) as u64;
+        batch.counts.pages = (BATCH * self.window / BASE) as u64;
         Ok(batch)
     }
 }
@@ -89,15 +81,15 @@ impl Timed for FileRead {
 impl Drop for FileRead {
     fn drop(&mut self) {
         // SAFETY: ours, and nothing borrowed from it is left.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), LEN) };
     }
 }
 
 /// A file without a name whose pages all exist.
-fn filled(len: usize, base_page: usize) -> io::Result<OwnedFd> {
+fn filled() -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create("hugewise-file", MemfdFlags::CLOEXEC)?;
-    let page = vec![1; base_page];
-    for _ in (0..len).step_by(base_page) {
+    let page = [1; BASE];
+    for _ in 0..PAGES {
         if rustix::io::write(&file, &page)? != page.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -105,8 +97,8 @@ fn filled(len: usize, base_page: usize) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-fn mapped(file: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
+fn mapped(file: &OwnedFd) -> io::Result<NonNull<u8>> {
     // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
+    let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), LEN, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
     NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }

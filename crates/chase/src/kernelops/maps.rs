@@ -3,9 +3,9 @@
 use std::io;
 use std::ops::Range;
 
-use model::Bytes;
 use rustix::mm::MapFlags;
 
+use super::BASE;
 use super::batch::{Batch, timed};
 use super::timed::Timed;
 use crate::arena::{Arena, NotObtained, Want};
@@ -17,9 +17,8 @@ const BATCH: u64 = 64;
 const PAGES: usize = 16;
 
 /// Mapped and unmapped.
-pub(super) fn untouched(base_page: Bytes) -> impl FnMut() -> io::Result<Batch> {
-    let len = PAGES * base_page.as_usize();
-    let once = move |_: u64| Mapping::anonymous(len, MapFlags::empty()).map(drop);
+pub(super) fn untouched() -> impl FnMut() -> io::Result<Batch> {
+    let once = |_: u64| Mapping::anonymous(PAGES * BASE, MapFlags::empty()).map(drop);
     move || timed(BATCH, || (0..BATCH).try_for_each(once))
 }
 
@@ -43,7 +42,7 @@ impl Touched {
     fn written(&self) -> Result<Arena, NotObtained> {
         let mut arena = Arena::untouched(&self.want)?;
         let start = arena.start();
-        for at in (0..arena.len()).step_by(self.want.base_page.as_usize()) {
+        for at in (0..arena.len()).step_by(BASE) {
             // SAFETY: inside the arena, which is ours.
             unsafe { start.add(at).write_volatile(1) };
         }
@@ -56,7 +55,7 @@ impl Timed for Touched {
         // The pool may have pages for one at a time only.
         self.held = None;
         let mut batch = timed(1, || self.written().map(drop).map_err(io::Error::other))?;
-        batch.counts.pages = self.want.bytes.0 / self.want.base_page.0;
+        batch.counts.pages = self.want.bytes.0 / BASE as u64;
         Ok(batch)
     }
 

@@ -25,7 +25,7 @@ use crate::arena::{NotObtained, Want};
 use crate::child::Start;
 pub use batch::Batch;
 pub use counts::Counts;
-pub use timed::{Place, Timed};
+pub use timed::Timed;
 
 /// Why an operation could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -44,50 +44,48 @@ pub enum NotReady {
     },
 }
 
-/// Sets an operation up in this process.
+/// A base page.
+const BASE: usize = PageKind::Base.size().as_usize();
+
+/// Sets an operation up in this process; the other CPU is that of a second process, or where a migration goes.
 ///
 /// # Errors
 /// [`NotReady`]; nothing is left behind.
-pub fn open(op: Op, place: &Place) -> Result<Box<dyn Timed>, NotReady> {
+pub fn open(op: Op, other_cpu: u32) -> Result<Box<dyn Timed>, NotReady> {
     if let Some(kind @ PageKind::Mthp(_)) = op.kind() {
         return Err(NotReady::Kind(kind));
     }
-    let want = |kind, bytes| Want {
-        kind,
-        bytes,
-        base_page: place.base_page,
-        pmd_page: place.pmd_page,
-        node: None,
-    };
     Ok(match op {
         Op::Segv => Box::new(segv::Segv::open().map_err(refused("a handler for SIGSEGV"))?),
         Op::Pcd { live } => Box::new(process::Crowd::open(live).map_err(refused(CROWD))?),
         Op::Nps { cores } => {
-            let partner = (cores == Cores::Cross).then_some(place.other_cpu);
+            let partner = (cores == Cores::Cross).then_some(other_cpu);
             Box::new(travel::ping_pong(partner).map_err(refused("a process to talk to"))?)
         }
         Op::Fw => Box::new(process::Forks::open(Start::Fork, 2, None)?),
-        Op::FwResident { kind, bytes } => Box::new(process::Forks::open(Start::Fork, 1, Some(&want(kind, bytes)))?),
+        Op::FwResident { kind, bytes } => {
+            Box::new(process::Forks::open(Start::Fork, 1, Some(&Want::plain(kind, bytes)))?)
+        }
         Op::Vfork => Box::new(process::Forks::open(Start::Vfork, 8, None)?),
         Op::Exec => Box::new(process::exec().map_err(refused("a program in memory (memfd)"))?),
         Op::AnonWrite { kind } => Box::new(faults::Touch::open(
-            &want(kind, faults::span(kind, place)),
+            &Want::plain(kind, faults::span(kind)),
             Access::Write,
         )?),
         Op::ZeroRead { kind } => Box::new(faults::Touch::open(
-            &want(kind, faults::span(kind, place)),
+            &Want::plain(kind, faults::span(kind)),
             Access::Read,
         )?),
-        Op::Cow => Box::new(faults::Cow::open(&want(
+        Op::Cow => Box::new(faults::Cow::open(&Want::plain(
             PageKind::Base,
-            faults::span(PageKind::Base, place),
+            faults::span(PageKind::Base),
         ))?),
-        Op::FileRead => Box::new(file::FileRead::open(place.base_page).map_err(refused("a file in memory (memfd)"))?),
-        Op::Mmap => Box::new(maps::untouched(place.base_page)),
+        Op::FileRead => Box::new(file::FileRead::open().map_err(refused("a file in memory (memfd)"))?),
+        Op::Mmap => Box::new(maps::untouched()),
         Op::MmapTouch { kind, bytes } => {
-            Box::new(maps::Touched::open(&want(kind, bytes)).map_err(refused("room for a mapping"))?)
+            Box::new(maps::Touched::open(&Want::plain(kind, bytes)).map_err(refused("room for a mapping"))?)
         }
-        Op::Migrate => Box::new(travel::migrate(place.other_cpu).map_err(refused("another CPU"))?),
+        Op::Migrate => Box::new(travel::migrate(other_cpu).map_err(refused("another CPU"))?),
     })
 }
 
@@ -100,10 +98,10 @@ pub const WORKER: Bytes = Bytes::mib(4);
 pub const CHURN: Bytes = Bytes::mib(24);
 
 /// What an operation takes of memory at the most, pages of pools left out.
-pub fn memory(op: Op, place: &Place) -> Bytes {
+pub fn memory(op: Op) -> Bytes {
     let span = |kind: PageKind| match kind.pool() {
         Some(_) => 0,
-        None => faults::span(kind, place).0,
+        None => faults::span(kind).0,
     };
     let own = match op {
         Op::Pcd { live } => PROCESS.0 * u64::from(live),
@@ -111,7 +109,7 @@ pub fn memory(op: Op, place: &Place) -> Bytes {
         Op::AnonWrite { kind } | Op::ZeroRead { kind } => span(kind),
         // The pages, and their copies.
         Op::Cow => 2 * span(PageKind::Base),
-        Op::FileRead => file::bytes(place.base_page).0,
+        Op::FileRead => file::LEN as u64,
         _ => 0,
     };
     let starts = matches!(

@@ -7,7 +7,7 @@ use model::{Bytes, PageKind};
 use rustix::process::{Pid, test_kill_process};
 use testing::skipped;
 
-use super::{Batch, NotReady, Place, Timed, open};
+use super::{Batch, NotReady, Timed, open};
 use crate::child::{Call, Child, Start, wait_for};
 use crate::thread::current_cpu;
 
@@ -17,16 +17,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn place(other_cpu: u32) -> Place {
-    Place {
-        other_cpu,
-        base_page: Bytes::kib(4),
-        pmd_page: Bytes::mib(2),
-    }
-}
-
 fn ready(op: Op) -> Box<dyn Timed> {
-    open(op, &place(other_cpu().unwrap_or(0))).unwrap_or_else(|why| panic!("{op}: {why}"))
+    open(op, other_cpu().unwrap_or(0)).unwrap_or_else(|why| panic!("{op}: {why}"))
 }
 
 /// A CPU other than the one this runs on.
@@ -74,7 +66,7 @@ fn segv_runs_its_handler_once_per_load_and_puts_the_old_one_back() {
     let batch = some(segv.as_mut(), 10);
     assert_eq!(batch.counts.signals, batch.operations);
     assert!(
-        matches!(open(Op::Segv, &place(0)), Err(NotReady::Refused { .. })),
+        matches!(open(Op::Segv, 0), Err(NotReady::Refused { .. })),
         "one at a time"
     );
     drop(segv);
@@ -277,7 +269,7 @@ fn a_migration_ends_where_it_began() {
         return skipped("only one CPU");
     };
     let pinned = crate::thread::Pinned::to(None).expect("pinned");
-    let mut migrate = open(Op::Migrate, &place(other));
+    let mut migrate = open(Op::Migrate, other);
     // The thread may have been on `other` by the time it was pinned.
     let Ok(migrate) = &mut migrate else { return };
     some(migrate.as_mut(), 3);
@@ -287,7 +279,7 @@ fn a_migration_ends_where_it_began() {
 #[test]
 fn kinds_that_cannot_be_faulted_in_one_by_one_are_named() {
     let kind = PageKind::Mthp(Bytes::kib(64));
-    let why = open(Op::AnonWrite { kind }, &place(0)).err().expect("refused");
+    let why = open(Op::AnonWrite { kind }, 0).err().expect("refused");
     assert!(why.to_string().contains("mthp-64K"), "{why}");
 }
 

@@ -1,9 +1,7 @@
-//! An operation that is set up, and where it is done.
+//! An operation that is set up.
 
 use std::io;
 use std::ops::Range;
-
-use model::Bytes;
 
 use super::batch::Batch;
 
@@ -28,13 +26,4 @@ impl<F: FnMut() -> io::Result<Batch>> Timed for F {
     fn batch(&mut self) -> io::Result<Batch> {
         self()
     }
-}
-
-/// Where an operation is done.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The CPU that the second process runs on, or that a migration goes to.
-    pub other_cpu: u32,
-    pub base_page: Bytes,
-    pub pmd_page: Bytes,
 }

@@ -24,7 +24,6 @@ pub struct Spec {
     pub used: f64,
     /// How much of the time may go into it; `None`: all.
     pub budget: Option<Budget>,
-    pub base_page: Bytes,
     /// Size of a PMD range.
     pub page: Bytes,
 }
@@ -109,7 +108,7 @@ pub(super) const RETRY_PERIOD: Duration = Duration::from_millis(2);
 /// [`Error`]; pieces that the kernel refuses are no error but counted with their reasons.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Collapse, Error> {
     let (pid, page) = (spec.pid, spec.page);
-    let mut live = Live::open(pid, spec.base_page).map_err(|source| Error::Process { pid, source })?;
+    let mut live = Live::open(pid).map_err(|source| Error::Process { pid, source })?;
     let source = Source::live();
     let name = processes::one_within(&source, pid, PATIENT).into_result()?.name;
     let before = counted_within(&source, pid, PATIENT).into_result()?;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::processes;
-use model::{Bytes, Unread};
+use model::{Bytes, PageKind, Unread};
 
 use super::pieces::aligned;
 use super::syscall::process_madvise;
@@ -23,6 +23,9 @@ const MADV_COLD: i32 = 20;
 /// A pagemap entry of a page that is in memory (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 
+/// A base page.
+const BASE: u64 = PageKind::Base.size().0;
+
 /// One process, named by the user, that waits for what is done to it anyway: a walk takes what it takes, in steps
 /// that hold the process up for a millisecond each.
 pub(super) const PATIENT: processes::Limits = processes::Limits {
@@ -35,17 +38,15 @@ pub(super) struct Live {
     pid: u32,
     process: OwnedFd,
     pagemap: File,
-    base_page: Bytes,
     began: Instant,
 }
 
 impl Live {
-    pub(super) fn open(pid: u32, base_page: Bytes) -> io::Result<Self> {
+    pub(super) fn open(pid: u32) -> io::Result<Self> {
         Ok(Self {
             pid,
             process: process::handle(pid)?,
             pagemap: File::open(format!("/proc/{pid}/pagemap"))?,
-            base_page,
             began: Instant::now(),
         })
     }
@@ -53,9 +54,9 @@ impl Live {
 
 impl Target for Live {
     fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64> {
-        let entries = page.0 / self.base_page.0;
+        let entries = page.0 / BASE;
         let mut bytes = vec![0; entries as usize * 8];
-        self.pagemap.read_exact_at(&mut bytes, at / self.base_page.0 * 8)?;
+        self.pagemap.read_exact_at(&mut bytes, at / BASE * 8)?;
         let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
         let present = words.filter(|&word| u64::from_ne_bytes(word) & PRESENT != 0).count();
         Ok(present as f64 / entries as f64)
@@ -66,7 +67,7 @@ impl Target for Live {
     }
 
     fn split(&mut self, at: u64) -> io::Result<()> {
-        process_madvise(self.process.as_fd(), at, self.base_page.as_usize(), MADV_COLD)
+        process_madvise(self.process.as_fd(), at, BASE as usize, MADV_COLD)
     }
 
     fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread> {

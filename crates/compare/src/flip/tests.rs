@@ -40,7 +40,6 @@ fn spec(span: Span) -> Spec {
         span,
         used: 0.5,
         budget: None,
-        base_page: Bytes::kib(4),
         page: PAGE,
     }
 }

@@ -89,7 +89,7 @@ impl Flipped {
     /// If it cannot be reached, or has no memory of that kind.
     pub fn open(spec: Spec) -> Result<Self, Error> {
         let pid = spec.pid;
-        let live = Live::open(pid, spec.base_page).map_err(|source| Error::Process { pid, source })?;
+        let live = Live::open(pid).map_err(|source| Error::Process { pid, source })?;
         let mut flipped = Self {
             live,
             source: Source::live(),

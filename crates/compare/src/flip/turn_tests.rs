@@ -71,7 +71,6 @@ fn spec() -> Spec {
         span: Span::Anon,
         used: 0.5,
         budget: None,
-        base_page: Bytes::kib(4),
         page: Bytes::mib(2),
     }
 }

@@ -24,7 +24,6 @@ pub struct Pair {
     threads: Threads,
     arms: Vec<(To, Named)>,
     pub(crate) plan: Plan,
-    base_page: Bytes,
     page: Bytes,
 }
 
@@ -44,7 +43,6 @@ impl Pair {
             Some(load) => Length::Load(load.to_owned()),
             None => Length::Time(request.slice.unwrap_or(SLICE)),
         };
-        let base_page = snapshot.base_page().into_result();
         let page = snapshot.pmd_page().into_result();
         let turns = arms.iter().map(|(to, _)| *to).collect();
         Ok(Self {
@@ -52,7 +50,6 @@ impl Pair {
             range: request.range.clone(),
             threads: request.threads.clone(),
             arms,
-            base_page: base_page.map_err(|why| Error::asked("the size of base pages", why.to_string()))?,
             page: page.map_err(|why| {
                 Error::asked(
                     "this kernel has no transparent huge pages to collapse into",
@@ -93,7 +90,6 @@ impl Pair {
             span: self.range.clone(),
             used: USED,
             budget: None,
-            base_page: self.base_page,
             page: self.page,
         }
     }

@@ -15,7 +15,6 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::R
     session.must_be_live("collapsing memory")?;
     let form = session.form::<Collapse>()?;
     let snapshot = Snapshot::take(&session.source);
-    let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
     let page = snapshot.pmd_page().into_result();
     let page = page.context("this kernel has no transparent huge pages to collapse into")?;
     let spec = Spec {
@@ -23,7 +22,6 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::R
         span: args.range.clone(),
         used: f64::from(args.used) / 100.0,
         budget: args.budget,
-        base_page,
         page,
     };
     let stop = Stop::on_signals()?;

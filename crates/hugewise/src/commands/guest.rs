@@ -10,9 +10,7 @@ use model::Bytes;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
-use super::measuring::{
-    self, Measured, all_kinds, available, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
-};
+use super::measuring::{self, Measured, all_kinds, available, note_limit, on_loan, or_usual, room, usual_kinds};
 use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
@@ -73,7 +71,6 @@ fn working_sets(args: &args::Guest, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
 
 /// Random reads of the usual page kinds in guests on this machine, without a working set yet.
 pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
-    let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         guest_pages: vec![GuestPage::Size4K, GuestPage::Size2M],
         kinds: usual_kinds(snapshot),
@@ -84,8 +81,6 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
         seed,
         cpu: None,
         node: None,
-        base_page,
-        pmd_page,
         available: available(snapshot)?,
         mmu: snapshot.kvm.mmu.clone(),
     })

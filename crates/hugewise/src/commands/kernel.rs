@@ -9,7 +9,7 @@ use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
-use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, page_sizes, usual_kinds};
+use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, usual_kinds};
 use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
@@ -27,7 +27,6 @@ fn spec(args: &args::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<S
     let cores: Vec<Vec<u32>> = cores.iter().map(|core| core.iter().collect()).collect();
     let cpus = measure::kernelops::cpus(&cores).context("which CPUs may be used")?;
     let usual = if args.quick { 4 } else { 15 };
-    let (base_page, pmd_page) = page_sizes(snapshot)?;
     let workers = workers(args, cpus.len() as u32);
     Ok(Spec {
         ops: ops(args, snapshot, &workers)?,
@@ -35,8 +34,6 @@ fn spec(args: &args::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<S
         cpus,
         budget: args.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
-        base_page,
-        pmd_page,
         available: available(snapshot)?,
         program: Program::this(),
     })

@@ -10,7 +10,7 @@ use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
 
 use super::measuring::{
-    self, Measured, available, cache, note_limit, on_loan, or_usual, page_sizes, room, unless_stopped, usual_kinds,
+    self, Measured, available, cache, note_limit, on_loan, or_usual, room, unless_stopped, usual_kinds,
 };
 use super::pools::Loan;
 use super::session::Session;
@@ -64,7 +64,6 @@ fn working_sets(args: &args::Latency, room: Bytes) -> anyhow::Result<Vec<Bytes>>
 /// Random reads of the usual page kinds on this machine, without a working set yet.
 pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let level = |level| cache(snapshot, level);
-    let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         kinds: usual_kinds(snapshot),
         sizes: Vec::new(),
@@ -75,8 +74,6 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
         cpu: None,
         node: None,
         one_node: snapshot.topology.nodes.known().is_none_or(|nodes| nodes.len() < 2),
-        base_page,
-        pmd_page,
         private_cache: level(2),
         last_cache: (2..=4).filter_map(level).max(),
         available: available(snapshot)?,

@@ -99,13 +99,6 @@ pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
     all.filter(|kind| has.contains(kind)).collect()
 }
 
-/// The sizes of a base page and of a transparent huge page.
-pub(super) fn page_sizes(snapshot: &Snapshot) -> anyhow::Result<(Bytes, Bytes)> {
-    let base = snapshot.base_page().into_result().context("the size of base pages")?;
-    // Without THP no kind needs it; the value only has to be a size.
-    Ok((base, snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2))))
-}
-
 /// Measures with so many bytes of each pooled kind on loan, unless `no_pool`; none if the user stopped it. Whatever happens,
 /// the pages are given back.
 pub(super) fn on_loan<T>(

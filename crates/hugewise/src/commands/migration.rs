@@ -9,7 +9,7 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::measuring::{self, available, cache, page_sizes, unless_stopped};
+use super::measuring::{self, available, cache, unless_stopped};
 use super::session::Session;
 use crate::cli::args;
 use crate::render::prove::placement::guest_warning;
@@ -57,7 +57,6 @@ fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Resul
         cpus
     };
     let usual = if args.quick { 4 } else { 20 };
-    let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),
         sizes: sizes(args, snapshot)?,
@@ -66,8 +65,6 @@ fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Resul
         is_quick: args.quick,
         budget: args.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
-        base_page,
-        pmd_page,
     })
 }
 

@@ -6,7 +6,7 @@ use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 use translation::cpus;
 
-use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, page_sizes, usual_kinds};
+use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, usual_kinds};
 use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args;
@@ -45,18 +45,12 @@ pub(super) fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
 
 /// What to measure on these kinds, on any CPU.
 pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> anyhow::Result<Spec> {
-    let (base_page, pmd_page) = page_sizes(snapshot)?;
-    let known = kinds
-        .iter()
-        .flat_map(|&kind| known(snapshot, kind, base_page, pmd_page));
-    let known = known.collect();
+    let known = kinds.iter().flat_map(|&kind| known(snapshot, kind)).collect();
     Ok(Spec {
         kinds,
         quick,
         cpu: None,
         memory: Bytes(available(snapshot)?.0 / 5 * 4),
-        base_page,
-        pmd_page,
         is_emulated: snapshot
             .cpu
             .hypervisor
@@ -73,11 +67,10 @@ pub(super) fn is_in_vm(snapshot: &Snapshot) -> bool {
 }
 
 /// What CPUID and the CPU table say of a kind, to stand beside what timing finds.
-fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Known> {
-    let page = kind.page_size(base, pmd);
+fn known(snapshot: &Snapshot, kind: PageKind) -> Vec<Known> {
     let tlb = snapshot.cpu.tlb.known();
     let arrays = tlb.into_iter().flat_map(|tlb| &tlb.arrays);
-    let loads = arrays.filter(|array| array.holds.loads() && array.pages.contains(&page));
+    let loads = arrays.filter(|array| array.holds.loads() && array.pages.contains(&kind.size()));
     let by_cpuid = loads.map(|array| Known {
         source: format!("CPUID leaf {}", array.leaf),
         kind,
@@ -85,7 +78,7 @@ fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Kn
         entries: array.entries,
         ways: ways(array.ways, array.entries),
     });
-    let by_table = row(snapshot).map(|cpu| cpu.known(kind, base, pmd));
+    let by_table = row(snapshot).map(|cpu| cpu.known(kind));
     by_cpuid.chain(by_table.unwrap_or_default()).collect()
 }
 

@@ -13,11 +13,9 @@ use measure::tlb::probe::{Layout, Limits, Oracle, Probe, Sweep};
 use model::{Bytes, PageKind};
 
 fn main() -> io::Result<()> {
-    let (base, pmd) = (Bytes::kib(4), Bytes::mib(2));
-    let pages = |kind, size| Pages { kind, size };
     let clock = CoreClock::new();
     let _pinned = Pinned::to(None)?;
-    let small = pages(PageKind::Base, base);
-    let live = Live::new(small, base, pmd, pages(PageKind::Thp, pmd), &clock, Bytes::gib(2))?;
+    let [small, large] = [PageKind::Base, PageKind::Thp].map(Pages::of);
+    let live = Live::new(small, large, &clock, Bytes::gib(2))?;
     io::stdout().write_all(recorder::record(live).as_bytes())
 }

@@ -29,8 +29,6 @@ impl Field {
         let want = Want {
             kind,
             bytes: with_tables(largest, kind),
-            base_page: spec.base_page,
-            pmd_page: spec.pmd_page,
             node: spec.node,
         };
         let rings = Arena::new(&want).map_err(|why| why.to_string()).map(|arena| {

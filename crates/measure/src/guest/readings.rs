@@ -40,7 +40,7 @@ fn translation(guest: &Guest, mmu: Mmu, bytes: Bytes) -> String {
 }
 
 fn is_alike(page: GuestPage, kind: PageKind) -> bool {
-    kind.page_size(Bytes::kib(4), Bytes::mib(2)) == page.size()
+    kind.size() == page.size()
 }
 
 /// What a first touch costs.

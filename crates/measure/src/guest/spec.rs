@@ -28,8 +28,6 @@ pub struct Spec {
     pub cpu: Option<u32>,
     /// Bind memory to this NUMA node.
     pub node: Option<u32>,
-    pub base_page: Bytes,
-    pub pmd_page: Bytes,
     /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
     /// How this machine's KVM translates guest addresses.

@@ -22,8 +22,6 @@ fn spec() -> Spec {
         seed: 1,
         cpu: None,
         node: None,
-        base_page: Bytes::kib(4),
-        pmd_page: Bytes::mib(2),
         available: Bytes::gib(1),
         mmu: Reading::Known(Mmu::ShadowPvm),
     }

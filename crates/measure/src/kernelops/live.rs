@@ -37,8 +37,6 @@ impl<'a> Live<'a> {
             cpu: place.cpu,
             other_cpu: place.other,
             slice,
-            base_page: self.spec.base_page,
-            pmd_page: self.spec.pmd_page,
             parent: std::process::id(),
         };
         (0..).zip(places).map(job).collect()

@@ -108,7 +108,7 @@ pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<NotMeasured> {
         let allowed = spec.cpus.len();
         return Some(NotMeasured::TooFewCpus { needed, allowed });
     }
-    let needed = memory(op, workers, [spec.base_page, spec.pmd_page]);
+    let needed = memory(op, workers);
     let limit = limit(spec.available);
     (needed > limit).then_some(NotMeasured::TooMuchMemory { needed, limit })
 }
@@ -118,13 +118,8 @@ fn limit(available: Bytes) -> Bytes {
     Bytes(available.0 / 2)
 }
 
-fn memory(op: Op, workers: u32, [base_page, pmd_page]: [Bytes; 2]) -> Bytes {
-    let place = chase::kernelops::Place {
-        other_cpu: 0,
-        base_page,
-        pmd_page,
-    };
-    let each = |worker| chase::kernelops::memory(share(op, worker, workers), &place).0;
+fn memory(op: Op, workers: u32) -> Bytes {
+    let each = |worker| chase::kernelops::memory(share(op, worker, workers)).0;
     Bytes((0..workers).map(each).sum())
 }
 
@@ -156,8 +151,6 @@ mod tests {
             cpus,
             budget: Duration::from_secs(1),
             seed: 1,
-            base_page: Bytes::kib(4),
-            pmd_page: Bytes::mib(2),
             available: Bytes::gib(1),
             program: Program::this(),
         }
@@ -226,7 +219,7 @@ mod tests {
                 ..spec(vec![workers], (0..8).collect())
             };
             for op in usual(&[PageKind::Base, PageKind::Thp], live, resident) {
-                let needed = super::memory(op, workers, [spec.base_page, spec.pmd_page]);
+                let needed = super::memory(op, workers);
                 let why = impossible(&Target { op, workers }, &spec);
                 assert_eq!(why.is_some(), needed.0 > available.0 / 2, "{op}: {needed}");
             }

@@ -21,8 +21,6 @@ pub struct Spec {
     pub budget: Duration,
     /// Seed of the order of visits.
     pub seed: u64,
-    pub base_page: Bytes,
-    pub pmd_page: Bytes,
     /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
     /// How to start a worker.

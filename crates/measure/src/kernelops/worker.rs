@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use chase::kernelops::{Counts, Timed};
 use host::processes;
 use model::kernelops::Op;
-use model::{Backing, Bytes, Cause, Reading, Unread};
+use model::{Backing, Cause, Reading, Unread};
 use rustix::fs::FileType;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -30,8 +30,6 @@ pub(super) struct Job {
     pub(super) cpu: u32,
     pub(super) other_cpu: u32,
     pub(super) slice: Duration,
-    pub(super) base_page: Bytes,
-    pub(super) pmd_page: Bytes,
     /// Who asks: a worker does not outlive it.
     pub(super) parent: u32,
 }
@@ -100,12 +98,7 @@ fn serve() -> Option<()> {
 
 fn work(job: &Job, others_ready: impl FnOnce() -> Option<()>) -> Result<Taken, String> {
     let _pinned = chase::thread::Pinned::to(Some(job.cpu)).map_err(|why| format!("cannot be pinned: {why}"))?;
-    let place = chase::kernelops::Place {
-        other_cpu: job.other_cpu,
-        base_page: job.base_page,
-        pmd_page: job.pmd_page,
-    };
-    let mut timed = chase::kernelops::open(job.op, &place).map_err(|why| why.to_string())?;
+    let mut timed = chase::kernelops::open(job.op, job.other_cpu).map_err(|why| why.to_string())?;
     let failed = |why: std::io::Error| format!("{}: {why}", job.op);
     // The first batch warms what it needs up and is not kept.
     timed.batch().map_err(failed)?;

@@ -116,8 +116,6 @@ impl Field {
         let want = Want {
             kind,
             bytes: plan::arena(spec, kind),
-            base_page: spec.base_page,
-            pmd_page: spec.pmd_page,
             node: spec.node,
         };
         let arena = Arena::watched(&want, go_on).map_err(|why| why.to_string())?;

@@ -72,7 +72,7 @@ pub(super) fn reach(private_cache: Option<Bytes>, bytes: Bytes) -> Bytes {
 pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let reaches = spec.sizes.iter().map(|&bytes| reach(spec.private_cache, bytes));
-    let page = kind.page_size(spec.base_page, spec.pmd_page);
+    let page = kind.size();
     match kind.pool() {
         Some(_) => largest.round_up_to(page),
         None => {
@@ -135,8 +135,6 @@ mod tests {
             cpu: None,
             node: None,
             one_node: true,
-            base_page: Bytes::kib(4),
-            pmd_page: Bytes::mib(2),
             private_cache: None,
             last_cache: None,
             available,

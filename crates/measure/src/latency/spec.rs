@@ -26,8 +26,6 @@ pub struct Spec {
     pub node: Option<u32>,
     /// All memory is as near to every CPU (one NUMA node), so that bringing it in may use all of them.
     pub one_node: bool,
-    pub base_page: Bytes,
-    pub pmd_page: Bytes,
     /// Private cache (L2): up to here core cycles say more than nanoseconds.
     pub private_cache: Option<Bytes>,
     /// Last-level cache: decides how long a warm-up is, and what clears the caches.

@@ -108,12 +108,7 @@ impl Field {
             bytes,
             why,
         };
-        let want = Want {
-            base_page: spec.base_page,
-            pmd_page: spec.pmd_page,
-            ..Want::plain(spec.page, bytes)
-        };
-        let arena = Arena::new(&want).map_err(|why| no_memory(why.to_string()))?;
+        let arena = Arena::new(&Want::plain(spec.page, bytes)).map_err(|why| no_memory(why.to_string()))?;
         let order = Order::new(Pattern::RandomLine, bytes, spec.seed);
         let order = order.ok_or_else(|| no_memory("it holds fewer than two lines".to_owned()))?;
         let (slot, nodes) = (Slot::SCRATCH, order.nodes());

@@ -20,9 +20,6 @@ pub struct Spec {
     pub budget: Duration,
     /// Seed of every random choice.
     pub seed: u64,
-    pub base_page: Bytes,
-    /// The size of a PMD-mapped THP.
-    pub pmd_page: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -99,8 +99,6 @@ fn spec(kinds: Vec<(Kind, Vec<[u32; 2]>)>) -> Spec {
         is_quick: true,
         budget: Duration::from_millis(200),
         seed: 7,
-        base_page: Bytes::kib(4),
-        pmd_page: Bytes::mib(2),
     }
 }
 

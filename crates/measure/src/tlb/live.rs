@@ -19,6 +19,11 @@ pub struct Pages {
 }
 
 impl Pages {
+    pub fn of(kind: PageKind) -> Self {
+        let size = kind.size();
+        Self { kind, size }
+    }
+
     /// So many of them, one at least, of which nothing is brought in yet.
     pub(super) fn span(self, count: u64, behind: Behind) -> io::Result<Span> {
         Span::reserve(self.kind, self.size, count.max(1), behind)
@@ -104,20 +109,10 @@ impl<'a> Live<'a> {
     ///
     /// # Errors
     /// If memory or address space is refused, a pool has no free page, or the pages cannot be proved to be of that kind.
-    pub fn new(
-        pages: Pages,
-        base: Bytes,
-        pmd: Bytes,
-        other: Pages,
-        clock: &'a CoreClock,
-        room: Bytes,
-    ) -> io::Result<Self> {
+    pub fn new(pages: Pages, other: Pages, clock: &'a CoreClock, room: Bytes) -> io::Result<Self> {
         let large = pages.kind.is_large();
-        let region = pmd.max(pages.size);
-        let small = Pages {
-            kind: PageKind::Base,
-            size: base,
-        };
+        let region = PageKind::Thp.size().max(pages.size);
+        let small = Pages::of(PageKind::Base);
         // On pages of the other size, or it would take entries from the pages that are counted.
         let bytes = Bytes(LIST * 8).round_up_to(other.size);
         let far_limits = pages.far_limits();
@@ -152,7 +147,7 @@ impl<'a> Live<'a> {
             far_limits,
             dense: small.span(u64::from(FAR.pages) / LINES + 1, Behind::Private)?,
             list,
-            flush: Flush::new(base)?,
+            flush: Flush::new(small.size)?,
             memory: Memory {
                 kind: pages.kind,
                 layout,

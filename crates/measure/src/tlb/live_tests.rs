@@ -73,11 +73,8 @@ fn a_mixed_arena_is_told_with_its_share() {
 #[test]
 fn few_pages_cost_less_than_very_many() {
     let clock = CoreClock::new();
-    let other = Pages {
-        kind: PageKind::Thp,
-        size: LARGE,
-    };
-    let mut live = Live::new(BASE, BASE.size, LARGE, other, &clock, Bytes::gib(2)).expect("address space");
+    let other = Pages::of(PageKind::Thp);
+    let mut live = Live::new(BASE, other, &clock, Bytes::gib(2)).expect("address space");
     let mut floor = |sweep, pages| {
         let probe = Probe {
             sweep,
@@ -97,9 +94,6 @@ fn few_pages_cost_less_than_very_many() {
 #[test]
 fn a_pool_that_is_empty_or_absent_is_an_error_and_not_a_zero() {
     let clock = CoreClock::new();
-    let absent = Pages {
-        kind: PageKind::Hugetlb(Bytes::gib(1 << 10)),
-        size: Bytes::gib(1 << 10),
-    };
-    assert!(Live::new(absent, BASE.size, LARGE, BASE, &clock, Bytes::gib(2)).is_err());
+    let absent = Pages::of(PageKind::Hugetlb(Bytes::gib(1 << 10)));
+    assert!(Live::new(absent, BASE, &clock, Bytes::gib(2)).is_err());
 }

@@ -119,16 +119,9 @@ impl<'a> Job<'a> {
         next("done")
     }
 
-    fn pages(&self, kind: PageKind) -> Pages {
-        Pages {
-            kind,
-            size: self.spec.size(kind),
-        }
-    }
-
     /// A kind of another page size, for what must not take entries from the pages that are counted.
-    fn other(&self, kind: PageKind) -> Pages {
-        self.pages(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
+    fn other(kind: PageKind) -> Pages {
+        Pages::of(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
     }
 
     fn warning(&mut self, code: &str, text: String) {
@@ -138,14 +131,7 @@ impl<'a> Job<'a> {
     fn levels(&mut self, kind: PageKind) {
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
-        let live = match Live::new(
-            self.pages(kind),
-            self.spec.base_page,
-            self.spec.pmd_page,
-            self.other(kind),
-            self.clock,
-            self.room(),
-        ) {
+        let live = match Live::new(Pages::of(kind), Self::other(kind), self.clock, self.room()) {
             Ok(live) => live,
             Err(error) => return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
         };
@@ -194,7 +180,7 @@ impl<'a> Job<'a> {
     /// The parts that the host splinters pages of a kind into.
     fn splintered(&self, kind: PageKind) -> Option<Bytes> {
         let parts = self.tlb.host_backing.verdict.parts()?;
-        (self.spec.size(kind) > parts).then_some(parts)
+        (kind.size() > parts).then_some(parts)
     }
 
     /// What a search found by now, in place of what it had found before.
@@ -245,7 +231,7 @@ impl<'a> Job<'a> {
         for &kind in &self.spec.kinds {
             let mut footprints = walks::footprints(kind, thorough);
             let rounds = if thorough { 12 } else { 6 };
-            let (pages, other) = (self.pages(kind), self.other(kind));
+            let (pages, other) = (Pages::of(kind), Self::other(kind));
             // The largest are those of the costliest walks: a small control group has the others.
             let needed = |bytes: &Bytes| walks::takes(pages, other, *bytes);
             if let Some(large) = footprints.iter().copied().find(|bytes| needed(bytes) > self.room()) {
@@ -260,7 +246,7 @@ impl<'a> Job<'a> {
             if footprints.is_empty() {
                 continue;
             }
-            match walks::walks(pages, other, self.spec.pmd_page, &footprints, rounds, self.clock) {
+            match walks::walks(pages, other, &footprints, rounds, self.clock) {
                 Ok(measured) => self.keep_walks(kind, &measured),
                 Err(error) => self.warning("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
             }
@@ -288,17 +274,17 @@ impl<'a> Job<'a> {
             self.tlb.host_backing = backing::emulated();
             return;
         }
-        let small = self.pages(PageKind::Base);
+        let small = Pages::of(PageKind::Base);
         let lines = self
             .entries(PageKind::Base, 1)
             .map_or(LINES_ANYWAY, |(entries, _)| (entries.high * 3 / 2).min(256));
-        let large = self.split(self.pages(PageKind::Thp), small, SAMPLED, lines);
+        let large = self.split(Pages::of(PageKind::Thp), small, SAMPLED, lines);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
         let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
             let lines = self
                 .entries(PageKind::Thp, 1)
                 .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries.high * 3 / 2).min(128));
-            self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
+            self.split(Pages::of(PageKind::HUGETLB_1G), Pages::of(PageKind::Thp), 1, lines)
         });
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
     }

@@ -11,9 +11,6 @@ pub struct Spec {
     pub quick: bool,
     /// The CPU to pin to; the current one if `None`.
     pub cpu: Option<u32>,
-    pub base_page: Bytes,
-    /// The size of a PMD-mapped THP.
-    pub pmd_page: Bytes,
     /// Most memory that may be taken, page tables included.
     pub memory: Bytes,
     /// Does this machine say that it is virtual? Decides between "1G" and "none".
@@ -22,10 +19,4 @@ pub struct Spec {
     pub is_emulated: bool,
     /// What CPUID and the CPU table say, to stand beside what is found.
     pub known: Vec<Known>,
-}
-
-impl Spec {
-    pub(super) fn size(&self, kind: PageKind) -> Bytes {
-        kind.page_size(self.base_page, self.pmd_page)
-    }
 }

@@ -17,7 +17,7 @@ use vm::Hypervisor;
 
 fn machine() -> Option<Machine> {
     match Hypervisor::open() {
-        Ok(hypervisor) => Some(Machine::new(hypervisor, &Snapshot::take(&Source::live())).expect("page sizes")),
+        Ok(hypervisor) => Some(Machine::new(hypervisor, &Snapshot::take(&Source::live()))),
         Err(why) => {
             testing::skipped(&why.to_string());
             None

@@ -170,7 +170,7 @@ fn knee(level: &Level) -> Option<Mark> {
 }
 
 fn page(kind: PageKind) -> Bytes {
-    kind.page_size(Bytes::kib(4), Bytes::mib(2))
+    kind.size()
 }
 
 /// A line for each sweep over page counts. Sweeps put their lines into other sets of the caches, so that their costs differ where

@@ -162,8 +162,6 @@ mod tests {
             cpu: None,
             node: None,
             one_node: true,
-            base_page: Bytes(rustix::param::page_size() as u64),
-            pmd_page: Bytes::mib(2),
             private_cache: None,
             last_cache: None,
             available: Bytes::mib(512),

@@ -29,8 +29,6 @@ const LARGE_PAGES: u64 = 128;
 pub(crate) struct Machine {
     hypervisor: Hypervisor,
     mmu: Option<Mmu>,
-    base_page: Bytes,
-    pmd_page: Bytes,
     /// What timing names for this machine's own huge pages, outside of any guest.
     pub(crate) native: HostBacking,
 }
@@ -50,28 +48,17 @@ pub(crate) struct Row {
 
 impl Machine {
     /// This machine, with its native verdict; the calling thread should be pinned.
-    pub(crate) fn new(hypervisor: Hypervisor, snapshot: &Snapshot) -> Result<Self, Box<dyn Error>> {
-        let base_page = snapshot.base_page().into_result()?;
-        // Without transparent huge pages no kind needs it; the value only has to be a size.
-        let pmd_page = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
-        Ok(Self {
+    pub(crate) fn new(hypervisor: Hypervisor, snapshot: &Snapshot) -> Self {
+        Self {
             hypervisor,
             mmu: snapshot.kvm.mmu.known().copied(),
-            base_page,
-            pmd_page,
-            native: native(base_page, pmd_page),
-        })
+            native: native(),
+        }
     }
 
     /// Measures a guest of huge pages on one page kind.
     pub(crate) fn measure(&self, kind: PageKind) -> Result<Row, Box<dyn Error>> {
-        let mut arena = Arena::new(&Want {
-            kind,
-            bytes: Bytes(LARGE_PAGES * ground::LARGE),
-            base_page: self.base_page,
-            pmd_page: self.pmd_page,
-            node: None,
-        })?;
+        let mut arena = Arena::new(&Want::plain(kind, Bytes(LARGE_PAGES * ground::LARGE)))?;
         let backing = prove(kind, &arena)?;
         let course = Course::new(LARGE_PAGES);
         let windows = course.windows();
@@ -95,14 +82,10 @@ impl Machine {
 }
 
 /// What the TLBs show natively of this machine's own huge pages.
-fn native(base_page: Bytes, pmd_page: Bytes) -> HostBacking {
+fn native() -> HostBacking {
     const SAMPLED: u64 = 16;
-    let pages = |kind: PageKind| Pages {
-        kind,
-        size: kind.page_size(base_page, pmd_page),
-    };
     let clock = CoreClock::new();
-    let (large, small) = (pages(PageKind::Thp), pages(PageKind::Base));
+    let (large, small) = (Pages::of(PageKind::Thp), Pages::of(PageKind::Base));
     match Sampled::new(large, small, SAMPLED, entries::LINES_EACH.into(), &clock, Bytes::gib(4)) {
         Ok(mut sampled) => verdict::by_entries(backing::sample(
             &mut sampled,
