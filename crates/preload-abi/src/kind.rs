@@ -19,6 +19,15 @@ impl Kind {
     /// How many numbers [`slot`](Self::slot) gives.
     pub(crate) const SLOTS: usize = Self::MOST_SHIFT as usize;
 
+    /// Bytes of a page on x86-64.
+    pub const fn page(self) -> usize {
+        match self {
+            Self::Base => 1 << 12,
+            Self::Thp => 1 << 21,
+            Self::Hugetlb(shift) => 1_usize.wrapping_shl(shift as u32),
+        }
+    }
+
     /// A small number of its own.
     pub const fn slot(self) -> usize {
         match self {

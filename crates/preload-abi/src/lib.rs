@@ -35,16 +35,12 @@ pub mod at {
     pub const MAGIC: usize = 0;
     /// A number of this page alone.
     pub const NONCE: usize = 1;
-    /// Bytes of the machine's base page.
-    pub const BASE_PAGE: usize = 2;
-    /// Bytes of a transparent huge page.
-    pub const PMD_PAGE: usize = 3;
     /// Smaller regions are left alone: bytes.
-    pub const MINIMUM: usize = 4;
+    pub const MINIMUM: usize = 2;
     /// The kind of whatever no rule names.
-    pub const KIND: usize = 5;
+    pub const KIND: usize = 3;
     /// How many rules there are.
-    pub const RULE_COUNT: usize = 6;
+    pub const RULE_COUNT: usize = 4;
     /// The rules: first byte, end and kind of each, in ascending order, none overlapping.
     pub const RULES: usize = 8;
 

@@ -7,16 +7,15 @@ use crate::linux::{
     self, Answer, MADV_COLD, MADV_COLLAPSE, MADV_DODUMP, MADV_DONTNEED, MADV_DONTNEED_LOCKED, MADV_FREE,
     MADV_MERGEABLE, MADV_NORMAL, MADV_PAGEOUT, MADV_WILLNEED,
 };
-use crate::orders::Orders;
 use crate::runs::{Run, runs};
 
 /// `madvise`.
 ///
 /// # Safety
 /// As for `madvise`.
-pub(crate) unsafe fn madvise(orders: Orders, address: usize, len: usize, advice: c_int) -> Answer {
-    let range = linux::pages(address, len, orders.base_page());
-    let touched = range.filter(|range| address.is_multiple_of(orders.base_page()) && frames::touched(range));
+pub(crate) unsafe fn madvise(address: usize, len: usize, advice: c_int) -> Answer {
+    let range = linux::pages(address, len);
+    let touched = range.filter(|range| address.is_multiple_of(linux::BASE_PAGE) && frames::touched(range));
     let (true, Some(range)) = (is_hint(advice) || empties(advice), touched) else {
         // SAFETY: passed on to the caller.
         return unsafe { linux::madvise(address, len, advice) };

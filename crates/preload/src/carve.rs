@@ -20,7 +20,7 @@ static OPEN: [AtomicUsize; 1 + MOST_POOLS] = [const { AtomicUsize::new(0) }; 1 +
 /// never given out twice: what the program unmaps of a chunk is gone.
 pub(crate) fn region(orders: Orders, kind: Kind, len: usize) -> Option<usize> {
     let open = open(kind)?;
-    let chunk = orders.page_size(kind).max(CHUNK);
+    let chunk = kind.page().max(CHUNK);
     loop {
         let at = open.load(Ordering::Acquire);
         if left(at, chunk) >= len {
@@ -59,7 +59,7 @@ fn swap(open: &AtomicUsize, from: usize, to: usize) -> bool {
 /// Maps a chunk and gives it its kind.
 fn map(orders: Orders, kind: Kind, chunk: usize) -> Option<usize> {
     let plain = Request::anonymous(chunk);
-    let start = regions::aligned(&plain, chunk, orders.base_page()).ok()?;
+    let start = regions::aligned(&plain, chunk).ok()?;
     let all = start..start + chunk;
     match regions::change(&plain, &all, &all, kind) {
         Ok(Ok(_)) => return Some(start),

@@ -3,6 +3,8 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::linux::BASE_PAGE;
+
 /// Pages that are partly unmapped at the same time; of those beyond, memory stays taken.
 const SLOTS: usize = 256;
 /// Bits for the base pages of a 2 MiB page; larger pages stay.
@@ -50,8 +52,8 @@ impl Slot {
 }
 
 /// Notes that a part of a page was unmapped; true if that was the last part, and the page is the caller's to unmap.
-pub(crate) fn bury(frame: &Range<usize>, part: &Range<usize>, base_page: usize) -> bool {
-    let number = |address: usize| address.wrapping_sub(frame.start) >> base_page.trailing_zeros();
+pub(crate) fn bury(frame: &Range<usize>, part: &Range<usize>) -> bool {
+    let number = |address: usize| address.wrapping_sub(frame.start) >> BASE_PAGE.trailing_zeros();
     if number(frame.end) > WORDS * 64 {
         return false;
     }
@@ -92,26 +94,26 @@ mod tests {
     #[test]
     fn a_page_goes_with_its_last_part_and_not_with_the_same_part_twice() {
         let frame = LARGE..2 * LARGE;
-        assert!(!bury(&frame, &(LARGE..LARGE + PAGE), PAGE));
-        assert!(!bury(&frame, &(LARGE + PAGE..2 * LARGE - PAGE), PAGE));
-        assert!(!bury(&frame, &(LARGE..LARGE + PAGE), PAGE));
-        assert!(bury(&frame, &(2 * LARGE - PAGE..2 * LARGE), PAGE));
-        assert!(!bury(&frame, &(LARGE..LARGE + PAGE), PAGE), "it begins anew");
+        assert!(!bury(&frame, &(LARGE..LARGE + PAGE)));
+        assert!(!bury(&frame, &(LARGE + PAGE..2 * LARGE - PAGE)));
+        assert!(!bury(&frame, &(LARGE..LARGE + PAGE)));
+        assert!(bury(&frame, &(2 * LARGE - PAGE..2 * LARGE)));
+        assert!(!bury(&frame, &(LARGE..LARGE + PAGE)), "it begins anew");
         forget(&frame);
     }
 
     #[test]
     fn a_new_page_at_the_same_place_is_whole() {
         let frame = 10 * LARGE..11 * LARGE;
-        assert!(!bury(&frame, &(frame.start..frame.end - PAGE), PAGE));
+        assert!(!bury(&frame, &(frame.start..frame.end - PAGE)));
         forget(&(5 * LARGE..20 * LARGE));
-        assert!(!bury(&frame, &(frame.end - PAGE..frame.end), PAGE));
+        assert!(!bury(&frame, &(frame.end - PAGE..frame.end)));
         forget(&frame);
     }
 
     #[test]
     fn pages_with_more_parts_than_bits_stay() {
         let frame = 1 << 30..2 << 30;
-        assert!(!bury(&frame, &frame, PAGE));
+        assert!(!bury(&frame, &frame));
     }
 }

@@ -64,7 +64,7 @@ fn copy_over(frame: &Range<usize>) -> Answer {
 /// # Safety
 /// As for `munmap`.
 pub(crate) unsafe fn munmap(orders: Orders, address: usize, len: usize) -> Answer {
-    let mut range = match linux::pages(address, len, orders.base_page()) {
+    let mut range = match linux::pages(address, len) {
         Some(range) if frames::touched(&range) => range,
         // SAFETY: passed on to the caller.
         _ => return unsafe { linux::munmap(address, len) },
@@ -97,7 +97,7 @@ fn between_cuts(orders: Orders, range: &Range<usize>) -> Range<usize> {
 /// Keeps a page that the range cuts, unless nothing of it is left.
 fn keep(orders: Orders, frame: &Range<usize>, range: &Range<usize>) {
     let part = range.start.max(frame.start)..range.end.min(frame.end);
-    if dead::bury(frame, &part, orders.base_page()) {
+    if dead::bury(frame, &part) {
         frames::forget(frame);
         // SAFETY: the program unmapped all of this page, part by part.
         let _ = unsafe { linux::munmap(frame.start, frame.len()) };
@@ -108,7 +108,7 @@ fn keep(orders: Orders, frame: &Range<usize>, range: &Range<usize>) {
 
 /// Makes a range free for a mapping that replaces it. Where a page cannot give way, the kernel will refuse the mapping.
 pub(crate) fn make_way(orders: Orders, address: usize, len: usize) {
-    let range = linux::pages(address, len, orders.base_page());
+    let range = linux::pages(address, len);
     if let Some(range) = range.filter(frames::touched)
         && loosen(orders, &range)
     {
@@ -121,7 +121,7 @@ pub(crate) fn make_way(orders: Orders, address: usize, len: usize) {
 /// # Safety
 /// As for `mprotect`.
 pub(crate) unsafe fn mprotect(orders: Orders, address: usize, len: usize, prot: c_int) -> Answer {
-    let range = linux::pages(address, len, orders.base_page());
+    let range = linux::pages(address, len);
     if let Some(range) = range.filter(frames::touched) {
         if !loosen(orders, &range) {
             orders.add(at::REFUSED, 1);

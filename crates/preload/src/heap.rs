@@ -49,7 +49,7 @@ pub(crate) unsafe fn brk(orders: Option<Orders>, end: usize) -> c_int {
 /// The heap cannot be put on hugetlb pages, since glibc's own `malloc` moves its end behind our back; advice it can take. Growth comes
 /// in small steps, so it is advised once enough of it has come together.
 fn grown(orders: Orders, before: usize, end: usize) {
-    let page = orders.base_page();
+    let page = linux::BASE_PAGE;
     // A heap that shrank and grew again lies behind what was advised.
     let from = match ADVISED.load(Ordering::Relaxed) {
         advised if (1..=before).contains(&advised) => advised,

@@ -139,7 +139,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) ->
     // SAFETY: the program's own call.
     status(unsafe {
         match concerned(Hook::Madvise) {
-            Some(orders) => advise::madvise(orders, address.addr(), len, advice),
+            Some(_) => advise::madvise(address.addr(), len, advice),
             None => linux::madvise(address.addr(), len, advice),
         }
     })

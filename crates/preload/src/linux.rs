@@ -4,6 +4,8 @@ use core::arch::asm;
 use core::ffi::c_int;
 use core::ops::Range;
 
+pub(crate) const BASE_PAGE: usize = preload_abi::Kind::Base.page();
+
 pub(crate) const PROT_NONE: c_int = 0;
 pub(crate) const PROT_RW: c_int = 3;
 
@@ -281,7 +283,7 @@ pub(crate) const fn round_up(value: usize, power: usize) -> usize {
 }
 
 /// A range from an address and a length rounded up to pages; nothing if it does not fit into the address space.
-pub(crate) fn pages(address: usize, len: usize, page: usize) -> Option<Range<usize>> {
-    let len = round_up(len.checked_add(page)?.wrapping_sub(page), page);
+pub(crate) fn pages(address: usize, len: usize) -> Option<Range<usize>> {
+    let len = round_up(len.checked_add(BASE_PAGE)?.wrapping_sub(BASE_PAGE), BASE_PAGE);
     Some(address..address.checked_add(len)?)
 }

@@ -21,25 +21,6 @@ impl Orders {
         }
     }
 
-    /// A size among the orders, if it is a power of two.
-    fn page(self, at: usize) -> usize {
-        let size = self.word(at) as usize;
-        if size.is_power_of_two() { size } else { 4096 }
-    }
-
-    pub(crate) fn base_page(self) -> usize {
-        self.page(at::BASE_PAGE)
-    }
-
-    /// The size of one page of this kind.
-    pub(crate) fn page_size(self, kind: Kind) -> usize {
-        match kind {
-            Kind::Base => self.base_page(),
-            Kind::Thp => self.page(at::PMD_PAGE),
-            Kind::Hugetlb(shift) => 1_usize.wrapping_shl(u32::from(shift)),
-        }
-    }
-
     pub(crate) fn minimum(self) -> usize {
         self.word(at::MINIMUM) as usize
     }

@@ -12,8 +12,8 @@ use crate::linux::{
 use crate::{dead, frames};
 
 /// Maps more than is needed, and cuts both ends off.
-pub(crate) fn aligned(plain: &Request, alignment: usize, base_page: usize) -> Answer {
-    let slack = alignment.saturating_sub(base_page);
+pub(crate) fn aligned(plain: &Request, alignment: usize) -> Answer {
+    let slack = alignment.saturating_sub(linux::BASE_PAGE);
     let Some(len) = plain.len.checked_add(slack) else {
         return Err(linux::ENOMEM);
     };

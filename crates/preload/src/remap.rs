@@ -30,7 +30,7 @@ pub(crate) unsafe fn mremap(orders: Orders, asked: Move) -> Answer {
         flags,
         new,
     } = asked;
-    let range = linux::pages(old, old_len, orders.base_page()).filter(frames::touched);
+    let range = linux::pages(old, old_len).filter(frames::touched);
     if range.is_none() || len == 0 || flags & MREMAP_DONTUNMAP != 0 {
         if flags & MREMAP_FIXED != 0 {
             edges::make_way(orders, new, len);
@@ -66,7 +66,7 @@ fn is_cut_by_rules(orders: Orders, asked: Move) -> bool {
 /// # Safety
 /// As for `mremap`.
 unsafe fn shrink(orders: Orders, asked: Move) -> Answer {
-    let page = orders.base_page();
+    let page = linux::BASE_PAGE;
     let kept = linux::round_up(asked.len, page);
     let had = linux::round_up(asked.old_len, page);
     if kept < had {

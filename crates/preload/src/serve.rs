@@ -69,23 +69,21 @@ static GROWTH: AtomicU64 = AtomicU64::new(0);
 
 /// Maps a region of base pages on a border of its largest page, then changes stretch by stretch.
 fn serve(orders: Orders, request: &Request) -> Answer {
-    let len = linux::pages(0, request.len, orders.base_page())
-        .ok_or(linux::ENOMEM)?
-        .end;
+    let len = linux::pages(0, request.len).ok_or(linux::ENOMEM)?.end;
     let origin = GROWTH.fetch_add(len as u64, Ordering::Relaxed);
     let stretches = segments(origin, len, orders.kind(), orders.rules());
     if let Some(region) = carved(orders, request, len, stretches.clone()) {
         populate(request, region, len);
         return Ok(region);
     }
-    let alignment = alignment(orders, stretches.clone());
+    let alignment = alignment(stretches.clone());
     // Whatever is brought in now would be brought in as base pages.
     let plain = Request {
         len,
         flags: request.flags & !MAP_POPULATE,
         ..*request
     };
-    let region = match aligned(&plain, alignment, orders.base_page()) {
+    let region = match aligned(&plain, alignment) {
         Ok(region) => region,
         Err(errno) => {
             orders.fell_back(errno);
@@ -122,7 +120,7 @@ fn carved(
     mut stretches: impl Iterator<Item = Segment>,
 ) -> Option<usize> {
     let stretch = stretches.next()?;
-    let is_small = stretch.range.len() == len && len < orders.page_size(stretch.kind);
+    let is_small = stretch.range.len() == len && len < stretch.kind.page();
     if !is_small || request.address != 0 {
         return None;
     }
@@ -132,23 +130,23 @@ fn carved(
 }
 
 /// The largest page that fits into any of the stretches.
-fn alignment(orders: Orders, stretches: impl Iterator<Item = Segment>) -> usize {
+fn alignment(stretches: impl Iterator<Item = Segment>) -> usize {
     let fitting = stretches
-        .map(|stretch| (orders.page_size(stretch.kind), stretch))
+        .map(|stretch| (stretch.kind.page(), stretch))
         .filter(|(page, stretch)| stretch.range.len() >= *page)
         .map(|(page, _)| page);
-    fitting.fold(orders.base_page(), usize::max)
+    fitting.fold(linux::BASE_PAGE, usize::max)
 }
 
 /// Gives one stretch of a region its kind, as far as whole pages go; counts what was given or refused.
 fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Result<(), Lost> {
-    let whole = stretch.whole_pages(orders.page_size(stretch.kind));
+    let whole = stretch.whole_pages(stretch.kind.page());
     let range = region + whole.start..region + whole.end;
     if range.is_empty() {
         return Ok(());
     }
     // Advice goes to all of the stretch: a region that is one mapping stays one, and can be remapped as one.
-    let all = stretch.whole_pages(orders.base_page());
+    let all = stretch.whole_pages(linux::BASE_PAGE);
     let all = region + all.start..region + all.end;
     let answer = change(plain, &all, &range, stretch.kind)?;
     orders.tried(stretch.kind, range.len(), answer);

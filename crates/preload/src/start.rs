@@ -66,8 +66,8 @@ fn prepare(orders: Orders) {
     }
     // SAFETY: new memory, and advice about it.
     let word = unsafe {
-        linux::mmap(&Request::anonymous(orders.base_page())).and_then(|word| {
-            linux::madvise(word, orders.base_page(), MADV_WIPEONFORK)?;
+        linux::mmap(&Request::anonymous(linux::BASE_PAGE)).and_then(|word| {
+            linux::madvise(word, linux::BASE_PAGE, MADV_WIPEONFORK)?;
             Ok(word)
         })
     };

@@ -113,21 +113,19 @@ impl Layout {
     }
 
     /// The smallest region that is looked at: unless said otherwise, one page of the smallest large kind that is named.
-    fn minimum(&self, base: Bytes, pmd: Bytes) -> Bytes {
+    fn minimum(&self) -> Bytes {
         let large = self.kinds().filter(|kind| kind.is_large());
-        let page = large.map(|kind| kind.page_size(base, pmd)).min();
-        self.minimum.or(page).unwrap_or(pmd)
+        let page = large.map(PageKind::size).min();
+        self.minimum.or(page).unwrap_or(PageKind::Thp.size())
     }
 
     /// The shared page with these orders and no counts.
-    pub(super) fn words(&self, nonce: u64, (base, pmd): (Bytes, Bytes)) -> [u64; WORDS] {
+    pub(super) fn words(&self, nonce: u64) -> [u64; WORDS] {
         let word = |kind| to_abi(kind).unwrap_or(Kind::Base).to_word();
         let mut words = [0; WORDS];
         words[at::MAGIC] = MAGIC;
         words[at::NONCE] = nonce;
-        words[at::BASE_PAGE] = base.0;
-        words[at::PMD_PAGE] = pmd.0;
-        words[at::MINIMUM] = self.minimum(base, pmd).0;
+        words[at::MINIMUM] = self.minimum().0;
         words[at::KIND] = word(self.kind);
         words[at::RULE_COUNT] = self.rules.len() as u64;
         let places = words[at::RULES..].as_chunks_mut::<3>().0;

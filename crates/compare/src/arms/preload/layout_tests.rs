@@ -7,8 +7,6 @@ use proptest::test_runner::RngSeed;
 
 use super::{Layout, Rule};
 
-const SIZES: (Bytes, Bytes) = (Bytes::kib(4), Bytes::mib(2));
-
 fn layout(text: &str) -> Layout {
     text.parse().expect(text)
 }
@@ -59,7 +57,7 @@ fn what_cannot_be_ordered_is_refused_and_names_the_part() {
 
 #[test]
 fn the_smallest_region_is_one_page_of_the_smallest_large_kind_unless_said() {
-    let minimum = |text: &str| Bytes(layout(text).words(0, SIZES)[at::MINIMUM]);
+    let minimum = |text: &str| Bytes(layout(text).words(0)[at::MINIMUM]);
     assert_eq!(minimum("thp"), Bytes::mib(2));
     assert_eq!(minimum("base"), Bytes::mib(2));
     assert_eq!(minimum("hugetlb-1G"), Bytes::gib(1));
@@ -69,7 +67,7 @@ fn the_smallest_region_is_one_page_of_the_smallest_large_kind_unless_said() {
 
 #[test]
 fn rules_stand_in_the_page_in_ascending_order() {
-    let words = layout("base,1G-=thp,0-512M=hugetlb-2M").words(7, SIZES);
+    let words = layout("base,1G-=thp,0-512M=hugetlb-2M").words(7);
     assert_eq!(words[at::NONCE], 7);
     assert_eq!(words[at::RULE_COUNT], 2);
     assert_eq!(

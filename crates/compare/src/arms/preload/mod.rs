@@ -20,7 +20,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
-use model::Bytes;
 use preload_abi::{BYTES, VARIABLE, WORDS};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, FdFlags};
@@ -104,7 +103,7 @@ impl Preload {
     pub fn arm(self, layout: &Layout, given: &dyn Fn(&str) -> Option<OsString>) -> Result<Armed, PreloadError> {
         // The standard library seeds its hash maps from the kernel.
         let nonce = RandomState::new().build_hasher().finish();
-        let words = layout.words(nonce, page_sizes());
+        let words = layout.words(nonce);
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
         let file = memory_file("hugewise-preload-counts", &bytes_of(&words), seals);
         let page = file.map_err(|error| PreloadError::NoFile {
@@ -192,12 +191,6 @@ fn memory_file(name: &str, content: &[u8], seals: SealFlags) -> io::Result<Owned
 }
 
 /// The machine's base page and the size of a transparent huge page; 2 MiB where the kernel does not say.
-fn page_sizes() -> (Bytes, Bytes) {
-    let pmd = host::Source::live().number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    let pmd = pmd.known().copied().map_or(Bytes::mib(2), Bytes);
-    (Bytes(rustix::param::page_size() as u64), pmd)
-}
-
 fn bytes_of(words: &[u64; WORDS]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
