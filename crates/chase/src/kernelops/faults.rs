@@ -38,11 +38,11 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(want: &Want) -> Result<Self, NotObtained> {
+    fn new(kind: PageKind) -> Result<Self, NotObtained> {
         Ok(Self {
-            arena: Arena::untouched(want)?,
-            page: want.kind.size().as_usize(),
-            batch: if want.kind.is_large() { 1 } else { BATCH },
+            arena: Arena::untouched(&Want::plain(kind, span(kind)))?,
+            page: kind.size().as_usize(),
+            batch: if kind.is_large() { 1 } else { BATCH },
             next: 0,
         })
     }
@@ -102,8 +102,8 @@ pub(super) struct Touch {
 }
 
 impl Touch {
-    pub(super) fn open(want: &Want, access: Access) -> Result<Self, NotObtained> {
-        let pages = Pages::new(want)?;
+    pub(super) fn open(kind: PageKind, access: Access) -> Result<Self, NotObtained> {
+        let pages = Pages::new(kind)?;
         Ok(Self { pages, access })
     }
 }
@@ -131,9 +131,9 @@ pub(super) struct Cow {
 }
 
 impl Cow {
-    pub(super) fn open(want: &Want) -> Result<Self, NotObtained> {
+    pub(super) fn open() -> Result<Self, NotObtained> {
         Ok(Self {
-            pages: Pages::new(want)?,
+            pages: Pages::new(PageKind::Base)?,
             sharer: None,
         })
     }

@@ -68,18 +68,9 @@ pub fn open(op: Op, other_cpu: u32) -> Result<Box<dyn Timed>, NotReady> {
         }
         Op::Vfork => Box::new(process::Forks::open(Start::Vfork, 8, None)?),
         Op::Exec => Box::new(process::exec().map_err(refused("a program in memory (memfd)"))?),
-        Op::AnonWrite { kind } => Box::new(faults::Touch::open(
-            &Want::plain(kind, faults::span(kind)),
-            Access::Write,
-        )?),
-        Op::ZeroRead { kind } => Box::new(faults::Touch::open(
-            &Want::plain(kind, faults::span(kind)),
-            Access::Read,
-        )?),
-        Op::Cow => Box::new(faults::Cow::open(&Want::plain(
-            PageKind::Base,
-            faults::span(PageKind::Base),
-        ))?),
+        Op::AnonWrite { kind } => Box::new(faults::Touch::open(kind, Access::Write)?),
+        Op::ZeroRead { kind } => Box::new(faults::Touch::open(kind, Access::Read)?),
+        Op::Cow => Box::new(faults::Cow::open()?),
         Op::FileRead => Box::new(file::FileRead::open().map_err(refused("a file in memory (memfd)"))?),
         Op::Mmap => Box::new(maps::untouched()),
         Op::MmapTouch { kind, bytes } => {
