@@ -8,11 +8,11 @@ use crate::Bytes;
 /// What can back a piece of memory, in the field's own words: `base`, `thp`, `mthp-64K`, `hugetlb-2M`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
-    /// The CPU's smallest page (4 KiB on x86-64, 4 to 64 KiB on arm64).
+    /// The CPU's smallest page: 4 KiB.
     Base,
     /// Transparent huge pages below the PMD size (several base pages in one folio).
     Mthp(Bytes),
-    /// Transparent huge pages mapped by one PMD entry (2 MiB on x86-64).
+    /// Transparent huge pages mapped by one PMD entry: 2 MiB.
     Thp,
     /// Pages from a hugetlb pool of that size.
     Hugetlb(Bytes),
@@ -31,14 +31,9 @@ impl PageKind {
 
     /// The size of one page on x86-64, where this program runs.
     pub const fn size(self) -> Bytes {
-        self.page_size(Bytes::kib(4), Bytes::mib(2))
-    }
-
-    /// The size of one page, given the machine's base and PMD page sizes.
-    pub const fn page_size(self, base: Bytes, pmd: Bytes) -> Bytes {
         match self {
-            Self::Base => base,
-            Self::Thp => pmd,
+            Self::Base => Bytes::kib(4),
+            Self::Thp => Bytes::mib(2),
             Self::Mthp(size) | Self::Hugetlb(size) => size,
         }
     }

@@ -190,7 +190,6 @@ fn memory_file(name: &str, content: &[u8], seals: SealFlags) -> io::Result<Owned
     Ok(high)
 }
 
-/// The machine's base page and the size of a transparent huge page; 2 MiB where the kernel does not say.
 fn bytes_of(words: &[u64; WORDS]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
