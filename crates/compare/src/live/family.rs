@@ -37,14 +37,9 @@ pub(super) struct Look {
     pub(super) took: Duration,
 }
 
-/// What they used since they started, those that ended and were waited for among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Used {
-    user: u64,
-    system: u64,
-    faults: u64,
-    major_faults: u64,
-}
+/// What they used since they started, those that ended and were waited for among them: ticks as user and in the kernel, faults, major faults.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Used([u64; 4]);
 
 impl Family {
     pub(super) fn new(root: u32, mark: &str, thp_size: Option<Bytes>) -> Self {
@@ -92,9 +87,10 @@ impl Family {
     pub(super) fn used(&self) -> Used {
         let stats = self.pids().into_iter();
         let stats = stats.filter_map(|pid| Stat::of(&self.source, pid).into_result().ok().flatten());
-        stats
-            .filter_map(|stat| Used::of(&stat))
-            .fold(Used::default(), Used::and)
+        let all = stats.filter_map(|stat| stat.ticks().zip(stat.all_faults()));
+        Used(all.fold([0; 4], |[user, system, faults, major], (ticks, more)| {
+            [user + ticks[0], system + ticks[1], faults + more[0], major + more[1]]
+        }))
     }
 
     /// What backs their memory now.
@@ -149,33 +145,14 @@ impl Look {
 }
 
 impl Used {
-    fn of(stat: &Stat) -> Option<Self> {
-        let [user, system] = stat.ticks()?;
-        let [faults, major_faults] = stat.all_faults()?;
-        Some(Self {
-            user,
-            system,
-            faults,
-            major_faults,
-        })
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            user: self.user + other.user,
-            system: self.system + other.system,
-            faults: self.faults + other.faults,
-            major_faults: self.major_faults + other.major_faults,
-        }
-    }
-
     /// What was used since, by metric. `None` if that is no time at all, or less than before: then these are not the processes
     /// that worked, or some of them ended where their accounts are lost.
     pub(super) fn since(self, before: Self) -> Option<[(Metric, f64); 5]> {
-        let seconds = |now: u64, before: u64| Some(now.checked_sub(before)? as f64 / ticks_per_second());
-        let (user, system) = (seconds(self.user, before.user)?, seconds(self.system, before.system)?);
-        let faults = self.faults.checked_sub(before.faults)? as f64;
-        let major = self.major_faults.checked_sub(before.major_faults)? as f64;
+        if self.0.iter().zip(before.0).any(|(now, before)| *now < before) {
+            return None;
+        }
+        let [user, system, faults, major] = std::array::from_fn(|at| (self.0[at] - before.0[at]) as f64);
+        let [user, system] = [user, system].map(|ticks| ticks / rustix::param::clock_ticks_per_second() as f64);
         (user + system > 0.0).then_some([
             (Metric::Cpu, user + system),
             (Metric::User, user),
@@ -184,10 +161,6 @@ impl Used {
             (Metric::MajorFaults, major),
         ])
     }
-}
-
-fn ticks_per_second() -> f64 {
-    rustix::param::clock_ticks_per_second() as f64
 }
 
 #[cfg(test)]
@@ -237,11 +210,7 @@ VmFlags: rd wr
 
     #[test]
     fn a_server_that_used_no_time_is_not_the_one_that_worked() {
-        let used = |user, faults| Used {
-            user,
-            faults,
-            ..Used::default()
-        };
+        let used = |user, faults| Used([user, 0, faults, 0]);
         assert_eq!(used(5, 9).since(used(5, 3)), None);
         assert_eq!(used(4, 9).since(used(5, 3)), None, "what ended is lost");
         let metrics = used(7, 9).since(used(5, 3)).expect("two ticks");
