@@ -164,20 +164,10 @@ pub enum Error {
         /// What is left beside it.
         available: Bytes,
     },
-    /// Something that a run needs could not be done.
-    #[error("arm {arm}: {what}: {error}")]
-    Setup {
-        arm: String,
-        what: String,
-        error: io::Error,
-    },
     /// A metric was not there.
     #[error("arm {arm}: --metric {metric}: {why}")]
     Metric { arm: String, metric: String, why: String },
-    /// An arm makes no sense for this program.
-    #[error("--arms {arm}: {why}")]
-    Arm { arm: String, why: String },
-    /// Something that was asked for makes no sense, or something that it needs cannot be read.
+    /// Something that was asked for makes no sense, or something that it needs cannot be done or read.
     #[error("{what}: {why}")]
     Asked {
         /// The option or the subject.
@@ -202,12 +192,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn setup(arm: &str, what: &str, error: io::Error) -> Self {
-        Self::Setup {
-            arm: arm.to_owned(),
-            what: what.to_owned(),
-            error,
-        }
+    pub(crate) fn setup(arm: &str, what: &str, error: &io::Error) -> Self {
+        Self::asked(format!("arm {arm}: {what}"), error.to_string())
     }
 
     pub(crate) fn metric(arm: &str, metric: &str, why: impl Into<String>) -> Self {

@@ -162,8 +162,8 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
                 .as_ref()
                 .map_or_else(|| name.clone(), |place| format!("{name}@{place}"));
             if arms.named.iter().any(|named| named.name == name) {
-                let why = "this arm is there twice (the reference is run twice anyway)".to_owned();
-                return Err(Error::Arm { arm: name, why });
+                let why = "this arm is there twice (the reference is run twice anyway)";
+                return Err(Error::asked(format!("--arms {name}"), why));
             }
             arms.named.push(Named {
                 name: name.clone(),
@@ -180,10 +180,8 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
         }
     }
     if arms.named.len() < 2 {
-        return Err(Error::Arm {
-            arm: request.arms.join(","),
-            why: "one arm alone cannot be compared (write a reference first, such as base)".to_owned(),
-        });
+        let why = "one arm alone cannot be compared (write a reference first, such as base)";
+        return Err(Error::asked(format!("--arms {}", request.arms.join(",")), why));
     }
     Ok(arms)
 }

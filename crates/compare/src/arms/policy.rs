@@ -106,10 +106,7 @@ pub fn arms(typed: &[String], thp: &Reading<Thp>) -> Result<Vec<String>, Error> 
 }
 
 fn of_sizes(thp: &Reading<Thp>) -> Result<Vec<Policy>, Error> {
-    let refused = |why: String| Error::Arm {
-        arm: SIZES.to_owned(),
-        why,
-    };
+    let refused = |why: String| Error::asked(format!("--arms {SIZES}"), why);
     let thp = thp.as_ref().into_result();
     let thp = thp.map_err(|why| refused(format!("this kernel has no transparent huge pages ({why})")))?;
     match thp.switched() {
@@ -132,13 +129,11 @@ pub(crate) fn must_have(size: Bytes, thp: &Reading<Thp>) -> Result<(), Error> {
         return Ok(());
     }
     let names: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
-    Err(Error::Arm {
-        arm: Policy::Mthp(size).to_string(),
-        why: match names.is_empty() {
-            true => NO_SWITCHES.to_owned(),
-            false => format!("this kernel has no THP of that size (it has {})", names.join(", ")),
-        },
-    })
+    let why = match names.is_empty() {
+        true => NO_SWITCHES.to_owned(),
+        false => format!("this kernel has no THP of that size (it has {})", names.join(", ")),
+    };
+    Err(Error::asked(format!("--arms {}", Policy::Mthp(size)), why))
 }
 
 #[cfg(test)]

@@ -80,8 +80,7 @@ impl<'a> Room<'a> {
             let short = around.borrow(&[room]);
             around.give_back();
             if let Some(Shortage { kind, why }) = short.into_iter().next() {
-                let arm = kind.to_string();
-                return Err(Error::Arm { arm, why });
+                return Err(Error::asked(format!("--arms {kind}"), why));
             }
             rooms.push(room);
         }

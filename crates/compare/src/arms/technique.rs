@@ -251,10 +251,7 @@ fn no_way(policy: Policy, memory: Memory, overridden: bool) -> Error {
             memory.title()
         )
     };
-    Error::Arm {
-        arm: policy.to_string(),
-        why,
-    }
+    Error::asked(format!("--arms {policy}"), why)
 }
 
 fn with(technique: Technique, policy: Policy, memory: Memory, given: Given<'_>) -> Option<Setup> {

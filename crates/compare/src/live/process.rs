@@ -131,7 +131,7 @@ impl Process {
     fn not_waited(&self, error: WaitError) -> Error {
         match error {
             WaitError::Interrupted => Error::Interrupted,
-            WaitError::Failed(error) => Error::setup(&self.arm, "waiting for it", error),
+            WaitError::Failed(error) => Error::setup(&self.arm, "waiting for it", &error),
         }
     }
 
@@ -169,15 +169,12 @@ impl Process {
         } = self;
         collector.iter_mut().for_each(|collector| collector.look_last(&process));
         let process = process.end();
-        let mut process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
+        let mut process = process.map_err(|error| Error::setup(&arm, "its accounts", &error))?;
         if armed
             .as_ref()
             .is_some_and(|armed| armed.is_complained_of(&process.outputs.errors()))
         {
-            return Err(Error::Arm {
-                arm,
-                why: UNREACHED.to_owned(),
-            });
+            return Err(Error::asked(format!("--arms {arm}"), UNREACHED));
         }
         let (ran, moves) = collector.as_mut().map(Collector::take_all).unzip();
         process.counts.extend(moves.flatten().map(counted));
@@ -241,10 +238,7 @@ fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
         own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
     };
     let armed = Preload::ready(arm.library.as_deref()).and_then(|preload| preload.arm(layout, &given));
-    armed.map_err(|why| Error::Arm {
-        arm: arm.name.clone(),
-        why: why.to_string(),
-    })
+    armed.map_err(|why| Error::asked(format!("--arms {}", arm.name), why.to_string()))
 }
 
 /// What a failure to start a program means to the user.
@@ -261,7 +255,7 @@ fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -
         Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which needs Linux 6.18",
         other => other.title(),
     };
-    Error::setup(&arm.name, what, error)
+    Error::setup(&arm.name, what, &error)
 }
 
 /// What was done to a process while it ran, in words, and where the time for that is.

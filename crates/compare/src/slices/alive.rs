@@ -117,14 +117,14 @@ impl Alive {
 
     fn halt(&self) -> Result<(), Error> {
         let stopped = halt::stop(&self.0.source, self.0.id(), |tree| self.0.process.guard(tree));
-        stopped.map_err(|error| Error::setup(&self.0.arm.name, "stopping it", error))
+        stopped.map_err(|error| Error::setup(&self.0.arm.name, "stopping it", &error))
     }
 
     fn mark(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
         let times = threads.times(&self.0.source, self.0.id());
         let times = times.map_err(|why| {
             let error = std::io::Error::other(why.to_string());
-            Error::setup(&self.0.arm.name, "the CPU time of its threads", error)
+            Error::setup(&self.0.arm.name, "the CPU time of its threads", &error)
         })?;
         Ok(Mark {
             counts: self.0.counts(stop)?,
