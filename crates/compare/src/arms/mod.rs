@@ -103,7 +103,7 @@ impl Arms {
 }
 
 /// The THP size that an arm turns the machine's switches for.
-fn size_of(kind: PageKind) -> Option<Bytes> {
+pub(crate) fn size_of(kind: PageKind) -> Option<Bytes> {
     match kind {
         PageKind::Mthp(size) => Some(size),
         _ => None,

@@ -124,7 +124,7 @@ pub(crate) fn known(words: &[OsString]) -> Option<(Known, OsString)> {
 
 /// Likewise of a line of the shell; of several commands the first that is known.
 pub(crate) fn known_in_line(line: &str) -> Option<(Known, OsString)> {
-    let found = |part: &str| known(&words_of(part).iter().map(OsString::from).collect::<Vec<_>>());
+    let found = |part: &str| known(&shlex::split(part)?.into_iter().map(OsString::from).collect::<Vec<_>>());
     commands(line).into_iter().find_map(|(from, to)| found(&line[from..to]))
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn set_in_line(line: &str, own: Own) -> String {
 }
 
 fn set_in_command(command: &str, own: Own) -> String {
-    let words = words_of(command);
+    let words = shlex::split(command).unwrap_or_default();
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     match place(&texts) {
         Some(Place::Word(at)) => {
@@ -211,26 +211,6 @@ fn line_of_shell(arguments: &[&str]) -> Option<usize> {
         |word: &&str| *word == "--command" || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'));
     let option = arguments.iter().position(is_command)?;
     (option + 1 < arguments.len()).then_some(option + 1)
-}
-
-/// The words of a command of the shell without their quotes; what the shell would put in for variables is not known.
-fn words_of(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for letter in command.chars() {
-        match quote {
-            Some(open) if letter == open => quote = None,
-            None if letter == '\'' || letter == '"' => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            None if letter.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 /// Where the commands of a line begin and end: between `;`, `&`, `|` and line ends outside of quotes.

@@ -9,6 +9,7 @@ use model::{Backing, Bytes, PageKind};
 use process::rights::ShutIn;
 
 use crate::Error;
+use crate::arms::size_of;
 use crate::place::Bound;
 use crate::policy::LEAST_BASE;
 use crate::technique::Setup;
@@ -60,10 +61,7 @@ impl Arm {
 
     /// The THP size whose pages have to be told from base pages.
     pub(super) fn thp_size(&self) -> Option<Bytes> {
-        match self.kind {
-            Some(PageKind::Mthp(size)) => Some(size),
-            _ => None,
-        }
+        self.kind.and_then(size_of)
     }
 
     /// Stops a comparison whose reference is on huge pages that it took by itself.
