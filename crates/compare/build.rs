@@ -17,8 +17,9 @@ fn main() -> Result<(), String> {
         println!("cargo::rerun-if-changed={crate_folder}");
     }
     let out = PathBuf::from(variable("OUT_DIR")?);
-    // The library stands in front of glibc.
-    if variable("CARGO_CFG_TARGET_ENV")? == "gnu" {
+    // The library makes system calls by itself, and stands in front of glibc.
+    let target = ["OS", "ENV", "ARCH"].map(|part| variable(&format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default());
+    if target == ["linux", "gnu", "x86_64"] {
         build(&out)
     } else {
         // `Preload::ready` reports it to its callers.

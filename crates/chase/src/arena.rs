@@ -109,8 +109,8 @@ impl Arena {
                 .bind(arena.offset, arena.len, node)
                 .map_err(|source| NotObtained::Bind { node, source })?;
         }
-        for start in (0..arena.len).step_by(PIECE.max(want.kind.size()).as_usize()) {
-            let len = PIECE.max(want.kind.size()).as_usize().min(arena.len - start);
+        for start in (0..arena.len).step_by(PIECE.max(want.kind.x86_size()).as_usize()) {
+            let len = PIECE.max(want.kind.x86_size()).as_usize().min(arena.len - start);
             arena.populate(want, start, len)?;
             if !go_on(Bytes(len as u64)) {
                 return Err(NotObtained::Stopped);
@@ -136,7 +136,7 @@ impl Arena {
     }
 
     fn map(want: &Want) -> Result<Self, NotObtained> {
-        let page = want.kind.size();
+        let page = want.kind.x86_size();
         let len = want.bytes.round_up_to(page).as_usize();
         let failed = |source: io::Error| match (want.kind.pool(), source.raw_os_error().map(Errno::from_raw_os_error)) {
             (Some(page), Some(Errno::NOMEM)) => NotObtained::PoolShort {
@@ -159,7 +159,7 @@ impl Arena {
             None => {
                 // Every kind begins on a PMD border: equal for all, and some CPUs guess the cache way from a hash of the address
                 // (AMD since Zen), in which only pages on both sides of such a border can collide.
-                let border = page.max(PageKind::Thp.size()).as_usize();
+                let border = page.max(PageKind::Thp.x86_size()).as_usize();
                 let map = Mapping::anonymous(len + border, MapFlags::NORESERVE).map_err(failed)?;
                 let offset = map.start().align_offset(border);
                 (map, offset)
@@ -207,7 +207,7 @@ impl Arena {
             // Before Linux 5.14.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.map
-                    .touch(self.offset + start, len, PageKind::Base.size().as_usize());
+                    .touch(self.offset + start, len, PageKind::Base.x86_size().as_usize());
                 Ok(())
             }
             Err(source) => Err(NotObtained::Populate {
@@ -265,7 +265,7 @@ mod tests {
         for kind in [PageKind::Base, PageKind::Thp, PageKind::Mthp(Bytes::kib(64))] {
             let want = Want::plain(kind, Bytes::kib(300));
             let mut arena = Arena::new(&want).expect("a little memory");
-            let page = want.kind.size().as_usize();
+            let page = want.kind.x86_size().as_usize();
             assert_eq!(arena.address() % page, 0);
             assert_eq!(arena.len() % page, 0);
             assert!(arena.len() >= 300 << 10);

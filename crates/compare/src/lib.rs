@@ -192,10 +192,6 @@ impl Error {
         }
     }
 
-    pub(crate) fn setup(arm: &str, what: &str, error: &io::Error) -> Self {
-        Self::asked(format!("arm {arm}: {what}"), error.to_string())
-    }
-
     pub(crate) fn metric(arm: &str, metric: &str, why: impl Into<String>) -> Self {
         Self::Metric {
             arm: arm.to_owned(),

@@ -28,20 +28,30 @@ pub struct Figure {
 
 impl Figure {
     /// A chart along working sets, of the series that have points.
-    pub fn new(
+    pub fn by_working_set(
         id: impl Into<String>,
         title: impl Into<String>,
-        (y_label, scale): (&str, Scale),
+        y: (&str, Scale),
         series: impl IntoIterator<Item = Series>,
     ) -> Self {
         let series = series.into_iter().filter(|series| !series.dots.is_empty());
+        Self::new(id, title, Along::WorkingSet, y, series)
+    }
+
+    pub fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        along: Along,
+        (y_label, scale): (&str, Scale),
+        series: impl IntoIterator<Item = Series>,
+    ) -> Self {
         Self {
             id: id.into(),
             title: title.into(),
-            along: Along::WorkingSet,
+            along,
             y_label: y_label.to_owned(),
             scale,
-            series: series.collect(),
+            series: series.into_iter().collect(),
             marks: Vec::new(),
             numbers: None,
         }

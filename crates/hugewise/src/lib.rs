@@ -8,6 +8,7 @@ pub mod diff;
 pub mod files;
 pub mod gain;
 pub(crate) mod helper;
+pub(crate) mod kinds;
 pub(crate) mod recipes;
 pub mod render;
 pub mod results;

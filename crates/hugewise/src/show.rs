@@ -13,7 +13,7 @@ use crate::cli::args::Global;
 use draw::{Content, Figure, Layout, Lines, Long, Look, Sheet, ToJson, layout, picture, provenance, safe};
 pub(crate) use error::NO_BITMAP;
 pub use error::ShowError;
-pub use format::{CHARTS, Format, TABLES};
+pub use format::{CHARTS, FINDINGS, Format, PLANS, TABLES};
 pub use shape::{Shape, Show};
 pub(crate) use shape::{View, text, wrapped};
 

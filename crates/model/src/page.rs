@@ -8,11 +8,11 @@ use crate::Bytes;
 /// What can back a piece of memory, in the field's own words: `base`, `thp`, `mthp-64K`, `hugetlb-2M`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
-    /// The CPU's smallest page: 4 KiB.
+    /// The CPU's smallest page (4 KiB on x86-64, 4 to 64 KiB on arm64).
     Base,
     /// Transparent huge pages below the PMD size (several base pages in one folio).
     Mthp(Bytes),
-    /// Transparent huge pages mapped by one PMD entry: 2 MiB.
+    /// Transparent huge pages mapped by one PMD entry (2 MiB on x86-64).
     Thp,
     /// Pages from a hugetlb pool of that size.
     Hugetlb(Bytes),
@@ -29,8 +29,8 @@ impl PageKind {
     /// hugetlb pages of 1 GiB.
     pub const HUGETLB_1G: Self = Self::Hugetlb(Bytes::gib(1));
 
-    /// The size of one page on x86-64, where this program runs.
-    pub const fn size(self) -> Bytes {
+    /// The size of one page on x86-64, where this program measures; captured machines may have others.
+    pub const fn x86_size(self) -> Bytes {
         match self {
             Self::Base => Bytes::kib(4),
             Self::Thp => Bytes::mib(2),

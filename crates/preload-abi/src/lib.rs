@@ -15,7 +15,7 @@ pub use names::{Hook, Unserved};
 /// The environment variable that says where the page is.
 pub const VARIABLE: &str = "HUGEWISE_PRELOAD";
 /// The first word: whose page this is, and the version of this layout in the last byte.
-pub const MAGIC: u64 = u64::from_be_bytes(*b"hwpages\x01");
+pub const MAGIC: u64 = u64::from_be_bytes(*b"hwpages\x02");
 /// Words in the page.
 pub const WORDS: usize = 512;
 /// Bytes in the page, which is the length of its file.

@@ -237,7 +237,7 @@ impl Cpu {
 
     /// What the table says about the TLBs that serve loads of a page kind, to stand beside a measurement.
     pub fn known(&self, kind: PageKind) -> Vec<Known> {
-        let page = PageSize(kind.size());
+        let page = PageSize(kind.x86_size());
         let mut levels: Vec<Known> = Vec::new();
         let rows = self
             .tlb

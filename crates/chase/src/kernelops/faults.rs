@@ -20,7 +20,7 @@ const LARGE_PAGES: u64 = 16;
 
 /// How much memory the faults of a kind go round in.
 pub(super) fn span(kind: PageKind) -> Bytes {
-    Bytes(kind.size().0 * if kind.is_large() { LARGE_PAGES } else { BASE_PAGES })
+    Bytes(kind.x86_size().0 * if kind.is_large() { LARGE_PAGES } else { BASE_PAGES })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Pages {
     fn new(kind: PageKind) -> Result<Self, NotObtained> {
         Ok(Self {
             arena: Arena::untouched(&Want::plain(kind, span(kind)))?,
-            page: kind.size().as_usize(),
+            page: kind.x86_size().as_usize(),
             batch: if kind.is_large() { 1 } else { BATCH },
             next: 0,
         })

@@ -45,7 +45,7 @@ pub enum NotReady {
 }
 
 /// A base page.
-const BASE: usize = PageKind::Base.size().as_usize();
+const BASE: usize = PageKind::Base.x86_size().as_usize();
 
 /// Sets an operation up in this process; the other CPU is that of a second process, or where a migration goes.
 ///

@@ -24,7 +24,7 @@ const MADV_COLD: i32 = 20;
 const PRESENT: u64 = 1 << 63;
 
 /// A base page.
-const BASE: u64 = PageKind::Base.size().0;
+const BASE: u64 = PageKind::Base.x86_size().0;
 
 /// One process, named by the user, that waits for what is done to it anyway: a walk takes what it takes, in steps
 /// that hold the process up for a millisecond each.

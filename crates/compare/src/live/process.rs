@@ -131,7 +131,7 @@ impl Process {
     fn not_waited(&self, error: WaitError) -> Error {
         match error {
             WaitError::Interrupted => Error::Interrupted,
-            WaitError::Failed(error) => Error::setup(&self.arm, "waiting for it", &error),
+            WaitError::Failed(error) => Error::asked(format!("arm {}: waiting for it", self.arm), error.to_string()),
         }
     }
 
@@ -169,7 +169,8 @@ impl Process {
         } = self;
         collector.iter_mut().for_each(|collector| collector.look_last(&process));
         let process = process.end();
-        let mut process = process.map_err(|error| Error::setup(&arm, "its accounts", &error))?;
+        let mut process =
+            process.map_err(|error| Error::asked(format!("arm {arm}: its accounts"), error.to_string()))?;
         if armed
             .as_ref()
             .is_some_and(|armed| armed.is_complained_of(&process.outputs.errors()))
@@ -255,7 +256,7 @@ fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -
         Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which needs Linux 6.18",
         other => other.title(),
     };
-    Error::setup(&arm.name, what, &error)
+    Error::asked(format!("arm {}: {what}", arm.name), error.to_string())
 }
 
 /// What was done to a process while it ran, in words, and where the time for that is.

@@ -117,15 +117,13 @@ impl Alive {
 
     fn halt(&self) -> Result<(), Error> {
         let stopped = halt::stop(&self.0.source, self.0.id(), |tree| self.0.process.guard(tree));
-        stopped.map_err(|error| Error::setup(&self.0.arm.name, "stopping it", &error))
+        stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.0.arm.name), error.to_string()))
     }
 
     fn mark(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
         let times = threads.times(&self.0.source, self.0.id());
-        let times = times.map_err(|why| {
-            let error = std::io::Error::other(why.to_string());
-            Error::setup(&self.0.arm.name, "the CPU time of its threads", &error)
-        })?;
+        let what = || format!("arm {}: the CPU time of its threads", self.0.arm.name);
+        let times = times.map_err(|why| Error::asked(what(), why.to_string()))?;
         Ok(Mark {
             counts: self.0.counts(stop)?,
             times,

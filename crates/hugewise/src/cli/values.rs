@@ -34,7 +34,7 @@ pub fn movable_page(text: &str) -> Result<PageKind, String> {
 
 /// A page size, or a page kind that has one.
 pub fn page_size(text: &str) -> Result<Bytes, String> {
-    let of_kind = || text.parse::<PageKind>().ok().map(|kind| kind.size());
+    let of_kind = || text.parse::<PageKind>().ok().map(|kind| kind.x86_size());
     let size = text.parse::<Bytes>();
     size.or_else(|error| of_kind().ok_or_else(|| error.to_string()))
 }

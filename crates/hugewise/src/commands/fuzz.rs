@@ -3,7 +3,7 @@
 use model::Envelope;
 use serde_json::Value;
 
-use crate::results::{WithResult, by_schema};
+use crate::kinds::{WithResult, by_schema};
 use crate::show::{CHARTS, Shape, show};
 use draw::Look;
 

@@ -70,7 +70,7 @@ pub(super) fn is_in_vm(snapshot: &Snapshot) -> bool {
 fn known(snapshot: &Snapshot, kind: PageKind) -> Vec<Known> {
     let tlb = snapshot.cpu.tlb.known();
     let arrays = tlb.into_iter().flat_map(|tlb| &tlb.arrays);
-    let loads = arrays.filter(|array| array.holds.loads() && array.pages.contains(&kind.size()));
+    let loads = arrays.filter(|array| array.holds.loads() && array.pages.contains(&kind.x86_size()));
     let by_cpuid = loads.map(|array| Known {
         source: format!("CPUID leaf {}", array.leaf),
         kind,

@@ -74,3 +74,23 @@ pub const CHARTS: [Format; 6] = [
     Format::Svg,
     Format::Html,
 ];
+/// Forms of plans.
+pub const PLANS: [Format; 7] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Html,
+    Format::Shell,
+    Format::Ansible,
+];
+/// Forms of findings.
+pub const FINDINGS: [Format; 7] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Html,
+    Format::Sarif,
+    Format::Prometheus,
+];

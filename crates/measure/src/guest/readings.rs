@@ -40,7 +40,7 @@ fn translation(guest: &Guest, mmu: Mmu, bytes: Bytes) -> String {
 }
 
 fn is_alike(page: GuestPage, kind: PageKind) -> bool {
-    kind.size() == page.size()
+    kind.x86_size() == page.size()
 }
 
 /// What a first touch costs.

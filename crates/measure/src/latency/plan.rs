@@ -72,7 +72,7 @@ pub(super) fn reach(private_cache: Option<Bytes>, bytes: Bytes) -> Bytes {
 pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let reaches = spec.sizes.iter().map(|&bytes| reach(spec.private_cache, bytes));
-    let page = kind.size();
+    let page = kind.x86_size();
     match kind.pool() {
         Some(_) => largest.round_up_to(page),
         None => {

@@ -20,7 +20,7 @@ pub struct Pages {
 
 impl Pages {
     pub fn of(kind: PageKind) -> Self {
-        let size = kind.size();
+        let size = kind.x86_size();
         Self { kind, size }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Live<'a> {
     /// If memory or address space is refused, a pool has no free page, or the pages cannot be proved to be of that kind.
     pub fn new(pages: Pages, other: Pages, clock: &'a CoreClock, room: Bytes) -> io::Result<Self> {
         let large = pages.kind.is_large();
-        let region = PageKind::Thp.size().max(pages.size);
+        let region = PageKind::Thp.x86_size().max(pages.size);
         let small = Pages::of(PageKind::Base);
         // On pages of the other size, or it would take entries from the pages that are counted.
         let bytes = Bytes(LIST * 8).round_up_to(other.size);

@@ -180,7 +180,7 @@ impl<'a> Job<'a> {
     /// The parts that the host splinters pages of a kind into.
     fn splintered(&self, kind: PageKind) -> Option<Bytes> {
         let parts = self.tlb.host_backing.verdict.parts()?;
-        (kind.size() > parts).then_some(parts)
+        (kind.x86_size() > parts).then_some(parts)
     }
 
     /// What a search found by now, in place of what it had found before.

@@ -53,7 +53,7 @@ pub fn walks(
 ) -> io::Result<Vec<Measured>> {
     let most = entry_bytes.iter().map(|bytes| bytes.0 / LINE).max().unwrap_or(0);
     let mut span = pages.span(most * APART, Behind::OnePage)?;
-    pages.proved(&mut span, PageKind::Thp.size().max(pages.size), PROVED)?;
+    pages.proved(&mut span, PageKind::Thp.x86_size().max(pages.size), PROVED)?;
     let list_bytes = Bytes(most * 8).round_up_to(other.size);
     let mut list = other.span(list_bytes.0 / other.size.0, Behind::Private)?;
     let mut visit = |count: u64, round: u64, budget: Duration| {

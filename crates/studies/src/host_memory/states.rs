@@ -29,7 +29,7 @@ names! {
     }
 }
 
-model::names! {
+names! {
     /// How short memory is.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]

@@ -115,8 +115,8 @@ impl Layout {
     /// The smallest region that is looked at: unless said otherwise, one page of the smallest large kind that is named.
     fn minimum(&self) -> Bytes {
         let large = self.kinds().filter(|kind| kind.is_large());
-        let page = large.map(PageKind::size).min();
-        self.minimum.or(page).unwrap_or(PageKind::Thp.size())
+        let page = large.map(PageKind::x86_size).min();
+        self.minimum.or(page).unwrap_or(PageKind::Thp.x86_size())
     }
 
     /// The shared page with these orders and no counts.

@@ -265,7 +265,7 @@ fn curves((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let title = format!("Time of one step on {kind}: {pattern}, {access}");
     let series = [side("A", 0, |point| point.a), side("B", 1, |point| point.b)];
     let id = format!("diff-{kind}-{pattern}-{access}");
-    Figure::new(id, title, ("ns", Scale::Log), series)
+    Figure::by_working_set(id, title, ("ns", Scale::Log), series)
 }
 
 fn dot(name: &str, point: &PointChange, ns: Estimate) -> Option<Dot> {
@@ -294,7 +294,7 @@ fn change((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
     let series = Series::of_kind(kind, points.iter().filter_map(dot).collect());
     let title = format!("Change of B against A on {kind}: {pattern}, {access}");
     let y = ("% more time than A, up to 100", Scale::Linear);
-    Figure::new(format!("change-{kind}-{pattern}-{access}"), title, y, [series])
+    Figure::by_working_set(format!("change-{kind}-{pattern}-{access}"), title, y, [series])
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     });
     let place = or(page.map(|page| format!("in a guest with pages of {page}")), "natively");
     let title = format!("Time of one step by working set and host backing, {place}");
-    Figure::new(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
+    Figure::by_working_set(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ fn curves(latency: &Latency, view: View) -> Figure {
         [measured, bounded]
     });
     let title = format!("Time of one step by working set: {pattern}, {access}");
-    Figure::new(format!("latency-{pattern}-{access}"), title, ("ns", Scale::Log), series)
+    Figure::by_working_set(format!("latency-{pattern}-{access}"), title, ("ns", Scale::Log), series)
 }
 
 /// A point with a bound only stands at its upper limit.
@@ -270,7 +270,7 @@ fn savings(latency: &Latency, view: View) -> Figure {
     });
     let title = format!("Time saved against base pages: {pattern}, {access}");
     let y = ("% of the time on base pages, down to -100", Scale::Linear);
-    Figure::new(format!("gain-{pattern}-{access}"), title, y, series)
+    Figure::by_working_set(format!("gain-{pattern}-{access}"), title, y, series)
 }
 
 /// The chart of savings ends at twice the time: one disturbed point would flatten all others. Its tip has the whole interval.

@@ -130,7 +130,7 @@ fn curves(migration: &Migration) -> Figure {
         let dots = of(migration, moves.kind).filter_map(dot).collect();
         Series::line(kind_name(moves.kind), *tone, dots)
     });
-    Figure::new(
+    Figure::by_working_set(
         "migration-cost",
         "Time that a move adds, by the memory that the thread uses",
         ("us", Scale::Log),

@@ -81,7 +81,7 @@ pub(crate) fn levels(tlb: &Tlb) -> Sheet {
 }
 
 fn reach(level: &Level, entries: Entries) -> String {
-    let bytes = |entries: u32| Bytes(page(level.kind).0 * u64::from(entries));
+    let bytes = |entries: u32| Bytes(level.kind.x86_size().0 * u64::from(entries));
     match entries.value() {
         Some(value) => bytes(value).to_string(),
         None => format!("{} to {}", bytes(entries.low), bytes(entries.high)),
@@ -156,7 +156,7 @@ fn curves(tlb: &Tlb) -> Figure {
     let series = kinds.into_iter().flat_map(|kind| lines_of(tlb, kind));
     Figure {
         marks: tlb.levels.iter().filter_map(knee).collect(),
-        ..Figure::new("tlb-pages", title, ("cycles", Scale::Log), series)
+        ..Figure::by_working_set("tlb-pages", title, ("cycles", Scale::Log), series)
     }
 }
 
@@ -164,13 +164,9 @@ fn knee(level: &Level) -> Option<Mark> {
     let entries = level.entries?;
     Some(Mark {
         tone: Tone::of(level.kind),
-        at: page(level.kind).0 * u64::from(entries.low),
+        at: level.kind.x86_size().0 * u64::from(entries.low),
         text: format!("{} level {}: {entries} entries", level.kind, level.level),
     })
-}
-
-fn page(kind: PageKind) -> Bytes {
-    kind.size()
 }
 
 /// A line for each sweep over page counts. Sweeps put their lines into other sets of the caches, so that their costs differ where
@@ -195,5 +191,5 @@ fn lines_of(tlb: &Tlb, kind: PageKind) -> Vec<Series> {
 
 fn dot(kind: PageKind, point: &CurvePoint) -> Dot {
     let tip = format!("{} pages: {} cycles", point.pages, spread(point.cycles));
-    Dot::of(point.pages * page(kind).0, point.cycles, tip)
+    Dot::of(point.pages * kind.x86_size().0, point.cycles, tip)
 }

@@ -22,16 +22,6 @@ pub use text::{explanation, rules};
 /// Rows of the overview.
 const MOST: usize = 12;
 
-pub(crate) const FORMS: [Format; 7] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Html,
-    Format::Sarif,
-    Format::Prometheus,
-];
-
 impl Show for Doctor {
     fn title(&self) -> String {
         "What is wrong here".to_owned()

@@ -20,16 +20,6 @@ use crate::cli::args::Format;
 use crate::show::Show;
 use draw::{Field, Lines, Look, Sheet, columns, lines};
 
-pub(crate) const FORMS: [Format; 7] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Html,
-    Format::Shell,
-    Format::Ansible,
-];
-
 impl Show for Plan {
     fn title(&self) -> String {
         format!("Plan for {}", self.goals.join(" and "))

@@ -47,10 +47,7 @@ fn figure(result: &HostMemory, (id, title, unit, value): Shown) -> Figure {
         .map(|(outcome, tone)| Series::line(outcome.policy.name(), *tone, dots(outcome, unit, value)));
     let title = format!("{title}, each point after another {} s", number(each));
     let id = format!("host-memory-{id}");
-    Figure {
-        along: Along::Turns("sample"),
-        ..Figure::new(id, title, (unit, Scale::Linear), series)
-    }
+    Figure::new(id, title, Along::Turns("sample"), (unit, Scale::Linear), series)
 }
 
 fn dots(outcome: &Outcome, unit: &str, value: fn(&Sample) -> f64) -> Vec<Dot> {

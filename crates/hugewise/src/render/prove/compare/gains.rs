@@ -21,9 +21,8 @@ pub(crate) fn chart(compare: &Compare) -> Option<Figure> {
     let series: Vec<Series> = rows.collect();
     let title = printable(&format!("Gain over {}, with 95 % intervals", reference(compare)));
     (!series.is_empty()).then(|| Figure {
-        along: Along::Gain,
         numbers: Some(numbers(&series)),
-        ..Figure::new("gains", title, ("gain, %", Scale::Linear), series)
+        ..Figure::new("gains", title, Along::Gain, ("gain, %", Scale::Linear), series)
     })
 }
 

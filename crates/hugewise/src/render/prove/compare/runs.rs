@@ -39,9 +39,8 @@ pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
     ));
     let y = (&*printable(&unit.label(metric)), Scale::Close);
     (!series.is_empty()).then(|| Figure {
-        along: Along::Turns(turn),
         numbers: Some(numbers(compare, metric)),
-        ..Figure::new(id, title, y, series)
+        ..Figure::new(id, title, Along::Turns(turn), y, series)
     })
 }
 

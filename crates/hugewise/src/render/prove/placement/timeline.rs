@@ -26,10 +26,7 @@ pub(super) fn chart(recording: &Recording) -> Option<Figure> {
         if is_least { ", at least" } else { "" }
     );
     let y = ("moves a second", Scale::Linear);
-    Some(Figure {
-        along: Along::Turns("slice"),
-        ..Figure::new("moves", title, y, [series])
-    })
+    Some(Figure::new("moves", title, Along::Turns("slice"), y, [series]))
 }
 
 #[cfg(test)]

@@ -20,10 +20,8 @@ use studies::scheduler::Schedule;
 use studies::size::Sizing;
 use translation::study::Simulation;
 
-use super::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
-use crate::render::find::doctor;
-use crate::render::fix::plan;
-use crate::show::{CHARTS, Format, Shape, TABLES, reads, schema};
+use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
+use crate::show::{CHARTS, FINDINGS, Format, PLANS, Shape, TABLES, reads, schema};
 
 /// What is done with a result of whichever kind.
 pub(crate) trait WithResult {
@@ -66,7 +64,7 @@ kinds! {
     Compare: "compare" 4 from 3, CHARTS;
     Cores: "cores" 2, TABLES;
     Diff: "diff" 2, CHARTS;
-    Doctor: "doctor" 2, doctor::FORMS;
+    Doctor: "doctor" 2, FINDINGS;
     Explain: "explain" 2, TABLES;
     Guest: "guest" 2, CHARTS;
     HostMemory: "host-memory" 1, CHARTS;
@@ -79,7 +77,7 @@ kinds! {
     Check: "placement-check" 1, TABLES;
     placement::Diff: "placement-diff" 1, TABLES;
     Published: "placement-published" 1, TABLES;
-    Plan: "plan" 3, plan::FORMS;
+    Plan: "plan" 3, PLANS;
     Prediction: "prediction" 2, TABLES;
     ProcessList: "ps" 2, TABLES;
     ReachTable: "reach" 2, TABLES;
