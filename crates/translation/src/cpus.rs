@@ -268,8 +268,8 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::{Identity, by_id, of_machine, parse, table};
+    use model::PageKind;
     use model::tlb::Ways;
-    use model::{Bytes, PageKind};
 
     #[test]
     fn the_table_that_is_built_in_can_be_read_and_names_its_sources() {

@@ -3,7 +3,7 @@
 use model::PageKind;
 use model::tlb::Sharing;
 
-use super::live::must_fit;
+use super::live::{Pages, must_fit};
 use super::{Job, walks};
 
 impl Job<'_> {

@@ -6,7 +6,6 @@ use model::guest::Guest;
 use model::headline::{PairedGain, WORTH};
 
 use super::{doctor, inventory, verdict};
-use crate::cli::args::Format;
 use crate::render::measure::{latency, tlb};
 use crate::results::{Checkup, ProcessList};
 use crate::show::Show;
