@@ -135,6 +135,7 @@ fn left(directory: &Path, program: &[String], now: SystemTime) -> Option<(PathBu
             let _ = std::fs::remove_file(path);
         } else if let Some((of, runs)) = finished
             && of == program
+            && runs > 0
             && latest.as_ref().is_none_or(|(before, ..)| changed > *before)
         {
             latest = Some((changed, path, runs));
