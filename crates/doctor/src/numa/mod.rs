@@ -10,10 +10,13 @@ use programs::config::given::FileKind;
 use super::rule::Checks;
 use super::topic::Topic;
 
+/// Files that start a program of DPDK.
+const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
+
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("A09", pools::imbalance),
-        Checks::of_both("A10", pools::mismatch, &[FileKind::Dpdk], pools::in_files),
+        Checks::of_both("A10", pools::mismatch, STARTERS, pools::in_files),
     ],
 };

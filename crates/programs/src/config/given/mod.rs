@@ -91,7 +91,6 @@ impl Given {
             self.kinds
                 .extend(start.server(Kind::Postgres).map(|_| FileKind::Postgres));
             self.kinds.extend(start.server(Kind::Mysql).map(|_| FileKind::Mysql));
-            self.kinds.extend(start.socket_mem().map(|_| FileKind::Dpdk));
         }
         Ok(kind)
     }
