@@ -217,11 +217,10 @@ fn unmapped(evidence: &Evidence) -> Option<Case> {
     .seen("/proc/meminfo", "AnonPages + Shmem + SwapCached", used)
     .seen("/proc/vmstat", "thp_deferred_split_page", queued)
     .fix("no action is needed near the limit of a control group: the kernel reclaims this memory first (Linux 5.4 and later)");
-    let case = match policy(evidence).as_deref() {
+    Some(match policy(evidence).as_deref() {
         Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
         _ => case,
-    };
-    Some(case.fix("at once, at the price of all huge pages in use: echo 1 > /sys/kernel/debug/split_huge_pages"))
+    })
 }
 
 /// `max_ptes_none`, and what stands for all base pages of a range but one.
