@@ -1,21 +1,21 @@
 //! The hugetlb pages that files request, against the pools of the files or of the machine.
 
+mod asked;
 mod room;
 
 use std::collections::BTreeMap;
 
 use host::CpuList;
 use model::Bytes;
-use programs::config::given::{FileKind, Guest, Java, Server};
-use programs::config::{Boot, Setting};
-use programs::postgres::HugePages;
-use programs::size::mysql::{Innodb, innodb};
-use programs::{Evidence, Kind};
+use programs::Evidence;
+use programs::config::Boot;
+use programs::config::given::{FileKind, Guest};
 
 use crate::facts::{in_postgres, node_file, persistent};
-use crate::jvm::pool_pages;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
+use asked::demands;
+pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres};
 pub(super) use room::Room;
 
 /// A program that is configured to use hugetlb pages.
@@ -185,42 +185,33 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         };
         let page = demand.page.unwrap_or(room.default);
         let need = bytes.0.div_ceil(page.0.max(1));
-        if let Some(part) = demand.nodes.as_ref().and_then(|nodes| Part::of(evidence, page, nodes)) {
-            let taken = by_node.entry((page, part.nodes.clone())).or_default();
-            let spare = part.pages.saturating_sub(*taken);
-            if need <= spare {
-                *taken = taken.saturating_add(need);
-            } else if demand.asker == asker {
-                short.push(Shortage {
-                    demand,
-                    page,
-                    need,
-                    left: spare,
-                    pool: (part.pages, part.file),
-                    whole: part.whole,
-                    is_default: page == room.default,
-                    other: None,
-                });
-            }
-            continue;
-        }
-        let other = demand.roomier(page, &left);
-        let left = left.entry(page).or_default();
-        if need <= *left {
-            *left -= need;
+        let part = demand.nodes.as_ref().and_then(|nodes| Part::of(evidence, page, nodes));
+        let other = demand.roomier(page, &left).filter(|_| part.is_none());
+        // What cannot be counted by node is counted as a whole.
+        let spare = match &part {
+            Some(part) => by_node.entry((page, part.nodes.clone())).or_insert(part.pages),
+            None => left.entry(page).or_default(),
+        };
+        if need <= *spare {
+            *spare -= need;
         } else if demand.asker == asker {
-            // What cannot be counted by node is counted as a whole.
-            let demand = Demand { nodes: None, ..demand };
-            let nowhere = || (0, "the files given".to_owned());
-            let pool = room.pools.get(&page).cloned().unwrap_or_else(nowhere);
+            let nodes = demand.nodes.filter(|_| part.is_some());
+            let (pool, whole) = match part {
+                Some(part) => ((part.pages, part.file), part.whole),
+                None => {
+                    let pool = room.pools.get(&page).cloned();
+                    let pool = pool.unwrap_or_else(|| (0, "the files given".to_owned()));
+                    (pool.clone(), pool.0)
+                }
+            };
             short.push(Shortage {
-                demand,
+                demand: Demand { nodes, ..demand },
                 page,
                 need,
-                left: *left,
-                whole: pool.0,
-                is_default: page == room.default,
+                left: *spare,
                 pool,
+                whole,
+                is_default: page == room.default,
                 other,
             });
         }
@@ -249,155 +240,5 @@ impl Part {
             whole: persistent(pool).ok()?,
             file: node_file(pool, own().next()?.node),
         })
-    }
-}
-
-/// `sizes` are those that pages have there, `default` is the one of programs that name none.
-fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> Vec<Demand> {
-    let given = &evidence.files;
-    // One that runs in a pod has the pod's pages.
-    let in_pods = given.containers().any(|container| container.postgres.is_some());
-    let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
-    let postgres = servers.filter_map(|server| postgres(&server));
-    let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
-    let mysql = mysql.map(|server| mysql_demand(&server));
-    let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
-    let java = java.map(|one| java_demand(&one, sizes, default));
-    let guests = guests(evidence);
-    let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(|guest| {
-        guest.takes().into_iter().map(|(size, page, nodes)| Demand {
-            asker: FileKind::Libvirt,
-            who: guest.name.clone(),
-            seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
-            page,
-            strict: true,
-            bytes: Ok(size),
-            nodes: nodes.cloned(),
-        })
-    });
-    let in_pod = given
-        .pods
-        .iter()
-        .flat_map(|pod| pod.containers.iter().map(move |container| (pod, container)));
-    let pods = in_pod.flat_map(|(pod, container)| {
-        container.hugetlb().into_iter().map(|(page, quantity)| Demand {
-            asker: FileKind::Pod,
-            who: format!("{} of the pod {}", container.name, pod.name),
-            seen: (
-                quantity.place.clone(),
-                quantity.resource.clone(),
-                quantity.written.clone(),
-            ),
-            page: Some(page),
-            strict: true,
-            bytes: Ok(Bytes(quantity.amount)),
-            nodes: None,
-        })
-    });
-    let dpdk = given.socket_mem();
-    let dpdk = dpdk.iter().flat_map(|set| dpdk_demands(set, evidence));
-    let servers = postgres.chain(mysql).chain(java);
-    servers.chain(guests).chain(pods).chain(dpdk).collect()
-}
-
-/// What a program of DPDK asks of each node. It takes pages of all sizes: where several pools are filled, its share of each is not known.
-fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
-    let room = Room::of(evidence);
-    let filled: Vec<Bytes> = room.iter().flat_map(Room::filled).map(|(page, _)| page).collect();
-    let asked = (0_u32..).zip(set.value.split(',').map(|mib| mib.trim().parse::<u64>().unwrap_or(0)));
-    let demand = |(node, mib): (u32, u64)| Demand {
-        asker: FileKind::Dpdk,
-        who: format!("the DPDK program of {}", set.place),
-        seen: (set.place.clone(), set.name.clone(), set.value.clone()),
-        page: filled.first().copied(),
-        strict: true,
-        bytes: match filled.len() {
-            0 | 1 => Ok(Bytes::mib(mib)),
-            _ => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
-        },
-        nodes: Some(CpuList::from_iter([node])),
-    };
-    asked.filter(|(_, mib)| *mib > 0).map(demand).collect()
-}
-
-/// All of its shared memory, as `hugewise size postgres` counts it; `None` if it is configured not to try.
-pub(super) fn postgres(server: &Server) -> Option<Demand> {
-    let settings = server.postgres();
-    let huge_pages = settings
-        .as_ref()
-        .map(|settings| settings.huge_pages)
-        .unwrap_or_default();
-    if huge_pages == HugePages::Off || no_mmap(server).is_some() {
-        return None;
-    }
-    let line = server.settings.last("shared_buffers");
-    Some(Demand {
-        asker: FileKind::Postgres,
-        who: format!("the server of {}", server.path),
-        seen: (
-            line.map_or(&server.path, |line| &line.place).clone(),
-            "shared_buffers".to_owned(),
-            line.map_or("128MB (default)", |line| &line.value).to_owned(),
-        ),
-        page: settings.as_ref().ok().and_then(|settings| settings.page),
-        strict: huge_pages == HugePages::On,
-        bytes: settings.map(|settings| settings.shared_memory()).map_err(Reason::from),
-        nodes: None,
-    })
-}
-
-/// A `shared_memory_type` of PostgreSQL that takes no huge pages.
-pub(super) fn no_mmap(server: &Server) -> Option<&Setting> {
-    let set = server.settings.last("shared_memory_type")?;
-    (!set.value.eq_ignore_ascii_case("mmap")).then_some(set)
-}
-
-/// HotSpot takes the default size in place of one that does not exist.
-pub(super) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Demand {
-    let own = java.jvm.named_page(|size| sizes.contains(&size));
-    let page = own.unwrap_or(default);
-    let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
-    let xmx = java.argument("-Xmx").unwrap_or("no -Xmx");
-    Demand {
-        asker: FileKind::Java,
-        who: format!("the JVM of {}", java.path),
-        seen: (java.path.clone(), "heap".to_owned(), xmx.to_owned()),
-        page: own,
-        strict: java.jvm.collector == Some(model::Collector::Z),
-        nodes: None,
-        bytes: java
-            .jvm
-            .heap_max
-            .map(bytes)
-            .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
-    }
-}
-
-/// As `hugewise size innodb` counts it.
-pub(super) fn mysql_demand(server: &Server) -> Demand {
-    let name = "innodb_buffer_pool_size";
-    let line = server.settings.last(name);
-    let refused = || server.mysql_bytes(name).err();
-    // 2M is the default size wherever MySQL is common.
-    let page = Bytes::mib(2);
-    let mut settings = Innodb::of(server.settings.pairs());
-    settings.is_mariadb = server.is_mariadb;
-    let pages = innodb(&settings, page).ok().and_then(|sizing| sizing.whole("pages"));
-    Demand {
-        asker: FileKind::Mysql,
-        who: format!("the server of {}", server.path),
-        seen: (
-            line.map_or(&server.path, |line| &line.place).clone(),
-            name.to_owned(),
-            line.map_or("128M (default)", |line| &line.value).to_owned(),
-        ),
-        page: None,
-        strict: false,
-        bytes: match (refused(), pages) {
-            (Some(why), _) => Err(why.into()),
-            (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
-            (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
-        },
-        nodes: None,
     }
 }

@@ -92,7 +92,7 @@ fn without_amounts(text: &str) -> String {
     kept.collect::<Vec<_>>().join(" ")
 }
 
-/// Two findings of one report whose rows in the short table a reader cannot tell apart.
+/// Two findings of one report whose rows in the short table differ in amounts alone.
 fn alike(doctor: &Doctor) -> Option<String> {
     let row = |finding: &Finding| {
         let first = finding.fix.first().map_or("", String::as_str);
@@ -132,7 +132,7 @@ fn no_two_findings_of_a_report_read_alike() {
         .filter_map(|inputs| Some(format!("{}: {}", inputs.name, alike(&inputs.diagnosis())?)));
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // What the test itself can tell apart.
+    // What counts as an amount.
     assert_eq!(without_amounts("19 % of it"), without_amounts("26 % of it"));
     assert_ne!(
         without_amounts("the pool of 2M pages"),

@@ -310,6 +310,14 @@ fn a24_a_program_beside_its_pool() {
         finding.fix[1].contains("988 pages more in the pool: its mapping of 2.9G needs 1500"),
         "{finding:?}"
     );
+    clear("A24", beside("hugewise").on(idle()));
+    clear("A24", beside("solver").on(machine()));
+    clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));
+    clear("A24", beside("java").arg("Main").on(idle()));
+}
+
+#[test]
+fn a24_a_miner_and_the_pool_of_the_default_size() {
     let miner = found(
         "A24",
         process(11, "xmrig")
@@ -334,6 +342,12 @@ fn a24_a_program_beside_its_pool() {
     assert!(fix.contains("pool:2M=1180") && fix.contains("1gb-pages"), "{miner:?}");
     assert!(!found("A24", in_part().on(full())).fix.join("\n").contains("1gb-pages"));
     clear("A24", in_part().on(machine()));
+}
+
+#[test]
+fn a24_names_the_option_of_the_program_and_malloc_s_where_it_reaches() {
+    let beside = |name| process(9, name).area(anonymous(1024));
+    let idle = || pool(machine(), "2048kB", 512, 512, 0);
     let dotnet = found("A24", beside("dotnet").on(idle())).fix.join("\n");
     assert!(
         dotnet.contains("DOTNET_GCLargePages=1") && !dotnet.contains("GLIBC_TUNABLES"),
@@ -362,10 +376,6 @@ fn a24_a_program_beside_its_pool() {
     let code = anonymous(60).named("/usr/bin/etcd").perms("r-xp");
     let of_go = found("A24", beside("etcd").area(code).on(idle())).fix.join("\n");
     assert!(!of_go.contains("GLIBC_TUNABLES"), "{of_go}");
-    clear("A24", beside("hugewise").on(idle()));
-    clear("A24", beside("solver").on(machine()));
-    clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));
-    clear("A24", beside("java").arg("Main").on(idle()));
 }
 
 #[test]

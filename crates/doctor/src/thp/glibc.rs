@@ -74,7 +74,7 @@ pub(super) struct Told {
     pub(super) instead: &'static str,
     /// Where to read more of what is not glibc's.
     pub(super) link: Option<&'static str>,
-    /// What is mapped where somebody reads the variable; the environment is handed on to others.
+    /// What a program has mapped that reads the variable: others inherit the environment.
     read_by: Option<&'static str>,
     /// Does THP under the policy `always` do as well?
     pub(super) or_always: bool,
@@ -190,41 +190,45 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
         if room >= told.pages || program.hugetlb()?.0 > 0 || told.has_always(evidence) {
             return Ok(None);
         }
-        let why = match told.page {
-            Some(page) => format!(
-                "it is configured to take {} of {}, and {room} can be had",
-                count(told.pages, "page", "pages"),
-                page.exact()
-            ),
-            None if told.or_always => {
-                "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned()
-            }
-            None => "it is configured to use a pool, and no pool has a free page".to_owned(),
-        };
-        let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
-            .link(told.link)
-            .seen(program.file("environ"), told.variable, &told.value)
-            .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
-            .seen_free(evidence);
-        let need = |page| Need::More {
-            page,
-            pages: told.pages,
-        };
-        let case = match told.page {
-            Some(page) => case
-                .fix_with(
-                    need(page),
-                    format!(
-                        "fill the pool of {} with {} more, then restart it",
-                        page.exact(),
-                        told.pages
-                    ),
-                )
-                .otherwise("ask for fewer: the machine has no room for such a pool"),
-            None => case.fix("fill the pool, then restart it"),
-        };
-        Ok(Some(case.fix(format!("or use THP: {}", told.instead))))
+        Ok(Some(unmet(evidence, program, &told, room)))
     })
+}
+
+/// It asks for pages of pools that have so much room, which is too little.
+fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case {
+    let why = match told.page {
+        Some(page) => format!(
+            "it is configured to take {} of {}, and {room} can be had",
+            count(told.pages, "page", "pages"),
+            page.exact()
+        ),
+        None if told.or_always => {
+            "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned()
+        }
+        None => "it is configured to use a pool, and no pool has a free page".to_owned(),
+    };
+    let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
+        .link(told.link)
+        .seen(program.file("environ"), told.variable, &told.value)
+        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
+        .seen_free(evidence);
+    let case = match told.page {
+        Some(page) => case
+            .fix_with(
+                Need::More {
+                    page,
+                    pages: told.pages,
+                },
+                format!(
+                    "fill the pool of {} with {} more, then restart it",
+                    page.exact(),
+                    told.pages
+                ),
+            )
+            .otherwise("ask for fewer: the machine has no room for such a pool"),
+        None => case.fix("fill the pool, then restart it"),
+    };
+    case.fix(format!("or use THP: {}", told.instead))
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {

@@ -5,6 +5,7 @@ mod databases;
 mod drift;
 mod effort;
 mod eligible;
+mod fallback;
 mod files;
 mod glibc;
 mod shared;
@@ -27,8 +28,8 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D03", databases::mongo),
         Checks::of_machine("D05", effort::defrag_stalls),
         Checks::of_machine("D06", effort::bloat),
-        Checks::of_machine("D08", effort::fallback_ratio),
-        Checks::of_machine("D09", effort::fragmented),
+        Checks::of_machine("D08", fallback::fallback_ratio),
+        Checks::of_machine("D09", fallback::fragmented),
         Checks::of_machine("D10", eligible::not_eligible),
         Checks::of_machine("D11", advice::inherited),
         Checks::of_both("D12", advice::except_advised, &[FileKind::Unit], files::except_advised),

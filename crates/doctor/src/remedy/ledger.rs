@@ -1,0 +1,306 @@
+//! What this machine can take of all that its findings advise, together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::snapshot::Pool;
+use host::snapshot::thp::THP;
+use model::findings::{Finding, Planned};
+use model::{Bytes, Reading};
+use programs::Evidence;
+
+use super::{Need, Remedy};
+use crate::facts::{keep_pool, persistent};
+
+/// A finding whose fixes have not been held against the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) finding: Finding,
+    pub(crate) remedies: Vec<Remedy>,
+    /// The page size of a pool that it wants for a program.
+    pub(crate) wants: Option<Bytes>,
+}
+
+impl Draft {
+    /// Takes over the evidence of another that reads the same: one thing to do in several places is one finding.
+    pub(crate) fn absorbs(&mut self, other: &Self) -> bool {
+        let (own, its) = (&mut self.finding, &other.finding);
+        let about = |of: &Finding| {
+            (
+                of.id.clone(),
+                of.severity,
+                of.confidence,
+                of.consequence.clone(),
+                of.link.clone(),
+            )
+        };
+        if about(own) != about(its) || self.wants != other.wants || self.remedies != other.remedies {
+            return false;
+        }
+        for proof in &its.evidence {
+            if !own.evidence.contains(proof) {
+                own.evidence.push(proof.clone());
+            }
+        }
+        true
+    }
+
+    /// Does it advise on what the fixes of all others leave?
+    fn is_late(&self) -> bool {
+        self.remedies.iter().any(|remedy| remedy.keeps.is_some())
+    }
+}
+
+/// Memory in per cent that pools may have: the kernel and programs need the rest.
+const MOST_IN_POOLS: u64 = 90;
+
+/// What the machine has for the fixes of all findings together.
+pub(crate) struct Ledger<'e> {
+    evidence: &'e Evidence,
+    /// Pages of each size that the pools would have with the fixes shown so far.
+    pools: BTreeMap<Bytes, Account>,
+    /// Bytes of pools that have pages and no account.
+    others: u64,
+    /// Pools that findings want for programs, by page size.
+    wanted: BTreeSet<Bytes>,
+    /// Is memory so short that no pool may grow?
+    is_starved: bool,
+}
+
+/// A pool now, and as the fixes leave it.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    now: u64,
+    /// Pages in use, with those that the fixes shown so far add.
+    used: u64,
+    whole: u64,
+}
+
+impl<'e> Ledger<'e> {
+    /// Nothing is asked of the machine yet.
+    pub(crate) fn of(evidence: &'e Evidence) -> Self {
+        let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        // A pool that could not be read has no account: nothing is advised for it.
+        let account = |pool: &Pool| {
+            let (now, used) = (*pool.nr.known()?, pool.taken()?);
+            let whole = now;
+            Some((pool.size, Account { now, used, whole }))
+        };
+        let others = pools.clone().filter(|pool| account(pool).is_none());
+        let others = others.filter_map(|pool| Some(pool.size.0.saturating_mul(*pool.nr.known()?)));
+        Self {
+            evidence,
+            others: others.fold(0, u64::saturating_add),
+            pools: pools.filter_map(account).collect(),
+            wanted: BTreeSet::new(),
+            is_starved: false,
+        }
+    }
+
+    /// All findings, in their order, with those fixes that this machine can take together.
+    pub(crate) fn settle_all(&mut self, drafts: Vec<Draft>) -> Vec<Finding> {
+        self.wanted.extend(drafts.iter().filter_map(|draft| draft.wants));
+        let mut settled: Vec<(usize, Finding)> = Vec::new();
+        let (late, first): (Vec<_>, Vec<_>) = drafts.into_iter().enumerate().partition(|(_, draft)| draft.is_late());
+        for (at, draft) in first.into_iter().chain(late) {
+            settled.push((at, self.settle(draft)));
+        }
+        settled.sort_by_key(|(at, _)| *at);
+        settled.into_iter().map(|(_, finding)| finding).collect()
+    }
+
+    /// No pool may grow from here on: what is left of memory is too little already.
+    pub(crate) fn starve(&mut self) {
+        self.is_starved = true;
+    }
+
+    /// The finding with those fixes that this machine can take beside those of the findings before it.
+    pub(crate) fn settle(&mut self, draft: Draft) -> Finding {
+        let Draft {
+            mut finding, remedies, ..
+        } = draft;
+        let (last, first): (Vec<Remedy>, Vec<Remedy>) = remedies.into_iter().partition(|remedy| remedy.is_last);
+        // One finding asks for one pool, in several ways.
+        let before = self.pools.clone();
+        let mut taken = before.clone();
+        let mut goal = None;
+        for remedy in &first {
+            self.pools.clone_from(&before);
+            if self.takes(remedy) {
+                finding.fix.push(self.text(remedy));
+                goal = goal.or_else(|| remedy.goal.clone());
+                larger(&mut taken, &self.pools);
+            }
+        }
+        let last = last.iter().filter(|remedy| self.takes(remedy));
+        let otherwise: Vec<String> = last.map(|remedy| remedy.text.clone()).collect();
+        if finding.fix.is_empty() {
+            finding.fix.clone_from(&otherwise);
+        }
+        finding.plan = goal.map(|goal| Planned { goal, otherwise });
+        self.pools = taken;
+        self.name_files(&mut finding);
+        self.leave_to_host(&mut finding);
+        finding
+    }
+
+    fn text(&self, remedy: &Remedy) -> String {
+        let Some(page) = remedy.keeps else {
+            return remedy.text.clone();
+        };
+        let pool = self.evidence.snapshot.pool(page);
+        let now = pool.and_then(|pool| persistent(pool).ok()).unwrap_or(0);
+        let grown = self.pools.get(&page).filter(|account| account.whole > account.now);
+        let pages = grown.map_or(now, |account| account.whole);
+        match remedy.text.as_str() {
+            "" => keep_pool(self.evidence, page, pages),
+            words => format!("{words} {pages}"),
+        }
+    }
+
+    /// Red Hat Enterprise Linux 6 has the files of THP in a directory of another name.
+    fn name_files(&self, finding: &mut Finding) {
+        let thp = self.evidence.snapshot.thp.known();
+        let Some(thp) = thp.filter(|thp| thp.directory != THP) else {
+            return;
+        };
+        let texts = finding.evidence.iter_mut().map(|proof| &mut proof.source);
+        for text in texts.chain(&mut finding.fix) {
+            *text = text.replace(THP, &thp.directory);
+        }
+    }
+
+    /// In a container the settings are the host's, and their files are read-only.
+    fn leave_to_host(&self, finding: &mut Finding) {
+        if !self.evidence.config.is_sys_read_only {
+            return;
+        }
+        let goal = finding.plan.as_ref().map(|plan| plan.goal.clone());
+        finding.drop_plan();
+        if let Some(goal) = goal.filter(|_| finding.fix.is_empty()) {
+            finding.fix.push(format!("on the host: {}", Finding::command_of(&goal)));
+        }
+        let is_setting = |fix: &&mut String| ["/sys/", "sysctl", "reboot"].iter().any(|word| fix.contains(word));
+        for fix in finding.fix.iter_mut().filter(is_setting) {
+            *fix = format!("on the host (/sys is read-only here): {fix}");
+        }
+    }
+
+    fn takes(&mut self, remedy: &Remedy) -> bool {
+        remedy.needs.iter().all(|need| self.has(need))
+    }
+
+    fn has(&mut self, need: &Need) -> bool {
+        let snapshot = &self.evidence.snapshot;
+        match need {
+            Need::Thp { name, value } => takes_value(self.evidence, name, value),
+            Need::Sysctl(name) => snapshot.sysctls.text(name).known().is_some(),
+            Need::Feature(feature) => snapshot.kernel.has(*feature) == Some(true),
+            Need::HasThp => snapshot.thp.known().is_some(),
+            Need::Unwanted(page) => !self.wanted.contains(page),
+            Need::Memory(least) => snapshot
+                .memory
+                .get("MemTotal")
+                .known()
+                .is_some_and(|total| total >= least),
+            Need::Pool { page, pages } => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
+            Need::More { page, pages } => self.grow(*page, |account| {
+                let used = account.used.saturating_add(*pages);
+                (used, account.whole.max(used), used)
+            }),
+        }
+    }
+
+    /// Enters what a pool would become, if that fits: pages in use, the whole pool, and what this fix alone asks for.
+    fn grow(&mut self, page: Bytes, after: impl Fn(Account) -> (u64, u64, u64)) -> bool {
+        if !self.evidence.has_machine {
+            return true;
+        }
+        let Some(&account) = self.pools.get(&page) else {
+            return false;
+        };
+        let (used, whole, alone) = after(account);
+        if alone > account.now && self.is_starved {
+            return false;
+        }
+        let account = Account { used, whole, ..account };
+        let before = self.pools.insert(page, account);
+        // What is there already fits.
+        let fits = whole <= account.now || fits(self.evidence, self.bytes());
+        if !fits && let Some(before) = before {
+            self.pools.insert(page, before);
+        }
+        fits
+    }
+
+    fn bytes(&self) -> Bytes {
+        let bytes = self
+            .pools
+            .iter()
+            .map(|(page, account)| page.0.saturating_mul(account.whole));
+        Bytes(bytes.fold(self.others, u64::saturating_add))
+    }
+}
+
+/// Each pool as the larger of both accounts has it.
+fn larger(pools: &mut BTreeMap<Bytes, Account>, others: &BTreeMap<Bytes, Account>) {
+    for (page, other) in others {
+        let own = pools.entry(*page).or_default();
+        (own.used, own.whole) = (own.used.max(other.used), own.whole.max(other.whole));
+    }
+}
+
+/// The most that pools of all sizes can have together.
+fn most_in_pools(evidence: &Evidence) -> Option<Bytes> {
+    let total = evidence.snapshot.memory.get("MemTotal");
+    Some(Bytes(total.known()?.0 / 100 * MOST_IN_POOLS))
+}
+
+/// The most pages that a pool can have beside the others as they are; `None` on a machine of unknown size.
+pub(crate) fn most_pages(evidence: &Evidence, pool: &Pool) -> Option<u64> {
+    let mut others = Ledger::of(evidence);
+    others.pools.remove(&pool.size);
+    let left = most_in_pools(evidence)?.0.saturating_sub(others.bytes().0);
+    Some(left / pool.size.0.max(1))
+}
+
+/// Do pools of so much leave the machine enough? Of a machine of unknown size nothing is known.
+fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
+    most_in_pools(evidence).is_none_or(|most| bytes <= most)
+}
+
+/// Can a pool of that size have so many pages beside the other pools as they are?
+pub(crate) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
+    let mut ledger = Ledger::of(evidence);
+    ledger.has(&Need::Pool { page, pages })
+}
+
+/// Does this file of THP exist, and does it take the value?
+fn takes_value(evidence: &Evidence, name: &str, value: &str) -> bool {
+    let Some(thp) = evidence.snapshot.thp.known() else {
+        return false;
+    };
+    let offers = |choice: &Reading<host::snapshot::Choice>| {
+        choice
+            .known()
+            .is_some_and(|choice| choice.offered.iter().any(|offered| offered == value))
+    };
+    match name.split_once('/') {
+        None => match name {
+            "enabled" => offers(&thp.enabled),
+            "defrag" => offers(&thp.defrag),
+            "shmem_enabled" => offers(&thp.shmem_enabled),
+            "shrink_underused" => thp.shrink_underused.known().is_some(),
+            "use_zero_page" => thp.use_zero_page.known().is_some(),
+            _ => false,
+        },
+        Some(("khugepaged", name)) => thp
+            .khugepaged
+            .known()
+            .is_some_and(|settings| settings.get(name).known().is_some()),
+        Some((directory, "enabled")) => thp
+            .sizes
+            .iter()
+            .any(|size| directory == format!("hugepages-{}kB", size.size.0 >> 10) && offers(&size.enabled)),
+        Some(_) => false,
+    }
+}
