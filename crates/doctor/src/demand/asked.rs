@@ -65,8 +65,13 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
 fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
     let room = Room::of(evidence);
     let filled: Vec<Bytes> = room.iter().flat_map(Room::filled).map(|(page, _)| page).collect();
-    let asked = (0_u32..).zip(set.value.split(',').map(|mib| mib.trim().parse::<u64>().unwrap_or(0)));
-    let demand = |(node, mib): (u32, u64)| Demand {
+    let asked = set.value.split(',').map(|mib| mib.trim().parse::<u64>().unwrap_or(0));
+    // Files alone show no nodes: there the pool as a whole has to do.
+    let asked: Vec<(Option<u32>, u64)> = match evidence.has_machine {
+        true => (0..).map(Some).zip(asked).collect(),
+        false => vec![(None, asked.fold(0, u64::saturating_add))],
+    };
+    let demand = |(node, mib): (Option<u32>, u64)| Demand {
         asker: FileKind::Dpdk,
         who: format!("the DPDK program of {}", set.place),
         seen: (set.place.clone(), set.name.clone(), set.value.clone()),
@@ -76,9 +81,9 @@ fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
             0 | 1 => Ok(Bytes::mib(mib)),
             _ => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
         },
-        nodes: Some(CpuList::from_iter([node])),
+        nodes: node.map(|node| CpuList::from_iter([node])),
     };
-    asked.filter(|(_, mib)| *mib > 0).map(demand).collect()
+    asked.into_iter().filter(|(_, mib)| *mib > 0).map(demand).collect()
 }
 
 /// All of its shared memory, as `hugewise size postgres` counts it; `None` if it is configured not to try.

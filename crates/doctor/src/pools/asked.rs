@@ -56,12 +56,13 @@ fn without_pool(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Case>, Reason
     }
     let cases = asked.into_iter().map(|(size, pages)| {
         let size = size.exact();
+        let parameters = format!("hugepagesz={size} hugepages={pages}");
         Case::sure(format!(
             "{pages} pages of {size} are asked for at boot, and the running kernel was started without them"
         ))
         .seen(&next.place, format!("hugepagesz={size} hugepages"), pages)
         .seen("/sys/kernel/mm/hugepages", format!("pool of {size}"), "none")
-        .fix(boot_again(evidence, &format!("PARAMETERS OF {}", next.place)))
+        .fix(boot_again(evidence, &parameters))
     });
     Ok(cases.collect())
 }

@@ -6,7 +6,7 @@ use model::findings::Severity;
 use programs::{Area, Evidence, Program};
 
 use super::databases::wants_no_empty_pages;
-use crate::facts::{any_size, counted_areas, has, known, looked_into, percent, policy, thp, thp_file};
+use crate::facts::{any_size, counted_areas, has, known, looked_into, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
@@ -197,25 +197,21 @@ fn unmapped(evidence: &Evidence) -> Option<Case> {
         sum(&["Active(anon)", "Inactive(anon)"])?,
         sum(&["AnonPages", "Shmem", "SwapCached"])?,
     );
-    let (waiting, total) = (Bytes(listed.0.saturating_sub(used.0)), sum(&["MemTotal"])?);
+    let waiting = Bytes(listed.0.saturating_sub(used.0));
     let queued = vmstat(evidence, "thp_deferred_split_page")
         .ok()
         .filter(|pages| *pages > 0)?;
     if waiting < WORTH_SPLITTING {
         return None;
     }
-    let case = Case::likely(format!(
-        "{waiting} of anonymous memory is charged to programs, and no program maps it: it is the rest of huge pages that they keep in part. The kernel frees it only when memory is short"
+    let case = Case::hint(format!(
+        "{waiting} of anonymous memory is charged to programs, and no program maps it: most likely the rest of huge pages that they keep in part. The kernel frees it when memory, or what a control group may have, is short"
     ))
-    .severity(if percent(waiting, total) >= 10.0 {
-        Severity::Warning
-    } else {
-        Severity::Info
-    })
+    .severity(Severity::Info)
     .seen("/proc/meminfo", "Active(anon) + Inactive(anon)", listed)
     .seen("/proc/meminfo", "AnonPages + Shmem + SwapCached", used)
     .seen("/proc/vmstat", "thp_deferred_split_page", queued)
-    .fix("no action is needed near the limit of a control group: the kernel reclaims this memory first (Linux 5.4 and later)");
+    .fix("to have it back now: echo 1G > memory.reclaim of the program's control group (Linux 5.19 and later, cgroup v2)");
     Some(match policy(evidence).as_deref() {
         Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
         _ => case,

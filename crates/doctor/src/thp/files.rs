@@ -132,13 +132,19 @@ pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
 pub(super) fn morecore(evidence: &Evidence) -> Answer {
     let is_asked = |line: &&Setting| line.name == "HUGETLB_MORECORE" && line.value != "no";
     let is_loaded = |line: &&Setting| line.name == "LD_PRELOAD" && line.value.contains("libhugetlbfs");
+    let after = match evidence.files.pods.is_empty() {
+        true => "",
+        false => ", once the pod requests the pages: without a request it ends with SIGBUS",
+    };
     // One fault, whether the library is loaded by a variable too or by the linker.
     let asked = evidence.files.environment().filter(is_asked).count();
     let dead = |line: &&Setting| is_asked(line) || (asked == 0 && is_loaded(line));
     let cases = evidence.files.environment().filter(dead).map(|line| {
         Case::likely("malloc uses base pages with glibc 2.34 and later, which have no __morecore")
             .seen(&line.place, &line.name, &line.value)
-            .fix(format!("with glibc 2.35 and later: GLIBC_TUNABLES={HUGETLB}=2 instead"))
+            .fix(format!(
+                "with glibc 2.35 and later: GLIBC_TUNABLES={HUGETLB}=2 instead{after}"
+            ))
     });
     Ok(cases.collect())
 }

@@ -120,8 +120,12 @@ fn d06_khugepaged_makes_much_of_little() {
         waiting.consequence.starts_with("2.9G of anonymous memory"),
         "{waiting:?}"
     );
-    assert_eq!(waiting.severity, Severity::Warning);
-    assert!(!waiting.fix.join("\n").contains("echo madvise"), "{waiting:?}");
+    assert_eq!(waiting.severity, Severity::Info, "what pins it may be something else");
+    let fixes = waiting.fix.join("\n");
+    assert!(
+        fixes.contains("memory.reclaim") && !fixes.contains("echo madvise"),
+        "{waiting:?}"
+    );
     clear("D06", listed(1000));
 }
 

@@ -109,12 +109,13 @@ impl Distribution {
                 "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline without initrd=, if it is not there), then: proxmox-boot-tool refresh && reboot"
             ),
             Self::Efi => format!(
-                "add `{parameters}` to the command line in the boot loader that EFI starts here (not GRUB: systemd-boot's entry, refind_linux.conf), then reboot"
+                "EFI starts this machine without GRUB: add `{parameters}` to /etc/kernel/cmdline if that file is there, and have the boot entries written anew (kernel-install; SUSE: sdbootutil), \
+                 else to the file of the boot loader that EFI starts (systemd-boot's entry, refind_linux.conf); then reboot"
             ),
             Self::Ostree => {
                 let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
                 format!(
-                    "rpm-ostree kargs{} && systemctl reboot (OpenShift: kernelArguments of a MachineConfig)",
+                    "rpm-ostree kargs{} && systemctl reboot # on OpenShift: kernelArguments of a MachineConfig",
                     words.concat()
                 )
             }

@@ -25,11 +25,24 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
     let mut objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
     // A machine's memory is either that of -m or all in backends. Those of DIMMs are beside it.
     let devices: Vec<_> = options(argv, "device").into_iter().filter_map(fields).collect();
-    let is_dimm = |object: &Object| {
-        let of_device = |device: &Vec<(String, String)>| value(device, "memdev") == Some(object.id.as_str());
-        devices.iter().any(of_device)
+    let device_of = |object: &Object| {
+        let is_its = |device: &&Vec<(String, String)>| value(device, "memdev") == Some(object.id.as_str());
+        devices.iter().find(is_its)
     };
-    if objects.iter().all(is_dimm) {
+    let is_a = |device: &[(String, String)], kind: &str| {
+        let driver = value(device, "driver").or_else(|| bare(device));
+        driver.is_some_and(|driver| driver.starts_with(kind))
+    };
+    // What guests share among themselves is no memory of theirs, and virtio-mem takes what is requested of it.
+    objects.retain(|object| device_of(object).is_none_or(|device| !is_a(device, "ivshmem")));
+    for object in &mut objects {
+        if let Some(device) = device_of(object).filter(|device| is_a(device, "virtio-mem")) {
+            let requested = value(device, "requested-size").and_then(|text| size(text, 1));
+            object.size = requested.unwrap_or_default();
+        }
+    }
+    objects.retain(|object| object.size.0 > 0);
+    if objects.iter().all(|object| device_of(object).is_some()) {
         objects.insert(0, Object::main(argv));
     }
     Asked {
@@ -41,7 +54,7 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
             .collect(),
         prealloc: argv.iter().any(|word| word.trim_start_matches('-') == "mem-prealloc")
             || objects.iter().any(|object| object.prealloc),
-        shared: objects.iter().any(|object| object.shared),
+        shared: objects.iter().all(|object| object.shared),
     }
 }
 

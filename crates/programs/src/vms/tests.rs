@@ -54,6 +54,19 @@ fn qemu_takes_memory_from_m_or_from_backends() {
              -device pc-dimm,memdev=d",
             vec![(2048, Backing::Any), (1024, Backing::Any)],
         ),
+        // virtio-mem takes what is requested of it, and what guests share among themselves is no memory of theirs.
+        (
+            "q -m 1G -object memory-backend-memfd,id=v,size=16G,hugetlb=on -device virtio-mem-pci,memdev=v,requested-size=0",
+            vec![(1024, Backing::Any)],
+        ),
+        (
+            "q -m 1G -object memory-backend-ram,id=v,size=16G -device virtio-mem-pci,memdev=v,requested-size=2G",
+            vec![(1024, Backing::Any), (2048, Backing::Any)],
+        ),
+        (
+            "q -m 1G -object memory-backend-file,id=i,size=1G,mem-path=/dev/shm/i,share=on -device ivshmem-plain,memdev=i",
+            vec![(1024, Backing::Any)],
+        ),
     ] {
         assert_eq!(memory(&qemu::parse(&argv(line))), expected, "{line}");
     }

@@ -36,6 +36,11 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         why: "'virtiofs' requires shared memory".to_owned(),
         wrong: Wrong::Private,
     }));
+    refused.extend(file.private(domain, is_vhost_user_disk).map(|place| Refused {
+        place,
+        why: "'vhostuser' requires shared memory".to_owned(),
+        wrong: Wrong::Private,
+    }));
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));
     }
@@ -162,8 +167,13 @@ fn is_virtiofs(node: &Node<'_, '_>) -> bool {
         && node.parent().is_some_and(|parent| parent.has_tag_name("filesystem"))
 }
 
+/// libvirt lets a guest with such an interface start.
 fn is_vhost_user(node: &Node<'_, '_>) -> bool {
-    (node.has_tag_name("interface") || node.has_tag_name("disk")) && node.attribute("type") == Some("vhostuser")
+    node.has_tag_name("interface") && node.attribute("type") == Some("vhostuser")
+}
+
+fn is_vhost_user_disk(node: &Node<'_, '_>) -> bool {
+    node.has_tag_name("disk") && node.attribute("type") == Some("vhostuser")
 }
 
 /// The mode of access to the whole memory.
