@@ -211,7 +211,7 @@ fn unmapped(evidence: &Evidence) -> Option<Case> {
     .seen("/proc/meminfo", "Active(anon) + Inactive(anon)", listed)
     .seen("/proc/meminfo", "AnonPages + Shmem + SwapCached", used)
     .seen("/proc/vmstat", "thp_deferred_split_page", queued)
-    .fix("to have it back now: echo 1G > memory.reclaim of the program's control group (Linux 5.19 and later, cgroup v2)");
+    .fix("to have it back now, write 1G to memory.reclaim of the program's control group (Linux 5.19 and later, cgroup v2)");
     Some(match policy(evidence).as_deref() {
         Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
         _ => case,

@@ -174,12 +174,24 @@ impl Machine<'_> {
                     {
                         return Some("this kernel does not know NODE:PAGES".to_owned());
                     }
-                    return self.pool(size.unwrap_or(self.default()), value, asked);
+                    let size = size.unwrap_or(self.default());
+                    if self.is_made_at_boot(size) {
+                        asked.insert(size, value.parse().unwrap_or(u64::MAX));
+                        return None;
+                    }
+                    return self.pool(size, value, asked);
                 }
                 _ => {}
             }
         }
         None
+    }
+
+    /// Has this machine no pool of that size because nothing asked for one when it started? Kernels that allocate 1 GiB pages at boot alone make it then.
+    fn is_made_at_boot(&self, size: Bytes) -> bool {
+        let pools = self.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
+        let has_pages = self.snapshot.cpu.has("pdpe1gb").known() == Some(&true);
+        size == Bytes::gib(1) && pools && has_pages && self.snapshot.pool(size).is_none()
     }
 
     fn default(&self) -> Bytes {
