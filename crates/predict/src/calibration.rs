@@ -12,6 +12,7 @@ use model::Bytes;
 use translation::study::{Range, Setting};
 
 use crate::open::NORMAL;
+use crate::time::MODEL;
 
 /// How the program ran on other pages than base pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +32,7 @@ pub struct Calibration {
     pub base: Setting,
     /// Its runs on other pages.
     pub observed: Vec<Observed>,
-    /// By run: what the curve says that it saved.
+    /// By run: what the curve says that it saved, with what huge pages save besides waits.
     pub fitted: Vec<f64>,
     /// The slope of the curve up to huge pages, with a 95 % interval: 1 is that of the model alone.
     pub slope: Range,
@@ -59,6 +60,8 @@ pub(crate) struct Curve {
     huge: usize,
     /// By setting: the share on huge pages, where it is a mix of those two.
     shares: Vec<Option<f64>>,
+    /// By setting: how much is on larger pages than the base pages that it ran on, 0 to 1.
+    larger: Vec<f64>,
     observed: Vec<Observed>,
     /// The slope by the model.
     prior: f64,
@@ -72,6 +75,8 @@ pub(crate) struct Fit {
     terms: [f64; 2],
     /// Their variances and covariance.
     spread: [[f64; 2]; 2],
+    /// What larger pages everywhere save besides these waits, and its standard error.
+    rest: [f64; 2],
 }
 
 impl Curve {
@@ -85,8 +90,13 @@ impl Curve {
             let percent = setting.share.filter(|_| is_alike(setting, &base));
             percent.map(|percent| f64::from(percent) / 100.0)
         };
+        let larger = |setting: &Setting| match is_alike(setting, &base) {
+            true => share(setting).unwrap_or(f64::from(setting.guest_page > base.guest_page)),
+            false => 0.0,
+        };
         Self {
             base,
+            larger: settings.iter().map(larger).collect(),
             place: place(base.guest_page),
             huge: place(Bytes::mib(2)),
             shares: settings.iter().map(share).collect(),
@@ -137,7 +147,20 @@ impl Curve {
         let shared = if runs > 1.0 { SHARED } else { 1.0 };
         let wider = shared.powi(2) * far.max(1.0);
         fit.spread.iter_mut().flatten().for_each(|each| *each *= wider);
+        fit.rest = self.rest(&fit);
         fit
+    }
+
+    /// What runs leave over, as a share of larger pages. Before any run it is nothing, and as uncertain as the model: of a program that hardly waits, its runs say all that is
+    /// known.
+    fn rest(&self, fit: &Fit) -> [f64; 2] {
+        let (mut left, mut weights) = (0.0, weight(MODEL / NORMAL));
+        for run in &self.observed {
+            let weight = weight(error(run)) * run.coverage;
+            left += weight * (run.saves.middle - fit.of(run));
+            weights += weight * run.coverage;
+        }
+        [left / weights, weights.sqrt().recip()]
     }
 
     /// With a bend of so much.
@@ -147,6 +170,7 @@ impl Curve {
             huge: self.whole(waits),
             terms: [of_slope * self.prior, 0.0],
             spread: [[of_slope, 0.0], [0.0, weight(bend)]],
+            rest: [0.0; 2],
         };
         for run in &self.observed {
             let (terms, weight) = (fit.gradient(run.coverage * fit.huge), weight(error(run)));
@@ -167,13 +191,16 @@ impl Curve {
     pub(crate) fn relative(&self, fit: &Fit, waits: &[f64], place: usize, base: usize) -> (f64, f64) {
         let at = |place: usize| {
             let spared = self.spared(waits, place);
-            ((1.0 - fit.saved(spared)).max(LEAST), fit.gradient(spared))
+            let saved = fit.saved(spared) + fit.rest[0] * self.larger[place];
+            ((1.0 - saved).max(LEAST), fit.gradient(spared))
         };
         let ((time, terms), (of, against)) = (at(place), at(base));
         let ratio = time / of;
         let slope = [0, 1].map(|term| (ratio * against[term] - terms[term]) / of);
         let variance = dot(slope, fit.spread.map(|row| dot(row, slope)));
-        (ratio, variance.max(0.0).sqrt())
+        // A run shows the sum of both, so that the larger error is that of the sum.
+        let rest = fit.rest[1] * (self.larger[place] - self.larger[base]).abs();
+        (ratio, variance.max(0.0).sqrt().max(rest))
     }
 
     /// How far runs lie from the curve, in the time, if their intervals do not reach it: something else than these waits was saved.
@@ -190,7 +217,11 @@ impl Curve {
         let at = |times: f64| (fit.terms[0] + times * error) / self.prior;
         Calibration {
             base: self.base,
-            fitted: self.observed.iter().map(|run| fit.of(run)).collect(),
+            fitted: self
+                .observed
+                .iter()
+                .map(|run| fit.of(run) + fit.rest[0] * run.coverage)
+                .collect(),
             observed: self.observed.clone(),
             slope: Range::new(at(-NORMAL), at(0.0), at(NORMAL)),
             unexplained: self.unexplained(&fit),

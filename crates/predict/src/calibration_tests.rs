@@ -65,12 +65,36 @@ fn runs_tell_the_slope_and_the_model_does_where_they_spare_nothing() {
     // Five times as much as the model says is believed.
     let steep = curve(vec![run(1.0, 1.0, 0.02)]).fit(&waits);
     assert!((steep.terms[0] - 2.5).abs() < 0.05, "{:?}", steep.terms);
-    // Waits that are not spared show nothing, and nothing is saved.
+    // Waits that are not spared show nothing.
     let still = [0.8, 0.7999, 0.7999, 0.0, 0.0, 0.0];
-    let nothing = curve(vec![run(1.0, 0.01, 0.02)]);
-    let fit = nothing.fit(&still);
-    assert!((fit.terms[0] - 0.5).abs() < 0.05, "{:?}", fit.terms);
-    assert!((nothing.relative(&fit, &still, 1, 0).0 - 1.0).abs() < 1e-3);
+    let nothing = curve(vec![run(1.0, 0.01, 0.02)]).fit(&still);
+    assert!((nothing.terms[0] - 0.5).abs() < 0.05, "{:?}", nothing.terms);
+}
+
+#[test]
+fn of_a_program_that_hardly_waits_its_runs_say_what_is_known() {
+    let still = [0.8, 0.7999, 0.7999, 0.79995, 0.79993, 0.79991];
+    // Runs that are surer than the model are believed, and others hardly.
+    for (saved, half, expected, error) in [
+        (0.06, 0.01, 0.059, 0.005),
+        (0.06, 0.2, 0.01, 0.042),
+        (0.0, 0.05, 0.0, 0.022),
+    ] {
+        let runs = curve(vec![run(1.0, saved, half)]);
+        let fit = runs.fit(&still);
+        let on = |place: usize| runs.relative(&fit, &still, place, 0);
+        let (huge, sure) = on(1);
+        assert!(
+            (1.0 - huge - expected).abs() < 0.002 && (sure - error).abs() < 0.002,
+            "{huge} {sure}"
+        );
+        let (half, sure) = on(4);
+        assert!(
+            (1.0 - half - expected / 2.0).abs() < 0.002 && (sure - error / 2.0).abs() < 0.002,
+            "{half} {sure}"
+        );
+        assert!((runs.calibration(&still).fitted[0] - expected).abs() < 0.002);
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub struct Predict {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
     pub warm_up: u64,
     /// Capture for at most this long; a program that runs longer is ended
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = crate::cli::values::duration)]
+    #[arg(long, value_name = "TIME", default_value = "40s", value_parser = crate::cli::values::duration)]
     pub budget: Duration,
     /// Step this many instructions in each window
     #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]

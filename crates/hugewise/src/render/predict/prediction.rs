@@ -110,8 +110,8 @@ fn arm(base: Setting, setting: Setting) -> &'static str {
 fn notes(prediction: &Prediction, sheet: &mut Sheet) {
     sheet.note("saves = user time against base pages in the same mode, if all data of the program is on such pages; time = relative to native base pages");
     sheet.note(match prediction.calibration {
-        None => "range = what each unknown (below), the windows, and errors of the model (10 points) do to each side: the root of the sum of their squares",
-        Some(_) => "range = what each unknown (below), the windows, the measured runs, what no waits explain of them, and errors of the model (2 points of pages that it ran on or between, 10 of others) do to each side: the root of the sum of their squares",
+        None => "range = what each unknown (below), the windows, and errors of the model (9 points) do to each side: the root of the sum of their squares",
+        Some(_) => "range = what each unknown (below), the windows, the measured runs, what no waits explain of them, and errors of the model (2 points of pages that it ran on or between, 9 of others) do to each side: the root of the sum of their squares",
     });
     if prediction.calibration.is_some() {
         sheet.note("rows with an arm, and shares: against base pages as they are here; +30%: this share of the memory is on 2M pages, the rest on base pages");
