@@ -68,20 +68,39 @@ struct Row {
 }
 
 /// Geometries by the ids of the surfaces.
-const MACHINES: [(&str, &str); 5] = [
+const MACHINES: [(&str, &str); 13] = [
     ("k8-manchester", include_str!("data/k8-manchester.toml")),
     ("haswell-ep", include_str!("data/haswell-ep.toml")),
     ("skylake-x", include_str!("data/skylake-x.toml")),
     ("alder-lake-p", include_str!("data/alder-lake-p.toml")),
     ("zen2-rome", include_str!("data/zen2-rome.toml")),
+    ("nehalem", include_str!("data/nehalem.toml")),
+    ("broadwell-e", include_str!("data/broadwell-e.toml")),
+    ("rocket-lake", include_str!("data/rocket-lake.toml")),
+    ("raptor-lake-p", include_str!("data/raptor-lake-p.toml")),
+    ("meteor-lake-p", include_str!("data/meteor-lake-p.toml")),
+    ("zen1", include_str!("data/zen1.toml")),
+    ("zen3", include_str!("data/zen3.toml")),
+    ("zen4", include_str!("data/zen4.toml")),
 ];
 
-/// The surfaces that come with hugewise.
+/// The surfaces that the model was made with.
 ///
 /// # Errors
 /// If a geometry is not one; a test reads them all.
 pub(crate) fn surfaces() -> Result<Vec<Surface>, MachineError> {
-    let clocks = include_str!("data/clocks.json");
+    of(include_str!("data/clocks.json"))
+}
+
+/// Those of CPUs that it was not made with.
+///
+/// # Errors
+/// As [`surfaces`].
+pub(crate) fn unseen() -> Result<Vec<Surface>, MachineError> {
+    of(include_str!("data/unseen.json"))
+}
+
+fn of(clocks: &str) -> Result<Vec<Surface>, MachineError> {
     let file: File = serde_json::from_str(clocks).unwrap_or(File { surfaces: Vec::new() });
     let geometry = |id: &str| MACHINES.iter().find(|(known, _)| *known == id);
     let rows = file.surfaces.into_iter();
@@ -118,13 +137,22 @@ impl Row {
 impl Surface {
     /// Simulates some points: of working sets and distances one in `each`.
     pub(crate) fn judge(&self, each: usize) -> Judged {
-        let points = self.some(each);
+        self.judged(&self.simulated(self.some(each)))
+    }
+
+    /// Clocks that walks cost, measured and simulated, and the pairs of points behind that.
+    pub(crate) fn walks(&self) -> ([f64; 2], usize) {
+        let far = self.points.iter().filter(|point| self.is_far(point));
+        self.extra(&self.simulated(far.copied().collect()))
+    }
+
+    fn simulated(&self, points: Vec<Point>) -> Vec<(Point, f64)> {
         let (walker, weights) = (self.walker(), Weights::of(&self.machine));
         let clocks = on_all_cpus(&points, &|_, _| {}, |point| {
             let counts = point.count(&self.machine, &walker);
             weights.cycles(&counts, Mode::Native, &USUAL)
         });
-        self.judged(&points.into_iter().zip(clocks).collect::<Vec<_>>())
+        points.into_iter().zip(clocks).collect()
     }
 
     fn judged(&self, points: &[(Point, f64)]) -> Judged {
@@ -135,25 +163,22 @@ impl Surface {
             (order, correlation(&measured, &simulated))
         };
         let off = points.iter().map(|(point, clocks)| (clocks / point.clocks - 1.0).abs());
-        let extra = self.extra(points);
-        let mean = |part: fn(&[f64; 2]) -> f64| extra.iter().map(part).sum::<f64>() / extra.len() as f64;
+        let (extra, pairs) = self.extra(points);
         Judged {
             points: points.len(),
             rank: [rank(Order::Windows), rank(Order::Random)],
             error: off.sum::<f64>() / points.len() as f64,
-            extra: [mean(|pair| pair[0]), mean(|pair| pair[1])],
-            pairs: extra.len(),
+            extra,
+            pairs,
         }
     }
 
     /// Where memory is far larger than all caches and elements are lines or a few of them: what random order over all costs more, measured and
     /// simulated. The second line of a pair of lines may be prefetched in windows, so a single line does not count.
-    fn extra(&self, points: &[(Point, f64)]) -> Vec<[f64; 2]> {
-        let last = self.machine.caches.last().map_or(0, |cache| cache.lines() * LINE);
-        let is_far = |point: &Point| point.working_set >= 8 * last && (2 * LINE..=8 * LINE).contains(&point.apart);
+    fn extra(&self, points: &[(Point, f64)]) -> ([f64; 2], usize) {
         let random = points
             .iter()
-            .filter(|(point, _)| point.order == Order::Random && is_far(point));
+            .filter(|(point, _)| point.order == Order::Random && self.is_far(point));
         let pair = |(random, clocks): &(Point, f64)| {
             let same = |other: &Point| {
                 other.order == Order::Windows && (other.working_set, other.apart) == (random.working_set, random.apart)
@@ -161,7 +186,14 @@ impl Surface {
             let (windows, near) = points.iter().find(|(other, _)| same(other))?;
             Some([random.clocks - windows.clocks, clocks - near])
         };
-        random.filter_map(pair).collect()
+        let extra: Vec<[f64; 2]> = random.filter_map(pair).collect();
+        let mean = |part: usize| extra.iter().map(|pair| pair[part]).sum::<f64>() / extra.len() as f64;
+        ([mean(0), mean(1)], extra.len())
+    }
+
+    fn is_far(&self, point: &Point) -> bool {
+        let last = self.machine.caches.last().map_or(0, |cache| cache.lines() * LINE);
+        point.working_set >= 8 * last && (2 * LINE..=8 * LINE).contains(&point.apart)
     }
 
     /// Points of every so many rows and columns.
