@@ -31,8 +31,10 @@ names! {
         Stream = "stream",
         /// Loads 4 KiB and a line apart, over and over.
         Stride = "stride",
-        /// A chain with a step of 512 bytes, over and over.
+        /// A chain as memtest's: down by 512 bytes, and in the next pass through the lines below those of this one.
         Memtest = "memtest",
+        /// A line on each 2 MiB, in random order, over and over: each load has the address of the next.
+        Sparse = "sparse",
         /// Lookups of random rows through a B-tree of 8 KiB blocks, with a log that is written.
         Btree = "btree",
         /// A collector: objects are marked in random order, then moved together.
@@ -47,7 +49,7 @@ names! {
 impl Pattern {
     /// Does every access wait for the one before?
     pub fn is_dependent(self) -> bool {
-        matches!(self, Self::Chase | Self::Memtest | Self::Btree)
+        matches!(self, Self::Chase | Self::Memtest | Self::Sparse | Self::Btree)
     }
 
     /// Its accesses within a working set of at least 64 KiB.
@@ -72,7 +74,8 @@ impl Pattern {
             Self::Zipf => loads(zipf::lines(size, seed)),
             Self::Stream => loads(simple::steps(size, 8)),
             Self::Stride => loads(simple::steps(size, 4096 + 64)),
-            Self::Memtest => loads(simple::steps(size, 512)),
+            Self::Memtest => loads(simple::down(size, 512)),
+            Self::Sparse => loads(simple::sparse(size, seed)),
             Self::Btree => Box::new(programs::btree(size, seed)),
             Self::Gc => Box::new(programs::collector(size, seed)),
             Self::Heap => Box::new(heap::heap(size, seed)),

@@ -1,6 +1,6 @@
-//! Addresses of random loads, of a pointer chase, and of steps of one length.
+//! Addresses of random loads, of pointer chases, and of steps of one length.
 
-use crate::random::{Chance, Permutation};
+use crate::random::{Chance, Permutation, mixed};
 
 /// Bytes of a line, which a ring has one element in.
 const LINE: u64 = 64;
@@ -22,5 +22,30 @@ pub(super) fn steps(size: u64, step: u64) -> impl FnMut() -> u64 {
         let at = next;
         next = if at + step < size { at + step } else { at + step - size };
         at
+    }
+}
+
+/// Steps down; a pass that is done is followed by one through the lines below, until all lines were there.
+pub(super) fn down(size: u64, step: u64) -> impl FnMut() -> u64 {
+    let (size, mut at) = (size / step * step, 0_u64);
+    move || {
+        at = match at.checked_sub(step) {
+            Some(below) => below,
+            None => size - step + (at + step - LINE) % step,
+        };
+        at
+    }
+}
+
+/// Bytes of which one line is in use: a huge page.
+const LARGE: u64 = 2 << 20;
+
+/// A line on each huge page, on a base page of it that is drawn: few pages of either size, far apart.
+pub(super) fn sparse(size: u64, seed: u64) -> impl FnMut() -> u64 {
+    let (pages, lines) = ((size / LARGE).max(1), size.min(LARGE) / LINE);
+    let (order, mut places) = (Permutation::new(pages, seed), steps(pages, 1));
+    move || {
+        let page = order.at(places());
+        page * LARGE + mixed(seed ^ page) % lines * LINE
     }
 }

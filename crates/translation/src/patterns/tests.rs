@@ -46,6 +46,32 @@ fn a_chase_visits_every_line_once_a_lap() {
 }
 
 #[test]
+fn memtest_steps_down_by_512_bytes_and_comes_by_every_line_once_a_lap() {
+    let (accesses, _) = some(Pattern::Memtest, SMALLEST, 3, 2048);
+    let lap: Vec<u64> = accesses[..1024].iter().map(|access| access.address()).collect();
+    assert_eq!(accesses[..1024], accesses[1024..2048]);
+    assert_eq!(lap[..3], [SMALLEST.0 - 64, SMALLEST.0 - 576, SMALLEST.0 - 1088]);
+    let passes = lap.windows(2).filter(|pair| pair[0].wrapping_sub(pair[1]) != 512);
+    assert_eq!(passes.count(), 7, "eight passes");
+    let mut lines = lap;
+    lines.sort_unstable();
+    assert_eq!(lines, (0..1024).map(|line| line * 64).collect::<Vec<_>>());
+}
+
+#[test]
+fn sparse_loads_have_one_line_of_each_huge_page() {
+    let (accesses, _) = some(Pattern::Sparse, Bytes::mib(256), 3, 256);
+    let mut lap: Vec<u64> = accesses[..128].iter().map(|access| access.address()).collect();
+    assert_eq!(accesses[..128], accesses[128..256]);
+    assert!(!lap.is_sorted());
+    lap.sort_unstable();
+    assert_eq!(
+        lap.iter().map(|at| at >> 21).collect::<Vec<_>>(),
+        (0..128).collect::<Vec<_>>()
+    );
+}
+
+#[test]
 fn ranks_follow_zipf_s_law() {
     let (zipf, mut chance, draws) = (Zipf::new(1000), Chance::new(1), 400_000);
     let mut counts = vec![0_u32; 1000];

@@ -46,11 +46,12 @@ pub struct Translation {
     /// are those of the publication.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace", "curve"])]
     pub preset: Option<Preset>,
-    /// Access memory so: random, chase, zipf, stream, stride, memtest, btree, gc, heap or churn
+    /// Access memory so: random, chase, zipf, stream, stride, memtest, sparse, btree, gc, heap or churn
     ///
     /// random: independent loads anywhere. chase: a ring through all lines. zipf: popular pages, exponent 0.99. stream and stride: 8 bytes, or
-    /// a page and a line, from load to load. memtest: a chain with a step of 512 bytes. btree: index lookups with a log. gc: objects are marked, then moved. heap: a Java heap of that size
-    /// in use. churn: short processes that map, use and unmap 1M each.
+    /// a page and a line, from load to load. memtest: a chain down by 512 bytes, pass by pass through all lines. sparse: a chain through one
+    /// line of each 2M. btree: index lookups with a log. gc: objects are marked, then moved. heap: a Java heap of that size in use. churn:
+    /// short processes that map, use and unmap 1M each.
     #[arg(long, value_delimiter = ',', value_name = "PATTERN,..", default_value = "random")]
     pub pattern: Vec<Pattern>,
     /// Run the accesses of this trace instead: a file, or a pipe
