@@ -38,7 +38,7 @@ macro_rules! carried {
 }
 
 /// All recipes that come with the program.
-const RECIPES: [Carried; 13] = [
+const RECIPES: [Carried; 14] = [
     carried!("memtest", "memtest.c"),
     carried!("redis"),
     carried!("redis-fork", "fork.sh"),
@@ -77,6 +77,7 @@ const RECIPES: [Carried; 13] = [
     carried!("hash-join", "join.cpp"),
     carried!("graph", "walk.c"),
     carried!("mc", "update.c"),
+    carried!("kernel", "kernel.c"),
 ];
 
 /// A recipe with its variant and its parameters.

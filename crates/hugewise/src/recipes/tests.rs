@@ -85,7 +85,7 @@ fn what_is_chosen_wrongly_is_told_what_there_is() {
             "there is no variant `tpcc` (it has order-entry, reconnect, select-only, tpcb)",
         ),
         ("jbb:heep=1g", "there is no parameter `heep` (it has gc, heap"),
-        ("memtest:x", "it has none"),
+        ("hash-join:x", "it has none"),
         ("jbb:heap=1g;reboot", "letters, digits"),
         ("jbb:flip,1g", "expected PARAMETER=VALUE"),
     ] {

@@ -183,7 +183,7 @@ fn a_metric_of_the_recipe_is_asked_for_by_its_name() {
         .expect_err("no such metric")
         .to_string();
     assert!(
-        why.starts_with("--metric speed: ") && why.ends_with("the recipe has work, mutator, collections"),
+        why.starts_with("--metric speed: ") && why.ends_with("the recipe has work, mutator, collections, throughput"),
         "{why}"
     );
 }

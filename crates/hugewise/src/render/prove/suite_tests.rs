@@ -139,12 +139,13 @@ fn heaps_stand_beside_pages_with_their_collections() {
     let thp = sheet
         .rows
         .iter()
-        .find(|row| row[0] == "4G" && row[3] == "thp")
+        .find(|row| row[1] == "4G" && row[4] == "thp")
         .expect("a row");
-    assert_eq!(thp[1..3], ["G1".to_owned(), "8".to_owned()]);
+    assert_eq!(thp[2..4], ["G1".to_owned(), "8".to_owned()]);
     assert_eq!(
-        thp[4..],
+        thp[5..],
         [
+            "-",
             "+34.0 % (+31.0 % to +36.0 %)",
             "+10.0 % (+5.0 % to +16.0 %)",
             "2.50",
@@ -153,6 +154,22 @@ fn heaps_stand_beside_pages_with_their_collections() {
         ]
         .map(str::to_owned)
     );
+    let shop = Suite {
+        pages: vec![
+            page("ejb-1g", "ejb:heap=1g", compared()),
+            page("d", "graph:size=1", compared()),
+        ],
+        ..two.clone()
+    };
+    assert_eq!(super::matrix::sheet(&shop), None, "one heap of a server");
+    let shops = Suite {
+        pages: ["1g", "4g"]
+            .map(|heap| page(heap, &format!("ejb:heap={heap}"), compared()))
+            .to_vec(),
+        ..two.clone()
+    };
+    let shops = super::matrix::sheet(&shops).expect("a table");
+    assert_eq!(shops.rows[0][..4], ["ejb", "1G", "Parallel", "-"].map(str::to_owned));
     assert!(text(two).contains("Heaps by pages"));
 }
 

@@ -9,7 +9,8 @@ use model::suite::{Page, Suite};
 use crate::render::prove::compare::gain;
 use draw::{Sheet, columns, or};
 
-/// The metrics of work done, of the program's own CPU time for it, and of collections for so much work.
+/// The metrics of throughput, of work done, of the program's own CPU time for it, and of collections for so much work.
+const THROUGHPUT: &str = "throughput";
 const WORK: &str = "work";
 const MUTATOR: &str = "mutator";
 const COLLECTIONS: &str = "collections";
@@ -44,7 +45,8 @@ pub(super) fn sheet(suite: &Suite) -> Option<Sheet> {
     let pages = suite.pages.iter();
     let heaps: Vec<(&Page, Heap)> = pages.filter_map(|page| Some((page, Heap::of(page)?))).collect();
     let fields = columns![|row| Row<'_>;
-        "heap" => row.1.size, "collector" => row.1.collector, "#warehouses" => row.1.warehouses, "pages" => row.2.name,
+        "program" => row.1.program, "heap" => row.1.size, "collector" => row.1.collector, "#warehouses" => row.1.warehouses,
+        "pages" => row.2.name, "#gain in throughput" => or(gained(row, THROUGHPUT), "-"),
         "#gain in work per CPU second" => or(gained(row, WORK), "-"),
         "#gain without the collector" => or(gained(row, MUTATOR), "-"),
         "#collections per million operations" => or(collections(row.2), "-"),
@@ -87,6 +89,7 @@ fn tenths(ms: f64) -> String {
 
 /// The parameters of a Java workload that was compared.
 struct Heap {
+    program: String,
     size: String,
     collector: String,
     warehouses: String,
@@ -94,14 +97,21 @@ struct Heap {
 
 impl Heap {
     fn of(page: &Page) -> Option<Self> {
-        let words = page.experiment.workload.strip_prefix("jbb:")?;
+        let (program, words) = page.experiment.workload.split_once(':')?;
+        // Warehouses are those of the one, the other has none.
+        let warehouses = match program {
+            "jbb" => "8",
+            "ejb" => "-",
+            _ => return None,
+        };
         let parameters: BTreeMap<&str, &str> = words.split(',').filter_map(|word| word.split_once('=')).collect();
         page.compare()?;
         let parameter = |name: &str, usual: &str| parameters.get(name).copied().unwrap_or(usual).to_owned();
         Some(Self {
+            program: program.to_owned(),
             size: parameters.get("heap")?.to_uppercase(),
             collector: parameter("gc", "Parallel"),
-            warehouses: parameter("warehouses", "8"),
+            warehouses: parameter("warehouses", warehouses),
         })
     }
 }
