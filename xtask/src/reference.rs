@@ -64,7 +64,7 @@ fn publications() -> String {
     let claims = &*claims::ALL;
     let mut page = format!(
         "# Where hugewise comes from: five publications\n\n{GENERATED}\n\nhugewise grew out of five publications. Each claim of theirs that can be \
-         measured is a row, with its own figure and what stands\nbeside it here. `hugewise suite --claims` prints the same; \
+         measured is a row, with its own figure and its counterpart\nhere. `hugewise suite --claims` prints the same; \
          [the suite](../how-to/suite.md) and [the simulator](../how-to/simulate.md)\nshow the values.\n"
     );
     for line in claims.headlines() {

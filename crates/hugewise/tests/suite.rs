@@ -4,6 +4,7 @@ mod common;
 #[path = "suite/left.rs"]
 mod left;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -56,6 +57,28 @@ fn claims_are_printed_with_what_stands_beside_them_and_nothing_is_run() {
         "{text}"
     );
     assert!(common::refused(&["suite", "--claims", "--list"]).contains("--list"));
+}
+
+#[test]
+fn simulations_and_sums_that_claims_name_are_commands() {
+    let result = valid(&done(&["suite", "--claims", "--json"]).out);
+    let claims = result["data"]["claims"].as_array().expect("claims");
+    let here = claims
+        .iter()
+        .flat_map(|claim| claim["here"].as_array().expect("counterparts"));
+    let named: BTreeSet<&str> = here.filter_map(|here| here["by"].as_str()).collect();
+    let is_preset = |by: &&&str| by.contains("--preset");
+    let is_run = |by: &&&str| by.starts_with("simulate translation ") || by.starts_with("size ");
+    let mut count = 0;
+    for by in named.iter().filter(is_run).filter(|by| !is_preset(by)) {
+        let mut words: Vec<&str> = by.split(' ').collect();
+        if words[0] == "simulate" {
+            words.extend(["--accesses", "10000"]);
+        }
+        done(&words);
+        count += 1;
+    }
+    assert!(count > 15, "{count}");
 }
 
 fn listed(options: &[&str], path: Option<&str>) -> Value {

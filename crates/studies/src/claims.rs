@@ -1,4 +1,4 @@
-//! What the five publications claim, and what stands beside each claim here: `workloads/claims.toml`, with verdicts by arithmetic.
+//! What the five publications claim, and the counterparts of each claim here: `workloads/claims.toml`, with verdicts by arithmetic.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -34,7 +34,7 @@ pub struct Claim {
     pub measure: Measure,
     /// The figure as printed, or a trend.
     pub figure: String,
-    /// What stands beside it here.
+    /// Its counterparts here.
     pub here: Vec<Counterpart>,
 }
 
@@ -49,7 +49,7 @@ pub struct Measure {
     pub unit: String,
 }
 
-/// What stands beside a claim.
+/// The counterpart of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counterpart {
     /// How its value came about.
@@ -139,7 +139,7 @@ fn rows<'a>(table: &'a Table, name: &str) -> impl Iterator<Item = &'a Table> {
     rows.into_iter().flatten().filter_map(Value::as_table)
 }
 
-/// A table with what stands above it and is not said otherwise; its measure is a table of its own, as in results.
+/// A table with what is above it and not said otherwise; its measure is a table of its own, as in results.
 fn within(above: &Table, own: &Table) -> Table {
     let mut all = above.clone();
     all.extend(own.clone());
@@ -185,16 +185,21 @@ fn claimed(figure: &str) -> Option<([f64; 2], bool)> {
     })
 }
 
-/// A figure agrees if the ranges meet; a trend only if all of the range has it, and is not decided if a part of it has.
+/// A figure agrees if the ranges meet; a range wider than the figure is large would meet many others, and decides nothing. A trend agrees
+/// only if all of the range has it, and is not decided if a part of it has.
 fn verdict(figure: &str, [low, high]: [f64; 2]) -> Verdict {
     let Some(([least, most], is_trend)) = claimed(figure) else {
         return Verdict::NotComparable;
     };
     let (is_met, is_within) = (high >= least && low <= most, low >= least && high <= most);
+    let is_decided = match is_trend {
+        true => is_within,
+        false => high - low <= least.abs().max(most.abs()),
+    };
     match is_met {
         false => Verdict::Differs,
-        true if is_trend && !is_within => Verdict::NotComparable,
-        true => Verdict::Agrees,
+        true if is_decided => Verdict::Agrees,
+        true => Verdict::NotComparable,
     }
 }
 

@@ -11,7 +11,7 @@ pub struct Suite {
     /// List what would run, how long it takes, what is missing, and how to install it
     #[arg(long)]
     pub list: bool,
-    /// Print what the five publications claim, and what stands beside each claim here
+    /// Print what the five publications claim, and the counterparts of each claim here
     ///
     /// Each row has the published figure, the value here, how it came about (measured, simulated, by arithmetic, fitted, put in), and whether the two
     /// agree. Nothing is run: measured values are those of results that are kept.

@@ -1,4 +1,4 @@
-//! The claims of the five publications: what each says, what stands beside it here, and what follows.
+//! The claims of the five publications: what each says, its counterparts here, and what follows.
 
 use studies::claims::{Claim, Claims, Counterpart, How, Measure, Verdict};
 
@@ -8,7 +8,7 @@ use draw::{Lines, Sheet, columns, counted, lines};
 impl Show for Claims {
     fn title(&self) -> String {
         format!(
-            "What the publications claim, and what stands beside it here: {}",
+            "What the publications claim, and its counterparts here: {}",
             counted(self.claims.len(), "claim")
         )
     }
@@ -125,5 +125,6 @@ fn places(claims: &Claims) -> Sheet {
     ];
     let mut sheet = Sheet::of("Where it is published", &fields, claims.claims.iter());
     sheet.note("figures: a number holds to its last digit, about = within a tenth, the same = within 1, a trend must hold for all of the range");
+    sheet.note("a range that is wider than the figure is large decides nothing");
     sheet
 }
