@@ -99,7 +99,7 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     let vmx = format!("the .vmx file of {}, while it is powered off", vm.name);
     let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs, needs a full CPU reservation \
                (sched.cpu.min) and does not enable large pages. Remove monitor_control.disable_mmu_largepages if it is there";
-    let study = "VMware's study of memory latency for EDA on VMware Cloud Foundation; vSphere Resource Management";
+    let study = "VMware and Samsung, Modernizing EDA Infrastructure: Lessons from Samsung's VCF Deployment; vSphere Resource Management";
     hypervisor(drafts, "vmx", &vmx, text, why, study);
     let text = "esxcli system settings advanced set -o /Mem/AllocGuestLargePage -i 1\n\
                 esxcli system settings advanced set -o /LPage/LPageAlwaysTryForNPT -i 1";

@@ -4,7 +4,7 @@ use model::Bytes;
 
 use super::{SizeError, Sizing};
 
-const VCF: &str = "VMware's study of memory latency for EDA on VMware Cloud Foundation";
+const VCF: &str = "VMware and Samsung, Modernizing EDA Infrastructure: Lessons from Samsung's VCF Deployment";
 /// Sizes of memory to try.
 const TRIES: u64 = 4;
 const GIB: f64 = (1u64 << 30) as f64;

@@ -1,4 +1,4 @@
-//! By how much is new better than old? The two ways in which the ESX large-page paper counts.
+//! By how much is new better than old? By the means, and by the best pair, as "as much as" may be meant.
 
 use super::{SizeError, Sizing};
 
@@ -24,7 +24,8 @@ pub fn sizing(old: &[f64], new: &[f64]) -> Result<Sizing, SizeError> {
         format!("{after:.4} / {before:.4} - 1, of the means"),
         format!("1 - {before:.4} / {after:.4}"),
     );
-    let source = "VMware, Large Page Performance: ESX Server 3.5 and ESX Server 3i v3.5";
+    let source =
+        "IBM System x Performance Laboratory, Scheduler Improvements in VMware ESX Server 2.5.3 and 3.0 (2006)";
     Ok(Sizing::new("throughput gain", source)
         .step("mean_gain", means, gain(before, after), "%")
         .step("best_pair", "the best of the pairs", best, "%")

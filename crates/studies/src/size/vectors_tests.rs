@@ -106,7 +106,7 @@ fn ksm_scan_rate_profit_and_red_hat_s_threshold() {
 }
 
 #[test]
-fn esx_paper_throughput() {
+fn ibm_s_study_throughput() {
     let (old, new) = ([8527.0, 8411.0, 8298.0], [10042.0, 10072.0, 10120.0]);
     let sizing = gain::sizing(&old, &new);
     close(real(&sizing, "mean_gain"), 19.805_040_418_449_84);

@@ -15,7 +15,7 @@ pub(super) fn headlines(explained: &Explained) -> Vec<String> {
     let last = explained.separating.last();
     let best = best.map(|best| {
         format!(
-            "The explanation with the smallest error is \"{}\": {} % on average, {} % at most, over {} published runs.",
+            "The explanation with the smallest error is \"{}\": {} % on average, {} % at most, over the {} published runs that it was fitted to.",
             name(best.explanation),
             number(best.mean_error_pct),
             number(best.max_error_pct),
@@ -141,29 +141,38 @@ fn shares(explained: &Explained) -> Sheet {
         "CPUs with less than {SMALL} % are left out, which is the hypervisor's own work; mean distance over all CPUs {} % of a CPU",
         number(explained.share_error)
     ));
-    explained
-        .runs
+    let slow_node = explained
+        .explanations
         .iter()
-        .filter_map(left_out)
-        .for_each(|note| sheet.note(note));
-    sheet
-}
-
-/// Shares that two virtual CPUs cannot have had beside the others: the input leaves them out.
-fn left_out(run: &Explains) -> Option<String> {
-    let guests = || run.published_shares.iter().zip(&run.simulated_shares).skip(1);
-    let left = guests().filter(|(published, simulated)| **published >= SMALL && **simulated < SMALL);
-    let left: f64 = left.map(|(published, _)| published).sum();
-    let all: f64 = guests().map(|(published, _)| published).sum();
-    (left > 0.0 && all > 200.0).then(|| {
-        format!(
+        .position(|fitted| fitted.explanation == Explanation::SlowNode);
+    for (run, left) in explained.runs.iter().filter_map(|run| Some((run, left_out(run)?))) {
+        let all: f64 = run.published_shares.iter().skip(1).sum();
+        sheet.note(format!(
             "{} {}: {} % on CPUs that are simulated with 0 is taken for work of others, and left out: two virtual CPUs cannot use the {} % of the table",
             run.server,
             run.run,
             number(left),
             number(all)
-        )
-    })
+        ));
+        if let Some(simulated) = slow_node.and_then(|place| run.simulated.get(place)) {
+            let counted = simulated * all / (all - left);
+            sheet.note(format!(
+                "if the guest had used it, \"slow node 1\" would make {} operations a second of that run, {} % too many",
+                number(counted),
+                number((counted / run.published - 1.0) * 100.0)
+            ));
+        }
+    }
+    sheet
+}
+
+/// Shares that two virtual CPUs cannot have had beside the others: the input leaves them out.
+fn left_out(run: &Explains) -> Option<f64> {
+    let guests = || run.published_shares.iter().zip(&run.simulated_shares).skip(1);
+    let left = guests().filter(|(published, simulated)| **published >= SMALL && **simulated < SMALL);
+    let left: f64 = left.map(|(published, _)| published).sum();
+    let all: f64 = guests().map(|(published, _)| published).sum();
+    (left > 0.0 && all > 200.0).then_some(left)
 }
 
 fn places(run: &Explains) -> String {
