@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use host::Snapshot;
 use host::snapshot::Pool;
-use model::headline::{Headline, PairedGain, Percent, SCATTERED, Shows, WORTH};
-use model::tlb::{self, Tlb};
+use model::headline::{Headline, PairedGain, Percent, Shows, WORTH};
+use model::tlb::Tlb;
 use model::verdict::{Choice, Coverage, Doubt, HostPages, Interval, Limits, PoolPages, Saved, Saving, User, Verdict};
 use model::{Bytes, PageKind, Reading};
 
@@ -15,6 +15,7 @@ pub use grounds::{Grounds, Server};
 
 mod grounds;
 mod next;
+mod scattered;
 
 /// Programs that are named.
 const MOST_USERS: usize = 3;
@@ -31,9 +32,12 @@ pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),
     };
     let limits = limits(grounds.snapshot, grounds.processes.map(|list| &list.totals));
+    let is_saved = matches!(saving, Saving::Saves { .. });
+    let scattered = is_saved.then(|| scattered::scattered(grounds)).flatten().unwrap_or_default();
     Verdict {
         next: next::next(grounds, &saving, &limits),
-        scattered: scattered(grounds).filter(|_| matches!(saving, Saving::Saves { .. })),
+        scattered: scattered.lines,
+        free_pieces: scattered.pieces,
         saving,
         choice,
         host: grounds.tlb.and_then(host),
@@ -49,16 +53,6 @@ fn host(tlb: &Tlb) -> Option<HostPages> {
         bytes: backing.verdict.parts()?,
         confidence: backing.confidence,
     })
-}
-
-/// How scattered base pages are, where that costs. On bare metal it hardly does: the one page table there is read by virtual address, and
-/// neighbouring pages share its lines wherever their frames lie. A host reads its table by the guest's frame number. If its pages are of 2 MiB or
-/// more, an entry is for 512 frames or more, and so few of them stay in the CPU's caches.
-fn scattered(grounds: &Grounds<'_>) -> Option<f64> {
-    let lines = grounds.headline.ok()?.host_lines.filter(|&lines| lines >= SCATTERED)?;
-    let host = grounds.tlb.map(|tlb| tlb.host_backing.verdict);
-    let has_small_pages = matches!(host, None | Some(tlb::Verdict::Small | tlb::Verdict::Unknown));
-    (grounds.snapshot.cpu.guest_of().is_some() && has_small_pages).then_some(lines)
 }
 
 /// Programs by name, each by its largest process: what processes of one name share would else count several times.

@@ -1,5 +1,6 @@
 //! The verdict claims what was measured, and nothing more, and leads on.
 
+use host::snapshot::FreeBlocks;
 use model::headline::Headline;
 use model::tlb::Verdict as HostPages;
 use model::verdict::{Choice, Doubt, Saving, Verdict};
@@ -160,50 +161,93 @@ fn what_the_host_takes_away_stands_in_the_sentence() {
     );
 }
 
+/// Single pages and pieces of 8 pages that are free, beside a gigabyte in pieces of 2M; none if that could not be read.
+type Free = Option<[u64; 2]>;
+
+fn lie(ends: [[f64; 2]; 3], host_lines: Option<f64>, (hypervisor, pages): (&str, HostPages), free: Free) -> Verdict {
+    let headline = Headline {
+        host_lines,
+        ..thp(ends)
+    };
+    let (mut machine, mut tlb) = (machine(), tlb());
+    machine.cpu.hypervisor = Reading::Known(hypervisor.to_owned());
+    machine.kernel.base_page = Reading::Known(Bytes::kib(4));
+    let zone = |[single, eights]: [u64; 2]| FreeBlocks {
+        node: 0,
+        zone: "Normal".to_owned(),
+        by_order: vec![single, 0, 0, eights, 0, 0, 0, 0, 0, 512],
+    };
+    let denied = || Unread::new(Cause::Denied, "/proc/buddyinfo", "");
+    machine.memory.free_blocks = free.map(|free| vec![zone(free)]).ok_or_else(denied).into();
+    tlb.host_backing.verdict = pages;
+    judged(&Grounds {
+        tlb: Some(&tlb),
+        ..grounds(Ok(&headline), &machine)
+    })
+}
+
+const SAVES: [[f64; 2]; 3] = [[-0.4, 0.2], [7.0, 9.0], [12.0, 16.0]];
+const GUEST: (&str, HostPages) = ("KVM", HostPages::Small);
+const IN_ORDER: Free = Some([0, 0]);
+/// 2 GiB in pieces below 2M.
+const IN_PIECES: Free = Some([262_144, 32_768]);
+
 #[test]
 fn scattered_base_pages_are_blamed_only_where_a_host_has_an_entry_for_each() {
-    let saves = [[-0.4, 0.2], [7.0, 9.0], [12.0, 16.0]];
-    let judged = |ends, host_lines, hypervisor: &str, pages| {
-        let headline = Headline {
-            host_lines,
-            ..thp(ends)
-        };
-        let (mut machine, mut tlb) = (machine(), tlb());
-        machine.cpu.hypervisor = Reading::Known(hypervisor.to_owned());
-        tlb.host_backing.verdict = pages;
-        judged(&Grounds {
-            tlb: Some(&tlb),
-            ..grounds(Ok(&headline), &machine)
-        })
-    };
-    let scattered = judged(saves, Some(4.81), "KVM", HostPages::Small);
+    let scattered = lie(SAVES, Some(4.81), GUEST, IN_ORDER);
     assert!(
         scattered.sentences[0].contains(
-            "away. Base pages lie scattered here, on 4.8 times as many lines of the host's page table as in order, and part of the saving is \
-             due to that: after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain."
+            "away. Base pages lie scattered here, on 4.8 times as many lines of the host's page table as in order. Part of the saving is due to \
+             that: after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain."
         ),
         "{}",
         scattered.sentences[0]
     );
+    let bare = ("none", HostPages::Unknown);
     let silent = [
-        ("in order", judged(saves, Some(1.4), "KVM", HostPages::Small)),
-        ("hidden", judged(saves, None, "KVM", HostPages::Small)),
-        ("bare metal", judged(saves, Some(4.81), "none", HostPages::Unknown)),
-        ("large host pages", judged(saves, Some(4.81), "KVM", HostPages::None)),
-        (
-            "no saving",
-            judged([[-0.4, 0.2]; 3], Some(4.81), "KVM", HostPages::Small),
-        ),
+        ("in order", lie(SAVES, Some(1.4), GUEST, IN_ORDER)),
+        ("in order in spite of pieces", lie(SAVES, Some(1.1), GUEST, IN_PIECES)),
+        ("hidden", lie(SAVES, None, GUEST, IN_ORDER)),
+        ("hidden, in pieces that share no line", lie(SAVES, None, GUEST, Some([0, 65_536]))),
+        ("bare metal", lie(SAVES, Some(4.81), bare, IN_PIECES)),
+        ("bare metal, unread", lie(SAVES, None, bare, None)),
+        ("large host pages", lie(SAVES, Some(4.81), ("KVM", HostPages::None), IN_PIECES)),
+        ("no saving", lie([[-0.4, 0.2]; 3], Some(4.81), GUEST, IN_PIECES)),
     ];
     for (why, verdict) in silent {
         assert!(!verdict.sentences[0].contains("scattered"), "{why}: {verdict:#?}");
-        assert!(
-            !serde_json::to_string(&verdict).expect("JSON").contains("scattered"),
-            "{why}"
-        );
+        let json = serde_json::to_string(&verdict).expect("JSON");
+        assert!(!json.contains("scattered") && !json.contains("free_pieces"), "{why}");
         if why != "no saving" {
             assert_eq!(verdict.next, scattered.next, "no other command");
         }
+    }
+}
+
+#[test]
+fn free_memory_in_small_pieces_is_named_where_base_pages_come_from_it() {
+    let few = lie(SAVES, Some(1.6), GUEST, IN_PIECES);
+    let pieces = "2G of free memory lay in pieces below 2M (/proc/buddyinfo), from which base pages come first.";
+    let due = "art of the saving is";
+    for part in ["on 1.6 times as many lines", pieces, &format!("P{due} due to that")] {
+        assert!(few.sentences[0].contains(part), "{part}: {}", few.sentences[0]);
+    }
+    let hidden = lie(SAVES, None, GUEST, IN_PIECES);
+    assert_eq!((hidden.scattered, &hidden.free_pieces), (None, &few.free_pieces));
+    let likely = format!("{pieces} So they lie scattered, and p{due} likely due to that: after a restart");
+    assert!(hidden.sentences[0].contains(&likely), "{}", hidden.sentences[0]);
+    let unread = lie(SAVES, None, GUEST, None);
+    assert!(
+        unread.sentences[0].contains(
+            "Base pages may lie scattered, and then part of the saving is due to that. Only root can read where they lie, and free memory could \
+             not be read (denied: /proc/buddyinfo)."
+        ),
+        "{}",
+        unread.sentences[0]
+    );
+    for verdict in [few, hidden, unread] {
+        let json = serde_json::to_string(&verdict).expect("JSON");
+        assert_eq!(serde_json::from_str::<Verdict>(&json).expect("a verdict"), verdict);
     }
 }
 

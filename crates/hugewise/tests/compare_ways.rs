@@ -182,9 +182,7 @@ fn parts_are_cut_from_large_pages_and_what_the_library_cannot_see_is_collapsed_f
 #[test]
 fn static_programs_are_collapsed_from_outside_and_have_no_way_to_a_pool() {
     let folder = tempfile::tempdir().expect("a directory");
-    let musl = || compiled(folder.path(), "musl-gcc", ("holds.c", HOLDS), &["-O1", "-static"]);
-    let Some(program) = musl().or_else(|| compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1", "-static"]))
-    else {
+    let Some(program) = compiled(folder.path(), "musl-gcc", ("holds.c", HOLDS), &["-O1", "-static"]) else {
         return;
     };
     let name = program.to_str().expect("a name");
@@ -193,11 +191,46 @@ fn static_programs_are_collapsed_from_outside_and_have_no_way_to_a_pool() {
         error.contains("a static program takes no pages of a pool from outside"),
         "{error}"
     );
+    without_glibc(name, "a static program");
     if !is_thp_given() {
         return;
     }
     let (arms, _) = compared(&["--arms", "base,thp"], &program, &["malloc", "96", "1"]);
     assert_collapsed(&arms, "collapsed from outside");
+}
+
+/// A technique for glibc is refused before any run of such a program, and taken for what starts it.
+fn without_glibc(name: &str, title: &str) {
+    for technique in ["tunables", "preload"] {
+        let options = ["compare", "--arms", "base,thp", "--technique", technique, "--runs", "1", "--warm-up", "0", "--"];
+        let error = common::refused(&[&options[..], &[name, "malloc", "8", "0"]].concat());
+        let says = format!("`{technique}` ");
+        assert!(error.contains(&says) && error.contains(title) && error.contains("leave the technique out"), "{error}");
+        let behind = run(&[&options[..], &["timeout", "9", name, "malloc", "8", "0"]].concat());
+        assert_eq!(behind.code, Some(0), "{}", behind.err);
+    }
+}
+
+#[test]
+fn malloc_of_a_static_program_with_glibc_is_reached_by_its_tunables() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1", "-static"]) else {
+        return;
+    };
+    let name = program.to_str().expect("a name");
+    let pool = ["compare", "--arms", "base,hugetlb-2M", "--runs", "1", "--warm-up", "0", "--json", "--", name];
+    let run = run(&[&pool[..], &["malloc", "32", "0.6"]].concat());
+    if run.err.contains("a static program takes no pages of a pool") {
+        return skipped(&format!("needs a glibc with the tunable: {}", run.err));
+    }
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let arms = &valid(&run.out)["data"]["arms"];
+    let technique = arms[1]["technique"].as_str().expect("words");
+    assert!(technique.starts_with("glibc's tunables (GLIBC_TUNABLES=glibc.malloc.hugetlb=2097152"), "{technique}");
+    match arms[1]["coverage"]["median"].as_f64() {
+        Some(share) => assert!(share > 0.9, "{arms}"),
+        None => skipped(&format!("no hugetlb pages to spare: {arms}")),
+    }
 }
 
 #[test]
@@ -211,11 +244,12 @@ fn a_go_program_is_collapsed_from_outside() {
     let Some(program) = compiled(folder.path(), go, ("holds.go", HOLDS_GO), &["build"]) else {
         return;
     };
+    without_glibc(program.to_str().expect("a name"), "a Go program");
     if !is_thp_given() {
         return;
     }
     let (arms, said) = compared(&["--arms", "base,thp"], &program, &[]);
-    assert!(said.contains("is a static Go program"), "{said}");
+    assert!(said.contains("is a Go program"), "{said}");
     assert_collapsed(&arms, "collapsed from outside");
 }
 

@@ -82,7 +82,7 @@ pub enum Shows {
 /// Base pages are scattered from so many times the least lines on: then half of them or more are there because of where the pages lie.
 pub const SCATTERED: f64 = 2.0;
 /// Entries of a page table in a cache line.
-const ENTRIES: usize = 8;
+pub const ENTRIES: usize = 8;
 
 /// Lines of a table with an entry for each frame that these frames fill, as a multiple of the least; none of no frame. Frames in descending
 /// order, as the kernel hands out pages that were freed last, share lines like frames in ascending order.

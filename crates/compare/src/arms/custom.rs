@@ -14,7 +14,7 @@ use crate::Error;
 use crate::live::Arm;
 use crate::policy::Policy;
 use crate::preload::Layout;
-use crate::program::{self, Memory, Program};
+use crate::program::{self, Program};
 use crate::request::Request;
 use crate::technique::{self, Collapse, Setup, Technique};
 
@@ -170,16 +170,33 @@ impl Custom {
         let is_other = !self.command.is_empty() || !self.env.is_empty();
         let other = is_other.then(|| program::of_command(command, &given)).transpose()?;
         let program = other.as_ref().unwrap_or(program);
-        let is_for_java = asked == Some(Technique::Jvm) && technique::are_several(policy);
-        if is_for_java && program.memory != Memory::Jvm && !program::may_start_java(command, self.path().as_deref()) {
-            let why = format!(
-                "`jvm` sets options of a Java virtual machine, and {} is none (leave the technique out; of a JVM that it starts \
-                 itself, write JAVA_TOOL_OPTIONS in env of an arm in --arms-file)",
-                program.path.display()
-            );
-            return Err(self.wrong(request, why));
-        }
+        self.must_reach((policy, asked), request, command, program)?;
         technique::setups(policy, program, asked, &given)
+    }
+
+    /// A technique that does nothing in this program is refused, unless the program is there to start another.
+    fn must_reach(
+        &self,
+        (policy, asked): (Policy, Option<Technique>),
+        request: &Request,
+        command: &[OsString],
+        program: &Program,
+    ) -> Result<(), Error> {
+        let Some(asked) = asked.filter(|_| technique::are_several(policy)) else {
+            return Ok(());
+        };
+        let path = self.path();
+        let (may_start, itself) = match asked {
+            Technique::Jvm => (program::may_start_java(command, path.as_deref()), "a JVM that it starts itself, write JAVA_TOOL_OPTIONS"),
+            _ => (program::may_start_another(command, path.as_deref()), "a program that it starts itself, write the variables"),
+        };
+        match technique::in_vain(asked, program).filter(|_| !may_start) {
+            Some(why) => {
+                let instead = format!("leave the technique out; of {itself} in env of an arm in --arms-file");
+                Err(self.wrong(request, format!("{why} ({instead})")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// An arm with the variables and the layout of this one.

@@ -40,9 +40,10 @@ const NAMES: [(&str, Known); 10] = [
     ("mysqld-debug", Known::Mysql),
 ];
 /// Programs that run the command in their arguments.
-pub(crate) const LAUNCHERS: [&str; 18] = [
-    "chrt", "chroot", "doas", "env", "exec", "ionice", "nice", "nohup", "numactl", "prlimit", "runuser", "setpriv",
-    "setsid", "stdbuf", "sudo", "taskset", "time", "timeout",
+pub(crate) const LAUNCHERS: [&str; 24] = [
+    "busybox", "catatonit", "chrt", "chroot", "doas", "dumb-init", "env", "exec", "gosu", "ionice", "nice", "nohup",
+    "numactl", "prlimit", "runuser", "setpriv", "setsid", "stdbuf", "su-exec", "sudo", "taskset", "time", "timeout",
+    "tini",
 ];
 /// Options of those that take no value.
 const FLAGS: [&str; 10] = [

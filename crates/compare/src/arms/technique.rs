@@ -125,6 +125,7 @@ pub fn setups(
         return Ok(vec![only.without_own(policy, memory, given)]);
     }
     let mut techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
+    techniques.retain(|technique| asked.is_some() || in_vain(*technique, program).is_none());
     let by_chance = program
         .glibc
         .filter(|glibc| policy == Policy::Thp && glibc.is_by_chance());
@@ -135,7 +136,7 @@ pub fn setups(
         .into_iter()
         .filter_map(|technique| {
             let way = Some(technique);
-            let setup = with(technique, policy, memory, given)?;
+            let setup = with(technique, policy, program, given)?;
             let setup = Setup { way, ..setup }.without_own(policy, memory, given);
             Some(setup.said_of_chance(by_chance))
         })
@@ -237,7 +238,34 @@ fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
         }
         Memory::Allocator(Allocator::Jemalloc) => vec![Technique::Allocator(Allocator::Jemalloc), Preload, Collapse],
         Memory::Allocator(_) => vec![Preload, Collapse],
+        // Its version is not known, and some take the tunable for THP by chance.
+        Memory::StaticGlibc if policy == Policy::Thp => vec![Collapse, Tunables],
+        Memory::StaticGlibc => vec![Tunables],
         Memory::Go | Memory::OtherLibc | Memory::Static => vec![Collapse],
+    }
+}
+
+/// Why a technique does nothing in a program, as far as its file shows: it is refused before any run.
+pub(super) fn in_vain(technique: Technique, program: &Program) -> Option<String> {
+    let (path, title) = (program.path.display(), program.memory.title());
+    match (technique, program.memory) {
+        (Technique::Tunables, Memory::Go | Memory::OtherLibc | Memory::Static | Memory::Allocator(_)) => Some(format!(
+            "`tunables` sets glibc's malloc, and {path} is {title}"
+        )),
+        (Technique::Tunables, _) => {
+            let glibc = program.glibc.filter(|glibc| !glibc.has_tunable())?;
+            Some(format!("`tunables` takes glibc 2.35 or later, and {path} is loaded by {glibc}"))
+        }
+        (Technique::Preload, Memory::Go | Memory::StaticGlibc | Memory::Static) => {
+            Some(format!("`preload` puts a library in front of a dynamic program, and {path} is {title}"))
+        }
+        (Technique::Jvm, memory) if memory != Memory::Jvm => Some(format!(
+            "`jvm` sets options of a Java virtual machine, and {path} is none"
+        )),
+        (Technique::Allocator(_), Memory::Go) => {
+            Some(format!("`{technique}` sets an allocator for C, and {path} is {title}"))
+        }
+        _ => None,
     }
 }
 
@@ -254,7 +282,7 @@ fn no_way(policy: Policy, memory: Memory, overridden: bool) -> Error {
     Error::asked(format!("--arms {policy}"), why)
 }
 
-fn with(technique: Technique, policy: Policy, memory: Memory, given: Given<'_>) -> Option<Setup> {
+fn with(technique: Technique, policy: Policy, program: &Program, given: Given<'_>) -> Option<Setup> {
     let title = technique.title();
     if let Some(variables) = variables::on(technique, policy) {
         let list: Vec<String> = variables
@@ -272,12 +300,12 @@ fn with(technique: Technique, policy: Policy, memory: Memory, given: Given<'_>) 
             words: title.to_owned(),
             ..Setup::default()
         }),
-        (Technique::Program, Policy::Hugetlb(size)) if matches!(memory, Memory::Database(_)) => Some(Setup {
+        (Technique::Program, Policy::Hugetlb(size)) if matches!(program.memory, Memory::Database(_)) => Some(Setup {
             words: title.to_owned(),
             own: Some(Own::Pool(size)),
             ..Setup::default()
         }),
-        (Technique::Preload, _) => in_front(policy, memory, given),
+        (Technique::Preload, _) => in_front(policy, program, given),
         (Technique::Collapse, Policy::Thp) => Some(Setup {
             words: format!("{title} (process_madvise MADV_COLLAPSE)"),
             collapse: Some(Collapse::Private),
@@ -291,10 +319,11 @@ fn with(technique: Technique, policy: Policy, memory: Memory, given: Given<'_>) 
 const ARENA: Bytes = Bytes::kib(256);
 
 /// The library, and for `malloc` of a glibc, whose calls it cannot see, the tunables beside it.
-fn in_front(policy: Policy, memory: Memory, given: Given<'_>) -> Option<Setup> {
+fn in_front(policy: Policy, program: &Program, given: Given<'_>) -> Option<Setup> {
     let library = format!("{} that backs the program's own mappings", Technique::Preload.title());
-    let beside = matches!(memory, Memory::Glibc | Memory::Database(_))
-        .then(|| with(Technique::Tunables, policy, memory, given))
+    let has_malloc = matches!(program.memory, Memory::Glibc | Memory::Database(_));
+    let beside = (has_malloc && in_vain(Technique::Tunables, program).is_none())
+        .then(|| with(Technique::Tunables, policy, program, given))
         .flatten();
     Some(Setup {
         words: match &beside {

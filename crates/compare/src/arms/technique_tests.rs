@@ -1,6 +1,6 @@
 //! Which ways to other pages each kind of program has.
 
-use super::{Collapse, Own, Setup, Technique, ThpSwitch, setups};
+use super::{Collapse, Own, Setup, Technique, ThpSwitch, in_vain, setups};
 use crate::Error;
 use crate::policy::Policy;
 use crate::program::{Allocator, Database, Glibc, Memory, Program};
@@ -71,6 +71,36 @@ fn what_cannot_work_is_refused_with_what_would() {
         error.to_string().contains("this technique gives no such pages"),
         "{error}"
     );
+}
+
+#[test]
+fn what_would_do_nothing_is_known_from_the_program_s_file() {
+    let why = |technique, memory| in_vain(technique, &program(memory));
+    for memory in [Memory::Static, Memory::Go, Memory::OtherLibc, Memory::Allocator(Allocator::Jemalloc)] {
+        let why = why(Technique::Tunables, memory).expect("no malloc of glibc");
+        assert!(why.contains("/made/up is a") && why.contains(memory.title()), "{why}");
+    }
+    for memory in [Memory::Glibc, Memory::StaticGlibc, Memory::Jvm, Memory::Database(Database::Mysql)] {
+        assert_eq!(why(Technique::Tunables, memory), None);
+    }
+    assert!(why(Technique::Preload, Memory::StaticGlibc).is_some() && why(Technique::Preload, Memory::Glibc).is_none());
+    assert!(why(Technique::Jvm, Memory::Glibc).is_some() && why(Technique::Jvm, Memory::Jvm).is_none());
+    assert!(why(Technique::Collapse, Memory::Go).is_none());
+    let old = Program {
+        glibc: Some(Glibc(2, 34)),
+        ..program(Memory::Glibc)
+    };
+    assert!(in_vain(Technique::Tunables, &old).is_some_and(|why| why.contains("2.35") && why.contains("2.34")));
+    let ways = setups(POOL, &old, None, &|_| None).expect("a way");
+    assert_eq!((ways.len(), ways[0].way, ways[0].env.len()), (1, Some(Technique::Preload), 0));
+}
+
+#[test]
+fn a_static_program_with_glibc_has_its_tunables_and_no_library() {
+    let ways = |policy| setups(policy, &program(Memory::StaticGlibc), None, &|_| None).expect("a way");
+    let names = |policy| ways(policy).into_iter().filter_map(|setup| setup.way).collect::<Vec<_>>();
+    assert_eq!(names(POOL), [Technique::Tunables]);
+    assert_eq!(names(Policy::Thp), [Technique::Collapse, Technique::Tunables]);
 }
 
 #[test]

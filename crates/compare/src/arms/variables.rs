@@ -50,7 +50,7 @@ pub(super) fn off(policy: Policy, memory: Memory, given: Given<'_>) -> Vec<Varia
         (Policy::Base | Policy::Thp, Memory::Allocator(Allocator::Tcmalloc)) => {
             &[("TCMALLOC_MEMFS_MALLOC_PATH", "", "")]
         }
-        (Policy::Base, Memory::Glibc | Memory::Database(_)) if asks_for_pool(given) => {
+        (Policy::Base, Memory::Glibc | Memory::StaticGlibc | Memory::Database(_)) if asks_for_pool(given) => {
             &[("GLIBC_TUNABLES", ":", "glibc.malloc.hugetlb=0")]
         }
         _ => &[],

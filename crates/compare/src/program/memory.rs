@@ -10,10 +10,12 @@ pub enum Memory {
     Jvm,
     /// From shared memory that the program has a switch for.
     Database(Database),
-    /// From Go's runtime, in a static program.
+    /// From Go's runtime, in a program without a C library.
     Go,
     /// From another C library.
     OtherLibc,
+    /// From glibc's malloc with huge page tunables, linked in: no library can be put in front.
+    StaticGlibc,
     /// From whatever was linked in: no library can be put in front, no variable is looked at.
     Static,
 }
@@ -55,8 +57,9 @@ impl Memory {
             Self::Jvm => "a Java virtual machine",
             Self::Database(Database::Postgres) => "PostgreSQL",
             Self::Database(Database::Mysql) => "MySQL or MariaDB",
-            Self::Go => "a static Go program",
+            Self::Go => "a Go program",
             Self::OtherLibc => "a program with a C library other than glibc",
+            Self::StaticGlibc => "a static program with glibc's malloc",
             Self::Static => "a static program",
         }
     }

@@ -18,6 +18,8 @@ use crate::switches;
 
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
 const DEPTH: usize = 5;
+/// The name of the tunable, which glibc's malloc brings into a static program.
+const TUNABLE: &[u8] = b"glibc.malloc.hugetlb";
 
 /// A program, as far as its file shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +95,9 @@ pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
             Some(interpreter) => found = find(&interpreter, path)?,
             None => {
                 let elf = Elf::read(&bytes);
+                let is_static_glibc = || bytes.windows(TUNABLE.len()).any(|text| text == TUNABLE);
                 return Ok(Program {
-                    memory: memory(&found, elf.as_ref()),
+                    memory: memory(&found, elf.as_ref(), is_static_glibc),
                     glibc: elf.and_then(|elf| Glibc::of_loader(elf.loader.as_deref()?)),
                     path: found,
                 });
@@ -104,9 +107,13 @@ pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
     Err(LookError::Nowhere(name.to_string_lossy().into_owned()))
 }
 
-/// May a command start a Java virtual machine, though its program is none? A script and a shell may, a command that names it, and what starts
-/// another command.
+/// May a command start a Java virtual machine, though its program is none? What starts others may, and a command that names it.
 pub(crate) fn may_start_java(words: &[OsString], path: Option<&OsStr>) -> bool {
+    words.iter().any(|word| word.to_string_lossy().contains("java")) || may_start_another(words, path)
+}
+
+/// Is a command there to start another program? A script and a shell are, and what takes a command as its arguments.
+pub(crate) fn may_start_another(words: &[OsString], path: Option<&OsStr>) -> bool {
     let first = words.first().map_or(OsStr::new(""), OsString::as_os_str);
     let is_script = |file: PathBuf| {
         let is_shell = file.as_os_str().as_bytes().ends_with(b"sh");
@@ -115,9 +122,8 @@ pub(crate) fn may_start_java(words: &[OsString], path: Option<&OsStr>) -> bool {
                 .read(&file)
                 .is_ok_and(|bytes| interpreter(&bytes).is_some())
     };
-    let is_named = words.iter().any(|word| word.to_string_lossy().contains("java"));
     let name = Path::new(first).file_name().unwrap_or_default();
-    is_named || switches::LAUNCHERS.iter().any(|launcher| name == *launcher) || find(first, path).is_ok_and(is_script)
+    switches::LAUNCHERS.iter().any(|launcher| name == *launcher) || find(first, path).is_ok_and(is_script)
 }
 
 /// The file that a name stands for, which may be a script.
@@ -155,7 +161,7 @@ fn interpreter(bytes: &[u8]) -> Option<OsString> {
     Some(OsStr::from_bytes(wanted.unwrap_or(program)).to_owned())
 }
 
-fn memory(path: &Path, elf: Option<&Elf>) -> Memory {
+fn memory(path: &Path, elf: Option<&Elf>, is_static_glibc: impl FnOnce() -> bool) -> Memory {
     let Some(elf) = elf else {
         return Memory::Static;
     };
@@ -167,7 +173,9 @@ fn memory(path: &Path, elf: Option<&Elf>) -> Memory {
         return Memory::Jvm;
     }
     match elf.loader.as_deref() {
-        None if elf.has_go_note => Memory::Go,
+        // One that is linked for any address names a loader, too, and no C library.
+        None | Some(_) if elf.has_go_note && !needs("libc.") => Memory::Go,
+        None if is_static_glibc() => Memory::StaticGlibc,
         None => Memory::Static,
         Some(loader) if !loader.contains("/ld-linux") && !loader.contains("/ld64") => Memory::OtherLibc,
         Some(_) => {
@@ -179,7 +187,7 @@ fn memory(path: &Path, elf: Option<&Elf>) -> Memory {
 
 #[cfg(test)]
 mod tests {
-    use super::{Allocator, LookError, Memory, interpreter, look, may_start_java};
+    use super::{Allocator, LookError, Memory, interpreter, look, may_start_another, may_start_java};
     use std::ffi::{OsStr, OsString};
 
     #[test]
@@ -197,6 +205,9 @@ mod tests {
         let may = |words: &[&str]| may_start_java(&words.iter().map(OsString::from).collect::<Vec<_>>(), None);
         assert!(may(&[&own, "-N", "0", "/usr/lib/jvm/bin/java"]) && may(&["/bin/sh", "start"]));
         assert!(!may(&[&own, "-N", "0"]) && may(&["/usr/bin/numactl", "-N0", "./catalina.sh", "run"]));
+        let another = |words: &[&str]| may_start_another(&words.iter().map(OsString::from).collect::<Vec<_>>(), None);
+        assert!(another(&["/usr/local/bin/gosu", "app", "./app"]) && another(&["/bin/sh", "-c", "./app"]));
+        assert!(!another(&[&own, "/usr/lib/jvm/bin/java"]));
     }
 
     #[test]

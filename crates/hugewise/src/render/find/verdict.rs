@@ -13,11 +13,7 @@ pub fn sentences(verdict: &Verdict) -> [String; 3] {
         Some(host) => format!("{}{}.", answer.trim_end_matches('.'), taken(host)),
         None => answer,
     };
-    let more = verdict
-        .scattered
-        .map(scattered)
-        .into_iter()
-        .chain(chosen(&verdict.choice));
+    let more = scattered(verdict).into_iter().chain(chosen(&verdict.choice));
     let answer = more.fold(answer, |answer, sentence| format!("{answer} {sentence}"));
     [answer, used(verdict), limited(&verdict.limits)]
 }
@@ -36,11 +32,33 @@ fn taken(host: HostPages) -> String {
 }
 
 /// What of the saving is due to where base pages lie.
-fn scattered(lines: f64) -> String {
-    format!(
-        "Base pages lie scattered here, on {lines:.1} times as many lines of the host's page table as in order, and part of the saving is due to that: \
-         after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain."
-    )
+fn scattered(verdict: &Verdict) -> Option<String> {
+    let pieces = match &verdict.free_pieces {
+        Some(Reading::Known(bytes)) => Some(format!(
+            "{bytes} of free memory lay in pieces below 2M (/proc/buddyinfo), from which base pages come first."
+        )),
+        Some(Reading::Unread(why)) => {
+            return Some(format!(
+                "Base pages may lie scattered, and then part of the saving is due to that. Only root can read where they lie, and free memory \
+                 could not be read ({why})."
+            ));
+        }
+        None => None,
+    };
+    let lie = verdict.scattered.map(|lines| {
+        format!("Base pages lie scattered here, on {lines:.1} times as many lines of the host's page table as in order.")
+    });
+    let is_due = match lie {
+        Some(_) => "Part of the saving is due to that",
+        None => "So they lie scattered, and part of the saving is likely due to that",
+    };
+    let known: Vec<String> = lie.into_iter().chain(pieces).collect();
+    (!known.is_empty()).then(|| {
+        format!(
+            "{} {is_due}: after a restart, or in part after `echo 1 > /proc/sys/vm/compact_memory`, a program has less to gain.",
+            known.join(" ")
+        )
+    })
 }
 
 /// Who uses huge pages now.
