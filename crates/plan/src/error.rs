@@ -13,9 +13,20 @@ pub enum PlanningError {
         /// What stands in its way, and what to do.
         why: String,
     },
+    /// What it would write lies on a file system that is read-only here.
+    #[error("{path} cannot be written: {mount} is mounted read-only here{}", advice(.mount))]
+    ReadOnly { path: String, mount: String },
     /// The plan would write where no plan may write.
     #[error(transparent)]
     Refused(#[from] PlanError),
+}
+
+/// What to do about a read-only mount.
+fn advice(mount: &str) -> &'static str {
+    match mount.starts_with("/sys") || mount.starts_with("/proc") {
+        true => ", as in a container, and its settings are the host's (make and apply the plan there)",
+        false => " (make the change where its image is made, or mount it for writing)",
+    }
 }
 
 impl PlanningError {

@@ -1,16 +1,16 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
 use host::groups::{self, GroupLevel};
-use host::snapshot::{Feature, Pool};
+use host::snapshot::{Feature, MountTree, Pool};
 use host::{Snapshot, Source};
-use model::plan::{Target, Value, chosen};
+use model::plan::{Plan, Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
 use programs::config::mysql::Options;
 use programs::config::postgres::Configuration;
 use programs::config::{Config, Distribution, Setting};
 
 use super::goal::Goal;
-use super::{Recorded, Wanted};
+use super::{PlanningError, Recorded, Wanted};
 
 /// Everything that a plan is made from. The same source gives the same plan.
 pub struct Host<'a> {
@@ -148,6 +148,28 @@ impl<'a> Host<'a> {
         let pools = self.snapshot.pools.known().into_iter().flatten();
         let sizes: Vec<Bytes> = pools.map(|pool| pool.size).collect();
         groups::levels(self.source, &self.snapshot.cgroup, &sizes, path)
+    }
+
+    /// In a container the kernel's settings are the host's, and their files are on read-only mounts.
+    pub(super) fn must_be_writable(&self, plan: &Plan) -> Result<(), PlanningError> {
+        let mounts = MountTree::own(self.source);
+        let Some(mounts) = mounts.known() else {
+            return Ok(());
+        };
+        let files = plan.changes.iter().filter_map(|change| match &change.target {
+            Target::Setting { path } | Target::File { path, .. } => Some(path),
+            Target::Mount { .. } | Target::Instruction { .. } => None,
+        });
+        for path in files {
+            let mount = mounts.of(path);
+            if let Some(mount) = mount.filter(|mount| mount.options.iter().any(|option| option == "ro")) {
+                return Err(PlanningError::ReadOnly {
+                    path: path.clone(),
+                    mount: mount.target.clone(),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn mount(&self, at: &str) -> Reading<Value> {

@@ -43,7 +43,7 @@ pub use wanted::{Facts, Need, Recorded, Wanted};
 /// left out, and named in the notes.
 ///
 /// # Errors
-/// When the machine cannot give it, or a change would be one that no plan may hold.
+/// When the machine cannot give it, or a change would be one that no plan may hold, or that cannot be written here.
 pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
     let mut drafts = Drafts::new(host, wanted);
     pools::draft(&mut drafts, wanted)?;
@@ -54,6 +54,7 @@ pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
     }
     let plan = drafts.finish(wanted);
     plan.check()?;
+    host.must_be_writable(&plan)?;
     Ok(plan)
 }
 

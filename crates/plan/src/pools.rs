@@ -9,7 +9,7 @@ use model::{Bytes, Reading};
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
 use super::share::{Account, Demand, Share};
-use super::{PlanningError, Wanted, boot};
+use super::{Host, PlanningError, Wanted, boot};
 
 /// Pages from this size on are rarely there once the machine has run for a while: they are asked for at boot.
 const GIGANTIC: Bytes = Bytes::mib(256);
@@ -177,23 +177,21 @@ fn others(drafts: &Drafts<'_>, page: Bytes) -> Vec<String> {
         .collect()
 }
 
-/// A kernel without `/sys/kernel/mm/hugepages` (before 2.6.27) has one pool, of the default size.
+/// A kernel without such a pool in its directories. One before 2.6.27 has a single one, of the default size, and no directories. Later ones make a
+/// pool of each size that the boot line names.
 fn without_directory(
     drafts: &mut Drafts<'_>,
     page: Bytes,
     node: Option<u32>,
     demand: &Demand<'_>,
 ) -> Result<(), String> {
-    let has_one = drafts
-        .host
-        .snapshot
-        .sysctls
-        .number::<u64>("vm.nr_hugepages")
-        .known()
-        .is_some();
-    let is_old = drafts.host.snapshot.pools.known().is_none_or(Vec::is_empty);
-    if !(has_one && is_old && page == drafts.host.default_page() && node.is_none()) {
-        let sizes = drafts.host.pool_sizes();
+    let host = drafts.host;
+    let snapshot = &host.snapshot;
+    let has_one = snapshot.sysctls.number::<u64>("vm.nr_hugepages").known().is_some();
+    let is_old = snapshot.pools.known().is_none_or(Vec::is_empty);
+    let is_only = has_one && is_old && page == host.default_page() && node.is_none();
+    if !is_only && (is_old || !is_made_at_boot(host, page)) {
+        let sizes = host.pool_sizes();
         let why = format!(
             "this kernel has no pool of pages of {} that could be changed (it has {sizes})",
             page.exact()
@@ -203,26 +201,40 @@ fn without_directory(
     let pages = demand.total.max(demand.more);
     check_memory(drafts, page, pages)?;
     let why = demand.how.join("; ");
-    let bytes = Bytes(page.0.saturating_mul(pages));
+    if is_only {
+        only_pool(drafts, page, pages, &why);
+        return Ok(());
+    }
+    if node.is_some() && snapshot.kernel.has(Feature::NodePages) != Some(true) {
+        return Err(format!(
+            "this kernel has a pool of pages of {} only if the boot line names it, where Linux before 5.16 knows no nodes (leave node= out)",
+            page.exact()
+        ));
+    }
+    boot::pool(drafts, page, &[(node, pages)], &why);
+    Ok(())
+}
+
+/// Does the boot line alone make a pool of this size, with this CPU and this kernel?
+fn is_made_at_boot(host: &Host<'_>, page: Bytes) -> bool {
+    let (flag, without) = match page {
+        page if page == Bytes::mib(2) => ("pse", Feature::PmdPool),
+        page if page == Bytes::gib(1) => ("pdpe1gb", Feature::GiganticPool),
+        _ => return false,
+    };
+    let snapshot = &host.snapshot;
+    snapshot.cpu.has(flag).known() == Some(&true) && snapshot.kernel.has(without) == Some(false)
+}
+
+fn only_pool(drafts: &mut Drafts<'_>, page: Bytes, pages: u64, why: &str) {
     let takes = Some(Taken {
-        bytes,
+        bytes: Bytes(page.0.saturating_mul(pages)),
         from: FROM.to_owned(),
     });
-    let others = others(drafts, page);
-    drafts.add(
-        Draft::setting(
-            Layer::Runtime,
-            &format!("pool-{}", page.exact()),
-            PROC,
-            Value::Pages(pages),
-        )
-        .why(why.clone())
-        .source(HUGETLB)
-        .takes(takes)
-        .also(others),
-    );
-    sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), &why);
-    Ok(())
+    let (id, others) = (format!("pool-{}", page.exact()), others(drafts, page));
+    let draft = Draft::setting(Layer::Runtime, &id, PROC, Value::Pages(pages));
+    drafts.add(draft.why(why).source(HUGETLB).takes(takes).also(others));
+    sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), why);
 }
 
 fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Option<u32>, u64)], why: &str) {

@@ -31,6 +31,10 @@ pub enum Feature {
     GiganticSurplus,
     /// SHM_HUGETLB asks for a group or a capability, and no longer for a memlock limit.
     ShmWithoutMemlock,
+    /// A pool of 1 GiB pages that the boot line does not name, where the CPU has such pages (mm/hugetlb.c).
+    GiganticPool,
+    /// Likewise one of PMD-sized pages beside another default size (commit 282f421438f1).
+    PmdPool,
     /// MADV_COLLAPSE (madvise(2)).
     Collapse,
     /// Thread stacks of a glibc's default size are no longer backed by THP.
@@ -78,12 +82,13 @@ impl Feature {
         match self {
             Self::MapHugetlb => [2, 6, 32],
             Self::Systemd => [2, 6, 39],
+            Self::GiganticPool => [3, 16, 0],
             Self::Defer => [4, 6, 0],
             Self::DeferMadvise => [4, 11, 0],
             Self::NoTreatAsMovable => [4, 16, 0],
             Self::GiganticSurplus => [6, 19, 0],
             Self::ReservationLimits => [5, 7, 0],
-            Self::CopySplitsThp | Self::SysctlAtBoot => [5, 8, 0],
+            Self::CopySplitsThp | Self::SysctlAtBoot | Self::PmdPool => [5, 8, 0],
             Self::CompactionProactiveness => [5, 9, 0],
             Self::FreeVmemmap => [5, 14, 0],
             Self::NodePages | Self::ShmWithoutMemlock => [5, 16, 0],

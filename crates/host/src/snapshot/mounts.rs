@@ -43,13 +43,18 @@ pub struct MountTree(BTreeMap<String, Mount>);
 impl MountTree {
     /// Those that a process sees; empty where they could not be read.
     pub fn of_process(source: &Source, pid: u32) -> Self {
-        // Of two at one place the later one is on top.
-        Self(
-            of_process(source, pid)
-                .into_iter()
-                .map(|mount| (mount.target.clone(), mount))
-                .collect(),
-        )
+        Self::new(of_process(source, pid))
+    }
+
+    /// Those that this process sees.
+    pub fn own(source: &Source) -> Reading<Self> {
+        all(source).map(Self::new)
+    }
+
+    /// Of two at one place the later one is on top.
+    fn new(mounts: Vec<Mount>) -> Self {
+        let mounts = mounts.into_iter().map(|mount| (mount.target.clone(), mount));
+        Self(mounts.collect())
     }
 
     /// The innermost mount that a path lies on.

@@ -3,7 +3,7 @@
 use host::{Source, Tree};
 use model::plan::{Layer, Target};
 
-use super::{TWO, after, planned, small, wanted};
+use super::{TWO, after, failed, planned, small, wanted};
 use crate::{Facts, Wanted};
 
 /// A limit of the group above counts, whatever the hierarchy; a pod's is its manifest's.
@@ -88,6 +88,50 @@ fn the_boot_line_names_nodes_only_where_the_kernel_takes_them() {
         after(&plan, "/etc/systemd/system/hugewise-pools.service").contains("node1/hugepages"),
         "{plan:#?}"
     );
+}
+
+/// Before 5.8 a default size of 1G leaves no pool of 2M, and before 3.16 a CPU's 1G pages have no pool, unless the boot line names it.
+#[test]
+fn a_pool_that_the_boot_line_alone_makes_is_planned_there() {
+    let machine = |release: &str, size_kb: u64, flags: &str| {
+        let pool = format!("/sys/kernel/mm/hugepages/hugepages-{size_kb}kB");
+        let counts = ["nr", "free", "resv", "surplus"];
+        let tree = Tree::new()
+            .line("/proc/sys/kernel/osrelease", release)
+            .file(
+                "/proc/meminfo",
+                format!("MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\nHugepagesize: {size_kb} kB\n"),
+            )
+            .line("/proc/cmdline", "quiet")
+            .file(
+                "/proc/cpuinfo",
+                format!("processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: {flags}\n"),
+            );
+        let tree = counts
+            .iter()
+            .fold(tree, |tree, name| tree.line(&format!("{pool}/{name}_hugepages"), 0));
+        Source::from_tree("test", tree)
+    };
+    for (release, size_kb, goal, line) in [
+        ("4.18.0-553.el8_10.x86_64", 1 << 20, "pool:2M=16", "hugepagesz=2M hugepages=16"),
+        ("2.6.32-754.el6.x86_64", 2048, "pool:1G=4", "hugepagesz=1G hugepages=4"),
+    ] {
+        let plan = planned(&machine(release, size_kb, "pse pdpe1gb"), &[wanted(goal, &[])]);
+        let changes: Vec<String> = plan.changes.iter().map(|change| change.after.to_string()).collect();
+        assert!(changes.len() == 1 && changes[0].contains(line), "{goal}: {plan:#?}");
+        assert!(plan.changes[0].layer == Layer::Boot && plan.changes[0].risk.reboot, "{plan:#?}");
+        let node = failed(&machine(release, size_kb, "pse pdpe1gb"), &[wanted(&format!("{goal},node=0"), &[])]);
+        assert!(node.contains("knows no nodes"), "{node}");
+    }
+    for (release, size_kb, flags, goal) in [
+        ("5.8.0", 1 << 20, "pse pdpe1gb", "pool:2M=16"),
+        ("3.16.0", 2048, "pse pdpe1gb", "pool:1G=4"),
+        ("2.6.32", 2048, "pse", "pool:1G=4"),
+        ("4.18.0", 1 << 20, "pse pdpe1gb", "pool:32M=16"),
+    ] {
+        let why = failed(&machine(release, size_kb, flags), &[wanted(goal, &[])]);
+        assert!(why.contains("this kernel has no pool of pages of"), "{release}: {why}");
+    }
 }
 
 /// Once the boot line names one THP size, the others are `never` and follow the general policy no more.
