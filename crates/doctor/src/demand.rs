@@ -2,6 +2,7 @@
 
 mod asked;
 mod room;
+mod taken;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::rule::{Case, Reason};
 use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres};
 pub(super) use room::Room;
+use taken::Taken;
 
 /// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
@@ -56,6 +58,8 @@ pub(super) struct Shortage {
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
+    /// Pages of it that running programs hold.
+    taken: u64,
     /// Pages of the whole pool, and where that is written.
     pool: (u64, String),
     /// Pages on all nodes, where the pool counts by node.
@@ -123,9 +127,10 @@ impl Shortage {
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
     pub(super) fn text(&self) -> String {
-        let beside = match self.left < self.pool.0 {
-            true => format!(", {} of them left after other demands", self.left),
-            false => String::new(),
+        let beside = match self.pool.0.saturating_sub(self.left) {
+            0 => String::new(),
+            taken if taken == self.taken => format!(", {} of them free", self.left),
+            _ => format!(", {} of them left after other demands", self.left),
         };
         let (need, size, pool) = (self.need, self.page.exact(), self.pool.0);
         if let Some(nodes) = &self.demand.nodes {
@@ -168,16 +173,18 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
     let of_pods = asker == FileKind::Pod;
     let room = Room::with(evidence, !of_pods)?;
-    let spare = |page, pages: u64| match of_pods {
-        true => pages.saturating_sub(Room::outside_pods(evidence, page)),
-        false => pages,
+    let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
+    let demands = demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default);
+    let taken = Taken::of(evidence, &demands);
+    let taken_of = |page| match of_pods {
+        true => Room::outside_pods(evidence, page),
+        false => taken.pages(page),
     };
-    let pools = room.pools.iter();
-    let mut left: BTreeMap<Bytes, u64> = pools.map(|(page, (pages, _))| (*page, spare(*page, *pages))).collect();
+    let spare = |(page, (pages, _)): (&Bytes, &(u64, String))| (*page, pages.saturating_sub(taken_of(*page)));
+    let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(spare).collect();
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
-    let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
-    for demand in demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default) {
+    for demand in demands {
         let bytes = match &demand.bytes {
             Ok(bytes) => *bytes,
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
@@ -185,32 +192,26 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         };
         let page = demand.page.unwrap_or(room.default);
         let need = bytes.0.div_ceil(page.0.max(1));
-        let part = demand.nodes.as_ref().and_then(|nodes| Part::of(evidence, page, nodes));
+        let part = demand.nodes.as_ref().and_then(|nodes| Part::of(evidence, page, nodes, &taken));
         let other = demand.roomier(page, &left).filter(|_| part.is_none());
         // What cannot be counted by node is counted as a whole.
         let spare = match &part {
-            Some(part) => by_node.entry((page, part.nodes.clone())).or_insert(part.pages),
+            Some(part) => by_node.entry((page, part.nodes.clone())).or_insert(part.free()),
             None => left.entry(page).or_default(),
         };
         if need <= *spare {
             *spare -= need;
         } else if demand.asker == asker {
             let nodes = demand.nodes.filter(|_| part.is_some());
-            let (pool, whole) = match part {
-                Some(part) => ((part.pages, part.file), part.whole),
-                None => {
-                    let pool = room.pools.get(&page).cloned();
-                    let pool = pool.unwrap_or_else(|| (0, "the files given".to_owned()));
-                    (pool.clone(), pool.0)
-                }
-            };
+            let part = part.unwrap_or_else(|| Part::whole(&room, page, taken.pages(page)));
             short.push(Shortage {
                 demand: Demand { nodes, ..demand },
                 page,
                 need,
                 left: *spare,
-                pool,
-                whole,
+                taken: part.taken,
+                pool: (part.pages, part.file),
+                whole: part.whole,
                 is_default: page == room.default,
                 other,
             });
@@ -219,17 +220,34 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     Ok(short)
 }
 
-/// The part of a pool that some nodes have.
+/// A pool, or the part of it that some nodes have.
 struct Part {
     nodes: String,
     pages: u64,
+    taken: u64,
     whole: u64,
     file: String,
 }
 
 impl Part {
+    fn whole(room: &Room, page: Bytes, taken: u64) -> Self {
+        let pool = room.pools.get(&page).cloned();
+        let (pages, file) = pool.unwrap_or_else(|| (0, "the files given".to_owned()));
+        Self {
+            nodes: String::new(),
+            pages,
+            taken,
+            whole: pages,
+            file,
+        }
+    }
+
+    fn free(&self) -> u64 {
+        self.pages.saturating_sub(self.taken)
+    }
+
     /// `None` of files alone, and where the pool is not counted by node.
-    fn of(evidence: &Evidence, page: Bytes, nodes: &CpuList) -> Option<Self> {
+    fn of(evidence: &Evidence, page: Bytes, nodes: &CpuList, taken: &Taken<'_>) -> Option<Self> {
         let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
         let parts = pool.nodes.known()?;
         let own = || parts.iter().filter(|part| nodes.contains(part.node));
@@ -237,6 +255,7 @@ impl Part {
         Some(Self {
             nodes: nodes.to_string(),
             pages: parts.try_fold(0, |sum: u64, pages| Some(sum.saturating_add(pages?)))?,
+            taken: own().map(|part| taken.on_node(part)).fold(0, u64::saturating_add),
             whole: persistent(pool).ok()?,
             file: node_file(pool, own().next()?.node),
         })

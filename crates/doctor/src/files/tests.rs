@@ -6,7 +6,7 @@ use programs::Evidence;
 use programs::config::Given;
 
 use crate::judge;
-use crate::machines::{machine, pool};
+use crate::machines::{hugetlb, machine, pool, process};
 
 fn given(files: &[(&str, &str)]) -> Given {
     let mut given = Given::default();
@@ -495,6 +495,35 @@ fn containers_of_a_compose_file() {
             .consequence
             .contains("does not start")
     );
+}
+
+/// Pages that a program of another kind holds are not there for one that a file starts; those of its own kind may be its own.
+#[test]
+fn a_file_s_program_gets_the_pages_that_are_free() {
+    let unit = given(&[(
+        "fwd.service",
+        "[Service]\nExecStart=/usr/bin/testpmd -l 0-3 --socket-mem 512 -- -i\n",
+    )]);
+    let java = given(&[("start.sh", "java -XX:+UseLargePages -XX:ReservedCodeCacheSize=64m -Xmx512m Main\n")]);
+    let beside = |files: &Given, holder: &str| {
+        let tree = pool(machine(), "2048kB", 600, 100, 0);
+        let tree = process(9, holder).arg("-D").area(hugetlb(1000, 2048)).on(tree);
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = files.clone();
+        judge(&evidence)
+    };
+    let short = beside(&unit, "postgres");
+    let finding = short.of("A10").next().expect("a finding");
+    let says = "needs at least 256 pages of 2M on node 0, and the pool has 600 there, 100 of them free";
+    assert!(finding.consequence.contains(says), "{finding:?}");
+    assert!(finding.fix[0].contains("add 156 pages of 2M on node 0"), "{finding:?}");
+    for holder in ["testpmd", "a-program-of-its-own"] {
+        assert_eq!(beside(&unit, holder).of("A10").count(), 0, "{holder}");
+    }
+    let short = beside(&java, "postgres");
+    let finding = short.of("E01").next().expect("a finding");
+    assert!(finding.consequence.contains("the pool has 600, 100 of them free"), "{finding:?}");
+    assert_eq!(beside(&java, "java").of("E01").count(), 0);
 }
 
 /// A guest's pages are a file in a mount of their size.
