@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use model::compare::{Method, Run, Spent};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::head::{BUILD, Head};
+pub(crate) use self::head::{BUILD, FILE_OF, Head};
 use crate::technique::Setup;
 use crate::{Error, Slot, Spec, Store};
 

@@ -73,6 +73,18 @@ fn devices_and_directories_are_refused_by_every_way_to_name_a_file() {
 }
 
 #[test]
+fn a_setting_in_place_of_a_file_is_answered_with_what_to_write() {
+    for (typed, write) in [
+        ("shared_buffers=8GB", "(write --shared-buffers 8GB)"),
+        ("huge_page_size = 1GB", "(write --pages 1GB)"),
+        ("max_connections=500", "(write it to a file such as postgresql.conf, and give that)"),
+    ] {
+        let why = refused(&["size", "postgres", typed]);
+        assert!(why.contains("expected a file, got a setting") && why.contains(write), "{why}");
+    }
+}
+
+#[test]
 fn a_sparse_file_of_a_terabyte_is_refused_with_the_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("sparse.toml");

@@ -24,7 +24,7 @@ use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
 use crate::program::{self, Program};
 use crate::request::Request;
-use crate::runlog::{BUILD, RunLog, Way};
+use crate::runlog::{BUILD, FILE_OF, RunLog, Way};
 use crate::technique::{Collapse, Setup, ThpSwitch};
 use crate::{Error, Named};
 
@@ -156,7 +156,7 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
         let arm = one(name, own, request, &arms.program)?.on(snapshot)?;
         let file = own.and_then(|own| own.file(name));
         arms.files
-            .extend(file.map(|file| (format!("the file of {name}"), file)));
+            .extend(file.map(|file| (format!("{FILE_OF}{name}"), file)));
         for (place, bound) in &places {
             let name = place
                 .as_ref()

@@ -85,6 +85,13 @@ impl Head {
                 self.metrics.join(", ")
             ));
         }
+        let missing = missing(&self.made_with, &wanted.made_with);
+        if !missing.is_empty() {
+            return Err(format!(
+                "an older version wrote it, which did not record {}: whether that is the same is not known (begin anew with --log)",
+                missing.join(", ")
+            ));
+        }
         match differences(&self.made_with, &wanted.made_with) {
             differs if differs.is_empty() => Ok(()),
             differs => Err(format!(
@@ -96,6 +103,17 @@ impl Head {
 
 /// The key of the program's file, which is no option.
 pub(crate) const BUILD: &str = "the program's file";
+/// How the keys of files of arms begin.
+pub(crate) const FILE_OF: &str = "the file of ";
+/// Options that have a value in every log, whether they were typed or not.
+const ALWAYS: [&str; 6] = [
+    "--threads",
+    "--range",
+    "--warm-up",
+    "--order",
+    "--least-coverage",
+    "--ignore-failure",
+];
 
 /// Everything that changes what a run is or is worth, as it was typed; of the files of programs their bytes count.
 fn made_with(request: &Request, files: &[(String, PathBuf)]) -> BTreeMap<String, String> {
@@ -148,7 +166,20 @@ fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
-/// What differs, with both values; of the program's file that it is another.
+/// What a log of today has, and that one does not.
+fn missing<'w>(before: &BTreeMap<String, String>, now: &'w BTreeMap<String, String>) -> Vec<&'w str> {
+    let options = now.keys().filter(|option| !before.contains_key(*option));
+    let options = options.map(String::as_str);
+    options
+        .filter(|option| ALWAYS.contains(option) || is_file(option))
+        .collect()
+}
+
+fn is_file(option: &str) -> bool {
+    option == BUILD || option.starts_with(FILE_OF)
+}
+
+/// What differs, with both values; of a program's file that it is another.
 fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> String {
     let options: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let differs = options
@@ -160,10 +191,40 @@ fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>
                 .map_or("not there".to_owned(), |value| format!("`{value}`"))
         };
         match option.as_str() {
-            BUILD => format!("{BUILD} has changed since: {} was {}", value(now), value(before)),
+            file if is_file(file) => format!("{file} has changed since: {} was {}", value(now), value(before)),
             "--arms-file" => "--arms-file has other contents".to_owned(),
             _ => format!("{option}: {}, now {}", value(before), value(now)),
         }
     });
     said.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILD, FILE_OF, Head};
+
+    fn made_with(values: &[(&str, &str)]) -> Head {
+        let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Head {
+            made_with: values.collect(),
+            ..Head::default()
+        }
+    }
+
+    #[test]
+    fn a_log_of_an_older_version_is_refused_as_one_and_another_build_as_another() {
+        let arm = format!("{FILE_OF}small");
+        let now = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 9 bytes"), (BUILD, "/opt/a, 9 bytes")]);
+        assert_eq!(now.must_match(&now), Ok(()));
+        let old = made_with(&[("--warm-up", "1"), (BUILD, "/opt/a, 9 bytes")]);
+        let why = old.must_match(&now).expect_err("older");
+        assert!(why.contains("an older version wrote it") && why.contains("did not record the file of small"), "{why}");
+        assert!(why.contains("begin anew with --log") && !why.contains("write the same"), "{why}");
+        let other = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 8 bytes"), (BUILD, "/opt/a, 9 bytes")]);
+        let why = other.must_match(&now).expect_err("another build");
+        assert!(why.contains("the file of small has changed since: `/opt/b, 9 bytes` was `/opt/b, 8 bytes`"), "{why}");
+        let typed = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 9 bytes"), (BUILD, "/opt/a, 9 bytes"), ("--slice", "1s")]);
+        let why = typed.must_match(&now).expect_err("another slice");
+        assert!(why.contains("--slice: `1s`, now not there") && why.contains("write the same"), "{why}");
+    }
 }

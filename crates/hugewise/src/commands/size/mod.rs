@@ -4,7 +4,7 @@ pub(super) mod server;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
 use programs::auto_conf;
@@ -145,6 +145,9 @@ fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, V
     };
     if let Some(file) = &file {
         let name = file.display().to_string();
+        if let Some(write) = setting(&name).filter(|_| !file.exists()) {
+            bail!("size postgres {name}: expected a file, got a setting ({write})");
+        }
         let text = Input::Configuration.text(file);
         let text = text.with_context(|| format!("size postgres {name}"))?;
         settings = Postgres::parse(&name, &text)?;
@@ -163,6 +166,16 @@ fn postgres(source: &Source, args: &args::Postgres) -> anyhow::Result<(Sizing, V
     }
     settings.shared_buffers = args.shared_buffers.unwrap_or(settings.shared_buffers);
     Ok((postgres::postgres(&settings, args.pages)?, warnings))
+}
+
+/// What to write in place of `KEY=VALUE`, if that is what was typed.
+fn setting(typed: &str) -> Option<String> {
+    let (key, value) = typed.split_once('=').filter(|(key, _)| !key.contains('/'))?;
+    Some(match key.trim() {
+        "shared_buffers" => format!("write --shared-buffers {}", value.trim()),
+        "huge_page_size" => format!("write --pages {}", value.trim()),
+        _ => "write it to a file such as postgresql.conf, and give that".to_owned(),
+    })
 }
 
 /// Notes on page counts that the server did not report itself.
