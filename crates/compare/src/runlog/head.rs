@@ -88,7 +88,7 @@ impl Head {
         let missing = missing(&self.made_with, &wanted.made_with);
         if !missing.is_empty() {
             return Err(format!(
-                "an older version wrote it, which did not record {}: whether that is the same is not known (begin anew with --log)",
+                "it has no record of {}, as logs of older versions: whether that is the same is not known (begin anew with --log)",
                 missing.join(", ")
             ));
         }
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(now.must_match(&now), Ok(()));
         let old = made_with(&[("--warm-up", "1"), (BUILD, "/opt/a, 9 bytes")]);
         let why = old.must_match(&now).expect_err("older");
-        assert!(why.contains("an older version wrote it") && why.contains("did not record the file of small"), "{why}");
+        assert!(why.contains("no record of the file of small, as logs of older versions"), "{why}");
         assert!(why.contains("begin anew with --log") && !why.contains("write the same"), "{why}");
         let other = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 8 bytes"), (BUILD, "/opt/a, 9 bytes")]);
         let why = other.must_match(&now).expect_err("another build");
