@@ -138,14 +138,7 @@ fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, Pict
         .y_desc(&figure.y_label)
         .draw()?;
     draw_marks(&mut chart, figure, rows)?;
-    let ends = chart.x_range();
-    for (level, tone) in figure
-        .series
-        .iter()
-        .filter_map(|series| Some((series.level?, series.tone)))
-    {
-        draw_level(&mut chart, [ends.start, ends.end], level, tone)?;
-    }
+    draw_levels(&mut chart, figure)?;
     let mut hits = Vec::new();
     for series in &figure.series {
         hits.extend(draw_series(&mut chart, figure, series)?);
@@ -154,6 +147,15 @@ fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, Pict
         names(&mut chart, figure.scale)?;
     }
     Ok(hits)
+}
+
+fn draw_levels(chart: &mut Chart<'_>, figure: &Figure) -> Result<(), PictureError> {
+    let ends = chart.x_range();
+    let levels = figure.series.iter().filter_map(|series| Some((series.level?, series.tone)));
+    for (level, tone) in levels {
+        draw_level(chart, [ends.start, ends.end], level, tone)?;
+    }
+    Ok(())
 }
 
 /// Pixels for the axis' name, its longest label and its ticks. The page's font decides how wide a digit is: 0.64 em at most.

@@ -57,6 +57,20 @@ pub(super) struct Account<'a> {
     earlier: u64,
 }
 
+/// Why it is so many pages, where a goal wants some beside those of others.
+fn of_more(mut why: String, demand: &Demand<'_>, least: u64, (kept, place): (u64, &str)) -> String {
+    if why.contains(" + ") {
+        why += &format!(" = {least}");
+    }
+    if demand.own > 0 {
+        why += &format!("; {} of these it has already, touched or reserved", demand.own);
+    }
+    if kept > least {
+        why += &format!("; the pool keeps its {kept} pages ({place}), more than it needs");
+    }
+    why
+}
+
 impl<'a> Account<'a> {
     pub(super) fn of(host: &'a Host<'a>, pool: &'a Pool, node: Option<u32>, wanted: &[Wanted]) -> Self {
         let is_here = |recorded: &Recorded| (recorded.need.page, recorded.need.node) == (pool.size, node);
@@ -106,16 +120,8 @@ impl<'a> Account<'a> {
         };
         let mut why = demand.how.join("; ");
         if demand.more > 0 {
-            why += &self.beside(recorded, others, others_in_use, &place);
-            if why.contains(" + ") {
-                why += &format!(" = {least}");
-            }
-            if demand.own > 0 {
-                why += &format!("; {} of these it has already, touched or reserved", demand.own);
-            }
-            if kept > least {
-                why += &format!("; the pool keeps its {kept} pages ({place}), more than it needs");
-            }
+            let beside = self.beside(recorded, others, others_in_use, &place);
+            why = of_more(why + &beside, demand, least, (kept, &place));
         }
         if let Some(unread) = unread {
             why += &format!("; how many pages are in use now could not be read ({unread})");

@@ -319,27 +319,15 @@ pub fn preset(
             .extend([BASE, LARGE, HUGE].map(|page| true_reach(&machine, page)));
     }
     for experiment in preset.experiments() {
-        let mut machine = machine.clone();
-        machine.surroundings.vcpus = Some(1);
-        // No CPU of these publications takes or sends interrupts in a guest without an exit.
-        machine.surroundings.ipi_exits = Some(2.0);
-        let study = Study {
-            machine,
-            pattern: experiment.pattern,
-            working_sets: experiment.working_sets,
-            baseline: experiment.settings[0],
-            settings: experiment.settings,
-            accesses,
-            warm_up: accesses,
-            seed,
-        };
+        let compare = experiment.compare;
+        let study = study(experiment, machine.clone(), accesses, seed);
         let mut counted = counted(&study, progress)?;
         // All but churn was measured long after all memory was touched first: exits for that are left out.
         if study.pattern != Pattern::Churn {
             counted.iter_mut().for_each(|counts| counts.exits = Exits::default());
         }
         let simulated = result(&study, &counted)?;
-        all.published.extend(published(&study, &counted, experiment.compare));
+        all.published.extend(published(&study, &counted, compare));
         all.baseline = simulated.baseline;
         all.is_dependent &= simulated.is_dependent;
         all.cases.extend(simulated.cases);
@@ -347,6 +335,22 @@ pub fn preset(
     }
     all.unknown.dedup();
     Ok(all)
+}
+
+fn study(experiment: Experiment, mut machine: Machine, accesses: u64, seed: u64) -> Study {
+    machine.surroundings.vcpus = Some(1);
+    // No CPU of these publications takes or sends interrupts in a guest without an exit.
+    machine.surroundings.ipi_exits = Some(2.0);
+    Study {
+        machine,
+        pattern: experiment.pattern,
+        working_sets: experiment.working_sets,
+        baseline: experiment.settings[0],
+        settings: experiment.settings,
+        accesses,
+        warm_up: accesses,
+        seed,
+    }
 }
 
 /// What an experiment gives with everything in the middle, and its range over every corner.

@@ -287,12 +287,8 @@ impl Typed {
             return Err(of_file(why));
         }
         let arrays = arrays(id, &self.tlb.unwrap_or_default(), &mut readings)?;
-        let mut pages: Vec<Bytes> = self
-            .page_sizes
-            .unwrap_or_default()
-            .into_iter()
-            .map(|page| page.0)
-            .collect();
+        let pages = self.page_sizes.unwrap_or_default().into_iter();
+        let mut pages: Vec<Bytes> = pages.map(|page| page.0).collect();
         pages.sort_unstable();
         readings.sort_unstable();
         readings.dedup();

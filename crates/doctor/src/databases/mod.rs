@@ -237,23 +237,17 @@ fn mysql(evidence: &Evidence) -> Answer {
             true => barred(evidence, program, base)?,
             false => None,
         };
-        let text = match has.0 {
-            0 if barred.is_some() => format!(
-                "{} is configured to use huge pages, and no page of a pool backs its memory: it has no right to SHM_HUGETLB, which MySQL before 8.0.27 takes them by",
-                program.title()
-            ),
-            0 => format!(
-                "{} is configured to use huge pages, and no page of a pool backs its memory",
-                program.title()
-            ),
+        let what = match has.0 {
+            0 if barred.is_some() => "no page of a pool backs its memory: it has no right to SHM_HUGETLB, which MySQL before 8.0.27 takes them by".to_owned(),
+            0 => "no page of a pool backs its memory".to_owned(),
             _ if base.0 < all / 10 || small.is_empty() => return Ok(None),
             _ => format!(
-                "{} is configured to use huge pages, and {} of its {} large allocations ({base}) fell back to base pages",
-                program.title(),
+                "{} of its {} large allocations ({base}) fell back to base pages",
                 small.len(),
                 small.len() + huge.len()
             ),
         };
+        let text = format!("{} is configured to use huge pages, and {what}", program.title());
         let mariadb = "https://mariadb.com/kb/en/server-system-variables/#large_pages";
         let case = Case::sure(text)
             .link(program.is_mariadb().then_some(mariadb))

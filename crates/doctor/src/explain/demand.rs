@@ -11,6 +11,9 @@ use super::heap::{Heap, largest_heap};
 use super::parts::asks_for_hugetlb;
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
 
+/// What a program needs, and the limits below that.
+pub(super) type Limited = (Needs, Vec<TooLow>);
+
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 pub(super) const HEAP_AT: &str = "-XX:AllocateHeapAt";
 const SHARED_POLICY: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
@@ -226,7 +229,7 @@ pub(super) fn lowered(target: &Target) -> Option<Why> {
 }
 
 /// Puts a limit in front of other reasons; it makes a restart alone none.
-pub(super) fn put_limit(why: &mut Vec<Why>, (needs, limits): &(Needs, Vec<TooLow>)) {
+pub(super) fn put_limit(why: &mut Vec<Why>, (needs, limits): &Limited) {
     why.retain(|why| !matches!(why, Why::Restart { .. }));
     // What it does not ask for is no reason yet.
     let place = usize::from(matches!(why.first(), Some(Why::NotAsked { .. })));
@@ -252,7 +255,7 @@ pub(super) fn no_room_to_grow(target: &Target, page: Option<Bytes>, pools: &[Poo
 }
 
 /// The limits of its control groups that its pages are beyond, those that it has or those that it asks for.
-pub(super) fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<(Needs, Vec<TooLow>)> {
+pub(super) fn limited(target: &Target, part: Option<&Part>, why: &[Why]) -> Option<Limited> {
     let asks = |why: &Why| !matches!(why, Why::HeapFile { .. });
     let part = part.filter(|part| part.hugetlb.is_some() || why.iter().any(asks))?;
     let has = part.hugetlb.map(|pages| Needs {

@@ -37,17 +37,8 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
     let pools: Vec<PoolState> = known_pools.iter().map(PoolState::of).collect();
     let hugetlb = main.pages.hugetlb.known().copied().filter(|bytes| bytes.0 > 0);
     let is_denied = is_denied(&parts);
-    let in_use = match (is_denied, hugetlb) {
-        // The status of any process is there for all to read.
-        (true, Some(_)) => InUse::Yes,
-        _ => parts.first().map_or(InUse::Unknown, Part::in_use),
-    };
-    let mut why = not_from_pool(evidence, target, in_use, parts.first(), (page, &pools));
-    let limited = demand::limited(target, parts.first(), &why);
-    if let Some(limited) = &limited {
-        demand::put_limit(&mut why, limited);
-    }
-    let why = with_thp(evidence, target, in_use, &parts, why);
+    let in_use = in_use(is_denied, hugetlb, &parts);
+    let (why, limited) = reasons(evidence, target, in_use, &parts, (page, &pools));
     let findings = own_findings(evidence, target);
     let next = next::next(&next::State {
         target,
@@ -61,7 +52,6 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         is_scanned: evidence.snapshot.kernel.has(Feature::PagemapScan) != Some(false),
         limited: limited.as_ref(),
     });
-    let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
     Usage {
         resident: target.coverage(),
         mapped: Mapped::of(target, &Ground::new(&evidence.snapshot, &target.mounts)),
@@ -70,7 +60,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         counted: target.family.len() as u64 + 1,
         program: main.product().map(str::to_owned),
         pid: main.pid(),
-        name: vm.unwrap_or_else(|| main.pages.name.clone()),
+        name: name(target),
         others: target.others.len() as u64,
         unit: demand::service(target),
         next,
@@ -83,6 +73,36 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         log_cut: target.log.cut.clone(),
         findings,
     }
+}
+
+fn in_use(is_denied: bool, hugetlb: Option<Bytes>, parts: &[Part]) -> InUse {
+    match (is_denied, hugetlb) {
+        // The status of any process is there for all to read.
+        (true, Some(_)) => InUse::Yes,
+        _ => parts.first().map_or(InUse::Unknown, Part::in_use),
+    }
+}
+
+/// That of its virtual machine, if it runs one.
+fn name(target: &Target) -> String {
+    let vm = target.vm.as_ref().and_then(|vm| vm.name.clone());
+    vm.unwrap_or_else(|| target.main.pages.name.clone())
+}
+
+/// Why memory is not on huge pages, and the limits that keep it from a pool.
+fn reasons(
+    evidence: &Evidence,
+    target: &Target,
+    in_use: InUse,
+    parts: &[Part],
+    pools: (Option<Bytes>, &[PoolState]),
+) -> (Vec<Why>, Option<demand::Limited>) {
+    let mut why = not_from_pool(evidence, target, in_use, parts.first(), pools);
+    let limited = demand::limited(target, parts.first(), &why);
+    if let Some(limited) = &limited {
+        demand::put_limit(&mut why, limited);
+    }
+    (with_thp(evidence, target, in_use, parts, why), limited)
 }
 
 /// Why memory is not on pages of a pool, limits aside.

@@ -6,7 +6,7 @@ use model::Bytes;
 use model::findings::Finding;
 use programs::{Area, Kind, Target};
 
-use super::demand::{HEAP_AT, service};
+use super::demand::{HEAP_AT, Limited, service};
 use super::heap::largest_heap;
 use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
 
@@ -30,7 +30,7 @@ pub(super) struct State<'a> {
     /// Can it see which pages of a running process are huge, as a comparison in place does?
     pub(super) is_scanned: bool,
     /// Limits of control groups that forbid its pages.
-    pub(super) limited: Option<&'a (Needs, Vec<TooLow>)>,
+    pub(super) limited: Option<&'a Limited>,
 }
 
 /// The steps, in order; none where there is nothing to gain.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use predict::trace::own::{BlindSpot, Head, Method, Window, write};
 use process::capture::{Captured, Limits, Sampled, capture};
 use process::steps::{Bound, Touch};
@@ -83,14 +83,19 @@ pub(super) fn record(
     } else {
         drop(process);
     }
-    if !captured.windows.is_empty() {
-        return Ok(Some(recorded(words, captured)));
+    match captured.windows.is_empty() {
+        true => Err(without_window(captured, &program())),
+        false => Ok(Some(recorded(words, captured))),
     }
+}
+
+fn without_window(captured: Captured, program: &str) -> anyhow::Error {
     match captured.refused {
-        Some(error) => Err(error).with_context(|| format!("{}: its threads cannot be traced (ptrace)", program())),
-        None => bail!(
-            "{}: used {} ms of processor time, and no window began in it: give a longer input",
-            program(),
+        Some(error) => {
+            anyhow::Error::from(error).context(format!("{program}: its threads cannot be traced (ptrace)"))
+        }
+        None => anyhow!(
+            "{program}: used {} ms of processor time, and no window began in it: give a longer input",
             captured.cpu.as_millis()
         ),
     }

@@ -64,19 +64,7 @@ pub fn run(
     let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = chase::clock::Calibration::start();
     let shifts = plan::shifts(spec)?;
-    let needed = Bytes(
-        clearing(spec).0
-            + spec
-                .kinds
-                .iter()
-                .map(|kind| plan::own(spec, *kind).0)
-                .max()
-                .unwrap_or(0),
-    );
-    let available = plan::limit(spec);
-    if needed > available {
-        return Err(Error::Clearing { needed, available });
-    }
+    must_have_room(spec)?;
     let job = Job {
         spec,
         points,
@@ -102,6 +90,17 @@ pub fn run(
         seconds: begun.elapsed().as_secs_f64(),
     };
     Ok((latency, warnings))
+}
+
+/// The largest working set goes beside what clears the caches.
+fn must_have_room(spec: &Spec) -> Result<(), Error> {
+    let own = spec.kinds.iter().map(|kind| plan::own(spec, *kind).0).max();
+    let needed = Bytes(clearing(spec).0 + own.unwrap_or(0));
+    let available = plan::limit(spec);
+    match needed > available {
+        true => Err(Error::Clearing { needed, available }),
+        false => Ok(()),
+    }
 }
 
 /// A measurement under way, in shifts: the kinds that are measured together.

@@ -58,24 +58,7 @@ impl Operands {
             self.known.clear();
         }
         let before = touched.len();
-        for memory in self.info.info(&instruction).used_memory() {
-            let value = |register: Register, _: usize, _: usize| value(registers, register);
-            match (memory.virtual_address(0, value), memory.access()) {
-                (_, OpAccess::None | OpAccess::NoMemAccess) => {}
-                (None, _) => *hidden += 1,
-                (Some(address), OpAccess::Read | OpAccess::CondRead) => touched.push(Touch {
-                    address,
-                    is_store: false,
-                }),
-                (Some(address), OpAccess::Write | OpAccess::CondWrite) => touched.push(Touch {
-                    address,
-                    is_store: true,
-                }),
-                (Some(address), OpAccess::ReadWrite | OpAccess::ReadCondWrite) => {
-                    touched.extend([false, true].map(|is_store| Touch { address, is_store }));
-                }
-            }
-        }
+        self.add(&instruction, registers, touched, hidden);
         let is_string = instruction.has_rep_prefix() || instruction.has_repne_prefix();
         let is_another = is_string && self.is_another_round(at, before, touched);
         if !is_string {
@@ -86,6 +69,23 @@ impl Operands {
             is_another,
             pushes_flags: instruction.mnemonic() == Mnemonic::Pushfq,
             pops_flags: (instruction.mnemonic() == Mnemonic::Popfq).then(|| instruction.next_ip()),
+        }
+    }
+
+    /// Adds what an instruction accesses, and counts what cannot be known.
+    fn add(&mut self, instruction: &Instruction, registers: &Registers, touched: &mut Vec<Touch>, hidden: &mut u64) {
+        for memory in self.info.info(instruction).used_memory() {
+            let value = |register: Register, _: usize, _: usize| value(registers, register);
+            let accesses: &[bool] = match memory.access() {
+                OpAccess::None | OpAccess::NoMemAccess => continue,
+                OpAccess::Read | OpAccess::CondRead => &[false],
+                OpAccess::Write | OpAccess::CondWrite => &[true],
+                OpAccess::ReadWrite | OpAccess::ReadCondWrite => &[false, true],
+            };
+            match memory.virtual_address(0, value) {
+                Some(address) => touched.extend(accesses.iter().map(|&is_store| Touch { address, is_store })),
+                None => *hidden += 1,
+            }
         }
     }
 

@@ -147,14 +147,18 @@ impl Config {
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: host::shm::read(source),
-            tmpfs: mounts::all(source).map(|mut mounts| {
-                mounts.retain(|mount| mount.kind == "tmpfs" || mount.kind == "devtmpfs");
-                mounts
-            }),
+            tmpfs: tmpfs(source),
             is_sys_read_only: is_sys_read_only(source),
             hugetlb_files: hugetlb_files(source),
         }
     }
+}
+
+fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {
+    mounts::all(source).map(|mut mounts| {
+        mounts.retain(|mount| mount.kind == "tmpfs" || mount.kind == "devtmpfs");
+        mounts
+    })
 }
 
 /// Of two mounts at one place the later one is on top.

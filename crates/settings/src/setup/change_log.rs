@@ -194,19 +194,7 @@ impl Story {
             Record::Plan(_) => return Err("wanted one `plan`, on the first line only"),
             Record::Complete => self.complete = true,
             Record::Set { place, .. } if !self.plans(&place) => return Err("wanted a place that the plan changes"),
-            Record::Set { place, from, to } => match self.entry(&place) {
-                // What a change that was cut short wanted has turned out to be there, or not.
-                Some(entry) => (entry.ours, entry.pending) = (from, Some(to)),
-                None => self.entries.push(Entry {
-                    place,
-                    before: from.clone(),
-                    ours: from,
-                    pending: Some(to),
-                    reserve: None,
-                    lift: None,
-                    is_rebased: false,
-                }),
-            },
+            Record::Set { place, from, to } => self.set(place, from, to),
             Record::Now { place, state } => {
                 let entry = self.entry(&place).ok_or("wanted a `set` before its `now`")?;
                 let back = state.is(&entry.before);
@@ -233,18 +221,36 @@ impl Story {
                 before,
                 ours,
                 reserve,
-            } => {
-                // Said twice where a kill came in between.
-                let Some(entry) = self.entry(&place) else { return Ok(()) };
-                let is_back = ours.is(&before);
-                (entry.before, entry.ours, entry.is_rebased) = (before, ours, true);
-                entry.reserve = reserve;
-                if is_back {
-                    self.forget(&place);
-                }
-            }
+            } => self.rebase(&place, (before, ours), reserve),
         }
         Ok(())
+    }
+
+    fn set(&mut self, place: Place, from: State, to: State) {
+        match self.entry(&place) {
+            // What a change that was cut short wanted has turned out to be there, or not.
+            Some(entry) => (entry.ours, entry.pending) = (from, Some(to)),
+            None => self.entries.push(Entry {
+                place,
+                before: from.clone(),
+                ours: from,
+                pending: Some(to),
+                reserve: None,
+                lift: None,
+                is_rebased: false,
+            }),
+        }
+    }
+
+    fn rebase(&mut self, place: &Place, (before, ours): (State, State), reserve: Option<Moved>) {
+        // Said twice where a kill came in between.
+        let Some(entry) = self.entry(place) else { return };
+        let is_back = ours.is(&before);
+        (entry.before, entry.ours, entry.is_rebased) = (before, ours, true);
+        entry.reserve = reserve;
+        if is_back {
+            self.forget(place);
+        }
     }
 
     fn forget(&mut self, place: &Place) {

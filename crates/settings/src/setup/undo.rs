@@ -36,23 +36,10 @@ impl Setup {
         };
         let _lock = home.try_lock()?;
         let mut logs = Self::logs(home)?;
-        let picked: Vec<bool> = logs
-            .iter()
-            .map(|log| which.is_none_or(|which| which.picks(log)))
-            .collect();
-        if let Some(which) = which.filter(|_| !picked.contains(&true)) {
-            return Err(SetupError::NotOnRecord(which.to_string()));
-        }
+        let picked = picked(&logs, which)?;
         let access = Access::new(&self.writer, None);
         self.writer.prepare()?;
-        let mut restarted = Vec::new();
-        for log in &mut logs {
-            let is_restarted = self.is_restarted(&log.story)?;
-            if is_restarted {
-                log.story.restarted();
-            }
-            restarted.push(is_restarted);
-        }
+        let restarted = self.restarted(&mut logs)?;
         lift::finish_all(&access, &mut logs)?;
         for nth in (0..logs.len()).rev().filter(|&nth| picked[nth]) {
             let (below, above) = logs.split_at_mut(nth + 1);
@@ -60,18 +47,7 @@ impl Setup {
             steps.extend(revert(&access, log, above, restarted[nth], forget));
             notes.extend(needs_reboot(log, restarted[nth]));
         }
-        let left: Vec<String> = logs
-            .iter()
-            .zip(&picked)
-            .filter(|(_, picked)| !**picked)
-            .map(|(log, _)| log.story.head.plan.goals.join(" and "))
-            .collect();
-        if !left.is_empty() {
-            notes.push(format!(
-                "still applied: {} (`hugewise verify` checks them)",
-                left.join("; ")
-            ));
-        }
+        notes.extend(still_applied(&logs, &picked));
         for log in logs {
             // What is undone is undone, whether or not its journal could be removed.
             if let Err(error) = log.remove_if_settled(home) {
@@ -80,6 +56,34 @@ impl Setup {
         }
         Ok(none(steps, notes))
     }
+
+    /// After which of them was the machine restarted? Their journals take that in.
+    fn restarted(&self, logs: &mut [ChangeLog]) -> Result<Vec<bool>, SetupError> {
+        let mut restarted = Vec::new();
+        for log in logs {
+            let is_restarted = self.is_restarted(&log.story)?;
+            if is_restarted {
+                log.story.restarted();
+            }
+            restarted.push(is_restarted);
+        }
+        Ok(restarted)
+    }
+}
+
+fn picked(logs: &[ChangeLog], which: Option<&Which>) -> Result<Vec<bool>, SetupError> {
+    let picks = |log: &ChangeLog| which.is_none_or(|which| which.picks(log));
+    let picked: Vec<bool> = logs.iter().map(picks).collect();
+    match which.filter(|_| !picked.contains(&true)) {
+        Some(which) => Err(SetupError::NotOnRecord(which.to_string())),
+        None => Ok(picked),
+    }
+}
+
+fn still_applied(logs: &[ChangeLog], picked: &[bool]) -> Option<String> {
+    let left = logs.iter().zip(picked).filter(|(_, picked)| !**picked);
+    let left: Vec<String> = left.map(|(log, _)| log.story.head.plan.goals.join(" and ")).collect();
+    (!left.is_empty()).then(|| format!("still applied: {} (`hugewise verify` checks them)", left.join("; ")))
 }
 
 /// Which plans to undo.

@@ -18,6 +18,20 @@ use super::world::{NONE, World};
 
 const CONSOLE_SHARES: u64 = 100_000;
 
+fn idle_cpu() -> Cpu {
+    Cpu {
+        world: NONE,
+        since: 0,
+        began: 0,
+        quantum_end: 0,
+        check: NEVER,
+        rate: 1,
+        busy_siblings: 0,
+        is_open: true,
+        busy: 0,
+    }
+}
+
 impl Engine {
     /// # Errors
     /// As [`Scenario::check`].
@@ -26,17 +40,6 @@ impl Engine {
         let (cpus, places) = (topology.cpus(), Place::all(topology));
         let (worlds, machines) = worlds(scenario);
         let console = scenario.console.map(|_| worlds.len() as u32 - 1);
-        let cpu = |_| Cpu {
-            world: NONE,
-            since: 0,
-            began: 0,
-            quantum_end: 0,
-            check: NEVER,
-            rate: 1,
-            busy_siblings: 0,
-            is_open: true,
-            busy: 0,
-        };
         let rules = Rules {
             policy: scenario.policy,
             topology,
@@ -54,7 +57,7 @@ impl Engine {
             lanes: vec![Lane::default(); (cpus + topology.nodes) as usize],
             idle: Set::new(cpus),
             whole: Set::new(cpus),
-            cpus: (0..cpus).map(cpu).collect(),
+            cpus: (0..cpus).map(|_| idle_cpu()).collect(),
             places,
             homes: Homes::new(scenario),
             rates: Rates::new(&scenario.costs, topology),

@@ -19,13 +19,14 @@ use super::session::Session;
 use super::stop::Stop;
 use crate::cli::args::{self, Format, Part, Sort};
 use crate::render::find::verdict::sentences;
-use crate::results::{Checkup, VmList};
+use crate::results::{Checkup, Doctor, ProcessList, VmList};
 use crate::ui::Outcome;
 use crate::verdict::{Grounds, Server, verdict};
 use draw::Look;
 
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;
+
 pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
     let form = session.form::<Checkup>()?;
@@ -34,30 +35,61 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Re
     let stop = Stop::on_signals()?;
     session.ui.note("reading the machine");
     let mut parts = Parts::of(&args.skip, session.source.is_live());
-    let read = stop.while_reading(|| {
-        let snapshot = Snapshot::take(&session.source);
-        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(session, snapshot.clone())));
-        let servers = evidence.as_ref().map(servers).unwrap_or_default();
-        let doctor = evidence.as_ref().map(|evidence| diagnose(&session.source, evidence));
-        let processes = || ps::list(&session.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
-        let processes = parts.read(Part::Ps, processes);
-        let vms = processes.is_some().then(|| VmList::of(&session.source));
-        (snapshot, doctor, servers, processes, vms)
-    });
+    let read = stop.while_reading(|| Read::of(session, &mut parts));
     if stop.is_asked() {
         return Ok(Outcome::Interrupted);
     }
-    let (snapshot, doctor, servers, processes, vms) = read;
-    let bench = Bench::new(session, args, &snapshot, &stop, begun);
-    let Some(Measurements {
+    let bench = Bench::new(session, args, &read.snapshot, &stop, begun);
+    let Some(measured) = bench.all(&mut parts) else {
+        return Ok(Outcome::Interrupted);
+    };
+    let machine = read.snapshot.machine();
+    let data = checkup(session, read, measured, &mut parts);
+    let result = session.envelope(machine, parts.warnings, data);
+    files.write(&result)?;
+    give(session, &result, form, &files)
+}
+
+/// What is read of the machine, before anything is measured.
+struct Read {
+    snapshot: Snapshot,
+    doctor: Option<Doctor>,
+    servers: Vec<Server>,
+    processes: Option<ProcessList>,
+    vms: Option<VmList>,
+}
+
+impl Read {
+    fn of(session: &Session<'_>, parts: &mut Parts<'_>) -> Self {
+        let snapshot = Snapshot::take(&session.source);
+        let evidence = parts.read(Part::Doctor, || Ok(super::doctor::evidence(session, snapshot.clone())));
+        let processes = || ps::list(&session.source, &snapshot, Sort::Large, Some(MOST_PROCESSES));
+        let processes = parts.read(Part::Ps, processes);
+        Self {
+            servers: evidence.as_ref().map(servers).unwrap_or_default(),
+            doctor: evidence.as_ref().map(|evidence| diagnose(&session.source, evidence)),
+            vms: processes.is_some().then(|| VmList::of(&session.source)),
+            processes,
+            snapshot,
+        }
+    }
+}
+
+/// All of it with its verdict.
+fn checkup(session: &Session<'_>, read: Read, measured: Measurements, parts: &mut Parts<'_>) -> Checkup {
+    let Read {
+        snapshot,
+        doctor,
+        servers,
+        processes,
+        vms,
+    } = read;
+    let Measurements {
         headline,
         latency,
         tlb,
         guest,
-    }) = bench.all(&mut parts)
-    else {
-        return Ok(Outcome::Interrupted);
-    };
+    } = measured;
     let root = session.global.root.as_ref().map(|root| root.display().to_string());
     let mut verdict = verdict(&Grounds {
         headline: headline.as_ref().ok_or(parts.why(Part::Latency)),
@@ -69,8 +101,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Re
         root: root.as_deref(),
     });
     verdict.sentences = sentences(&verdict).to_vec();
-    let machine = snapshot.machine();
-    let data = Checkup {
+    Checkup {
         verdict,
         inventory: snapshot,
         doctor,
@@ -80,11 +111,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Re
         latency,
         tlb,
         guest,
-        skipped: parts.skipped,
-    };
-    let result = session.envelope(machine, parts.warnings, data);
-    files.write(&result)?;
-    give(session, &result, form, &files)
+        skipped: std::mem::take(&mut parts.skipped),
+    }
 }
 
 fn give(session: &mut Session<'_>, result: &Envelope<Checkup>, form: Format, files: &Files) -> anyhow::Result<Outcome> {

@@ -31,16 +31,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let sizes = file.sizes(pages)?;
     let mut cells = file.cells(domain)?;
     let mut refused = file.refused(domain, &cells);
-    refused.extend(file.private(domain, is_virtiofs).map(|place| Refused {
-        place,
-        why: "'virtiofs' requires shared memory".to_owned(),
-        wrong: Wrong::Private,
-    }));
-    refused.extend(file.private(domain, is_vhost_user_disk).map(|place| Refused {
-        place,
-        why: "'vhostuser' requires shared memory".to_owned(),
-        wrong: Wrong::Private,
-    }));
+    refused.extend(file.not_shared(domain, "virtiofs", is_virtiofs));
+    refused.extend(file.not_shared(domain, "vhostuser", is_vhost_user_disk));
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));
     }
@@ -143,6 +135,15 @@ impl File<'_, '_> {
 
     /// Where such a device is whose other end maps the guest's memory, which is not shared: the whole or each cell has to be, on huge pages or
     /// not (kbase/virtiofs, formatdomain).
+    /// A device that libvirt refuses without shared memory.
+    fn not_shared(&self, domain: Node<'_, '_>, name: &str, is: fn(&Node<'_, '_>) -> bool) -> Option<Refused> {
+        self.private(domain, is).map(|place| Refused {
+            place,
+            why: format!("'{name}' requires shared memory"),
+            wrong: Wrong::Private,
+        })
+    }
+
     fn private(&self, domain: Node<'_, '_>, is: fn(&Node<'_, '_>) -> bool) -> Option<String> {
         let device = domain.descendants().find(is)?;
         let is_shared = access(domain) == Some("shared");

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use compare::Event;
+use compare::{Error, Event};
+use model::compare::{Forecast, Restored};
 use model::{Backing, PageKind};
 
 use super::why::because;
@@ -28,18 +29,7 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
                 "a verdict takes at least {least} here, more than the usual {budget}: the runs go on until then (--budget limits them)"
             )
         }
-        Event::Forecast { forecast, budget } => {
-            let visible = forecast.visible.last().map_or(0.0, |visible| visible.effect * 100.0);
-            let (budget, needed) = (
-                minutes(*budget),
-                minutes(Duration::from_secs_f64(forecast.smallest.seconds.min(1e9))),
-            );
-            format!(
-                "in {}, runs lie so far apart here that differences from about {visible:.1} % on can be shown within {budget}; the smallest \
-                 effect asked for takes about {needed} (--budget {needed}, or a larger --smallest-effect)",
-                forecast.metric
-            )
-        }
+        Event::Forecast { forecast, budget } => foreseen(forecast, *budget),
         Event::StillRuns(time) => format!("the program has not ended after {} s, {WAITS}", time.as_secs()),
         Event::NeverEnded => format!("it had not ended by itself, {WAITS}"),
         Event::UnknownHeap(why) => format!(
@@ -56,18 +46,33 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
              of both"
         ),
         Event::NotStopped(error) => error.to_string(),
-        Event::Left { pid, restored } => match restored {
-            None => format!("process {pid} has ended by itself"),
-            Some(Err(error)) => format!("process {pid} did not get the pages back that it had: {error}"),
-            Some(Ok(restored)) => match restored.wrong {
-                0 => format!("process {pid} has the pages back that it had: {}", restored.before),
-                wrong => format!(
-                    "{wrong} PMD ranges of process {pid} are not on the pages that they had; at first it had {}",
-                    restored.before
-                ),
-            },
+        Event::Left { pid, restored } => left(*pid, *restored),
+    }
+}
+
+fn left(pid: u32, restored: Option<&Result<Restored, Error>>) -> String {
+    match restored {
+        None => format!("process {pid} has ended by itself"),
+        Some(Err(error)) => format!("process {pid} did not get the pages back that it had: {error}"),
+        Some(Ok(restored)) => match restored.wrong {
+            0 => format!("process {pid} has the pages back that it had: {}", restored.before),
+            wrong => format!(
+                "{wrong} PMD ranges of process {pid} are not on the pages that they had; at first it had {}",
+                restored.before
+            ),
         },
     }
+}
+
+fn foreseen(forecast: &Forecast, budget: Duration) -> String {
+    let visible = forecast.visible.last().map_or(0.0, |visible| visible.effect * 100.0);
+    let needed = minutes(Duration::from_secs_f64(forecast.smallest.seconds.min(1e9)));
+    format!(
+        "in {}, runs lie so far apart here that differences from about {visible:.1} % on can be shown within {}; the smallest \
+         effect asked for takes about {needed} (--budget {needed}, or a larger --smallest-effect)",
+        forecast.metric,
+        minutes(budget)
+    )
 }
 
 /// `45s` or `7m`, rounded up, as options take it.
