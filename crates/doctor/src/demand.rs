@@ -192,7 +192,10 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         };
         let page = demand.page.unwrap_or(room.default);
         let need = bytes.0.div_ceil(page.0.max(1));
-        let part = demand.nodes.as_ref().and_then(|nodes| Part::of(evidence, page, nodes, &taken));
+        let part = demand
+            .nodes
+            .as_ref()
+            .and_then(|nodes| Part::of(evidence, page, nodes, &taken));
         let other = demand.roomier(page, &left).filter(|_| part.is_none());
         // What cannot be counted by node is counted as a whole.
         let spare = match &part {

@@ -151,7 +151,10 @@ fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, Pict
 
 fn draw_levels(chart: &mut Chart<'_>, figure: &Figure) -> Result<(), PictureError> {
     let ends = chart.x_range();
-    let levels = figure.series.iter().filter_map(|series| Some((series.level?, series.tone)));
+    let levels = figure
+        .series
+        .iter()
+        .filter_map(|series| Some((series.level?, series.tone)));
     for (level, tone) in levels {
         draw_level(chart, [ends.start, ends.end], level, tone)?;
     }

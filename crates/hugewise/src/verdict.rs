@@ -33,7 +33,10 @@ pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
     };
     let limits = limits(grounds.snapshot, grounds.processes.map(|list| &list.totals));
     let is_saved = matches!(saving, Saving::Saves { .. });
-    let scattered = is_saved.then(|| scattered::scattered(grounds)).flatten().unwrap_or_default();
+    let scattered = is_saved
+        .then(|| scattered::scattered(grounds))
+        .flatten()
+        .unwrap_or_default();
     Verdict {
         next: next::next(grounds, &saving, &limits),
         scattered: scattered.lines,

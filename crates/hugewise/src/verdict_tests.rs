@@ -208,10 +208,16 @@ fn scattered_base_pages_are_blamed_only_where_a_host_has_an_entry_for_each() {
         ("in order", lie(SAVES, Some(1.4), GUEST, IN_ORDER)),
         ("in order in spite of pieces", lie(SAVES, Some(1.1), GUEST, IN_PIECES)),
         ("hidden", lie(SAVES, None, GUEST, IN_ORDER)),
-        ("hidden, in pieces that share no line", lie(SAVES, None, GUEST, Some([0, 65_536]))),
+        (
+            "hidden, in pieces that share no line",
+            lie(SAVES, None, GUEST, Some([0, 65_536])),
+        ),
         ("bare metal", lie(SAVES, Some(4.81), bare, IN_PIECES)),
         ("bare metal, unread", lie(SAVES, None, bare, None)),
-        ("large host pages", lie(SAVES, Some(4.81), ("KVM", HostPages::None), IN_PIECES)),
+        (
+            "large host pages",
+            lie(SAVES, Some(4.81), ("KVM", HostPages::None), IN_PIECES),
+        ),
         ("no saving", lie([[-0.4, 0.2]; 3], Some(4.81), GUEST, IN_PIECES)),
     ];
     for (why, verdict) in silent {

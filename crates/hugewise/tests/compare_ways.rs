@@ -202,10 +202,24 @@ fn static_programs_are_collapsed_from_outside_and_have_no_way_to_a_pool() {
 /// A technique for glibc is refused before any run of such a program, and taken for what starts it.
 fn without_glibc(name: &str, title: &str) {
     for technique in ["tunables", "preload"] {
-        let options = ["compare", "--arms", "base,thp", "--technique", technique, "--runs", "1", "--warm-up", "0", "--"];
+        let options = [
+            "compare",
+            "--arms",
+            "base,thp",
+            "--technique",
+            technique,
+            "--runs",
+            "1",
+            "--warm-up",
+            "0",
+            "--",
+        ];
         let error = common::refused(&[&options[..], &[name, "malloc", "8", "0"]].concat());
         let says = format!("`{technique}` ");
-        assert!(error.contains(&says) && error.contains(title) && error.contains("leave the technique out"), "{error}");
+        assert!(
+            error.contains(&says) && error.contains(title) && error.contains("leave the technique out"),
+            "{error}"
+        );
         let behind = run(&[&options[..], &["timeout", "9", name, "malloc", "8", "0"]].concat());
         assert_eq!(behind.code, Some(0), "{}", behind.err);
     }
@@ -218,7 +232,18 @@ fn malloc_of_a_static_program_with_glibc_is_reached_by_its_tunables() {
         return;
     };
     let name = program.to_str().expect("a name");
-    let pool = ["compare", "--arms", "base,hugetlb-2M", "--runs", "1", "--warm-up", "0", "--json", "--", name];
+    let pool = [
+        "compare",
+        "--arms",
+        "base,hugetlb-2M",
+        "--runs",
+        "1",
+        "--warm-up",
+        "0",
+        "--json",
+        "--",
+        name,
+    ];
     let run = run(&[&pool[..], &["malloc", "32", "0.6"]].concat());
     if run.err.contains("a static program takes no pages of a pool") {
         return skipped(&format!("needs a glibc with the tunable: {}", run.err));
@@ -226,7 +251,10 @@ fn malloc_of_a_static_program_with_glibc_is_reached_by_its_tunables() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     let arms = &valid(&run.out)["data"]["arms"];
     let technique = arms[1]["technique"].as_str().expect("words");
-    assert!(technique.starts_with("glibc's tunables (GLIBC_TUNABLES=glibc.malloc.hugetlb=2097152"), "{technique}");
+    assert!(
+        technique.starts_with("glibc's tunables (GLIBC_TUNABLES=glibc.malloc.hugetlb=2097152"),
+        "{technique}"
+    );
     match arms[1]["coverage"]["median"].as_f64() {
         Some(share) => assert!(share > 0.9, "{arms}"),
         None => skipped(&format!("no hugetlb pages to spare: {arms}")),

@@ -77,10 +77,16 @@ fn a_setting_in_place_of_a_file_is_answered_with_what_to_write() {
     for (typed, write) in [
         ("shared_buffers=8GB", "(write --shared-buffers 8GB)"),
         ("huge_page_size = 1GB", "(write --pages 1GB)"),
-        ("max_connections=500", "(write it to a file such as postgresql.conf, and give that)"),
+        (
+            "max_connections=500",
+            "(write it to a file such as postgresql.conf, and give that)",
+        ),
     ] {
         let why = refused(&["size", "postgres", typed]);
-        assert!(why.contains("expected a file, got a setting") && why.contains(write), "{why}");
+        assert!(
+            why.contains("expected a file, got a setting") && why.contains(write),
+            "{why}"
+        );
     }
 }
 

@@ -370,18 +370,27 @@ fn a_container_is_offered_no_plan_that_writes_the_host_s_settings() {
     let container = inside("proc /proc proc rw 0 0\nsysfs /sys sysfs ro,nosuid 0 0\n");
     for goal in ["pool:2M=16", "thp=madvise", "vm:1G"] {
         let why = failed(&container, &[wanted(goal, &[(TWO, 512)])]);
-        assert!(why.contains("/sys is mounted read-only here, as in a container") && why.contains("the host's"), "{goal}: {why}");
+        assert!(
+            why.contains("/sys is mounted read-only here, as in a container") && why.contains("the host's"),
+            "{goal}: {why}"
+        );
     }
     let old = Tree::new()
         .line("/proc/sys/kernel/osrelease", "2.6.18-53.el5")
         .file("/proc/meminfo", "MemTotal: 8000000 kB\nHugepagesize: 2048 kB\n")
         .line("/proc/sys/vm/nr_hugepages", 0)
-        .file("/proc/self/mounts", "proc /proc proc rw 0 0\nproc /proc/sys proc ro 0 0\n");
+        .file(
+            "/proc/self/mounts",
+            "proc /proc proc rw 0 0\nproc /proc/sys proc ro 0 0\n",
+        );
     let why = failed(&Source::from_tree("test", old), &[wanted("pool:2M=16", &[])]);
     assert!(why.contains("/proc/sys is mounted read-only"), "{why}");
     let image = inside("erofs / erofs ro 0 0\nproc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\n");
     let why = failed(&image, &[wanted("pool:2M=16", &[])]);
-    assert!(why.contains("/etc/sysctl.d/60-hugewise.conf") && why.contains("its image"), "{why}");
+    assert!(
+        why.contains("/etc/sysctl.d/60-hugewise.conf") && why.contains("its image"),
+        "{why}"
+    );
     // Of two mounts at one place the later one is on top; what needs no file of the host is planned.
     let above = inside("sysfs /sys sysfs ro 0 0\nsysfs /sys sysfs rw 0 0\n");
     assert_eq!(planned(&above, &[wanted("pool:2M=16", &[])]).changes.len(), 2);

@@ -187,8 +187,14 @@ impl Custom {
         };
         let path = self.path();
         let (may_start, itself) = match asked {
-            Technique::Jvm => (program::may_start_java(command, path.as_deref()), "a JVM that it starts itself, write JAVA_TOOL_OPTIONS"),
-            _ => (program::may_start_another(command, path.as_deref()), "a program that it starts itself, write the variables"),
+            Technique::Jvm => (
+                program::may_start_java(command, path.as_deref()),
+                "a JVM that it starts itself, write JAVA_TOOL_OPTIONS",
+            ),
+            _ => (
+                program::may_start_another(command, path.as_deref()),
+                "a program that it starts itself, write the variables",
+            ),
         };
         match technique::in_vain(asked, program).filter(|_| !may_start) {
             Some(why) => {

@@ -155,8 +155,7 @@ pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Er
         let own = own.get(name);
         let arm = one(name, own, request, &arms.program)?.on(snapshot)?;
         let file = own.and_then(|own| own.file(name));
-        arms.files
-            .extend(file.map(|file| (format!("{FILE_OF}{name}"), file)));
+        arms.files.extend(file.map(|file| (format!("{FILE_OF}{name}"), file)));
         for (place, bound) in &places {
             let name = place
                 .as_ref()

@@ -41,8 +41,29 @@ const NAMES: [(&str, Known); 10] = [
 ];
 /// Programs that run the command in their arguments.
 pub(crate) const LAUNCHERS: [&str; 24] = [
-    "busybox", "catatonit", "chrt", "chroot", "doas", "dumb-init", "env", "exec", "gosu", "ionice", "nice", "nohup",
-    "numactl", "prlimit", "runuser", "setpriv", "setsid", "stdbuf", "su-exec", "sudo", "taskset", "time", "timeout",
+    "busybox",
+    "catatonit",
+    "chrt",
+    "chroot",
+    "doas",
+    "dumb-init",
+    "env",
+    "exec",
+    "gosu",
+    "ionice",
+    "nice",
+    "nohup",
+    "numactl",
+    "prlimit",
+    "runuser",
+    "setpriv",
+    "setsid",
+    "stdbuf",
+    "su-exec",
+    "sudo",
+    "taskset",
+    "time",
+    "timeout",
     "tini",
 ];
 /// Options of those that take no value.

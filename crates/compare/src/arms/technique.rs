@@ -249,16 +249,18 @@ fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
 pub(super) fn in_vain(technique: Technique, program: &Program) -> Option<String> {
     let (path, title) = (program.path.display(), program.memory.title());
     match (technique, program.memory) {
-        (Technique::Tunables, Memory::Go | Memory::OtherLibc | Memory::Static | Memory::Allocator(_)) => Some(format!(
-            "`tunables` sets glibc's malloc, and {path} is {title}"
-        )),
+        (Technique::Tunables, Memory::Go | Memory::OtherLibc | Memory::Static | Memory::Allocator(_)) => {
+            Some(format!("`tunables` sets glibc's malloc, and {path} is {title}"))
+        }
         (Technique::Tunables, _) => {
             let glibc = program.glibc.filter(|glibc| !glibc.has_tunable())?;
-            Some(format!("`tunables` takes glibc 2.35 or later, and {path} is loaded by {glibc}"))
+            Some(format!(
+                "`tunables` takes glibc 2.35 or later, and {path} is loaded by {glibc}"
+            ))
         }
-        (Technique::Preload, Memory::Go | Memory::StaticGlibc | Memory::Static) => {
-            Some(format!("`preload` puts a library in front of a dynamic program, and {path} is {title}"))
-        }
+        (Technique::Preload, Memory::Go | Memory::StaticGlibc | Memory::Static) => Some(format!(
+            "`preload` puts a library in front of a dynamic program, and {path} is {title}"
+        )),
         (Technique::Jvm, memory) if memory != Memory::Jvm => Some(format!(
             "`jvm` sets options of a Java virtual machine, and {path} is none"
         )),

@@ -76,11 +76,21 @@ fn what_cannot_work_is_refused_with_what_would() {
 #[test]
 fn what_would_do_nothing_is_known_from_the_program_s_file() {
     let why = |technique, memory| in_vain(technique, &program(memory));
-    for memory in [Memory::Static, Memory::Go, Memory::OtherLibc, Memory::Allocator(Allocator::Jemalloc)] {
+    for memory in [
+        Memory::Static,
+        Memory::Go,
+        Memory::OtherLibc,
+        Memory::Allocator(Allocator::Jemalloc),
+    ] {
         let why = why(Technique::Tunables, memory).expect("no malloc of glibc");
         assert!(why.contains("/made/up is a") && why.contains(memory.title()), "{why}");
     }
-    for memory in [Memory::Glibc, Memory::StaticGlibc, Memory::Jvm, Memory::Database(Database::Mysql)] {
+    for memory in [
+        Memory::Glibc,
+        Memory::StaticGlibc,
+        Memory::Jvm,
+        Memory::Database(Database::Mysql),
+    ] {
         assert_eq!(why(Technique::Tunables, memory), None);
     }
     assert!(why(Technique::Preload, Memory::StaticGlibc).is_some() && why(Technique::Preload, Memory::Glibc).is_none());
@@ -92,13 +102,21 @@ fn what_would_do_nothing_is_known_from_the_program_s_file() {
     };
     assert!(in_vain(Technique::Tunables, &old).is_some_and(|why| why.contains("2.35") && why.contains("2.34")));
     let ways = setups(POOL, &old, None, &|_| None).expect("a way");
-    assert_eq!((ways.len(), ways[0].way, ways[0].env.len()), (1, Some(Technique::Preload), 0));
+    assert_eq!(
+        (ways.len(), ways[0].way, ways[0].env.len()),
+        (1, Some(Technique::Preload), 0)
+    );
 }
 
 #[test]
 fn a_static_program_with_glibc_has_its_tunables_and_no_library() {
     let ways = |policy| setups(policy, &program(Memory::StaticGlibc), None, &|_| None).expect("a way");
-    let names = |policy| ways(policy).into_iter().filter_map(|setup| setup.way).collect::<Vec<_>>();
+    let names = |policy| {
+        ways(policy)
+            .into_iter()
+            .filter_map(|setup| setup.way)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names(POOL), [Technique::Tunables]);
     assert_eq!(names(Policy::Thp), [Technique::Collapse, Technique::Tunables]);
 }

@@ -204,7 +204,9 @@ mod tests {
     use super::{BUILD, FILE_OF, Head};
 
     fn made_with(values: &[(&str, &str)]) -> Head {
-        let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let values = values
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         Head {
             made_with: values.collect(),
             ..Head::default()
@@ -214,17 +216,42 @@ mod tests {
     #[test]
     fn a_log_of_an_older_version_is_refused_as_one_and_another_build_as_another() {
         let arm = format!("{FILE_OF}small");
-        let now = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 9 bytes"), (BUILD, "/opt/a, 9 bytes")]);
+        let now = made_with(&[
+            ("--warm-up", "1"),
+            (&arm, "/opt/b, 9 bytes"),
+            (BUILD, "/opt/a, 9 bytes"),
+        ]);
         assert_eq!(now.must_match(&now), Ok(()));
         let old = made_with(&[("--warm-up", "1"), (BUILD, "/opt/a, 9 bytes")]);
         let why = old.must_match(&now).expect_err("older");
-        assert!(why.contains("no record of the file of small, as logs of older versions"), "{why}");
-        assert!(why.contains("begin anew with --log") && !why.contains("write the same"), "{why}");
-        let other = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 8 bytes"), (BUILD, "/opt/a, 9 bytes")]);
+        assert!(
+            why.contains("no record of the file of small, as logs of older versions"),
+            "{why}"
+        );
+        assert!(
+            why.contains("begin anew with --log") && !why.contains("write the same"),
+            "{why}"
+        );
+        let other = made_with(&[
+            ("--warm-up", "1"),
+            (&arm, "/opt/b, 8 bytes"),
+            (BUILD, "/opt/a, 9 bytes"),
+        ]);
         let why = other.must_match(&now).expect_err("another build");
-        assert!(why.contains("the file of small has changed since: `/opt/b, 9 bytes` was `/opt/b, 8 bytes`"), "{why}");
-        let typed = made_with(&[("--warm-up", "1"), (&arm, "/opt/b, 9 bytes"), (BUILD, "/opt/a, 9 bytes"), ("--slice", "1s")]);
+        assert!(
+            why.contains("the file of small has changed since: `/opt/b, 9 bytes` was `/opt/b, 8 bytes`"),
+            "{why}"
+        );
+        let typed = made_with(&[
+            ("--warm-up", "1"),
+            (&arm, "/opt/b, 9 bytes"),
+            (BUILD, "/opt/a, 9 bytes"),
+            ("--slice", "1s"),
+        ]);
         let why = typed.must_match(&now).expect_err("another slice");
-        assert!(why.contains("--slice: `1s`, now not there") && why.contains("write the same"), "{why}");
+        assert!(
+            why.contains("--slice: `1s`, now not there") && why.contains("write the same"),
+            "{why}"
+        );
     }
 }

@@ -504,7 +504,10 @@ fn a_file_s_program_gets_the_pages_that_are_free() {
         "fwd.service",
         "[Service]\nExecStart=/usr/bin/testpmd -l 0-3 --socket-mem 512 -- -i\n",
     )]);
-    let java = given(&[("start.sh", "java -XX:+UseLargePages -XX:ReservedCodeCacheSize=64m -Xmx512m Main\n")]);
+    let java = given(&[(
+        "start.sh",
+        "java -XX:+UseLargePages -XX:ReservedCodeCacheSize=64m -Xmx512m Main\n",
+    )]);
     let beside = |files: &Given, holder: &str| {
         let tree = pool(machine(), "2048kB", 600, 100, 0);
         let tree = process(9, holder).arg("-D").area(hugetlb(1000, 2048)).on(tree);
@@ -522,7 +525,10 @@ fn a_file_s_program_gets_the_pages_that_are_free() {
     }
     let short = beside(&java, "postgres");
     let finding = short.of("E01").next().expect("a finding");
-    assert!(finding.consequence.contains("the pool has 600, 100 of them free"), "{finding:?}");
+    assert!(
+        finding.consequence.contains("the pool has 600, 100 of them free"),
+        "{finding:?}"
+    );
     assert_eq!(beside(&java, "java").of("E01").count(), 0);
 }
 

@@ -91,9 +91,7 @@ pub(super) fn record(
 
 fn without_window(captured: Captured, program: &str) -> anyhow::Error {
     match captured.refused {
-        Some(error) => {
-            anyhow::Error::from(error).context(format!("{program}: its threads cannot be traced (ptrace)"))
-        }
+        Some(error) => anyhow::Error::from(error).context(format!("{program}: its threads cannot be traced (ptrace)")),
         None => anyhow!(
             "{program}: used {} ms of processor time, and no window began in it: give a longer input",
             captured.cpu.as_millis()

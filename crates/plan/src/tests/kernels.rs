@@ -113,14 +113,25 @@ fn a_pool_that_the_boot_line_alone_makes_is_planned_there() {
         Source::from_tree("test", tree)
     };
     for (release, size_kb, goal, line) in [
-        ("4.18.0-553.el8_10.x86_64", 1 << 20, "pool:2M=16", "hugepagesz=2M hugepages=16"),
+        (
+            "4.18.0-553.el8_10.x86_64",
+            1 << 20,
+            "pool:2M=16",
+            "hugepagesz=2M hugepages=16",
+        ),
         ("2.6.32-754.el6.x86_64", 2048, "pool:1G=4", "hugepagesz=1G hugepages=4"),
     ] {
         let plan = planned(&machine(release, size_kb, "pse pdpe1gb"), &[wanted(goal, &[])]);
         let changes: Vec<String> = plan.changes.iter().map(|change| change.after.to_string()).collect();
         assert!(changes.len() == 1 && changes[0].contains(line), "{goal}: {plan:#?}");
-        assert!(plan.changes[0].layer == Layer::Boot && plan.changes[0].risk.reboot, "{plan:#?}");
-        let node = failed(&machine(release, size_kb, "pse pdpe1gb"), &[wanted(&format!("{goal},node=0"), &[])]);
+        assert!(
+            plan.changes[0].layer == Layer::Boot && plan.changes[0].risk.reboot,
+            "{plan:#?}"
+        );
+        let node = failed(
+            &machine(release, size_kb, "pse pdpe1gb"),
+            &[wanted(&format!("{goal},node=0"), &[])],
+        );
         assert!(node.contains("knows no nodes"), "{node}");
     }
     for (release, size_kb, flags, goal) in [

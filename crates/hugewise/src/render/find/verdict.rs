@@ -46,7 +46,9 @@ fn scattered(verdict: &Verdict) -> Option<String> {
         None => None,
     };
     let lie = verdict.scattered.map(|lines| {
-        format!("Base pages lie scattered here, on {lines:.1} times as many lines of the host's page table as in order.")
+        format!(
+            "Base pages lie scattered here, on {lines:.1} times as many lines of the host's page table as in order."
+        )
     });
     let is_due = match lie {
         Some(_) => "Part of the saving is due to that",
