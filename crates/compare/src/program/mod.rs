@@ -161,7 +161,7 @@ fn interpreter(bytes: &[u8]) -> Option<OsString> {
     Some(OsStr::from_bytes(wanted.unwrap_or(program)).to_owned())
 }
 
-fn memory(path: &Path, elf: Option<&Elf>, is_static_glibc: impl FnOnce() -> bool) -> Memory {
+fn memory(path: &Path, elf: Option<&Elf>, is_static_glibc: impl Fn() -> bool) -> Memory {
     let Some(elf) = elf else {
         return Memory::Static;
     };
@@ -174,7 +174,7 @@ fn memory(path: &Path, elf: Option<&Elf>, is_static_glibc: impl FnOnce() -> bool
     }
     match elf.loader.as_deref() {
         // One that is linked for any address names a loader, too, and no C library.
-        None | Some(_) if elf.has_go_note && !needs("libc.") => Memory::Go,
+        _ if elf.has_go_note && !needs("libc.") => Memory::Go,
         None if is_static_glibc() => Memory::StaticGlibc,
         None => Memory::Static,
         Some(loader) if !loader.contains("/ld-linux") && !loader.contains("/ld64") => Memory::OtherLibc,

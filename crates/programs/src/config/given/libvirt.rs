@@ -133,8 +133,6 @@ impl File<'_, '_> {
         refused
     }
 
-    /// Where such a device is whose other end maps the guest's memory, which is not shared: the whole or each cell has to be, on huge pages or
-    /// not (kbase/virtiofs, formatdomain).
     /// A device that libvirt refuses without shared memory.
     fn not_shared(&self, domain: Node<'_, '_>, name: &str, is: fn(&Node<'_, '_>) -> bool) -> Option<Refused> {
         self.private(domain, is).map(|place| Refused {
@@ -144,6 +142,8 @@ impl File<'_, '_> {
         })
     }
 
+    /// Where such a device is whose other end maps the guest's memory, which is not shared: the whole or each cell has to be, on huge pages or
+    /// not (kbase/virtiofs, formatdomain).
     fn private(&self, domain: Node<'_, '_>, is: fn(&Node<'_, '_>) -> bool) -> Option<String> {
         let device = domain.descendants().find(is)?;
         let is_shared = access(domain) == Some("shared");
