@@ -221,8 +221,7 @@ impl Boot {
                 "transparent_hugepage" if is_policy(value) => boot.thp = Some(value.to_owned()),
                 "transparent_hugepage" => drop(boot.ignore(word, IgnoredWhy::NotAPolicy)),
                 name => {
-                    let meant = MISSPELT.iter().find(|(written, _)| *written == name);
-                    if let Some((_, meant)) = meant {
+                    if let Some(meant) = meant(name) {
                         boot.ignore(word, IgnoredWhy::Misspelt(meant));
                     }
                 }
@@ -289,6 +288,12 @@ impl Boot {
             }
         }
     }
+}
+
+/// The parameter that a misspelt one was to be.
+fn meant(name: &str) -> Option<&'static str> {
+    let found = MISSPELT.iter().find(|(written, _)| *written == name);
+    found.map(|(_, meant)| *meant)
 }
 
 fn by_sysctl(word: &str, value: &str) -> Option<DigitsTaken> {

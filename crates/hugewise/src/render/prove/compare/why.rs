@@ -32,11 +32,8 @@ pub(crate) fn why(compare: &Compare, judged: &Judged) -> String {
     let (metric, pairs) = (&judged.metric, judged.pairs as usize);
     let control = compare.controls.iter().find(|control| control.metric == *metric);
     let own = beyond(control.and_then(|control| control.ratio));
-    let level = compare
-        .design
-        .spent
-        .last()
-        .map_or(compare.design.alpha, |look| look.level);
+    let spent = compare.design.spent.last();
+    let level = spent.map_or(compare.design.alpha, |look| look.level);
     let arm = compare.arms.iter().find(|arm| arm.name == judged.arm);
     match judged.why {
         Why::Clear => format!("likely, above {smallest:.1} %, and above the reference's own {own:.1} %"),
