@@ -176,12 +176,10 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
     let demands = demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default);
     let taken = Taken::of(evidence, &demands);
-    let taken_of = |page| match of_pods {
+    let mut left = left(&room, |page| match of_pods {
         true => Room::outside_pods(evidence, page),
         false => taken.pages(page),
-    };
-    let spare = |(page, (pages, _)): (&Bytes, &(u64, String))| (*page, pages.saturating_sub(taken_of(*page)));
-    let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(spare).collect();
+    });
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     for demand in demands {
@@ -221,6 +219,14 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         }
     }
     Ok(short)
+}
+
+/// Pages of each pool beside those that are taken.
+fn left(room: &Room, taken: impl Fn(Bytes) -> u64) -> BTreeMap<Bytes, u64> {
+    let pools = room.pools.iter();
+    pools
+        .map(|(page, (pages, _))| (*page, pages.saturating_sub(taken(*page))))
+        .collect()
 }
 
 /// A pool, or the part of it that some nodes have.
