@@ -40,7 +40,7 @@ pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
     Verdict {
         next: next::next(grounds, &saving, &limits),
         scattered: scattered.lines,
-        free_pieces: scattered.pieces,
+        small_blocks: scattered.pieces,
         saving,
         choice,
         host: grounds.tlb.and_then(host),

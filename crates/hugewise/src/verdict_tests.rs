@@ -223,7 +223,7 @@ fn scattered_base_pages_are_blamed_only_where_a_host_has_an_entry_for_each() {
     for (why, verdict) in silent {
         assert!(!verdict.sentences[0].contains("scattered"), "{why}: {verdict:#?}");
         let json = serde_json::to_string(&verdict).expect("JSON");
-        assert!(!json.contains("scattered") && !json.contains("free_pieces"), "{why}");
+        assert!(!json.contains("scattered") && !json.contains("small_blocks"), "{why}");
         if why != "no saving" {
             assert_eq!(verdict.next, scattered.next, "no other command");
         }
@@ -233,13 +233,13 @@ fn scattered_base_pages_are_blamed_only_where_a_host_has_an_entry_for_each() {
 #[test]
 fn free_memory_in_small_pieces_is_named_where_base_pages_come_from_it() {
     let few = lie(SAVES, Some(1.6), GUEST, IN_PIECES);
-    let pieces = "2G of free memory lay in pieces below 2M (/proc/buddyinfo), from which base pages come first.";
+    let pieces = "2G of free memory lay in blocks below 2M (/proc/buddyinfo), from which base pages come first.";
     let due = "art of the saving is";
     for part in ["on 1.6 times as many lines", pieces, &format!("P{due} due to that")] {
         assert!(few.sentences[0].contains(part), "{part}: {}", few.sentences[0]);
     }
     let hidden = lie(SAVES, None, GUEST, IN_PIECES);
-    assert_eq!((hidden.scattered, &hidden.free_pieces), (None, &few.free_pieces));
+    assert_eq!((hidden.scattered, &hidden.small_blocks), (None, &few.small_blocks));
     let likely = format!("{pieces} So they lie scattered, and p{due} likely due to that: after a restart");
     assert!(hidden.sentences[0].contains(&likely), "{}", hidden.sentences[0]);
     let unread = lie(SAVES, None, GUEST, None);

@@ -20,10 +20,10 @@ pub struct Verdict {
     /// where that is part of a saving: in a virtual machine whose host is not known to have larger pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scattered: Option<f64>,
-    /// Free memory in pieces below 2 MiB before the measurement, or why it could not be read. Present only where base pages come from it and lie
+    /// Free memory in blocks below 2 MiB before the measurement, or why it could not be read. Present only where base pages come from it and lie
     /// scattered, or may do so without root being there to read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub free_pieces: Option<Reading<Bytes>>,
+    pub small_blocks: Option<Reading<Bytes>>,
     /// The programs with most memory on huge pages now, the largest first; `null` if processes were left out.
     #[serde(default)]
     pub users: Option<Vec<User>>,

@@ -33,9 +33,9 @@ fn taken(host: HostPages) -> String {
 
 /// What of the saving is due to where base pages lie.
 fn scattered(verdict: &Verdict) -> Option<String> {
-    let pieces = match &verdict.free_pieces {
+    let pieces = match &verdict.small_blocks {
         Some(Reading::Known(bytes)) => Some(format!(
-            "{bytes} of free memory lay in pieces below 2M (/proc/buddyinfo), from which base pages come first."
+            "{bytes} of free memory lay in blocks below 2M (/proc/buddyinfo), from which base pages come first."
         )),
         Some(Reading::Unread(why)) => {
             return Some(format!(
