@@ -4,7 +4,7 @@
 #[allow(dead_code, unreachable_pub)]
 mod cases;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cases::{Expected, Inputs};
 use hugewise::results::Doctor;
@@ -58,6 +58,23 @@ fn wrong(run: &Expected) -> Vec<String> {
         wrong.push(text);
     }
     wrong
+}
+
+/// Two of one number would be taken for one case.
+#[test]
+fn each_case_has_a_number_of_its_own() {
+    let entries = std::fs::read_dir(cases::fixtures().join("cases")).expect("fixtures/cases");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut by_number: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in names {
+        let (number, _) = name
+            .split_once('-')
+            .unwrap_or_else(|| panic!("{name}: expected NN-name"));
+        assert!(number.parse::<u32>().is_ok(), "{name}: expected NN-name");
+        by_number.entry(number.to_owned()).or_default().push(name);
+    }
+    by_number.retain(|_, names| names.len() > 1);
+    assert!(by_number.is_empty(), "take another number: {by_number:?}");
 }
 
 #[test]
