@@ -142,7 +142,7 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     // What was spent on verdicts stands beside the runs, so that a session that goes on with them spends the rest.
     let spent = result["data"]["design"]["spent"].as_array().map_or(0, Vec::len);
     assert_eq!(kept("{\"look\""), spent);
-    assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/3\"") && text.contains("\"metrics\":[\"wall\"]"));
+    assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/4\"") && text.contains("\"metrics\":[\"wall\"]"));
     another_metric_is_refused(log_name);
     what_differs_is_named(log_name);
     assert_eq!(result["data"]["design"]["blocks"], 6);

@@ -376,6 +376,6 @@ fn a_log_that_was_killed_before_its_first_line_is_gone_on_with() {
     fs::write(&log, "").expect("written");
     assert!(bench.compare("--resume", &log).status().expect("runs").success());
     let first = fs::read_to_string(&log).expect("a log");
-    assert!(first.starts_with("{\"schema\":\"hugewise/compare-runs/3\""), "{first}");
+    assert!(first.starts_with("{\"schema\":\"hugewise/compare-runs/4\""), "{first}");
     assert!(!runs(&log).is_empty());
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::{ALPHA, Request};
 
-/// The first one kept no looks, and the second not all that runs are made with.
-const SCHEMA: &str = "hugewise/compare-runs/3";
+/// Before the second one no looks were kept, and before the fourth not all that runs are made with.
+const SCHEMA: &str = "hugewise/compare-runs/4";
 
 /// The first line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl Head {
     pub(super) fn must_match(&self, wanted: &Self) -> Result<(), String> {
         if self.schema != wanted.schema {
             return Err(format!(
-                "it was written by another version ({}, expected {SCHEMA}), whose looks are not known: begin anew with --log",
+                "it was written by another version ({}, expected {SCHEMA}), which records other things of its runs: begin anew with --log",
                 self.schema
             ));
         }
@@ -85,13 +85,6 @@ impl Head {
                 self.metrics.join(", ")
             ));
         }
-        let missing = missing(&self.made_with, &wanted.made_with);
-        if !missing.is_empty() {
-            return Err(format!(
-                "it has no record of {}, as logs of older versions: whether that is the same is not known (begin anew with --log)",
-                missing.join(", ")
-            ));
-        }
         match differences(&self.made_with, &wanted.made_with) {
             differs if differs.is_empty() => Ok(()),
             differs => Err(format!(
@@ -105,15 +98,6 @@ impl Head {
 pub(crate) const BUILD: &str = "the program's file";
 /// How the keys of files of arms begin.
 pub(crate) const FILE_OF: &str = "the file of ";
-/// Options that have a value in every log, whether they were typed or not.
-const ALWAYS: [&str; 6] = [
-    "--threads",
-    "--range",
-    "--warm-up",
-    "--order",
-    "--least-coverage",
-    "--ignore-failure",
-];
 
 /// Everything that changes what a run is or is worth, as it was typed; of the files of programs their bytes count.
 fn made_with(request: &Request, files: &[(String, PathBuf)]) -> BTreeMap<String, String> {
@@ -166,15 +150,6 @@ fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
-/// What a log of today has, and that one does not.
-fn missing<'w>(before: &BTreeMap<String, String>, now: &'w BTreeMap<String, String>) -> Vec<&'w str> {
-    let options = now.keys().filter(|option| !before.contains_key(*option));
-    let options = options.map(String::as_str);
-    options
-        .filter(|option| ALWAYS.contains(option) || is_file(option))
-        .collect()
-}
-
 fn is_file(option: &str) -> bool {
     option == BUILD || option.starts_with(FILE_OF)
 }
@@ -201,57 +176,43 @@ fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>
 
 #[cfg(test)]
 mod tests {
-    use super::{BUILD, FILE_OF, Head};
+    use super::{BUILD, FILE_OF, Head, SCHEMA};
 
     fn made_with(values: &[(&str, &str)]) -> Head {
         let values = values
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         Head {
+            schema: SCHEMA.to_owned(),
             made_with: values.collect(),
             ..Head::default()
         }
     }
 
     #[test]
-    fn a_log_of_an_older_version_is_refused_as_one_and_another_build_as_another() {
+    fn a_log_of_another_version_build_or_option_is_refused_with_the_difference() {
         let arm = format!("{FILE_OF}small");
-        let now = made_with(&[
-            ("--warm-up", "1"),
-            (&arm, "/opt/b, 9 bytes"),
-            (BUILD, "/opt/a, 9 bytes"),
-        ]);
+        let asked = [(arm.as_str(), "/opt/b, 9 bytes"), (BUILD, "/opt/a, 9 bytes")];
+        let now = made_with(&asked);
         assert_eq!(now.must_match(&now), Ok(()));
-        let old = made_with(&[("--warm-up", "1"), (BUILD, "/opt/a, 9 bytes")]);
-        let why = old.must_match(&now).expect_err("older");
-        assert!(
-            why.contains("no record of the file of small, as logs of older versions"),
-            "{why}"
+        let refused = |log: Head, expected: [&str; 2]| {
+            let why = log.must_match(&now).expect_err("another one");
+            assert!(expected.iter().all(|part| why.contains(part)), "{why}");
+        };
+        let old = Head {
+            schema: "hugewise/compare-runs/3".to_owned(),
+            ..made_with(&asked)
+        };
+        refused(old, ["another version", "begin anew with --log"]);
+        let other = made_with(&[(arm.as_str(), "/opt/b, 8 bytes"), asked[1]]);
+        refused(
+            other,
+            [
+                "the file of small has changed since: `/opt/b, 9 bytes` was `/opt/b, 8 bytes`",
+                "write the same",
+            ],
         );
-        assert!(
-            why.contains("begin anew with --log") && !why.contains("write the same"),
-            "{why}"
-        );
-        let other = made_with(&[
-            ("--warm-up", "1"),
-            (&arm, "/opt/b, 8 bytes"),
-            (BUILD, "/opt/a, 9 bytes"),
-        ]);
-        let why = other.must_match(&now).expect_err("another build");
-        assert!(
-            why.contains("the file of small has changed since: `/opt/b, 9 bytes` was `/opt/b, 8 bytes`"),
-            "{why}"
-        );
-        let typed = made_with(&[
-            ("--warm-up", "1"),
-            (&arm, "/opt/b, 9 bytes"),
-            (BUILD, "/opt/a, 9 bytes"),
-            ("--slice", "1s"),
-        ]);
-        let why = typed.must_match(&now).expect_err("another slice");
-        assert!(
-            why.contains("--slice: `1s`, now not there") && why.contains("write the same"),
-            "{why}"
-        );
+        let typed = made_with(&[asked[0], asked[1], ("--slice", "1s")]);
+        refused(typed, ["--slice: `1s`, now not there", "write the same"]);
     }
 }

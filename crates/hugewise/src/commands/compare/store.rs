@@ -197,7 +197,7 @@ mod tests {
     use super::{KEPT, KEPT_EMPTY, left, opened};
 
     const HEAD: &str =
-        "{\"schema\":\"hugewise/compare-runs/3\",\"seed\":1,\"program\":[\"true\"],\"arms\":[\"base\"]}\n";
+        "{\"schema\":\"hugewise/compare-runs/4\",\"seed\":1,\"program\":[\"true\"],\"arms\":[\"base\"]}\n";
 
     #[test]
     fn logs_without_a_run_go_after_a_day_and_others_after_a_month() {
