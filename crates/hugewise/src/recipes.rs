@@ -38,7 +38,7 @@ macro_rules! carried {
 }
 
 /// All recipes that come with the program.
-const RECIPES: [Carried; 14] = [
+const RECIPES: [Carried; 13] = [
     carried!("memtest", "memtest.c"),
     carried!("redis"),
     carried!("redis-fork", "fork.sh"),
@@ -77,7 +77,6 @@ const RECIPES: [Carried; 14] = [
     carried!("hash-join", "join.cpp"),
     carried!("graph", "walk.c"),
     carried!("mc", "update.c"),
-    carried!("kernel", "kernel.c"),
 ];
 
 /// A recipe with its variant and its parameters.

@@ -166,7 +166,7 @@ pub struct Compare {
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration,
           conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "workload", "design", "resume"])]
     pub what_can_be_seen: Option<Duration>,
-    /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, ejb, oltp, hash-join, graph, mc, kernel
+    /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, ejb, oltp, hash-join, graph, mc
     ///
     /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the path of its
     /// directory or file: ./mine or ./mine.toml:size=2g. Only you and root may be able to change it.
