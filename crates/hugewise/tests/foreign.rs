@@ -271,14 +271,30 @@ fn the_pages_of_a_mysql_in_a_container_are_calculated_from_what_it_was_started_w
         let goal = run.err.split("--for ").find(|part| part.starts_with("pool:2M="));
         let goal = goal.expect("a goal").split(',').next().expect("it");
         assert!(run.err.contains(pages), "{option}: {}", run.err);
+        if !plans_are_made() {
+            continue;
+        }
         let planned = told(hugewise(&["plan", "--for", goal]).output().expect("starts"));
         assert_eq!(planned.code, Some(0), "{goal}: {}", planned.err);
     }
 }
 
+/// Where the kernel's settings are on read-only mounts, as in a container, every plan for this machine is refused.
+fn plans_are_made() -> bool {
+    let run = told(hugewise(&["plan", "--for", "pool:2M=1"]).output().expect("starts"));
+    let is_refused = run.err.contains("is mounted read-only here");
+    if is_refused {
+        skipped(&run.err);
+    }
+    !is_refused
+}
+
 /// As Debian and Red Hat lay out their configuration.
 #[test]
 fn a_plan_takes_the_buffer_pool_from_a_file_that_is_included() {
+    if !plans_are_made() {
+        return;
+    }
     let temp = tempfile::Builder::new().prefix("mysql").tempdir().expect("a directory");
     let at = |name: &str| temp.path().join(name);
     fs::create_dir(at("conf.d")).expect("a directory");
@@ -335,6 +351,9 @@ fn a_plan_takes_the_buffer_pool_from_a_file_that_is_included() {
 
 #[test]
 fn a_plan_takes_the_buffer_pool_that_a_running_mysql_was_started_with() {
+    if !plans_are_made() {
+        return;
+    }
     // A plan names no file in a hidden directory.
     let temp = tempfile::Builder::new().prefix("mysql").tempdir().expect("a directory");
     let [program, file] = ["mysqld", "my.cnf"].map(|name| temp.path().join(name));

@@ -157,13 +157,19 @@ fn operations_of_the_kernel_fit_or_are_named_with_what_they_take() {
 
 #[test]
 fn tlbs_are_found_or_what_their_pages_would_take_is_said() {
-    for mib in [40, 64] {
+    // The largest walks take 36M on any machine. What the quick ones take depends on it, as their search has taken some before.
+    for (mib, effort, is_short) in [
+        (40, None, true),
+        (40, Some("--quick"), false),
+        (64, Some("--quick"), false),
+    ] {
         let Some(group) = Group::of(mib) else { return };
-        let run = group.lives(&["measure", "tlb", "--quick", "--no-pool", "--json"]);
+        let words = ["measure", "tlb", "--no-pool", "--json"].into_iter().chain(effort);
+        let run = group.lives(&words.collect::<Vec<_>>());
         assert_eq!(run.code, Some(0), "{mib}M: {}", run.err);
         let codes = codes(&valid(&run.out));
         let is_said = |text: &String| text.contains("of memory, and") && text.contains("may be taken");
-        assert!(mib > 40 || codes.iter().any(is_said), "{codes:?}");
+        assert!(!is_short || codes.iter().any(is_said), "{codes:?}");
     }
 }
 

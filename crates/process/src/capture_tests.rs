@@ -253,8 +253,9 @@ static void *pauses(void *unused) {
     return unused;
 }
 static void *works(void *unused) {
+    /* It looks often enough to do so in each window, however few they are. */
     while (!is_traced())
-        for (volatile long i = 0; i < 100000; i++);
+        for (volatile long i = 0; i < 1000; i++);
     END;
     return unused;
 }
