@@ -12,6 +12,7 @@ use model::{Bytes, PageKind, Reading};
 use crate::results::ps::ProcessRow;
 use crate::results::{ProcessList, Totals};
 pub use grounds::{Grounds, Server};
+use scattered::Scattered;
 
 mod grounds;
 mod next;
@@ -32,11 +33,10 @@ pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),
     };
     let limits = limits(grounds.snapshot, grounds.processes.map(|list| &list.totals));
-    let is_saved = matches!(saving, Saving::Saves { .. });
-    let scattered = is_saved
-        .then(|| scattered::scattered(grounds))
-        .flatten()
-        .unwrap_or_default();
+    let scattered = match saving {
+        Saving::Saves { .. } => scattered::scattered(grounds),
+        _ => Scattered::default(),
+    };
     Verdict {
         next: next::next(grounds, &saving, &limits),
         scattered: scattered.lines,

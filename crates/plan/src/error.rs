@@ -1,5 +1,7 @@
 //! Why there is no plan.
 
+use std::path::Path;
+
 use model::plan::PlanError;
 
 use crate::goal::Goal;
@@ -23,7 +25,10 @@ pub enum PlanningError {
 
 /// What to do about a read-only mount.
 fn advice(mount: &str) -> &'static str {
-    match mount.starts_with("/sys") || mount.starts_with("/proc") {
+    match ["/sys", "/proc"]
+        .iter()
+        .any(|kernel| Path::new(mount).starts_with(kernel))
+    {
         true => ", as in a container, and its settings are the host's (make and apply the plan there)",
         false => " (make the change where its image is made, or mount it for writing)",
     }

@@ -29,7 +29,7 @@ pub(crate) const SWEPT: [Sweep; 2] = [
 /// Lines from memory that a core has in flight ahead of a stream: from the fill buffers of a first-level cache to the queue of a second-level one.
 const FETCHED: Range = Range::new(16.0, 24.0, 48.0);
 /// What the model itself is off by, as a share of the time, to each side: the fewest whole points that hold 27 of 29 programs compared on a Zen 5 guest (nine in ten of 30). On another
-/// machine they hold 15 of 16 (`benches/results/predict-held-out-xeon-guest.md`).
+/// machine they hold 15 of 16, which was known when they were chosen (`benches/results/predict-held-out-xeon-guest.md`).
 pub(crate) const MODEL: f64 = 0.09;
 /// The same of pages that the program was run on, where runs are off by their own interval. Supposed, and not chosen by compared programs.
 const MODEL_CALIBRATED: f64 = 0.02;

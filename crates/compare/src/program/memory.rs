@@ -14,7 +14,7 @@ pub enum Memory {
     Go,
     /// From another C library.
     OtherLibc,
-    /// From glibc's malloc with huge page tunables, linked in: no library can be put in front.
+    /// From a glibc with huge page tunables, linked in: no library can be put in front.
     StaticGlibc,
     /// From whatever was linked in: no library can be put in front, no variable is looked at.
     Static,
@@ -59,7 +59,7 @@ impl Memory {
             Self::Database(Database::Mysql) => "MySQL or MariaDB",
             Self::Go => "a Go program",
             Self::OtherLibc => "a program with a C library other than glibc",
-            Self::StaticGlibc => "a static program with glibc's malloc",
+            Self::StaticGlibc => "a static program with glibc",
             Self::Static => "a static program",
         }
     }

@@ -18,7 +18,7 @@ use crate::switches;
 
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
 const DEPTH: usize = 5;
-/// The name of the tunable, which glibc's malloc brings into a static program.
+/// The name of the tunable: a static program of glibc 2.35 or later has the list of all of them. Whether its malloc is glibc's own, a trial shows.
 const TUNABLE: &[u8] = b"glibc.malloc.hugetlb";
 
 /// A program, as far as its file shows.

@@ -32,23 +32,28 @@ struct Pieces {
 }
 
 /// How scattered base pages are, where that costs. The frames show it to root; for others free memory shows where they come from.
-pub(super) fn scattered(grounds: &Grounds<'_>) -> Option<Scattered> {
-    let headline = grounds.headline.ok().filter(|_| costs(grounds))?;
+pub(super) fn scattered(grounds: &Grounds<'_>) -> Scattered {
+    let Some(headline) = grounds.headline.ok().filter(|_| costs(grounds)) else {
+        return Scattered::default();
+    };
     let pieces = pieces(grounds.snapshot, headline);
+    let bytes = |pieces: Pieces| pieces.bytes;
     match headline.host_lines {
         Some(lines) => {
-            let small = pieces.known().filter(|pieces| pieces.lines >= FROM_PIECES);
+            let small = pieces.into_result().ok().filter(|pieces| pieces.lines >= FROM_PIECES);
             let from = if small.is_some() { FROM_PIECES } else { SCATTERED };
-            (lines >= from).then(|| Scattered {
-                lines: Some(lines),
-                pieces: small.map(|pieces| Reading::Known(pieces.bytes)),
-            })
+            let is_scattered = lines >= from;
+            Scattered {
+                lines: is_scattered.then_some(lines),
+                pieces: small.filter(|_| is_scattered).map(bytes).map(Reading::Known),
+            }
         }
-        None if pieces.known().is_some_and(|pieces| pieces.lines < SCATTERED) => None,
-        None => Some(Scattered {
+        None => Scattered {
             lines: None,
-            pieces: Some(pieces.map(|pieces| pieces.bytes)),
-        }),
+            pieces: Some(pieces)
+                .filter(|pieces| pieces.known().is_none_or(|pieces| pieces.lines >= SCATTERED))
+                .map(|pieces| pieces.map(bytes)),
+        },
     }
 }
 

@@ -145,8 +145,7 @@ fn shares(explained: &Explained) -> Sheet {
         .explanations
         .iter()
         .position(|fitted| fitted.explanation == Explanation::SlowNode);
-    for (run, left) in explained.runs.iter().filter_map(|run| Some((run, left_out(run)?))) {
-        let all: f64 = run.published_shares.iter().skip(1).sum();
+    for (run, (left, all)) in explained.runs.iter().filter_map(|run| Some((run, left_out(run)?))) {
         sheet.note(format!(
             "{} {}: {} % on CPUs that are simulated with 0 is taken for work of others, and left out: two virtual CPUs cannot use the {} % of the table",
             run.server,
@@ -166,13 +165,13 @@ fn shares(explained: &Explained) -> Sheet {
     sheet
 }
 
-/// Shares that two virtual CPUs cannot have had beside the others: the input leaves them out.
-fn left_out(run: &Explains) -> Option<f64> {
+/// Shares that two virtual CPUs cannot have had beside the others, which the input leaves out, and the sum of all.
+fn left_out(run: &Explains) -> Option<(f64, f64)> {
     let guests = || run.published_shares.iter().zip(&run.simulated_shares).skip(1);
     let left = guests().filter(|(published, simulated)| **published >= SMALL && **simulated < SMALL);
     let left: f64 = left.map(|(published, _)| published).sum();
     let all: f64 = guests().map(|(published, _)| published).sum();
-    (left > 0.0 && all > 200.0).then_some(left)
+    (left > 0.0 && all > 200.0).then_some((left, all))
 }
 
 fn places(run: &Explains) -> String {
