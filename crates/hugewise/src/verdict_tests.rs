@@ -240,7 +240,7 @@ fn free_memory_in_small_pieces_is_named_where_base_pages_come_from_it() {
     }
     let hidden = lie(SAVES, None, GUEST, IN_PIECES);
     assert_eq!((hidden.scattered, &hidden.small_blocks), (None, &few.small_blocks));
-    let likely = format!("{pieces} So they likely lie scattered, and p{due} due to that then: after a restart");
+    let likely = format!("{pieces} So they likely lie scattered, and then p{due} due to that: after a restart");
     assert!(hidden.sentences[0].contains(&likely), "{}", hidden.sentences[0]);
     let unread = lie(SAVES, None, GUEST, None);
     assert!(

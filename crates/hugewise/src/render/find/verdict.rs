@@ -52,7 +52,7 @@ fn scattered(verdict: &Verdict) -> Option<String> {
     });
     let is_due = match lie {
         Some(_) => "Part of the saving is due to that",
-        None => "So they likely lie scattered, and part of the saving is due to that then",
+        None => "So they likely lie scattered, and then part of the saving is due to that",
     };
     let known: Vec<String> = lie.into_iter().chain(pieces).collect();
     (!known.is_empty()).then(|| {
