@@ -1,6 +1,6 @@
 //! A result as one HTML page: opens offline, prints, and reads on a phone.
 
-mod chart;
+mod drawing;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,16 +9,14 @@ use askama::Template;
 
 use model::Envelope;
 
-use self::chart::Drawing;
-use super::figure::Figure;
+use self::drawing::Drawing;
+use super::charts::{Figure, PictureError, TONES, Tone};
 use super::heat::Heat;
-use super::ink::PictureError;
 use super::json::{Layout, ToJson};
 use super::long::Long;
 use super::provenance;
 use super::safe;
 use super::sheet::Sheet;
-use super::tone::{TONES, Tone};
 
 /// A part of a page.
 #[derive(Debug)]
@@ -85,7 +83,7 @@ impl Part {
     fn of(block: Block) -> Result<Self, PictureError> {
         Ok(match block {
             Block::Sheet(sheet) => Self::Table(sheet),
-            Block::Figure(figure) => Self::Chart(Box::new(chart::draw(&figure)?)),
+            Block::Figure(figure) => Self::Chart(Box::new(drawing::draw(&figure)?)),
         })
     }
 }
@@ -145,7 +143,7 @@ fn palette() -> String {
     let variables = |kind: fn(&Tone) -> [u8; 3], heat: fn(Heat) -> [u8; 3]| -> String {
         let kinds = TONES.iter().map(|tone| ('k', tone.index, kind(tone)));
         let heats = Heat::all().map(|shade| ('h', shade.index(), heat(shade)));
-        let variable = |(letter, index, color)| format!("--{letter}{index}:{};", chart::hex(color));
+        let variable = |(letter, index, color)| format!("--{letter}{index}:{};", drawing::hex(color));
         kinds.chain(heats).map(variable).collect()
     };
     format!(

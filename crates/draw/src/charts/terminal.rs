@@ -5,8 +5,8 @@ use anstyle::RgbColor;
 use super::axis::Axis;
 use super::figure::{Figure, Mark, Series};
 use super::grid::Grid;
-use super::look::Look;
 use super::tone::Tone;
+use crate::look::Look;
 
 const HEIGHT: u16 = 22;
 /// Columns for the labels of the values, rows for those of the sizes.
@@ -117,9 +117,9 @@ fn color(tone: Tone) -> Option<RgbColor> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::picture::tests::figure;
     use super::{cell, plot};
     use crate::look::Look;
-    use crate::picture::tests::figure;
 
     #[test]
     fn ends_fall_on_the_first_and_the_last_cell() {

@@ -1,11 +1,8 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
-use crate::axis::number;
-use crate::figure::{Along, Dot, Figure, Series};
-use crate::ink::{GRID, INK, PAPER, PictureError};
-use crate::picture::{self, Picture};
+use crate::charts::picture::{self, Picture};
+use crate::charts::{Along, Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, number};
 use crate::sheet::Sheet;
-use crate::tone::TONES;
 use crate::words::or_empty;
 
 const WIDE: (u32, u32) = (960, 480);

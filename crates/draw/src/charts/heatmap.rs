@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ink::{Area, PictureError, rgb, text};
-use super::sheet::Sheet;
+use crate::sheet::Sheet;
 
 /// Heights in pixels: the title, each row, and each note.
 const TITLE: f64 = 56.0;

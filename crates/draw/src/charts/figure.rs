@@ -3,8 +3,8 @@
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Axis, Scale};
-use super::sheet::Sheet;
 use super::tone::Tone;
+use crate::sheet::Sheet;
 
 /// A chart of values, one look for each series.
 #[derive(Clone, Debug, PartialEq)]

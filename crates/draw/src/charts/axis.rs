@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::words::or_empty;
+use crate::words::or_empty;
 
 /// How values map to distance along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

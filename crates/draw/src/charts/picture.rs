@@ -11,8 +11,8 @@ use super::forest;
 use super::heatmap;
 use super::ink::{Area, GRID, Hit, INK, PAPER, PictureError, mark, rgb, text};
 use super::legend;
-use super::sheet::Sheet;
 use super::tone::Tone;
+use crate::sheet::Sheet;
 use model::Estimate;
 
 /// Width of a document, and height of a chart in it, in pixels.

@@ -1,11 +1,11 @@
 //! Pictures hold every point, where it is said to be.
 
+use super::super::axis::Scale;
+use super::super::figure::{Along, Dot, Figure, Mark, Series};
+use super::super::tone::Tone;
 use super::{Hit, picture, svg};
-use crate::axis::Scale;
-use crate::figure::{Along, Dot, Figure, Mark, Series};
 use crate::heat::Heat;
 use crate::sheet::Sheet;
-use crate::tone::Tone;
 use model::{Bytes, PageKind};
 
 pub(crate) fn figure() -> Figure {
