@@ -9,7 +9,6 @@ pub mod layout;
 mod long;
 mod look;
 mod page;
-pub mod prometheus;
 pub mod provenance;
 pub mod safe;
 mod sheet;

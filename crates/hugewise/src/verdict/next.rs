@@ -4,7 +4,7 @@ use model::findings::Severity;
 use model::verdict::{Limits, Next, Saving, WhyNext};
 
 use super::grounds::Grounds;
-use crate::render::fix::plan::quoted;
+use crate::render::export::quoted;
 
 /// More would be no lead.
 const MOST: usize = 3;

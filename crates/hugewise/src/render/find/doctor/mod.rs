@@ -1,7 +1,5 @@
 //! A diagnosis in every form: as text for people, as tables, and in the forms that CI and monitoring read.
 
-pub mod prometheus;
-pub mod sarif;
 mod summary;
 mod text;
 
@@ -11,7 +9,9 @@ mod tests;
 use model::Envelope;
 use model::findings::{Finding, NotJudged, Severity};
 
-use self::summary::{headline, reasons, rule_name};
+pub(crate) use self::summary::rule_name;
+use self::summary::{headline, reasons};
+use super::super::export::{prometheus, sarif};
 use crate::cli::args::Format;
 use crate::results::Doctor;
 use crate::show::Show;

@@ -54,6 +54,6 @@ pub(super) fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
 }
 
 /// The name of a rule, where this version knows it.
-pub(super) fn rule_name(id: &str) -> &'static str {
+pub(crate) fn rule_name(id: &str) -> &'static str {
     doctor::explain(id).map_or("", |rule| rule.name)
 }

@@ -6,7 +6,7 @@ use doctor::explain::{Command, Server, Step, Usage};
 use model::PageKind;
 use programs::Kind;
 
-use crate::render::fix::plan::word;
+use crate::render::export::word;
 
 /// Pages of a pool cannot change under a running program; other memory can.
 fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {

@@ -1,9 +1,7 @@
 //! A plan: to be read, and as a script or a playbook.
 
-mod ansible;
 mod difference;
 mod risks;
-mod shell;
 mod text;
 
 #[cfg(test)]
@@ -11,11 +9,11 @@ mod tests;
 
 use model::Envelope;
 use model::plan::{Change, Plan};
-pub(crate) use shell::{quoted, word};
 
 pub(crate) use difference::{difference, question};
 
 use self::risks::risks;
+use super::super::export::{ansible, shell};
 use crate::cli::args::Format;
 use crate::show::Show;
 use draw::{Field, Lines, Look, Sheet, columns, lines};

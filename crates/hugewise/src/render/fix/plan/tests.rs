@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Sum, Target, Value};
 use model::{Cause, Reading, Unread};
 
-use super::shell::{comment, quoted};
+use super::super::super::export::shell::{comment, quoted};
 use super::{ansible, difference, shell};
 use crate::show::Show;
 use draw::Look;

@@ -4,7 +4,7 @@ use model::compare::{Arm, Compare, Judged, Start, Verdict};
 use model::{Bytes, PageKind};
 
 use super::sizes;
-use crate::render::fix::plan::quoted;
+use crate::render::export::quoted;
 use draw::Sheet;
 
 /// A twentieth more pages than were in use: memory is not the same in each run.

@@ -1,16 +1,18 @@
-//! A diagnosis as Prometheus text, for a file that node_exporter's textfile collector reads.
+//! A diagnosis as Prometheus text (exposition format 0.0.4), for a file that node_exporter's textfile collector reads.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use model::Envelope;
 use model::findings::Severity;
 
-use super::summary::rule_name;
+use crate::render::find::doctor::rule_name;
 use crate::results::Doctor;
-use draw::prometheus::family;
 
-/// Gauges in the text exposition format 0.0.4.
-pub fn text(result: &Envelope<()>, doctor: &Doctor) -> String {
+type Labels<'a> = Vec<(&'a str, &'a str)>;
+
+/// Its counts as gauges.
+pub(crate) fn text(result: &Envelope<()>, doctor: &Doctor) -> String {
     let mut text = String::new();
     let build = [(vec![("version", result.tool.version.as_str())], 1)];
     let always = "The program that wrote this; always 1.";
@@ -54,4 +56,25 @@ fn not_judged(text: &mut String, doctor: &Doctor) {
     let lines = ids.map(|id| (vec![("id", id), ("name", rule_name(id))], 1));
     let what = "Rules that could not be judged; always 1.";
     family(text, "hugewise_rule_not_judged", what, lines);
+}
+
+/// Adds a gauge with its lines; nothing where it has none.
+fn family<'a>(text: &mut String, name: &str, help: &str, lines: impl IntoIterator<Item = (Labels<'a>, usize)>) {
+    let mut lines = lines.into_iter().peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+    for (labels, value) in lines {
+        let labels = labels
+            .iter()
+            .map(|(key, value)| format!("{key}=\"{}\"", escaped(value)));
+        let labels: Vec<String> = labels.collect();
+        let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }

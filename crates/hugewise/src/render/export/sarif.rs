@@ -11,7 +11,7 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 /// What the places of the machine are relative to.
 const BASE: &str = "MACHINE";
 
-pub fn log(result: &Envelope<()>, doctor: &Doctor) -> Value {
+pub(crate) fn log(result: &Envelope<()>, doctor: &Doctor) -> Value {
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",

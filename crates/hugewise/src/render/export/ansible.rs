@@ -13,7 +13,7 @@ const PLAY: &str = "\
   tasks:
 ";
 
-pub(super) fn playbook(plan: &Plan) -> String {
+pub(crate) fn playbook(plan: &Plan) -> String {
     let head = head(plan);
     let tasks: String = plan.changes.iter().map(task).collect();
     let tasks = if tasks.is_empty() { "    []\n".to_owned() } else { tasks };

@@ -5,7 +5,7 @@ use model::plan::{Change, Edit, Mode, Owner, Plan, Sum, Target, Value};
 /// What the script does with each kind of target.
 const FUNCTIONS: &str = include_str!("functions.sh");
 
-pub(super) fn script(plan: &Plan) -> String {
+pub(crate) fn script(plan: &Plan) -> String {
     let head = head(plan);
     let changes: Vec<String> = plan.changes.iter().map(step).collect();
     format!("#!/bin/sh\n{head}{FUNCTIONS}\n{}", changes.join("\n"))
@@ -81,7 +81,7 @@ pub(crate) fn word(text: &str) -> String {
 }
 
 /// Lines that are not run: only plain characters, because YAML ends lines at more of the others than shells do.
-pub(super) fn comment(text: &str) -> String {
+pub(crate) fn comment(text: &str) -> String {
     let plain = |line: &str| -> String {
         let escaped = line.chars().map(|c| match c {
             ' '..='~' => c.to_string(),

@@ -1,0 +1,8 @@
+//! Exporters: results in forms that other programs read, such as monitoring, code scanning, shells and Ansible.
+
+pub(super) mod ansible;
+pub(super) mod prometheus;
+pub(super) mod sarif;
+pub(super) mod shell;
+
+pub(crate) use self::shell::{quoted, word};
