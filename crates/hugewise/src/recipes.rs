@@ -24,70 +24,21 @@ pub(crate) use self::search::Need;
 use crate::scratch::Scratch;
 use crate::trusted::{Use, own_directory};
 
-/// A recipe's name, its text, and its files by name.
-type Carried = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+/// A recipe's name, and its files by name.
+type Carried = (&'static str, &'static [(&'static str, &'static str)]);
 
-macro_rules! carried {
-    ($name:literal $(, $file:literal)*) => {
-        (
-            $name,
-            include_str!(concat!("../../../workloads/", $name, "/recipe.toml")),
-            &[$(($file, include_str!(concat!("../../../workloads/", $name, "/", $file)))),*],
-        )
-    };
-}
-
-/// All recipes that come with the program.
-const RECIPES: [Carried; 13] = [
-    carried!("memtest", "memtest.c"),
-    carried!("redis"),
-    carried!("redis-fork", "fork.sh"),
-    carried!("python", "graph.py"),
-    carried!("sqlite", "join.sql"),
-    carried!("compile", "generate.sh", "source.sh", "tally.c"),
-    carried!("sessions", "sessions.c"),
-    carried!("jbb", "Jbb.java"),
-    carried!(
-        "ejb",
-        "pom.xml",
-        "options",
-        "server.sh",
-        "Load.java",
-        "app/META-INF/persistence.xml",
-        "app/shop/Customer.java",
-        "app/shop/Front.java",
-        "app/shop/Item.java",
-        "app/shop/Line.java",
-        "app/shop/Purchase.java",
-        "app/shop/Shop.java"
-    ),
-    carried!(
-        "oltp",
-        "cluster.sh",
-        "tpcb-check.sql",
-        "order-entry.sql",
-        "order-entry-keys.sql",
-        "order-entry-check.sql",
-        "new-order.sql",
-        "payment.sql",
-        "order-status.sql",
-        "delivery.sql",
-        "stock-level.sql"
-    ),
-    carried!("hash-join", "join.cpp"),
-    carried!("graph", "walk.c"),
-    carried!("mc", "update.c"),
-];
+/// All recipes that come with the program: the folders of `workloads/`, as the build script lists them.
+const RECIPES: &[Carried] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
 /// A recipe with its variant and its parameters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     selection: Selection,
     recipe: Recipe,
     files: Files,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Files {
     Carried(&'static [(&'static str, &'static str)]),
     /// Beside a recipe of the user's.
@@ -114,36 +65,32 @@ pub(crate) struct Workload {
 /// # Errors
 /// If there is no such recipe, variant or parameter; says which there are.
 pub(crate) fn choose(text: &str, folder: &Path) -> anyhow::Result<Chosen> {
-    let (selection, recipe, files) = match own::path(text) {
-        Some((path, rest)) => own_recipe(&folder.join(path), rest),
+    let chosen = || match Own::named(text, folder)? {
+        Some((own, rest)) => own_recipe(own, rest),
         None => carried_recipe(text),
-    }
-    .with_context(|| format!("--workload {text}"))?;
-    let chosen = recipe.chosen(&selection);
-    let recipe = chosen.with_context(|| format!("--workload {text}"))?;
-    Ok(Chosen {
-        selection,
-        recipe,
-        files,
-    })
-}
-
-fn own_recipe(path: &Path, rest: &str) -> anyhow::Result<(Selection, Recipe, Files)> {
-    let own = Own::at(path)?;
-    let recipe = Recipe::parse(&own.file(), &own.text()?)?;
-    let selection = format!("{}:{rest}", own.name()).parse()?;
-    Ok((selection, recipe, Files::Own(own)))
-}
-
-fn carried_recipe(text: &str) -> anyhow::Result<(Selection, Recipe, Files)> {
-    let selection: Selection = text.parse()?;
-    let Some((name, written, files)) = RECIPES.iter().find(|(known, ..)| *known == selection.name) else {
-        let names: Vec<&str> = RECIPES.iter().map(|(name, ..)| *name).collect();
-        let names = names.join(", ");
-        bail!("there is no such recipe (write {names}, or the path of one of your own, as in ./mine)");
     };
-    let recipe = Recipe::parse(&format!("workloads/{name}/recipe.toml"), written)?;
-    Ok((selection, recipe, Files::Carried(files)))
+    chosen().with_context(|| format!("--workload {text}"))
+}
+
+fn own_recipe(own: Own, rest: &str) -> anyhow::Result<Chosen> {
+    let recipe = Recipe::parse(&own.file(), &own.text()?)?;
+    Chosen::of(format!("{}:{rest}", own.name()).parse()?, recipe, Files::Own(own))
+}
+
+fn carried_recipe(text: &str) -> anyhow::Result<Chosen> {
+    let selection: Selection = text.parse()?;
+    let Some((name, files)) = RECIPES.iter().find(|(known, _)| *known == selection.name) else {
+        bail!(
+            "there is no such recipe (write {}, or the path of one of your own, as in ./mine)",
+            env!("HUGEWISE_RECIPES")
+        );
+    };
+    let written = files.iter().find(|(file, _)| *file == own::RECIPE);
+    let recipe = Recipe::parse(
+        &format!("workloads/{name}/{}", own::RECIPE),
+        written.map_or("", |(_, text)| *text),
+    )?;
+    Chosen::of(selection, recipe, Files::Carried(files))
 }
 
 impl Files {
@@ -161,6 +108,14 @@ impl Files {
 }
 
 impl Chosen {
+    fn of(selection: Selection, recipe: Recipe, files: Files) -> anyhow::Result<Self> {
+        Ok(Self {
+            recipe: recipe.chosen(&selection)?,
+            selection,
+            files,
+        })
+    }
+
     /// What it does, in a sentence.
     pub(crate) fn about(&self) -> &str {
         &self.recipe.about

@@ -83,7 +83,7 @@ fn what_makes_no_comparison_is_refused_with_what_to_write() {
         (vec!["--", "no-such-program"], "there is no such program"),
         (vec!["--smallest-effect", "1", "--", "/bin/true"], "percent sign"),
         (vec!["--metric", "speed", "--", "/bin/true"], "wall, cpu"),
-        (vec!["--workload", "oracle"], "memtest, redis"),
+        (vec!["--workload", "oracle"], "memtest, oltp"),
         (
             vec!["--workload", "jbb", "--metric", "speed"],
             "the recipe has work, mutator",

@@ -39,8 +39,8 @@ pub(crate) struct Planned {
     /// What it may take.
     pub(crate) time: Duration,
     pub(crate) memory: Bytes,
-    /// What the path of its workload begins from.
-    folder: PathBuf,
+    /// Its recipe.
+    pub(crate) chosen: Chosen,
 }
 
 /// A text of the file, whose line an error names.
@@ -142,16 +142,6 @@ impl Place {
     }
 }
 
-impl Planned {
-    /// Its recipe.
-    ///
-    /// # Errors
-    /// If its files were changed since.
-    pub(crate) fn choose(&self) -> anyhow::Result<Chosen> {
-        choose(&self.experiment.workload, &self.folder)
-    }
-}
-
 /// Those that were asked for, by name or by the beginning of a name before a hyphen; all where none is.
 ///
 /// # Errors
@@ -217,7 +207,6 @@ impl Reader<'_> {
                 text.parse::<Bytes>().map_err(|error| error.to_string())
             })?,
             metrics: self.metrics(&entry.metrics, &chosen)?,
-            folder: self.folder.to_owned(),
             experiment: Experiment {
                 notice: chosen.notice().map(str::to_owned),
                 name: self.parsed(&entry.name, name)?,
@@ -228,6 +217,7 @@ impl Reader<'_> {
                 // A row may have nothing to say.
                 differs: differs.into_iter().filter(|sentence| !sentence.is_empty()).collect(),
             },
+            chosen,
         })
     }
 

@@ -13,7 +13,7 @@ use super::build::CarriedFile;
 use crate::trusted::to_be_run;
 
 /// The name of a recipe's file in its directory.
-const RECIPE: &str = "recipe.toml";
+pub(super) const RECIPE: &str = "recipe.toml";
 /// The files of a recipe are copied before they are built; large data stay where they are, under their absolute path.
 const MOST_FILES: usize = 1000;
 const MOST_BYTES: Bytes = Bytes::mib(64);
@@ -26,7 +26,7 @@ pub(super) struct Own {
 
 /// What `--workload` names before its variant and parameters, if that is a path: `./mine:heap=2g` is `./mine`. A word without a slash is
 /// a built-in recipe.
-pub(super) fn path(text: &str) -> Option<(&str, &str)> {
+fn path(text: &str) -> Option<(&str, &str)> {
     let is_path = |name: &str| name.contains('/') || name.ends_with(".toml") || name == "." || name == "..";
     let (name, _) = text.split_once(':').unwrap_or((text, ""));
     if !is_path(name) {
@@ -39,11 +39,17 @@ pub(super) fn path(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Own {
-    /// The recipe in a directory, or in a file.
+    /// The one that `--workload` names by its path from a folder on, and its variant and parameters; none if it names a built-in one.
     ///
     /// # Errors
     /// If there is none, or others could change it.
-    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn named<'t>(text: &'t str, folder: &Path) -> anyhow::Result<Option<(Self, &'t str)>> {
+        let named = path(text).map(|(path, rest)| Ok((Self::at(&folder.join(path))?, rest)));
+        named.transpose()
+    }
+
+    /// The recipe in a directory, or in a file.
+    fn at(path: &Path) -> anyhow::Result<Self> {
         let file = match path.is_dir() {
             true => path.join(RECIPE),
             false => path.to_owned(),

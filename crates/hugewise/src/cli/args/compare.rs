@@ -166,11 +166,18 @@ pub struct Compare {
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration,
           conflicts_with_all = ["runs", "budget", "arms", "arms_file", "technique", "live", "load", "ready", "workload", "design", "resume"])]
     pub what_can_be_seen: Option<Duration>,
-    /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, ejb, oltp, hash-join, graph, mc
-    ///
-    /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the path of its
-    /// directory or file: ./mine or ./mine.toml:size=2g. Only you and root may be able to change it.
-    #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"])]
+    #[arg(
+        long,
+        value_name = "NAME[:VARIANT,..]",
+        conflicts_with_all = ["command", "load"],
+        help = concat!("Run a recipe instead: ", env!("HUGEWISE_RECIPES")),
+        long_help = concat!(
+            "Run a recipe instead: ",
+            env!("HUGEWISE_RECIPES"),
+            "\n\nWith a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the \
+             path of its directory or file: ./mine or ./mine.toml:size=2g. Only you and root may be able to change it."
+        )
+    )]
     pub workload: Option<String>,
     /// Compare these shell commands with each other, the first one as the reference
     ///

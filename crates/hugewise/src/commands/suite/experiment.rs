@@ -72,11 +72,11 @@ impl Bench<'_> {
         gc: &mut BTreeMap<String, Vec<GcLog>>,
     ) -> anyhow::Result<Option<Outcome>> {
         let Experiment { name, arms, .. } = &planned.experiment;
-        let lacking = list::lacking(planned, self.snapshot)?;
+        let lacking = list::lacking(planned, self.snapshot);
         if !lacking.is_empty() {
             return Ok(Some(Outcome::Lacking(lacking)));
         }
-        let workload = planned.choose()?.build()?.set_up()?;
+        let workload = planned.chosen.clone().build()?.set_up()?;
         workload.notice.iter().for_each(|notice| self.session.ui.say(notice));
         let (mut arms, mut left_out) = (arms.clone(), Vec::new());
         let around = Around::new(&self.session.ui);

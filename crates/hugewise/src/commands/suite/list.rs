@@ -12,24 +12,21 @@ use crate::ui::Outcome;
 pub(super) fn run(session: &mut Session<'_>, planned: &[Planned]) -> anyhow::Result<Outcome> {
     let form = session.form::<SuiteList>()?;
     let snapshot = Snapshot::take(&session.source);
-    let listed = planned.iter().map(|planned| {
-        Ok(Listed {
-            experiment: planned.experiment.clone(),
-            seconds: planned.time.as_secs_f64(),
-            lacking: lacking(planned, &snapshot)?,
-        })
+    let listed = planned.iter().map(|planned| Listed {
+        experiment: planned.experiment.clone(),
+        seconds: planned.time.as_secs_f64(),
+        lacking: lacking(planned, &snapshot),
     });
     let list = SuiteList {
-        experiments: listed.collect::<anyhow::Result<_>>()?,
+        experiments: listed.collect(),
     };
     let result = session.about(&snapshot, Vec::new(), list);
     session.give(&result, form)
 }
 
 /// What an experiment needs and is not here.
-pub(super) fn lacking(planned: &Planned, snapshot: &Snapshot) -> anyhow::Result<Vec<Lack>> {
-    let chosen = planned.choose()?;
-    let programs = chosen.lacking().map(|need| Lack::Program {
+pub(super) fn lacking(planned: &Planned, snapshot: &Snapshot) -> Vec<Lack> {
+    let programs = planned.chosen.lacking().map(|need| Lack::Program {
         program: need.program.clone(),
         package: need.install.clone(),
     });
@@ -40,5 +37,5 @@ pub(super) fn lacking(planned: &Planned, snapshot: &Snapshot) -> anyhow::Result<
         needed: planned.memory.0,
         available: available.0,
     });
-    Ok(programs.chain(memory).collect())
+    programs.chain(memory).collect()
 }
