@@ -5,17 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::compare::Start;
-use model::{Backing, Bytes, PageKind};
+use model::{Bytes, PageKind};
 use process::rights::ShutIn;
 
-use crate::Error;
 use crate::arms::size_of;
 use crate::place::Bound;
-use crate::policy::LEAST_BASE;
 use crate::technique::Setup;
-
-/// Of less memory than this not much is huge, and it may be the loader's.
-const LEAST_MEMORY: Bytes = Bytes::mib(32);
 
 /// Everything about one arm that a run needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,21 +57,5 @@ impl Arm {
     /// The THP size whose pages have to be told from base pages.
     pub(super) fn thp_size(&self) -> Option<Bytes> {
         self.kind.and_then(size_of)
-    }
-
-    /// Stops a comparison whose reference is on huge pages that it took by itself.
-    ///
-    /// # Errors
-    /// [`Error::Reference`].
-    pub(super) fn must_be_base(&self, backing: &Backing) -> Result<(), Error> {
-        let is_base = backing.share(PageKind::Base).is_none_or(|share| share >= LEAST_BASE);
-        if is_base || backing.total() < LEAST_MEMORY {
-            return Ok(());
-        }
-        Err(Error::Reference {
-            arm: self.name.clone(),
-            kind: PageKind::Base,
-            backing: backing.clone(),
-        })
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use ::process::{Attention, Cpu, Ended, Outputs};
 use chase::counters::program::Event;
 use model::compare::{Metric, Run, Start};
-use model::{Bytes, PageKind, Warning, counted};
+use model::{Backing, Bytes, PageKind, Warning, counted};
 
 pub use self::arm::Arm;
 pub use self::counted::Counting;
@@ -30,12 +30,15 @@ pub(crate) use self::trial::compare;
 use super::around::Lender;
 use super::excerpt::said;
 use super::metric::{Asked, From};
+use super::policy::LEAST_BASE;
 use super::score::Counter;
 use super::technique::Collapse;
 use super::{Around, Error, Executor};
 
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
+/// Of less memory than this not much is huge, and it may be the loader's.
+const LEAST_MEMORY: Bytes = Bytes::mib(32);
 
 pub struct Live<'a> {
     /// The arms, in the order of their indices.
@@ -124,9 +127,8 @@ impl Live<'_> {
             String::new()
         };
         let mut run = run(done, arm);
-        if let (true, Some(backing)) = (self.is_first_of(arm), run.backing.known()) {
-            arm.must_be_base(backing)?;
-        }
+        let backing = run.backing.known();
+        backing.map_or(Ok(()), |backing| self.must_be_base(arm, backing))?;
         run.metrics.extend(self.find(arm, Some(&own), |_| true)?);
         Ok(run)
     }
@@ -137,7 +139,8 @@ impl Live<'_> {
                 return Ok(());
             }
             let look = Family::new(process.id(), "", None).look();
-            look.backing.map_or(Ok(()), |backing| arm.must_be_base(&backing))?;
+            look.backing
+                .map_or(Ok(()), |backing| self.must_be_base(arm, &backing))?;
         }
         if !process.wait(Some(self.patience), self.stop)? && !self.is_told.replace(true) {
             self.around.report(&crate::Event::StillRuns(self.patience));
@@ -173,6 +176,22 @@ impl Live<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Stops a comparison whose reference is on huge pages that it took by itself, in its first run.
+    ///
+    /// # Errors
+    /// [`Error::Reference`].
+    fn must_be_base(&self, arm: &Arm, backing: &Backing) -> Result<(), Error> {
+        let is_base = backing.share(PageKind::Base).is_none_or(|share| share >= LEAST_BASE);
+        if is_base || backing.total() < LEAST_MEMORY || !self.is_first_of(arm) {
+            return Ok(());
+        }
+        Err(Error::Reference {
+            arm: arm.name.clone(),
+            kind: PageKind::Base,
+            backing: backing.clone(),
+        })
     }
 
     /// Is it the reference on base pages, in its first run?

@@ -12,7 +12,6 @@ use placement::Collector;
 
 use super::arm::Arm;
 use super::counted::Counting;
-use super::family::MARK;
 use super::squeeze::Squeeze;
 use crate::excerpt::said;
 use crate::preload::{Armed, Layout, Preload, Report};
@@ -27,12 +26,12 @@ const UNREACHED: &str = "the program starts another one that cannot load the LD_
 
 /// A child in a process group of its own.
 pub(crate) struct Process {
-    arm: String,
+    pub(super) arm: String,
     /// Dropped first: it has ended when the library's page of counts goes.
-    process: ::process::Process,
-    squeeze: Option<Squeeze>,
-    armed: Option<Armed>,
-    collector: Option<Collector>,
+    pub(super) process: ::process::Process,
+    pub(super) squeeze: Option<Squeeze>,
+    pub(super) armed: Option<Armed>,
+    pub(super) collector: Option<Collector>,
 }
 
 /// A process that has ended.
@@ -75,35 +74,6 @@ impl Process {
             squeeze: arm.setup.collapse.map(|what| Squeeze::new(what, process.pid())),
             process,
             armed,
-        })
-    }
-
-    /// Starts a command of the shell, without what the arm does to its program. Servers that it starts may outlive it.
-    pub(crate) fn shell(arm: &Arm, line: &str) -> Result<Self, Error> {
-        Self::line(arm, &line.replace("{arm}", &arm.name), &[])
-    }
-
-    /// Starts the one that waits for a server. The arm does nothing to it, but what it may start is known by its mark.
-    pub(crate) fn ready(arm: &Arm, line: &str) -> Result<Self, Error> {
-        let mark: Vec<_> = arm.setup.env.iter().filter(|(name, _)| name == MARK).cloned().collect();
-        Self::line(arm, &line.replace("{arm}", &arm.name), &mark)
-    }
-
-    fn line(arm: &Arm, line: &str, env: &[(OsString, OsString)]) -> Result<Self, Error> {
-        let words = ["/bin/sh", "-c", line].map(OsString::from);
-        let order = Order {
-            env,
-            unset: &arm.unset,
-            shut_in: arm.shut_in.as_deref(),
-            ..Order::plain(&words)
-        };
-        let process = ::process::Process::start(&order, UNKNOWN, true);
-        Ok(Self {
-            arm: arm.name.clone(),
-            process: process.map_err(|failure| not_started(arm, &order, failure))?,
-            squeeze: None,
-            armed: None,
-            collector: None,
         })
     }
 
@@ -243,7 +213,7 @@ fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
 }
 
 /// What a failure to start a program means to the user.
-fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -> Error {
+pub(super) fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -> Error {
     let is_unknown = order.thp == ThpSwitch::ExceptAdvised && error.kind() == std::io::ErrorKind::InvalidInput;
     let what = match step {
         Step::Program => {

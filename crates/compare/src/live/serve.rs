@@ -150,11 +150,8 @@ impl<'a> Served<'a> {
         self.looked = self.began.elapsed();
         self.looks.count += 1;
         self.looks.seconds += look.took.as_secs_f64();
-        if self.live.is_first_of(self.arm)
-            && let Ok(backing) = &look.backing
-        {
-            self.arm.must_be_base(backing)?;
-        }
+        let backing = look.backing.as_ref();
+        backing.map_or(Ok(()), |backing| self.live.must_be_base(self.arm, backing))?;
         let had = self.seen.as_ref().map_or(0, |seen| total(seen).0);
         if total(&look).0 as f64 >= STILL_THERE * had as f64 {
             self.seen = Some(look);

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::arm::Arm;
+use super::family::MARK;
 use super::process::Process;
 use super::shell::command;
 use crate::Error;
@@ -46,7 +47,7 @@ pub(crate) fn load(
     stop: &dyn Fn() -> bool,
     mut has_ended: impl FnMut() -> Result<bool, Error>,
 ) -> Result<Load, Error> {
-    let mut load = Process::shell(arm, line)?;
+    let mut load = Process::shell(arm, line, &[])?;
     while !load.wait(Some(POLL_PERIOD), stop)? {
         if has_ended()? {
             return Err(failed(arm, "the server ended under the load", ""));
@@ -74,9 +75,11 @@ impl Server {
             return self.wait_until_started(arm, server, stop);
         }
         let Some(ready) = &self.ready else { return Ok(()) };
+        // The arm does nothing to the command, but what it may start is known by its mark.
+        let mark: Vec<_> = arm.setup.env.iter().filter(|(name, _)| name == MARK).cloned().collect();
         let until = Instant::now() + self.patience;
         loop {
-            let mut question = Process::ready(arm, ready)?;
+            let mut question = Process::shell(arm, ready, &mark)?;
             let left = until.saturating_duration_since(Instant::now());
             if !question.wait(Some(left), stop)? {
                 // Dropped, it is ended with all that it started.

@@ -1,11 +1,35 @@
 //! Commands of the shell around an arm's program.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
+use ::process::Order;
+
 use super::arm::Arm;
-use super::process::Process;
+use super::process::{Process, UNKNOWN, not_started};
 use crate::Error;
 use crate::excerpt::said;
+
+impl Process {
+    /// Starts a command of the shell with these variables, without what the arm does to its program. Servers that it starts may outlive it.
+    pub(super) fn shell(arm: &Arm, line: &str, env: &[(OsString, OsString)]) -> Result<Self, Error> {
+        let words = ["/bin/sh", "-c", &line.replace("{arm}", &arm.name)].map(OsString::from);
+        let order = Order {
+            env,
+            unset: &arm.unset,
+            shut_in: arm.shut_in.as_deref(),
+            ..Order::plain(&words)
+        };
+        let process = ::process::Process::start(&order, UNKNOWN, true);
+        Ok(Self {
+            arm: arm.name.clone(),
+            process: process.map_err(|failure| not_started(arm, &order, failure))?,
+            squeeze: None,
+            armed: None,
+            collector: None,
+        })
+    }
+}
 
 /// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
 pub(crate) fn command(
@@ -14,7 +38,7 @@ pub(crate) fn command(
     time: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<::process::Done>, Error> {
-    let mut process = Process::shell(arm, line)?;
+    let mut process = Process::shell(arm, line, &[])?;
     let has_ended = process.wait(time, stop)?;
     let done = has_ended.then(|| process.end()).transpose()?;
     Ok(done.map(|done| done.process))
