@@ -2,17 +2,17 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod check;
 mod collector;
 mod diff;
 mod kernel;
 mod ledger;
+mod mistakes;
 mod poll;
 mod record;
 mod recorder;
 mod slices;
 
-pub use check::check;
 pub use collector::{Collector, MOST_CPUS};
 pub use diff::{Runs, diff};
+pub use mistakes::check;
 pub use record::{Error, Ordered, Spec, record};

@@ -5,7 +5,7 @@ use model::plan::{Change, Plan, Target};
 
 use super::difference;
 use super::risks::risks;
-use super::word;
+use crate::render::export::word;
 use crate::show::wrapped;
 use draw::layout::{behind, folded};
 use draw::{Look, counted, printable};
