@@ -37,7 +37,7 @@ pub struct ArmsFile {
     pub text: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     pub task: Task,
     /// The arms, the reference first.
@@ -118,24 +118,12 @@ impl Request {
         Self {
             task,
             arms,
-            arms_file: None,
-            commands: Vec::new(),
-            places: Vec::new(),
-            technique: None,
-            design: None,
-            order: Order::Mirrored,
-            runs: None,
             budget: Some(budget),
             warm_up: 1,
             smallest_effect: SMALLEST_EFFECT,
             least_coverage: LEAST_COVERAGE,
-            ignore_failure: false,
-            pool: None,
-            no_pool: false,
-            slice: None,
-            threads: Threads::All,
-            range: Span::Anon,
             seed,
+            ..Self::default()
         }
     }
 

@@ -176,11 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_written_row_by_row_is_what_an_arranged_table_shows() {
-        let look = Look {
-            width: 200,
-            color: false,
-            plot: false,
-        };
+        let look = Look::plain(200);
         let (mut text, mut markdown) = (Vec::new(), Vec::new());
         table().write_text(look, &mut text).expect("written");
         table().write_markdown(&mut markdown).expect("written");

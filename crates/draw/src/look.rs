@@ -15,9 +15,14 @@ pub struct Look {
 
 impl Look {
     /// For files: nothing is wrapped, coloured or plotted.
-    pub const FILE: Self = Self {
-        width: 0,
-        color: false,
-        plot: false,
-    };
+    pub const FILE: Self = Self::plain(0);
+
+    /// So many columns, without colours and plots.
+    pub const fn plain(width: u16) -> Self {
+        Self {
+            width,
+            color: false,
+            plot: false,
+        }
+    }
 }

@@ -117,11 +117,7 @@ mod tests {
 
     #[test]
     fn names_from_the_machine_cannot_steer_a_terminal_or_break_a_table() {
-        let text = hostile().text(Look {
-            width: 80,
-            color: false,
-            plot: false,
-        });
+        let text = hostile().text(Look::plain(80));
         assert!(!text.contains('\u{1b}') && text.contains(r"\u{1b}[31m"), "{text}");
         let markdown = hostile().markdown();
         assert!(markdown.contains(r"a\|b\\u{1b}\[31m&lt;script&gt;"), "{markdown}");
@@ -139,9 +135,8 @@ mod tests {
         let mut sheet = Sheet::new("Map", ["page", "#ns"]);
         sheet.shaded_row([("4K", None), ("218", Some(Heat::of(1.6)))]);
         let look = |color| Look {
-            width: 80,
             color,
-            plot: false,
+            ..Look::plain(80)
         };
         let classed = [("", "4K"), ("n h3", "218")].map(|(classes, cell)| (classes.to_owned(), cell));
         assert_eq!(sheet.classed_rows(), [classed]);
@@ -169,11 +164,7 @@ mod tests {
 
     #[test]
     fn numbers_stand_at_the_right() {
-        let text = hostile().text(Look {
-            width: 80,
-            color: false,
-            plot: false,
-        });
+        let text = hostile().text(Look::plain(80));
         assert!(
             text.contains("    12\n") && text.contains("  1024\n") || text.lines().any(|line| line.ends_with("    12")),
             "{text}"

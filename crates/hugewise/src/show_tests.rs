@@ -185,11 +185,7 @@ fn a_plan_with_characters_that_a_terminal_hides_becomes_no_script() {
             needs: Vec::new(),
         })
     };
-    let look = Look {
-        width: 100,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(100);
     assert!(show(&plan("two\nlines\tand a tab"), Format::Shell, look).is_ok());
     assert!(matches!(
         show(&plan(HOSTILE), Format::Shell, look),

@@ -1,11 +1,7 @@
 //! An address in memory.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::str::FromStr;
 
 /// A virtual address, written in hex without `0x` as the kernel does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,34 +13,16 @@ impl fmt::Display for Address {
     }
 }
 
-impl Serialize for Address {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let address = u64::from_str_radix(text, 16).map(Self);
+        address.map_err(|_| format!("`{text}` is not an address in hex"))
     }
 }
 
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
-        u64::from_str_radix(&text, 16)
-            .map(Self)
-            .map_err(|_| D::Error::custom(format!("`{text}` is not an address in hex")))
-    }
-}
-
-impl JsonSchema for Address {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Address".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
+crate::as_text!(Address, {"type": "string"});
 
 #[cfg(test)]
 mod tests {

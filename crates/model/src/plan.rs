@@ -13,6 +13,7 @@ mod sha256;
 mod tests;
 
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,8 +156,7 @@ pub enum Value {
 }
 
 /// Permissions of a file; in JSON as one writes them: `"0644"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode(pub u32);
 
 /// Who owns a file, by number.
@@ -277,22 +277,16 @@ impl fmt::Display for Mode {
     }
 }
 
-impl Serialize for Mode {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let octal = text.len() == 4 && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+        let mode = u32::from_str_radix(text, 8).ok().filter(|_| octal);
+        // No set-user-id, set-group-id or sticky bits: no file of a plan is a program.
+        let mode = mode.filter(|&mode| mode <= 0o777).map(Self);
+        mode.ok_or_else(|| format!("`{text}` is not a mode (write three octal digits after a 0, such as 0644)"))
     }
 }
 
-impl<'de> Deserialize<'de> for Mode {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let octal = text.len() == 4 && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
-        let mode = u32::from_str_radix(&text, 8).ok().filter(|_| octal);
-        // No set-user-id, set-group-id or sticky bits: no file of a plan is a program.
-        mode.filter(|&mode| mode <= 0o777).map(Self).ok_or_else(|| {
-            serde::de::Error::custom(format!(
-                "`{text}` is not a mode (write three octal digits after a 0, such as 0644)"
-            ))
-        })
-    }
-}
+crate::as_text!(Mode, {"type": "string"});

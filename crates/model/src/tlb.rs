@@ -16,7 +16,7 @@ pub use built::built;
 pub use index::{Hash, Index};
 
 /// Everything that timing shows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tlb {
     /// TLB levels by page kind, in the order measured; first levels first.
     pub levels: Vec<Level>,
@@ -139,43 +139,13 @@ impl fmt::Display for Entries {
 
 /// Associativity: a number of ways, or `full`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "RawWays", into = "RawWays")]
+#[serde(rename_all = "lowercase")]
 pub enum Ways {
-    /// So many places for each page.
-    Count(u32),
     /// Any page anywhere.
     Full,
-}
-
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum RawWays {
+    /// So many places for each page.
+    #[serde(untagged)]
     Count(u32),
-    Word(FullWord),
-}
-
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum FullWord {
-    Full,
-}
-
-impl From<RawWays> for Ways {
-    fn from(raw: RawWays) -> Self {
-        match raw {
-            RawWays::Count(ways) => Self::Count(ways),
-            RawWays::Word(FullWord::Full) => Self::Full,
-        }
-    }
-}
-
-impl From<Ways> for RawWays {
-    fn from(ways: Ways) -> Self {
-        match ways {
-            Ways::Count(ways) => Self::Count(ways),
-            Ways::Full => Self::Word(FullWord::Full),
-        }
-    }
 }
 
 impl fmt::Display for Ways {

@@ -9,9 +9,10 @@ use host::processes::areas::Area;
 use model::{Backing, Bytes};
 
 /// Which of a process's memory is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Span {
     /// Private anonymous memory that can be written, the heap included.
+    #[default]
     Anon,
     /// The heap of brk only.
     Heap,

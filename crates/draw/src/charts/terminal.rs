@@ -134,9 +134,8 @@ mod tests {
         let text = plot(
             &figure(),
             Look {
-                width: 80,
-                color: false,
                 plot: true,
+                ..Look::plain(80)
             },
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -173,9 +172,8 @@ mod tests {
         let mut figure = figure();
         figure.series[0].is_limit = true;
         let look = Look {
-            width: 80,
-            color: false,
             plot: true,
+            ..Look::plain(80)
         };
         let text = plot(&figure, look);
         assert!(text.contains("? base") && !text.contains("o base"), "{text}");

@@ -165,10 +165,8 @@ pub fn verdict(large: Option<Split>, huge: Option<Split>, in_vm: bool) -> HostBa
 pub fn emulated() -> HostBacking {
     let why = "this CPU is emulated in software (QEMU TCG): its times say nothing of the host's pages";
     HostBacking {
-        verdict: Verdict::Unknown,
-        confidence: 0.0,
-        splintered: None,
         evidence: vec![why.to_owned()],
+        ..HostBacking::default()
     }
 }
 

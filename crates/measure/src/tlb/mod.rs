@@ -34,7 +34,7 @@ use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
 use live::{Live, Pages};
-use result::{contention, curves, empty, level_of, splintered, unknown};
+use result::{contention, curves, level_of, splintered, unknown};
 use sampled::Sampled;
 
 /// All of it, at the most, but for what is under way then.
@@ -68,7 +68,11 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         clock: &clock,
         searches: Vec::new(),
         warnings: Vec::new(),
-        tlb: empty(spec, pinned.cpu()),
+        tlb: Tlb {
+            known: spec.known.clone(),
+            cpu: pinned.cpu(),
+            ..Tlb::default()
+        },
         cycles_per_tick: Vec::new(),
     };
     let steps = spec.kinds.len() + 4;

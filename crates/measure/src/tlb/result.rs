@@ -1,33 +1,10 @@
 //! How what was found becomes the shape of a result, with a warning for what was not.
 
-use model::tlb::{CurvePoint, HostBacking, Level, Tlb, Verdict};
+use model::tlb::{CurvePoint, Level};
 use model::{Bytes, Estimate, PageKind, Warning};
 
 use super::discover::{Discovery, Found};
 use super::probe::Sweep;
-use super::spec::Spec;
-
-/// A result before anything is found.
-pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
-    Tlb {
-        levels: Vec::new(),
-        walks: Vec::new(),
-        sharing: Vec::new(),
-        host_backing: HostBacking {
-            verdict: Verdict::Unknown,
-            confidence: 0.0,
-            splintered: None,
-            evidence: Vec::new(),
-        },
-        known: spec.known.clone(),
-        memory: Vec::new(),
-        curves: Vec::new(),
-        core_ghz: None,
-        cpu,
-        dropped: 0,
-        seconds: 0.0,
-    }
-}
 
 /// The warning about a level whose entries contention took for a good part of the time.
 pub(super) fn contention(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {

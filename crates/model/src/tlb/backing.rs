@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Bytes;
 
 /// Which page size of the host seems to lie under this machine's huge pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostBacking {
     /// The answer.
     pub verdict: Verdict,
@@ -19,7 +19,7 @@ pub struct HostBacking {
 }
 
 /// Verdicts on the host's pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// Huge guest pages are backed by 4 KiB host pages.
     #[serde(rename = "4K")]
@@ -34,6 +34,7 @@ pub enum Verdict {
     #[serde(rename = "none")]
     None,
     /// Unknown.
+    #[default]
     #[serde(rename = "unknown")]
     Unknown,
 }

@@ -239,11 +239,7 @@ mod tests {
     }
 
     const THP: (Bytes, PageKind, PageKind, [f64; 2]) = (Bytes::gib(1), PageKind::Thp, PageKind::Base, [12.0, 16.0]);
-    const LOOK: Look = Look {
-        width: 120,
-        color: false,
-        plot: false,
-    };
+    const LOOK: Look = Look::plain(120);
 
     #[test]
     fn the_table_of_pairs_says_why_a_number_is_missing_and_how_much_single_draws_differ() {

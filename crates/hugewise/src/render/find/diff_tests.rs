@@ -39,11 +39,7 @@ fn different() -> Diff {
 }
 
 fn shown(diff: Diff, format: Format) -> String {
-    let look = Look {
-        width: 120,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(120);
     String::from_utf8(show(&envelope(diff), format, look).expect("shown")).expect("text")
 }
 

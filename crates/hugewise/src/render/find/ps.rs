@@ -242,11 +242,7 @@ mod tests {
     #[test]
     fn every_kind_has_a_column_and_names_are_made_safe() {
         let list = ProcessList::new(process_rows(), Sort::Large, None);
-        let text = list.sheets()[0].text(Look {
-            width: 120,
-            color: false,
-            plot: false,
-        });
+        let text = list.sheets()[0].text(Look::plain(120));
         assert!(
             text.contains("hugetlb-2M") && text.contains("thp") && text.contains(r"db|\u{1b}[2J"),
             "{text}"

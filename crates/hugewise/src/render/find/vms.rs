@@ -170,11 +170,7 @@ mod tests {
         let list = VmList {
             vms: Reading::Known(vms),
         };
-        list.sheets()[0].text(Look {
-            width: 160,
-            color: false,
-            plot: false,
-        })
+        list.sheets()[0].text(Look::plain(160))
     }
 
     #[test]

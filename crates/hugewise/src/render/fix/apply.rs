@@ -140,11 +140,7 @@ mod tests {
             programs: Vec::new(),
             notes: Vec::new(),
         };
-        let look = Look {
-            width: 80,
-            color: false,
-            plot: false,
-        };
+        let look = Look::plain(80);
         assert!(!applied.text(look).contains("Changes"), "{}", applied.text(look));
         assert!(applied.text(look).starts_with("applied: 0 changes made\n"));
         assert!(applied.sheets().is_empty());

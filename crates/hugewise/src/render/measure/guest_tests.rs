@@ -9,11 +9,7 @@ use crate::show::{Show, show};
 use draw::Look;
 
 fn text(guest: &Guest) -> String {
-    let look = Look {
-        width: 200,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(200);
     guest.sheets().iter().map(|sheet| sheet.text(look)).collect()
 }
 
@@ -94,11 +90,7 @@ fn charts_need_several_working_sets_and_a_map_none() {
     let mut one = guest();
     one.points.retain(|point| point.point.bytes == Bytes::gib(1));
     assert!(one.figures().is_empty() && guest().figures().len() == 3);
-    let look = Look {
-        width: 0,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(0);
     assert!(show(&envelope(one), Format::Svg, look).is_ok());
     let names: Vec<String> = guest().figures()[1]
         .series

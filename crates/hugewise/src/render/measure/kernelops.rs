@@ -247,11 +247,7 @@ mod tests {
     fn a_table_has_a_row_for_each_operation_and_a_column_for_each_number_of_workers() {
         let sheet = &result().sheets()[0];
         assert_eq!(sheet.rows.len(), 4);
-        let text = sheet.text(Look {
-            width: 160,
-            color: false,
-            plot: false,
-        });
+        let text = sheet.text(Look::plain(160));
         for part in [
             "2.80 µs ± 2 %",
             "5.60 µs ± 2 %",

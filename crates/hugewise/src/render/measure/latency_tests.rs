@@ -7,11 +7,7 @@ use draw::Look;
 use model::Estimate;
 use model::latency::{Bound, Latency, Quiet};
 
-const PLAIN: Look = Look {
-    width: 100,
-    color: false,
-    plot: false,
-};
+const PLAIN: Look = Look::plain(100);
 
 #[test]
 fn the_table_has_sizes_down_and_kinds_across_and_says_what_was_not_obtained() {

@@ -114,11 +114,7 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
 
 #[test]
 fn the_verdict_stands_first_with_its_interval_and_its_proof() {
-    let look = Look {
-        width: 160,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(160);
     let text = compare(Verdict::Better).text(look).replace('\n', " ");
     for part in [
         "thp is better than base in wall: +34.0 % (+31.0 % to +36.0 %), 6 pairs, 98.1 % of the memory on thp pages.",
@@ -196,9 +192,8 @@ fn the_chart_has_every_run_in_its_turn_and_the_median_of_each_arm() {
 #[test]
 fn pictures_and_the_page_have_the_chart_and_a_terminal_has_strips() {
     let look = Look {
-        width: 160,
-        color: false,
         plot: true,
+        ..Look::plain(160)
     };
     let shown = |format| show(&envelope(compare(Verdict::Better)), format, look).expect("shown");
     let svg = String::from_utf8(shown(Format::Svg)).expect("text");
@@ -234,18 +229,7 @@ fn a_chart_without_runs_is_none_and_slices_are_called_so() {
     assert!(made.figures().iter().all(|figure| figure.id == "gains"));
     made.controls.clear();
     assert!(made.figures().is_empty());
-    assert!(
-        show(
-            &envelope(made),
-            Format::Svg,
-            Look {
-                width: 80,
-                color: false,
-                plot: false
-            }
-        )
-        .is_err()
-    );
+    assert!(show(&envelope(made), Format::Svg, Look::plain(80)).is_err());
 }
 
 #[test]
@@ -288,11 +272,7 @@ fn counters_stand_in_a_table_of_their_own_or_the_reason_does() {
 
 #[test]
 fn a_comparison_in_place_says_what_its_slices_and_flips_were_and_how_the_process_was_left() {
-    let look = Look {
-        width: 200,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(200);
     let text = in_place().text(look).replace('\n', " ");
     for part in [
         "base against itself in wall: -1.0 % (-1.5 % to -0.4 %).",

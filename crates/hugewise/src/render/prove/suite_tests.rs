@@ -13,11 +13,7 @@ use crate::samples::envelope;
 use crate::show::{Show, show};
 use draw::Look;
 
-const LOOK: Look = Look {
-    width: 200,
-    color: false,
-    plot: false,
-};
+const LOOK: Look = Look::plain(200);
 
 fn experiment(name: &str, workload: &str) -> Experiment {
     Experiment {

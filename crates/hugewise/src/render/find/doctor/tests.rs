@@ -9,11 +9,7 @@ use crate::samples::envelope;
 use crate::show::Show;
 use draw::Look;
 
-const PLAIN: Look = Look {
-    width: 80,
-    color: false,
-    plot: false,
-};
+const PLAIN: Look = Look::plain(80);
 
 fn finding(id: &str, severity: Severity, source: &str) -> Finding {
     Finding {

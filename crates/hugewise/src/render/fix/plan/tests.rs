@@ -181,11 +181,7 @@ fn a_playbook_is_yaml_and_holds_each_text_as_it_is() {
 
 #[test]
 fn text_shows_each_change_and_never_steers_a_terminal() {
-    let look = Look {
-        width: 100,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(100);
     for text in HOSTILE {
         let text = hostile(text).text(look);
         assert!(
@@ -221,11 +217,7 @@ fn with_secret() -> Plan {
 fn no_form_of_a_plan_holds_a_line_that_does_not_change() {
     let plan = with_secret();
     let json = serde_json::to_string(&plan).expect("JSON");
-    let look = Look {
-        width: 100,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(100);
     for form in [json, shell::script(&plan), ansible::playbook(&plan), plan.text(look)] {
         assert!(!form.contains("TOPSECRET") && !form.contains("port = 1"), "{form}");
         assert!(form.contains("huge_pages = on") && form.contains("x = 2"), "{form}");

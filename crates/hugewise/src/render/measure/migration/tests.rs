@@ -57,11 +57,7 @@ pub(super) fn migration() -> Migration {
 
 #[test]
 fn costs_bounds_reasons_and_absent_kinds_are_all_said() {
-    let text = migration().text(Look {
-        width: 200,
-        color: false,
-        plot: false,
-    });
+    let text = migration().text(Look::plain(200));
     for part in [
         "8.2",
         "7.38 to 9.02",
@@ -105,11 +101,7 @@ fn contention_is_a_matrix_on_a_terminal_and_a_list_with_intervals_in_a_report() 
         case(Mix::FpMultiply, Mix::FpMultiply, estimate(0.52)),
         case(Mix::FpMultiply, Mix::L1Load, None),
     ];
-    let look = Look {
-        width: 200,
-        color: false,
-        plot: false,
-    };
+    let look = Look::plain(200);
     let text = migration.text(look);
     for part in ["CPU 0 beside CPU 1", "FP multiply", "0.52", "up to 0.03"] {
         assert!(text.contains(part), "{part}: {text}");
