@@ -22,31 +22,35 @@ const CHUNK: usize = 64 << 10;
 /// f_type of pipes without a name (linux/magic.h).
 const PIPEFS: u64 = 0x5049_5045;
 
-/// What a file on the command line is for, which decides how large it may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A result of an earlier run: `report`. That of `ps PID --vmas` has about 400 bytes for each mapping.
-    Result,
-    /// A plan: `apply`, `verify`.
-    Plan,
-    /// A captured machine: `--root FILE.tree`.
-    Archive,
-    /// Arms of a comparison: `--arms-file`.
-    Arms,
-    /// Finished runs of a comparison: `--resume`, which writes to it, too.
-    FinishedRuns,
-    /// Goals of a plan: `--for FILE.toml`.
-    Goals,
-    /// Configuration of a server or of a machine: `doctor --file`, `size postgres FILE`.
-    Configuration,
-    /// A text with metrics: `--metric`, after each run.
-    Metrics,
-    /// The program that a comparison starts.
-    Program,
-    /// A recipe of one's own, `compare --workload DIR`, or experiments with such ones, `suite --experiments FILE`.
-    Recipe,
-    /// A file beside such a recipe.
-    RecipeFile,
+model::table! {
+    /// What a file on the command line is for, which decides how large it may be.
+    /// Each with what it is, with its article; the largest file of that kind that is read; and whether it may come through a pipe: what is
+    /// written to or started cannot.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Input: (&'static str, Bytes, bool) {
+        /// A result of an earlier run: `report`. That of `ps PID --vmas` has about 400 bytes for each mapping.
+        Result = ("a result", Bytes::mib(256), true),
+        /// A plan: `apply`, `verify`.
+        Plan = ("a plan", Bytes::mib(16), true),
+        /// A captured machine: `--root FILE.tree`.
+        Archive = ("a .tree archive", Bytes::mib(256), true),
+        /// Arms of a comparison: `--arms-file`.
+        Arms = ("a file of arms", Bytes::mib(1), true),
+        /// Finished runs of a comparison: `--resume`, which writes to it, too.
+        FinishedRuns = ("a file of finished runs", Bytes::mib(256), false),
+        /// Goals of a plan: `--for FILE.toml`.
+        Goals = ("a file of goals", Bytes::mib(1), true),
+        /// Configuration of a server or of a machine: `doctor --file`, `size postgres FILE`.
+        Configuration = ("a configuration file", Bytes::mib(4), true),
+        /// A text with metrics: `--metric`, after each run.
+        Metrics = ("a text with metrics", Bytes::mib(16), true),
+        /// The program that a comparison starts.
+        Program = ("a program", Bytes::gib(2), false),
+        /// A recipe of one's own, `compare --workload DIR`, or experiments with such ones, `suite --experiments FILE`.
+        Recipe = ("a file of recipes or experiments", Bytes::mib(1), false),
+        /// A file beside such a recipe.
+        RecipeFile = ("a file of a recipe", Bytes::mib(64), false),
+    }
 }
 
 /// Why a file on the command line was not read. The text leaves the file's name to the caller.
@@ -83,35 +87,17 @@ pub enum InputError {
 }
 
 impl Input {
-    /// What it is, with its article; the largest file of that kind that is read; and whether it may come through a pipe: what is
-    /// written to or started cannot.
-    fn kind(self) -> (&'static str, Bytes, bool) {
-        match self {
-            Self::Result => ("a result", Bytes::mib(256), true),
-            Self::Plan => ("a plan", Bytes::mib(16), true),
-            Self::Archive => ("a .tree archive", Bytes::mib(256), true),
-            Self::Arms => ("a file of arms", Bytes::mib(1), true),
-            Self::FinishedRuns => ("a file of finished runs", Bytes::mib(256), false),
-            Self::Goals => ("a file of goals", Bytes::mib(1), true),
-            Self::Configuration => ("a configuration file", Bytes::mib(4), true),
-            Self::Metrics => ("a text with metrics", Bytes::mib(16), true),
-            Self::Program => ("a program", Bytes::gib(2), false),
-            Self::Recipe => ("a file of recipes or experiments", Bytes::mib(1), false),
-            Self::RecipeFile => ("a file of a recipe", Bytes::mib(64), false),
-        }
-    }
-
     /// The largest file of that kind that is read.
     pub fn most(self) -> Bytes {
-        self.kind().1
+        self.row().1
     }
 
     fn what(self) -> &'static str {
-        self.kind().0
+        self.row().0
     }
 
     fn may_be_piped(self) -> bool {
-        self.kind().2
+        self.row().2
     }
 
     fn expected(self) -> &'static str {

@@ -81,6 +81,29 @@ macro_rules! names {
     };
 }
 
+/// An enum and what belongs to each of its values, in one table: `row` gives it.
+#[macro_export]
+macro_rules! table {
+    ($(#[$about:meta])* $vis:vis enum $type:ident: $row:ty { $($(#[$of:meta])* $variant:ident = $value:expr,)+ }) => {
+        $(#[$about])*
+        $vis enum $type {
+            $($(#[$of])* $variant),+
+        }
+
+        impl $type {
+            /// All of them, in order.
+            #[allow(dead_code)]
+            $vis const ALL: [Self; [$(stringify!($variant)),+].len()] = [$(Self::$variant),+];
+
+            const fn row(self) -> $row {
+                match self {
+                    $(Self::$variant => $value),+
+                }
+            }
+        }
+    };
+}
+
 /// Shows values by the names that JSON has for them.
 #[macro_export]
 macro_rules! shown_by_name {

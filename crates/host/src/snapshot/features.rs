@@ -2,75 +2,77 @@
 
 use super::Kernel;
 
-/// Something that a kernel has from a release on. Vendors carry some of it to older releases: where a file shows it, the file decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feature {
-    /// mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
-    MapHugetlb,
-    /// systemd starts on it (systemd's README, of its first releases).
-    Systemd,
-    /// defrag takes `defer` (transhuge.rst).
-    Defer,
-    /// defrag takes `defer+madvise` (transhuge.rst).
-    DeferMadvise,
-    /// A control group limits reservations of hugetlb pages, not only their use (cgroup-v2.rst, `hugetlb.<size>.rsvd.max`).
-    ReservationLimits,
-    /// The first write to a THP after fork splits it and copies one base page (commit 3917c80280c9).
-    CopySplitsThp,
-    /// `vm.compaction_proactiveness` (sysctl/vm.rst).
-    CompactionProactiveness,
-    /// `hugetlb_free_vmemmap=` on the command line (kernel-parameters.txt).
-    FreeVmemmap,
-    /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
-    NodePages,
-    /// `sysctl.NAME=` on the command line (kernel-parameters.txt).
-    SysctlAtBoot,
-    /// `vm.hugepages_treat_as_movable` is gone (commit d6cb41cc44c6).
-    NoTreatAsMovable,
-    /// Pools of gigantic pages, such as 1 GiB, may have surplus pages (mm/hugetlb.c; before it nr_overcommit_hugepages was refused for them).
-    GiganticSurplus,
-    /// SHM_HUGETLB asks for a group or a capability, and no longer for a memlock limit.
-    ShmWithoutMemlock,
-    /// A pool of 1 GiB pages that the boot line does not name, where the CPU has such pages (mm/hugetlb.c).
-    GiganticPool,
-    /// Likewise one of PMD-sized pages beside another default size (commit 282f421438f1).
-    PmdPool,
-    /// MADV_COLLAPSE (madvise(2)).
-    Collapse,
-    /// Thread stacks of a glibc's default size are no longer backed by THP.
-    StacksWithoutThp,
-    /// THP sizes below that of a PMD, each with a policy (transhuge.rst).
-    Sizes,
-    /// `thp_anon=` on the command line (transhuge.rst).
-    SizesAtBoot,
-    /// `shrink_underused` (transhuge.rst).
-    ShrinkUnderused,
-    /// PR_THP_DISABLE_EXCEPT_ADVISED (prctl(2)).
-    ExceptAdvised,
-    /// PAGEMAP_SCAN (pagemap.rst).
-    PagemapScan,
-    /// hugetlb pages may count against memory.max (cgroup-v2.rst, `memory_hugetlb_accounting`).
-    HugetlbInMemcg,
-    /// Guests whose memory no process maps (KVM_CREATE_GUEST_MEMFD).
-    GuestMemfd,
-    /// PREEMPT_LAZY, which `preempt=lazy` chooses.
-    PreemptLazy,
-    /// PREEMPT_NONE is gone: lazy preemption is the least.
-    NoPreemptNone,
-    /// khugepaged collapses to sizes below that of a PMD, and `max_ptes_none` is 0 or all for these.
-    CollapseToSizes,
-    /// CONFIG_READ_ONLY_THP_FOR_FS: khugepaged collapses code of files that no process has open for writing.
-    ReadOnlyThpOption,
-    /// That option is gone: huge pages of files are those of their file systems.
-    NoReadOnlyThpOption,
-    /// Files of 2 MiB and more are mapped at addresses that fit their huge pages (commit 1854bc6e2420; ext4, xfs, btrfs since 6.1).
-    FilesAligned,
-    /// XFS keeps files in large folios (its pull for 5.18).
-    XfsFolios,
-    /// ext4 does (its pull for 6.16).
-    Ext4Folios,
-    /// Btrfs does, of a huge page's size (its pull for 7.2; before it under CONFIG_BTRFS_EXPERIMENTAL, up to 256K).
-    BtrfsFolios,
+model::table! {
+    /// Something that a kernel has from a release on, with the first one. Vendors carry some of it to older releases: where a file shows it, the file decides.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Feature: [u32; 3] {
+        /// mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
+        MapHugetlb = [2, 6, 32],
+        /// systemd starts on it (systemd's README, of its first releases).
+        Systemd = [2, 6, 39],
+        /// defrag takes `defer` (transhuge.rst).
+        Defer = [4, 6, 0],
+        /// defrag takes `defer+madvise` (transhuge.rst).
+        DeferMadvise = [4, 11, 0],
+        /// A control group limits reservations of hugetlb pages, not only their use (cgroup-v2.rst, `hugetlb.<size>.rsvd.max`).
+        ReservationLimits = [5, 7, 0],
+        /// The first write to a THP after fork splits it and copies one base page (commit 3917c80280c9).
+        CopySplitsThp = [5, 8, 0],
+        /// `vm.compaction_proactiveness` (sysctl/vm.rst).
+        CompactionProactiveness = [5, 9, 0],
+        /// `hugetlb_free_vmemmap=` on the command line (kernel-parameters.txt).
+        FreeVmemmap = [5, 14, 0],
+        /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
+        NodePages = [5, 16, 0],
+        /// `sysctl.NAME=` on the command line (kernel-parameters.txt).
+        SysctlAtBoot = [5, 8, 0],
+        /// `vm.hugepages_treat_as_movable` is gone (commit d6cb41cc44c6).
+        NoTreatAsMovable = [4, 16, 0],
+        /// Pools of gigantic pages, such as 1 GiB, may have surplus pages (mm/hugetlb.c; before it nr_overcommit_hugepages was refused for them).
+        GiganticSurplus = [6, 19, 0],
+        /// SHM_HUGETLB asks for a group or a capability, and no longer for a memlock limit.
+        ShmWithoutMemlock = [5, 16, 0],
+        /// A pool of 1 GiB pages that the boot line does not name, where the CPU has such pages (mm/hugetlb.c).
+        GiganticPool = [3, 16, 0],
+        /// Likewise one of PMD-sized pages beside another default size (commit 282f421438f1).
+        PmdPool = [5, 8, 0],
+        /// MADV_COLLAPSE (madvise(2)).
+        Collapse = [6, 1, 0],
+        /// Thread stacks of a glibc's default size are no longer backed by THP.
+        StacksWithoutThp = [6, 8, 0],
+        /// THP sizes below that of a PMD, each with a policy (transhuge.rst).
+        Sizes = [6, 8, 0],
+        /// `thp_anon=` on the command line (transhuge.rst).
+        SizesAtBoot = [6, 12, 0],
+        /// `shrink_underused` (transhuge.rst).
+        ShrinkUnderused = [6, 12, 0],
+        /// PR_THP_DISABLE_EXCEPT_ADVISED (prctl(2)).
+        ExceptAdvised = [6, 18, 0],
+        /// PAGEMAP_SCAN (pagemap.rst).
+        PagemapScan = [6, 7, 0],
+        /// hugetlb pages may count against memory.max (cgroup-v2.rst, `memory_hugetlb_accounting`).
+        HugetlbInMemcg = [6, 7, 0],
+        /// Guests whose memory no process maps (KVM_CREATE_GUEST_MEMFD).
+        GuestMemfd = [6, 8, 0],
+        /// PREEMPT_LAZY, which `preempt=lazy` chooses.
+        PreemptLazy = [6, 13, 0],
+        /// PREEMPT_NONE is gone: lazy preemption is the least.
+        NoPreemptNone = [7, 0, 0],
+        /// khugepaged collapses to sizes below that of a PMD, and `max_ptes_none` is 0 or all for these.
+        CollapseToSizes = [7, 2, 0],
+        /// CONFIG_READ_ONLY_THP_FOR_FS: khugepaged collapses code of files that no process has open for writing.
+        ReadOnlyThpOption = [5, 4, 0],
+        /// That option is gone: huge pages of files are those of their file systems.
+        NoReadOnlyThpOption = [7, 3, 0],
+        /// Files of 2 MiB and more are mapped at addresses that fit their huge pages (commit 1854bc6e2420; ext4, xfs, btrfs since 6.1).
+        FilesAligned = [5, 18, 0],
+        /// XFS keeps files in large folios (its pull for 5.18).
+        XfsFolios = [5, 18, 0],
+        /// ext4 does (its pull for 6.16).
+        Ext4Folios = [6, 16, 0],
+        /// Btrfs does, of a huge page's size (its pull for 7.2; before it under CONFIG_BTRFS_EXPERIMENTAL, up to 256K).
+        BtrfsFolios = [7, 2, 0],
+    }
 }
 
 /// The newest release of which changes are known here.
@@ -79,33 +81,7 @@ const KNOWN: [u32; 2] = [7, 3];
 impl Feature {
     /// The first release that has it.
     pub const fn since(self) -> [u32; 3] {
-        match self {
-            Self::MapHugetlb => [2, 6, 32],
-            Self::Systemd => [2, 6, 39],
-            Self::GiganticPool => [3, 16, 0],
-            Self::Defer => [4, 6, 0],
-            Self::DeferMadvise => [4, 11, 0],
-            Self::NoTreatAsMovable => [4, 16, 0],
-            Self::GiganticSurplus => [6, 19, 0],
-            Self::ReservationLimits => [5, 7, 0],
-            Self::CopySplitsThp | Self::SysctlAtBoot | Self::PmdPool => [5, 8, 0],
-            Self::CompactionProactiveness => [5, 9, 0],
-            Self::FreeVmemmap => [5, 14, 0],
-            Self::NodePages | Self::ShmWithoutMemlock => [5, 16, 0],
-            Self::Collapse => [6, 1, 0],
-            Self::StacksWithoutThp | Self::Sizes => [6, 8, 0],
-            Self::SizesAtBoot | Self::ShrinkUnderused => [6, 12, 0],
-            Self::ExceptAdvised => [6, 18, 0],
-            Self::PagemapScan | Self::HugetlbInMemcg => [6, 7, 0],
-            Self::GuestMemfd => [6, 8, 0],
-            Self::PreemptLazy => [6, 13, 0],
-            Self::NoPreemptNone => [7, 0, 0],
-            Self::CollapseToSizes | Self::BtrfsFolios => [7, 2, 0],
-            Self::ReadOnlyThpOption => [5, 4, 0],
-            Self::NoReadOnlyThpOption => [7, 3, 0],
-            Self::FilesAligned | Self::XfsFolios => [5, 18, 0],
-            Self::Ext4Folios => [6, 16, 0],
-        }
+        self.row()
     }
 
     /// What a file system needs to keep its files in huge pages; `None` of one of which that is not known.

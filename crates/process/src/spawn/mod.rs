@@ -64,40 +64,31 @@ pub struct Failure {
     pub error: io::Error,
 }
 
-/// The steps of starting a program, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A guardian, for the case that this process is killed.
-    Guard,
-    /// Input and outputs.
-    Files,
-    Process,
-    /// Ending with its parent.
-    Tie,
-    Group,
-    /// What it is shut in with.
-    Rights,
-    Switch,
-    Cpus,
-    Nodes,
-    Program,
+model::table! {
+    /// The steps of starting a program, in order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Step: &'static str {
+        /// A guardian, for the case that this process is killed.
+        Guard = "a guardian over it",
+        /// Input and outputs.
+        Files = "its input and output",
+        Process = "a process",
+        /// Ending with its parent.
+        Tie = "ending with its parent",
+        Group = "a process group of its own",
+        /// What it is shut in with.
+        Rights = "the user, the limits and the session that it is to have",
+        Switch = "its THP switch (prctl PR_SET_THP_DISABLE)",
+        Cpus = "its CPUs",
+        Nodes = "its nodes",
+        Program = "the program",
+    }
 }
 
 impl Step {
     /// What it is about, for a message.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Guard => "a guardian over it",
-            Self::Files => "its input and output",
-            Self::Process => "a process",
-            Self::Tie => "ending with its parent",
-            Self::Group => "a process group of its own",
-            Self::Rights => "the user, the limits and the session that it is to have",
-            Self::Switch => "its THP switch (prctl PR_SET_THP_DISABLE)",
-            Self::Cpus => "its CPUs",
-            Self::Nodes => "its nodes",
-            Self::Program => "the program",
-        }
+        self.row()
     }
 
     pub fn failed(self, error: impl Into<io::Error>) -> Failure {
