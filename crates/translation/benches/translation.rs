@@ -74,26 +74,22 @@ fn main() {
     }
 }
 
-/// A name, the passes, and how such a curve begins.
-type CurveKind = (&'static str, usize, fn() -> Shards);
-
 /// Curves for each number of entries at once, and how far they are from the exact one.
 fn print_curves(traces: &[Vec<Access>]) {
     println!("| curve of miss ratios | {} |", PATTERNS.map(Pattern::name).join(" | "));
     println!("|---|{}", "---|".repeat(PATTERNS.len()));
-    let new: [CurveKind; 3] = [
-        ("exact (Mattson)", 1, || Shards::fixed_rate(BASE, 1)),
-        ("of 1 in 128 pages", PASSES, || Shards::fixed_rate(BASE, 128)),
-        ("of 2,048 pages at most", PASSES, || Shards::fixed_size(BASE, 2048)),
+    let new = [
+        ("exact (Mattson)", 1, usize::MAX),
+        ("of 2,048 pages at most", PASSES, 2048),
     ];
     let sizes: Vec<u64> = (7..18).map(|power| 1 << power).collect();
     let mut exact: Vec<Vec<f64>> = Vec::new();
-    for (name, passes, new) in new {
+    for (name, passes, most) in new {
         let mut cells = Vec::new();
         for (number, trace) in traces.iter().enumerate() {
-            let (mut best, mut curve) = (0.0_f64, new());
+            let (mut best, mut curve) = (0.0_f64, Shards::new(BASE, most));
             for _ in 0..passes {
-                curve = new();
+                curve = Shards::new(BASE, most);
                 let begun = Instant::now();
                 trace.chunks(BLOCK).for_each(|block| curve.block(block));
                 best = best.max(speed(begun));

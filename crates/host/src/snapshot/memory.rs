@@ -100,23 +100,17 @@ impl Memory {
 
     /// A line of `/proc/meminfo`, in bytes.
     pub fn get(&self, name: &str) -> Reading<Bytes> {
-        let absent = || Unread::new(Cause::Absent, format!("/proc/meminfo: {name}"), "");
-        let meminfo = self.meminfo.as_ref();
-        meminfo.and_then(|meminfo| meminfo.0.get(name).copied().ok_or_else(absent))
+        entry("/proc/meminfo", self.meminfo.as_ref().map(|meminfo| &meminfo.0), name)
     }
 
     /// A line of `/proc/meminfo` that is a count: `HugePages_Total`.
     pub fn pages(&self, name: &str) -> Reading<u64> {
-        let absent = || Unread::new(Cause::Absent, format!("/proc/meminfo: {name}"), "");
-        let counts = self.pages.as_ref();
-        counts.and_then(|counts| counts.get(name).copied().ok_or_else(absent))
+        entry("/proc/meminfo", self.pages.as_ref(), name)
     }
 
     /// A counter of `/proc/vmstat`.
     pub fn count(&self, name: &str) -> Reading<u64> {
-        let absent = || Unread::new(Cause::Absent, format!("/proc/vmstat: {name}"), "");
-        let vmstat = self.vmstat.as_ref();
-        vmstat.and_then(|vmstat| vmstat.get(name).copied().ok_or_else(absent))
+        entry("/proc/vmstat", self.vmstat.as_ref(), name)
     }
 
     /// Free blocks of at least 2^`order` base pages, counted as blocks of exactly that order; all nodes and zones.
@@ -128,6 +122,11 @@ impl Memory {
                 .fold(0, u64::saturating_add)
         })
     }
+}
+
+fn entry<T: Copy>(file: &str, lines: Reading<&BTreeMap<String, T>>, name: &str) -> Reading<T> {
+    let absent = || Unread::new(Cause::Absent, format!("{file}: {name}"), "");
+    lines.and_then(|lines| lines.get(name).copied().ok_or_else(absent))
 }
 
 impl Meminfo {

@@ -1,6 +1,6 @@
 //! The miss ratio of fully associative LRU for every number of entries at once, from the reuse distances of sampled pages.
 //!
-//! Pages are sampled by their hash (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015), at a rate that is fixed or falls so
+//! Pages are sampled by their hash (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015), at a rate that falls so
 //! that a fixed number of pages is kept. A distance between two accesses to a sampled page is counted in sampled pages, and stands for
 //! as many more as the rate says. At rate 1 this is Mattson's algorithm, and exact.
 
@@ -22,8 +22,8 @@ pub struct Shards {
     shift: u32,
     /// A page is sampled if its hash is below this.
     below: u32,
-    /// Pages that are kept at most, and those kept by hash; none at a fixed rate.
-    most: Option<usize>,
+    /// Pages that are kept at most, and those kept by hash.
+    most: usize,
     by_hash: BinaryHeap<(u32, u64)>,
     last: u64,
     /// Pages of a block that are sampled.
@@ -36,22 +36,12 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// One of `one_in` pages of a size is sampled, which is rounded up to a power of two; 1 is exact.
-    pub fn fixed_rate(page: Bytes, one_in: u32) -> Self {
-        let one_in = one_in.clamp(1, 1 << BITS).next_power_of_two();
-        Self::new(page, (1 << BITS) / one_in, None)
-    }
-
     /// All pages are sampled until there are more than `most` (at least 1); from then on those with the lowest hashes.
-    pub fn fixed_size(page: Bytes, most: usize) -> Self {
-        Self::new(page, 1 << BITS, Some(most.max(1)))
-    }
-
-    fn new(page: Bytes, below: u32, most: Option<usize>) -> Self {
+    pub fn new(page: Bytes, most: usize) -> Self {
         Self {
             shift: shift(page),
-            below,
-            most,
+            below: 1 << BITS,
+            most: most.max(1),
             by_hash: BinaryHeap::new(),
             last: u64::MAX,
             sampled: Vec::new(),
@@ -113,9 +103,8 @@ impl Shards {
 
     /// Lowers the rate so that no more pages than wanted are kept.
     fn keep_most(&mut self, hash: u32, page: u64) {
-        let Some(most) = self.most else { return };
         self.by_hash.push((hash, page));
-        if self.by_hash.len() <= most {
+        if self.by_hash.len() <= self.most {
             return;
         }
         if let Some(&(highest, _)) = self.by_hash.peek() {

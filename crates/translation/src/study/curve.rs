@@ -51,9 +51,7 @@ impl Curves {
         let mut entries: Vec<Bytes> = settings.iter().map(|setting| setting.backing().entry()).collect();
         entries.sort();
         entries.dedup();
-        let each = entries
-            .into_iter()
-            .map(|entry| (entry, Shards::fixed_size(entry, PAGES)));
+        let each = entries.into_iter().map(|entry| (entry, Shards::new(entry, PAGES)));
         Self {
             working_set,
             each: each.collect(),

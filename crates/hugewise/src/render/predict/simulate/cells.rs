@@ -3,7 +3,7 @@
 use model::Bytes;
 use translation::study::Unknown;
 
-use draw::or_empty;
+use draw::{or_empty, without_zeros};
 
 pub(crate) fn name(unknown: Unknown) -> &'static str {
     match unknown {
@@ -41,11 +41,7 @@ pub(crate) fn number(value: f64) -> String {
         small if small < 100.0 => 1,
         _ => 0,
     };
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    without_zeros(&format!("{value:.digits$}")).to_owned()
 }
 
 #[cfg(test)]
