@@ -28,13 +28,12 @@ pub(crate) enum Word {
     Never,
 }
 
-/// All of them.
-const WORDS: [(Word, &str); 4] = [
-    (Word::Always, "always"),
-    (Word::Inherit, "inherit"),
-    (Word::Madvise, "madvise"),
-    (Word::Never, "never"),
-];
+model::names!(Word, "what a THP switch says", {
+    Always => "always",
+    Inherit => "inherit",
+    Madvise => "madvise",
+    Never => "never",
+});
 
 impl ThpSwitch {
     /// Those of this kernel (Linux 6.8 and later), smallest size first.
@@ -86,8 +85,7 @@ impl ThpSwitch {
 fn word(sink: &dyn Sink, path: &str) -> Result<Word, Unread> {
     let text = sink::text(sink, path)?;
     let chosen = text.split_once('[').and_then(|(_, rest)| Some(rest.split_once(']')?.0));
-    let known = WORDS.iter().find(|(_, name)| Some(*name) == chosen);
-    known.map(|(word, _)| *word).ok_or_else(|| {
+    chosen.and_then(Word::named).ok_or_else(|| {
         let why = format!(
             "expected always, inherit, madvise or never in [brackets], got `{}`",
             text.trim()
@@ -99,12 +97,5 @@ fn word(sink: &dyn Sink, path: &str) -> Result<Word, Unread> {
 impl fmt::Display for ThpSwitch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "THP of {}", self.0.exact())
-    }
-}
-
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = WORDS.iter().find(|(word, _)| word == self);
-        f.pad(name.map_or("", |(_, name)| name))
     }
 }

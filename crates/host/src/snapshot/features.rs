@@ -10,16 +10,10 @@ model::table! {
         MapHugetlb = [2, 6, 32],
         /// systemd starts on it (systemd's README, of its first releases).
         Systemd = [2, 6, 39],
-        /// defrag takes `defer` (transhuge.rst).
-        Defer = [4, 6, 0],
-        /// defrag takes `defer+madvise` (transhuge.rst).
-        DeferMadvise = [4, 11, 0],
         /// A control group limits reservations of hugetlb pages, not only their use (cgroup-v2.rst, `hugetlb.<size>.rsvd.max`).
         ReservationLimits = [5, 7, 0],
         /// The first write to a THP after fork splits it and copies one base page (commit 3917c80280c9).
         CopySplitsThp = [5, 8, 0],
-        /// `vm.compaction_proactiveness` (sysctl/vm.rst).
-        CompactionProactiveness = [5, 9, 0],
         /// `hugetlb_free_vmemmap=` on the command line (kernel-parameters.txt).
         FreeVmemmap = [5, 14, 0],
         /// `hugepages=NODE:PAGES` on the command line (mm/hugetlb.c).
@@ -44,14 +38,10 @@ model::table! {
         Sizes = [6, 8, 0],
         /// `thp_anon=` on the command line (transhuge.rst).
         SizesAtBoot = [6, 12, 0],
-        /// `shrink_underused` (transhuge.rst).
-        ShrinkUnderused = [6, 12, 0],
         /// PR_THP_DISABLE_EXCEPT_ADVISED (prctl(2)).
         ExceptAdvised = [6, 18, 0],
         /// PAGEMAP_SCAN (pagemap.rst).
         PagemapScan = [6, 7, 0],
-        /// hugetlb pages may count against memory.max (cgroup-v2.rst, `memory_hugetlb_accounting`).
-        HugetlbInMemcg = [6, 7, 0],
         /// Guests whose memory no process maps (KVM_CREATE_GUEST_MEMFD).
         GuestMemfd = [6, 8, 0],
         /// PREEMPT_LAZY, which `preempt=lazy` chooses.
@@ -154,8 +144,8 @@ mod tests {
         for (release, feature, expected) in [
             ("2.6.18-53.el5", Feature::MapHugetlb, Some(false)),
             ("2.6.32-754.el6.x86_64", Feature::MapHugetlb, Some(true)),
-            ("4.10.17", Feature::DeferMadvise, Some(false)),
-            ("4.11-rc1", Feature::DeferMadvise, Some(true)),
+            ("5.6.19", Feature::ReservationLimits, Some(false)),
+            ("5.7-rc1", Feature::ReservationLimits, Some(true)),
             ("5.15.0-91-generic", Feature::NodePages, Some(false)),
             ("5.16", Feature::NodePages, Some(true)),
             ("6.18.44", Feature::ExceptAdvised, Some(true)),
