@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::Unread;
 
 use crate::error::WriterError;
-use crate::gave_back::GaveBack;
+use crate::gave_back::{GaveBack, Outcome};
 use crate::held::Held;
 use crate::journal::{Journal, Ledger, Run};
 use crate::owner::Owner;
@@ -62,25 +62,33 @@ impl Writer {
         self.inner.settle_ended()
     }
 
-    /// Takes shares out of their settings, last first. What is done leaves the list, so that a failure can be tried again.
+    /// Takes shares out of their settings.
     pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, WriterError> {
+        self.undo(held, |own, held| {
+            let outcome = self.inner.take_out(own, held.setting, held.pages, held.base)?;
+            Ok((held.setting.to_string(), outcome))
+        })
+    }
+
+    /// Undoes what is held, last first. What is done leaves the list, so that a failure can be tried again.
+    fn undo<H>(
+        &self,
+        held: &mut Vec<H>,
+        back: impl Fn(&mut Journal, &H) -> Result<(String, Outcome), WriterError>,
+    ) -> Result<Vec<GaveBack>, WriterError> {
         let inner = &self.inner;
         let mut told = Vec::new();
         if held.is_empty() {
             return Ok(told);
         }
-        // The directory may have been removed since; the leased pages must be returned all the same.
+        // The directory may have been removed since; what was changed must be undone all the same.
         inner.state.create()?;
         let _lock = inner.state.lock()?;
         inner.settle_ended()?;
         inner.with_own(|own| {
-            while let Some(&Held {
-                setting, pages, base, ..
-            }) = held.last()
-            {
-                let outcome = inner.take_out(own, setting, pages, base)?;
+            while let Some(last) = held.last() {
+                let ((what, outcome), ended) = (back(own, last)?, None);
                 held.pop();
-                let (what, ended) = (setting.to_string(), None);
                 told.push(GaveBack { what, ended, outcome });
             }
             Ok(told)

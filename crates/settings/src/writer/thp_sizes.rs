@@ -44,27 +44,10 @@ impl Writer {
         })
     }
 
-    /// Turns switches back, last first. What is done leaves the list, so that a failure can be tried again.
+    /// Turns switches back.
     pub(crate) fn turn_back(&self, held: &mut Vec<Turned>) -> Result<Vec<GaveBack>, WriterError> {
-        let inner = &self.inner;
-        let mut told = Vec::new();
-        if held.is_empty() {
-            return Ok(told);
-        }
-        inner.state.create()?;
-        let _lock = inner.state.lock()?;
-        inner.settle_ended()?;
-        inner.with_own(|own| {
-            while let Some(Turned { switch, .. }) = held.last() {
-                let outcome = inner.put_back(own, *switch)?;
-                told.push(GaveBack {
-                    what: switch.to_string(),
-                    ended: None,
-                    outcome,
-                });
-                held.pop();
-            }
-            Ok(told)
+        self.undo(held, |own, Turned { switch, .. }| {
+            Ok((switch.to_string(), self.inner.put_back(own, *switch)?))
         })
     }
 }
