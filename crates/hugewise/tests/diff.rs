@@ -4,17 +4,8 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{done, machines, refused, run, valid};
+use common::{done, machine, refused, run, text, valid};
 use serde_json::{Value, json};
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
-
-fn machine(name: &str) -> PathBuf {
-    let found = machines().into_iter().find(|(known, _)| known == name);
-    found.expect("a fixture").1
-}
 
 /// The result of a command as a file.
 fn result(folder: &Path, name: &str, words: &[&str]) -> PathBuf {

@@ -3,19 +3,10 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::{Run, done, machines, refused, run, valid};
+use common::{Run, done, machine, machines, refused, run, text, valid};
 use serde_json::Value;
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
-
-fn machine(name: &str) -> PathBuf {
-    let known = machines().into_iter().find(|(known, _)| known == name);
-    known.unwrap_or_else(|| panic!("{name}")).1
-}
 
 fn doctor(machine: &Path, words: &[&str]) -> Run {
     run(&[&["--root", text(machine), "doctor"], words].concat())

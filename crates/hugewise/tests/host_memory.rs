@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{done, refused};
+use common::{done, file, json, machine, refused, text};
 use serde_json::Value;
 
 const HOST: &str = "seconds = 900\npolicies = ['never-break', 'break-all', 'ksm']\n
@@ -10,30 +10,12 @@ const HOST: &str = "seconds = 900\npolicies = ['never-break', 'break-all', 'ksm'
 [translation]\nmachine = 'xeon-8452y'\n
 [[vm]]\nname = 'web'\ncount = 6\nmemory = '1G'\ncommon = 0.3\n";
 
-fn file(folder: &tempfile::TempDir, text: &str) -> String {
-    let file = folder.path().join("host.toml");
-    std::fs::write(&file, text).expect("written");
-    file.to_str().expect("text").to_owned()
-}
-
-fn json(words: &[&str]) -> Value {
-    serde_json::from_str(&done(words).out).expect("JSON")
-}
-
-fn fits_its_schema(result: &Value) {
-    let schema: Value = serde_json::from_str(&done(&["schema", "host-memory"]).out).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    let error = validator.iter_errors(result).next().map(|error| error.to_string());
-    assert_eq!(error, None);
-}
-
 #[test]
 fn host_memory_fits_its_schema_repeats_by_seed_and_has_every_form() {
     let folder = tempfile::tempdir().expect("a directory");
-    let host = file(&folder, HOST);
+    let host = file(folder.path(), "host.toml", HOST);
     let words = ["simulate", "host", &host, "--seed", "7", "--json"];
     let [one, again] = [(); 2].map(|()| json(&words));
-    fits_its_schema(&one);
     assert_eq!(one["data"], again["data"]);
     assert_eq!(one["data"]["outcomes"].as_array().map(Vec::len), Some(3));
     for (form, holds) in [
@@ -54,7 +36,6 @@ fn host_memory_fits_its_schema_repeats_by_seed_and_has_every_form() {
 fn publications_stand_beside_what_is_simulated() {
     let rows = |name: &str| {
         let result = json(&["simulate", "host", "--preset", name, "--json"]);
-        fits_its_schema(&result);
         result["data"]["published"].as_array().expect("rows").clone()
     };
     let exact = &rows("minfree")[0];
@@ -79,7 +60,6 @@ fn publications_stand_beside_what_is_simulated() {
 #[test]
 fn the_study_of_esx_35_is_within_its_range_and_switches_are_obeyed() {
     let result = json(&["simulate", "host", "--preset", "esx35-large-pages", "--json"]);
-    fits_its_schema(&result);
     let rows = result["data"]["published"].as_array().expect("rows");
     let value = |what: &str| {
         let row = rows
@@ -102,13 +82,13 @@ fn the_study_of_esx_35_is_within_its_range_and_switches_are_obeyed() {
 
 #[test]
 fn a_captured_host_gets_an_answer_to_each_what_if() {
-    for machine in ["pinned-well", "pool-1g"] {
-        let tree = format!("{}/../../fixtures/machines/{machine}.tree", env!("CARGO_MANIFEST_DIR"));
+    for name in ["pinned-well", "pool-1g"] {
+        let tree = machine(name);
         let words = [
             "simulate",
             "host",
             "--capture",
-            &tree,
+            text(&tree),
             "--draws",
             "3",
             "--seed",
@@ -116,47 +96,40 @@ fn a_captured_host_gets_an_answer_to_each_what_if() {
             "--json",
         ];
         let result = json(&words);
-        fits_its_schema(&result);
         let advice = &result["data"]["advice"];
         let rows = advice["rows"].as_array().expect("rows");
         let changes: Vec<&str> = rows.iter().filter_map(|row| row["change"].as_str()).collect();
         assert_eq!(
             changes,
             ["as-is", "large-pages-off", "ksm-on", "more-vms", "giant-pages"],
-            "{machine}"
+            "{name}"
         );
         assert!(advice["unknown"].as_array().is_some_and(|drawn| drawn.len() == 6));
         for row in rows.iter().filter(|row| row["refused"].is_null()) {
             let [low, middle, high] = ["low", "middle", "high"].map(|end| row["free"][end].as_f64().expect("a number"));
-            assert!(low <= middle && middle <= high, "{machine}: {row}");
+            assert!(low <= middle && middle <= high, "{name}: {row}");
         }
         let of = |change: usize, what: &str| rows[change][what]["middle"].as_f64().expect("a number");
-        assert_eq!(of(1, "large"), 0.0, "{machine}: huge pages are off");
-        assert_eq!(of(0, "saved"), 0.0, "{machine}: KSM is off");
+        assert_eq!(of(1, "large"), 0.0, "{name}: huge pages are off");
+        assert_eq!(of(0, "saved"), 0.0, "{name}: KSM is off");
         assert_eq!(result["data"], json(&words)["data"]);
     }
 }
 
 #[test]
 fn more_machines_than_memory_run_short() {
-    let tree = format!(
-        "{}/../../fixtures/machines/pinned-well.tree",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let text = std::fs::read_to_string(tree).expect("a fixture");
+    let text = std::fs::read_to_string(machine("pinned-well")).expect("a fixture");
     let small = text
         .replace("MemTotal:       130191104 kB", "MemTotal:         1200000 kB")
         .replace("MemAvailable:    79424476 kB", "MemAvailable:     1100000 kB");
     assert_ne!(small, text);
     let folder = tempfile::tempdir().expect("a directory");
-    let file = folder.path().join("small.tree");
-    std::fs::write(&file, small).expect("written");
-    let file = file.to_str().expect("text");
+    let file = file(folder.path(), "small.tree", small);
     let result = json(&[
         "simulate",
         "host",
         "--capture",
-        file,
+        &file,
         "--more",
         "200",
         "--draws",
@@ -171,8 +144,8 @@ fn more_machines_than_memory_run_short() {
 
 #[test]
 fn merging_saves_nothing_where_memory_is_in_a_pool() {
-    let tree = format!("{}/../../fixtures/machines/pool-1g.tree", env!("CARGO_MANIFEST_DIR"));
-    let result = json(&["simulate", "host", "--capture", &tree, "--draws", "3", "--json"]);
+    let tree = machine("pool-1g");
+    let result = json(&["simulate", "host", "--capture", text(&tree), "--draws", "3", "--json"]);
     let merging = &result["data"]["advice"]["rows"][2];
     assert_eq!(
         (merging["saved"]["high"].as_f64(), merging["large"]["low"].as_f64()),
@@ -186,20 +159,19 @@ fn what_does_not_add_up_is_refused_with_what_is_expected() {
     let error = refused(&[
         "simulate",
         "host",
-        &file(&folder, &HOST.replace("count = 6", "shares = -1")),
+        &file(folder.path(), "host.toml", HOST.replace("count = 6", "shares = -1")),
     ]);
     assert!(
         error.contains("host.toml, line 13") && error.contains("expected"),
         "{error}"
     );
-    let tree = |name: &str| format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
-    let error = refused(&["simulate", "host", "--capture", &tree("postgres-good")]);
+    let error = refused(&["simulate", "host", "--capture", text(&machine("postgres-good"))]);
     assert!(error.contains("no virtual machine"), "{error}");
     let error = refused(&[
         "simulate",
         "host",
         "--capture",
-        &tree("pool-1g"),
+        text(&machine("pool-1g")),
         "--giant-pages",
         "absent",
     ]);
@@ -220,7 +192,7 @@ fn what_would_take_much_memory_or_minutes_is_refused_before_it_starts() {
         (host(60, 64, "1T"), "of memory: expected at most 512M"),
         (host(604_800, 5000, "1G"), "s: expected at most 60"),
     ] {
-        let error = refused(&["simulate", "host", &file(&folder, &text)]);
+        let error = refused(&["simulate", "host", &file(folder.path(), "host.toml", &text)]);
         assert!(error.contains("host.toml") && error.contains(part), "{error}");
     }
 }

@@ -4,12 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use common::{done, hugewise, machines, refused, told, valid};
+use common::{done, hugewise, machine, machines, refused, text, told, valid};
 use serde_json::Value;
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
 
 /// The inventory of a captured machine, by a checkup that can read but not measure.
 fn checkup(machine: &Path) -> Value {
@@ -48,7 +44,7 @@ fn a_checkup_reads_every_machine_and_says_that_it_cannot_measure() {
 #[test]
 fn verdicts_name_what_stands_in_the_way_on_each_machine() {
     let way = |name: &str| {
-        let (_, machine) = machines().into_iter().find(|(known, _)| known == name).expect(name);
+        let machine = machine(name);
         checkup(&machine)["data"]["verdict"]["sentences"][2]
             .as_str()
             .expect("a sentence")
@@ -207,10 +203,7 @@ fn a_checkup_whose_json_goes_to_an_output_leaves_no_second_one() {
 
 #[test]
 fn a_checkup_as_csv_is_a_table_for_each_part() {
-    let (_, machine) = machines()
-        .into_iter()
-        .find(|(name, _)| name == "cgroup-v2")
-        .expect("a machine");
+    let machine = machine("cgroup-v2");
     let directory = tempfile::tempdir().expect("a directory");
     let report = directory.path().join("page.html");
     let csv = done(&[
@@ -244,10 +237,7 @@ fn measuring_needs_the_machine_itself() {
 
 #[test]
 fn colours_stay_away_from_pipes_and_come_when_forced() {
-    let (_, machine) = machines()
-        .into_iter()
-        .find(|(name, _)| name == "cgroup-v2")
-        .expect("a machine with processes");
+    let machine = machine("cgroup-v2");
     let args = ["--root", text(&machine), "ps"];
     assert!(!done(&args).out.contains('\u{1b}'));
     let forced = told(hugewise(&args).env("CLICOLOR_FORCE", "1").output().expect("runs"));

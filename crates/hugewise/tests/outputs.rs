@@ -6,21 +6,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{done, hugewise, machines, refused, told};
+use common::{done, hugewise, machine, refused, text, told};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Kills per kind of file.
 const KILLS: u32 = 15;
-
-fn machine() -> PathBuf {
-    let named = |(name, _): &(String, PathBuf)| name == "two-node-smt";
-    machines().into_iter().find(named).expect("a captured machine").1
-}
 
 /// On a disk, where writing takes long enough to be interrupted; /tmp may be in memory.
 fn folder() -> tempfile::TempDir {
@@ -38,10 +33,6 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".hugewise")
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain name")
 }
 
 /// A command that writes files into a folder, and what is whole in it.
@@ -138,7 +129,7 @@ fn is_report(path: &Path) -> bool {
 /// The command on a captured machine, with the first of its files as the last argument.
 fn assert_survives_kills(words: &[&str], files: &[&'static str], is_whole: fn(&Path) -> bool) {
     let folder = folder();
-    let (machine, file) = (machine(), folder.path().join(files[0]));
+    let (machine, file) = (machine("two-node-smt"), folder.path().join(files[0]));
     let words = [&["--root", text(&machine)], words, &[text(&file)]].concat();
     let writer = Writer {
         folder: folder.path(),
@@ -167,7 +158,7 @@ fn the_files_of_a_checkup_killed_while_they_are_written_are_old_or_new() {
 #[test]
 fn a_snapshot_is_for_its_owner_alone_also_where_it_replaces_one_that_was_not() {
     let folder = folder();
-    let (machine, file) = (machine(), folder.path().join("m.tree"));
+    let (machine, file) = (machine("two-node-smt"), folder.path().join("m.tree"));
     let mode = || fs::metadata(&file).expect("there").permissions().mode() & 0o777;
     done(&["--root", text(&machine), "snapshot", text(&file)]);
     assert_eq!(mode(), 0o600);
@@ -195,7 +186,7 @@ fn on_a_full_disk(words: &[&str]) -> common::Run {
 #[test]
 fn a_full_disk_leaves_old_results_whole_and_no_stumps() {
     let folder = folder();
-    let machine = machine();
+    let machine = machine("two-node-smt");
     let path = |name: &str| text(&folder.path().join(name)).to_owned();
     let [out, tree, page] = ["out.json", "m.tree", "report.html"].map(path);
     let root = ["--root", text(&machine)];
@@ -250,7 +241,7 @@ fn a_failed_command_leaves_no_empty_output() {
 
 #[test]
 fn devices_are_written_straight_and_a_full_one_is_an_error() {
-    let machine = machine();
+    let machine = machine("two-node-smt");
     let doctor = ["--root", text(&machine), "vm", "--output"];
     assert!(done(&[&doctor[..], &["/dev/null"]].concat()).out.is_empty());
     assert!(!done(&[&doctor[..], &["/dev/stdout"]].concat()).out.is_empty());
@@ -264,7 +255,7 @@ fn with_stdout(arranged: &str, words: &[&str]) -> common::Run {
 
 #[test]
 fn a_full_or_closed_standard_output_is_an_error_and_a_reader_that_left_is_none() {
-    let machine = machine();
+    let machine = machine("two-node-smt");
     let root = text(&machine);
     let all: [&[&str]; 5] = [
         &["--version"],

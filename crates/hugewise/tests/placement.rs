@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{done, hugewise, refused, run, sent, told};
+use common::{done, hugewise, json, machine, refused, run, sent, text, told, valid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ fn recorded(role: &str, flags: &[&str]) -> Value {
     let args = [&["placement", "record", "--json"], flags, &["--"], &words].concat();
     let run = told(hugewise(&args).env(ROLE, role).output().expect("starts"));
     assert_eq!(run.code, Some(0), "{}", run.err);
-    let result: Value = serde_json::from_str(&run.out).expect("JSON");
+    let result = valid(&run.out);
     let data = result["data"].clone();
     assert_eq!(data["end"]["exited"], 0, "{}", run.err);
     data
@@ -129,8 +129,7 @@ fn apart_from_rusage(data: &Value) -> f64 {
 #[test]
 fn every_short_process_is_followed_and_its_end_is_said_to_be_unassigned() {
     let script = "i=0; while [ $i -lt 300 ]; do (j=0; while [ $j -lt 300 ]; do j=$((j+1)); done); i=$((i+1)); done";
-    let result: Value =
-        serde_json::from_str(&done(&["placement", "record", "--json", "--", "sh", "-c", script]).out).expect("JSON");
+    let result = json(&["placement", "record", "--json", "--", "sh", "-c", script]);
     let data = &result["data"];
     if !has_switches(data) {
         return;
@@ -220,7 +219,7 @@ fn a_process_that_runs_is_recorded_by_clocks_too() {
     let run = done(&words);
     process.kill().expect("ends");
     process.wait().expect("ends");
-    let result: Value = serde_json::from_str(&run.out).expect("JSON");
+    let result = valid(&run.out);
     let data = &result["data"];
     if data["method"] != "clocks" {
         return testing::skipped(&format!("no clocks of tasks: {}", data["no_records"]));
@@ -242,9 +241,7 @@ fn spinning() -> std::process::Child {
 fn a_process_that_runs_is_recorded_for_a_time_and_left_alone() {
     let mut process = spinning();
     let pid = process.id().to_string();
-    let data: Value =
-        serde_json::from_str(&done(&["placement", "record", "--json", "--pid", &pid, "--for", "300ms"]).out)
-            .expect("JSON");
+    let data = json(&["placement", "record", "--json", "--pid", &pid, "--for", "300ms"]);
     let runs_on = process.try_wait().expect("asked").is_none();
     process.kill().expect("ends");
     process.wait().expect("ends");
@@ -299,8 +296,7 @@ fn what_was_recorded_is_there_after_a_kill_and_after_an_interruption() {
         assert!(again.out.contains("Share of time on each CPU"), "{}", again.out);
         std::fs::remove_file(&file).expect("removed");
     }
-    let run = done(&["placement", "record", "--json", "--", "sh", "-c", "kill -9 $$"]);
-    let result: Value = serde_json::from_str(&run.out).expect("JSON");
+    let result = json(&["placement", "record", "--json", "--", "sh", "-c", "kill -9 $$"]);
     assert_eq!(result["data"]["end"]["killed"], 9);
 }
 
@@ -329,8 +325,7 @@ fn recordings_are_compared_and_the_published_tables_are_printed() {
         diff.err
     );
     let both = format!("{a},{b}");
-    let json = done(&["placement", "diff", &both, &both, "--work", "1,2,3,4", "--json"]);
-    let result: Value = serde_json::from_str(&json.out).expect("JSON");
+    let result = json(&["placement", "diff", &both, &both, "--work", "1,2,3,4", "--json"]);
     assert_eq!(result["data"]["parts"][0]["ratio"]["samples"], 2);
     let published = done(&["placement", "diff", "--published", "ibm-2006"]).out;
     for text in [
@@ -374,28 +369,24 @@ fn wrong_words_of_placement_name_the_flag_and_what_to_write() {
             .iter()
             .for_each(|part| assert!(run.err.contains(part), "{args:?}: {part}: {}", run.err));
     }
-    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/two-node-smt.tree");
-    assert!(refused(&["--root", machine, "placement", "record", "--", "true"]).contains("--root"));
-}
-
-fn fixture(name: &str) -> String {
-    format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"))
+    let machine = machine("two-node-smt");
+    assert!(refused(&["--root", text(&machine), "placement", "record", "--", "true"]).contains("--root"));
 }
 
 #[test]
 fn a_capture_is_checked_as_its_machine_would_be() {
-    let wrong = run(&["--root", &fixture("pinned-wrongly"), "placement", "check"]);
+    let wrong = run(&["--root", text(&machine("pinned-wrongly")), "placement", "check"]);
     assert_eq!(wrong.code, Some(1), "{}", wrong.err);
     assert!(
         wrong.out.contains("8 mistakes") && wrong.out.contains("taskset -acp"),
         "{}",
         wrong.out
     );
-    let well = done(&["--root", &fixture("pinned-well"), "placement", "check"]).out;
+    let well = done(&["--root", text(&machine("pinned-well")), "placement", "check"]).out;
     assert!(well.contains("Nothing is pinned wrongly"), "{well}");
-    let one = run(&["--root", &fixture("pinned-wrongly"), "placement", "check", "3300"]);
+    let one = run(&["--root", text(&machine("pinned-wrongly")), "placement", "check", "3300"]);
     assert!(one.out.contains("1 mistake"), "{} {}", one.out, one.err);
-    let none = refused(&["--root", &fixture("two-node-smt"), "placement", "check"]);
+    let none = refused(&["--root", text(&machine("two-node-smt")), "placement", "check"]);
     assert!(none.contains("captures of older versions"), "{none}");
 }
 
@@ -429,7 +420,7 @@ fn a_planted_mistake_is_found_in_the_capture_of_this_machine_unless_others_use_i
     program.kill().expect("ends");
     program.wait().expect("ends");
     let found = run(&["--root", file, "placement", "check", &pid, "--json"]);
-    let result: Value = serde_json::from_str(&found.out).expect("JSON");
+    let result = valid(&found.out);
     let data = &result["data"];
     if data["threads"] == 0 {
         return testing::skipped("others left the program less than a quarter of a CPU");
@@ -451,7 +442,7 @@ fn a_planted_mistake_is_found_on_this_machine_unless_others_use_it_up() {
     let found = run(&["placement", "check", &program.id().to_string(), "--json"]);
     program.kill().expect("ends");
     program.wait().expect("ends");
-    let result: Value = serde_json::from_str(&found.out).expect("JSON");
+    let result = valid(&found.out);
     let mistakes = result["data"]["mistakes"].as_array().expect("mistakes").clone();
     let Some(mistake) = mistakes.first() else {
         return testing::skipped("no core was idle");

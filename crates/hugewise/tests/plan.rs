@@ -3,18 +3,9 @@
 mod common;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
-use common::{done, machines, refused, run, valid};
+use common::{done, machine, machines, refused, run, text, valid};
 use serde_json::Value;
-
-fn machine(name: &str) -> PathBuf {
-    machines().into_iter().find(|(known, _)| known == name).expect(name).1
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
 
 /// A plan for a captured machine.
 fn planned(name: &str, goal: &str) -> Value {

@@ -3,16 +3,13 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::Stdio;
 
-use common::{done, hugewise, machines, refused, sent, told, unread, valid};
+use common::{done, hugewise, machine, machines, refused, sent, text, told, unread, valid};
 use serde_json::Value;
 
-fn machine(name: &str) -> String {
-    let known = machines().into_iter().find(|(known, _)| known == name);
-    let (_, path): (String, PathBuf) = known.unwrap_or_else(|| panic!("{name}"));
-    path.to_str().expect("a plain path").to_owned()
+fn root(name: &str) -> String {
+    text(&machine(name)).to_owned()
 }
 
 fn ps(machine: &str, words: &[&str]) -> Value {
@@ -28,7 +25,7 @@ fn names(data: &Value) -> Vec<&str> {
 
 #[test]
 fn processes_are_chosen_by_name_user_and_control_group() {
-    let root = machine("cgroup-v2");
+    let root = root("cgroup-v2");
     assert_eq!(names(&ps(&root, &["--name", "java"])), ["java"]);
     assert_eq!(names(&ps(&root, &["--name", "post*"])), ["postgres"]);
     assert!(names(&ps(&root, &["--name", "nothing"])).is_empty());
@@ -69,7 +66,7 @@ fn sums_by_anything_count_every_process() {
 
 #[test]
 fn control_groups_count_those_below_them() {
-    let root = machine("kubernetes-node");
+    let root = root("kubernetes-node");
     let data = ps(&root, &["--by", "cgroup"]);
     let groups = data["groups"]["groups"].as_array().expect("groups");
     let count = |path: &str| {
@@ -87,7 +84,7 @@ fn control_groups_count_those_below_them() {
 
 #[test]
 fn what_could_be_large_is_told_with_its_reason_if_asked_for() {
-    let root = machine("cgroup-v2");
+    let root = root("cgroup-v2");
     let data = ps(&root, &["--why", "--sort", "missed"]);
     assert_eq!(names(&data)[0], "java");
     let missed = &data["processes"][0]["missed"];
@@ -113,7 +110,7 @@ fn what_could_be_large_is_told_with_its_reason_if_asked_for() {
 /// One process always has its reasons and its nodes, and asking for them is no error.
 #[test]
 fn what_one_process_has_anyway_may_be_asked_for() {
-    let root = machine("cgroup-v2");
+    let root = root("cgroup-v2");
     let run = |more: &[&str]| done(&[&["--root", &root, "ps", "2377"], more].concat()).out;
     let plain = run(&[]);
     assert_eq!((run(&["--why"]), run(&["--numa"])), (plain.clone(), plain.clone()));
@@ -185,7 +182,7 @@ fn every_mapping_of_this_process_says_why_it_is_on_base_pages() {
 
 #[test]
 fn a_watch_appends_to_a_pipe_and_ends_well_with_ctrl_c() {
-    let root = machine("cgroup-v2");
+    let root = root("cgroup-v2");
     let mut child = hugewise(&["--root", &root, "ps", "--watch", "0.1"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -208,7 +205,7 @@ fn a_watch_appends_to_a_pipe_and_ends_well_with_ctrl_c() {
 
 #[test]
 fn a_watch_whose_reader_goes_away_ends() {
-    let root = machine("cgroup-v2");
+    let root = root("cgroup-v2");
     unread(&["--root", &root, "ps", "--watch", "0.1"]);
 }
 

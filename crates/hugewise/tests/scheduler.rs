@@ -2,32 +2,17 @@
 
 mod common;
 
-use common::{done, refused};
-use serde_json::Value;
+use common::{done, file, json, refused};
 
 const HOST: &str = "seconds = 2\n[topology]\nnodes = 2\nsockets = 2\ncores_per_socket = 2\nthreads_per_core = 2\n
 [[vm]]\nname = 'web'\ncount = 8\nvcpus = 2\nburst_ms = 5\nsleep_ms = 2\n";
 
-fn file(folder: &tempfile::TempDir, text: &str) -> String {
-    let file = folder.path().join("host.toml");
-    std::fs::write(&file, text).expect("written");
-    file.to_str().expect("text").to_owned()
-}
-
-fn fits_its_schema(result: &Value) {
-    let schema: Value = serde_json::from_str(&done(&["schema", "schedule"]).out).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    let error = validator.iter_errors(result).next().map(|error| error.to_string());
-    assert_eq!(error, None);
-}
-
 #[test]
 fn a_schedule_fits_its_schema_repeats_by_seed_and_has_every_form() {
     let folder = tempfile::tempdir().expect("a directory");
-    let host = file(&folder, HOST);
+    let host = file(folder.path(), "host.toml", HOST);
     let words = ["simulate", "scheduler", &host, "--seed", "7", "--json"];
-    let [one, again] = [(); 2].map(|()| serde_json::from_str::<Value>(&done(&words).out).expect("JSON"));
-    fits_its_schema(&one);
+    let [one, again] = [(); 2].map(|()| json(&words));
     assert_eq!(one["data"], again["data"]);
     assert_eq!(one["data"]["vms"].as_array().map(Vec::len), Some(8));
     for (form, holds) in [
@@ -45,7 +30,7 @@ fn a_schedule_fits_its_schema_repeats_by_seed_and_has_every_form() {
 #[test]
 fn every_policy_runs_and_an_unknown_one_is_refused() {
     let folder = tempfile::tempdir().expect("a directory");
-    let host = file(&folder, HOST);
+    let host = file(folder.path(), "host.toml", HOST);
     for policy in [
         "esx-2.5.2",
         "esx-2.5.3",
@@ -62,7 +47,7 @@ fn every_policy_runs_and_an_unknown_one_is_refused() {
     let error = refused(&[
         "simulate",
         "scheduler",
-        &file(&folder, &HOST.replace("count = 8", "shares = -1")),
+        &file(folder.path(), "host.toml", HOST.replace("count = 8", "shares = -1")),
     ]);
     assert!(
         error.contains("host.toml, line 10") && error.contains("expected"),
@@ -72,10 +57,7 @@ fn every_policy_runs_and_an_unknown_one_is_refused() {
 
 #[test]
 fn the_study_of_2006_is_explained_with_its_fits() {
-    let result: Value =
-        serde_json::from_str(&done(&["simulate", "scheduler", "--preset", "ibm-2006-table-4", "--json"]).out)
-            .expect("JSON");
-    fits_its_schema(&result);
+    let result = json(&["simulate", "scheduler", "--preset", "ibm-2006-table-4", "--json"]);
     assert_eq!(result["data"]["explained"]["runs"].as_array().map(Vec::len), Some(6));
     let text = done(&["simulate", "scheduler", "--preset", "ibm-2006"]).out;
     let left_out = "x3850 Baseline: 30.7 % on CPUs that are simulated with 0";
@@ -96,7 +78,7 @@ fn the_how_to_page_does_what_it_says() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/simulate-scheduler.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let folder = tempfile::tempdir().expect("a directory");
-    let host = file(&folder, blocks(&page, "toml")[0]);
+    let host = file(folder.path(), "host.toml", blocks(&page, "toml")[0]);
     let html = folder.path().join("schedule.html");
     let html = html.to_str().expect("text");
     let typed: Vec<_> = blocks(&page, "text").into_iter().flat_map(str::lines).collect();

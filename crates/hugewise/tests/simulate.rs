@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{done, refused};
+use common::{done, file, json, machine, refused, text, valid};
 use serde_json::Value;
 
 const FEW: [&str; 12] = [
@@ -22,19 +22,12 @@ const FEW: [&str; 12] = [
 
 fn result(more: &[&str]) -> Value {
     let words: Vec<&str> = FEW.iter().chain(more).chain(&["--json"]).copied().collect();
-    serde_json::from_str(&done(&words).out).expect("JSON")
+    json(&words)
 }
 
 #[test]
 fn a_result_fits_its_schema_and_repeats_by_seed() {
     let (one, again) = (result(&[]), result(&[]));
-    let schema: Value = serde_json::from_str(&done(&["schema", "simulation"]).out).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    assert!(
-        validator.is_valid(&one),
-        "{:?}",
-        validator.iter_errors(&one).next().map(|error| error.to_string())
-    );
     assert_eq!(
         (one["schema"].as_str(), one["seed"].as_u64()),
         (Some("hugewise/simulation/2"), Some(7))
@@ -146,7 +139,7 @@ fn pages_without_a_known_tlb_are_named_as_their_rows_mean_nothing() {
         "--json",
     ];
     let warned = |more: &[&str]| {
-        let result: Value = serde_json::from_str(&done(&[&words[..], more].concat()).out).expect("JSON");
+        let result = json(&[&words[..], more].concat());
         let warnings = result["warnings"].as_array().expect("warnings").clone();
         warnings
             .iter()
@@ -167,9 +160,7 @@ fn how_many_entries_would_be_enough_is_a_table_of_its_own_in_every_form() {
     let name = file.to_str().expect("text");
     let words: Vec<&str> = FEW.iter().chain(&["--curve", "--output", name]).copied().collect();
     done(&words);
-    let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("a result")).expect("JSON");
-    let schema: Value = serde_json::from_str(&done(&["schema", "simulation"]).out).expect("JSON");
-    assert!(jsonschema::is_valid(&schema, &read));
+    let read = valid(&std::fs::read_to_string(&file).expect("a result"));
     let curves = read["data"]["curves"].as_array().expect("curves");
     let entries: Vec<u64> = curves.iter().filter_map(|curve| curve["entry"].as_u64()).collect();
     assert_eq!(entries, [4 << 10, 2 << 20, 1 << 30], "nested pages are no others");
@@ -194,11 +185,7 @@ fn how_many_entries_would_be_enough_is_a_table_of_its_own_in_every_form() {
 #[test]
 fn a_machine_file_is_read_and_its_mistakes_have_a_line() {
     let folder = tempfile::tempdir().expect("a directory");
-    let write = |name: &str, text: &str| {
-        let file = folder.path().join(name);
-        std::fs::write(&file, text).expect("written");
-        file.to_str().expect("text").to_owned()
-    };
+    let write = |name: &str, text: &str| file(folder.path(), name, text);
     let mine = write(
         "mine.toml",
         "like = 'xeon-8452y'\nwalk_caches = [32, 8, 4, 2]\nl2_tlb_hit_cycles = 7\n",
@@ -214,7 +201,7 @@ fn a_machine_file_is_read_and_its_mistakes_have_a_line() {
         "20000",
         "--json",
     ];
-    let result: Value = serde_json::from_str(&done(&words).out).expect("JSON");
+    let result = json(&words);
     let unknown = result["data"]["unknown"].as_array().expect("a list");
     assert!(
         unknown
@@ -230,11 +217,7 @@ fn a_machine_file_is_read_and_its_mistakes_have_a_line() {
 #[test]
 fn a_trace_is_recognised_and_simulated() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = |name: &str, bytes: &[u8]| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, bytes).expect("written");
-        path.to_str().expect("text").to_owned()
-    };
+    let file = |name: &str, bytes: &[u8]| file(folder.path(), name, bytes);
     let lines: String = (0..5000)
         .map(|at| format!(" L {:x},8\nI  40ab70,3\n", 0x7f00_0000_0000_u64 + at * 4096))
         .collect();
@@ -251,7 +234,7 @@ fn a_trace_is_recognised_and_simulated() {
     ];
     let run = |more: &[&str]| -> Value {
         let words: Vec<&str> = words.iter().chain(more).chain(&["--json"]).copied().collect();
-        serde_json::from_str(&done(&words).out).expect("JSON")
+        json(&words)
     };
     let data = &run(&["--trace", &trace])["data"];
     assert!(
@@ -313,7 +296,7 @@ fn a_publication_stands_beside_what_is_simulated_of_it() {
         &["esx35-large-pages", "--accesses", "20000", "--seed", "1", "--json"],
     ]
     .concat();
-    let result: Value = serde_json::from_str(&done(&words).out).expect("JSON");
+    let result = json(&words);
     let rows = result["data"]["published"].as_array().expect("rows");
     let fitted: Vec<bool> = rows.iter().filter_map(|row| row["is_fitted"].as_bool()).collect();
     assert_eq!(fitted, [true, true, false, false, false], "{rows:?}");
@@ -326,8 +309,7 @@ fn a_publication_stands_beside_what_is_simulated_of_it() {
 
 #[test]
 fn here_is_this_machines_cpu_by_the_table_as_it_is_without_a_word() {
-    let tree = |name| format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
-    let [guest, unknown] = ["epyc-guest", "rhel5-jboss"].map(tree);
+    let [guest, unknown] = ["epyc-guest", "rhel5-jboss"].map(machine);
     let simulate = [
         "simulate",
         "translation",
@@ -338,14 +320,14 @@ fn here_is_this_machines_cpu_by_the_table_as_it_is_without_a_word() {
         "--json",
     ];
     let run = |more: &[&str]| -> Value {
-        let words = [&simulate[..], &["--seed", "1", "--root", &guest], more].concat();
-        serde_json::from_str(&done(&words).out).expect("JSON")
+        let words = [&simulate[..], &["--seed", "1", "--root", text(&guest)], more].concat();
+        json(&words)
     };
     let (here, without) = (run(&["--machine", "here"]), run(&[]));
     assert_eq!(here["data"], without["data"]);
     let id = here["data"]["machine"]["id"].as_str();
     assert!(id.is_some_and(|id| id.starts_with("epyc-")), "{id:?}");
-    let why = refused(&[&simulate[..], &["--root", &unknown, "--machine", "here"]].concat());
+    let why = refused(&[&simulate[..], &["--root", text(&unknown), "--machine", "here"]].concat());
     assert!(why.contains("the CPU table does not have this machine's CPU"), "{why}");
     assert!(!why.contains("measure"), "{why}");
     let why = refused(&[&simulate[..], &["--machine", "here", "--measured", "tlb.json"]].concat());
@@ -377,7 +359,7 @@ fn lists_of_machines_and_patterns_give_a_line_of_json_each() {
     let of = |result: &Value| (result["data"]["machine"]["id"].clone(), result["data"]["input"].clone());
     let expected = ["skylake-sp", "epyc-9654"].map(|id| ["chase", "zipf"].map(|pattern| (id.into(), pattern.into())));
     assert_eq!(lines.iter().map(of).collect::<Vec<_>>(), expected.concat());
-    let alone: Value = serde_json::from_str(&run("9654", "zipf", &["--json"])).expect("JSON");
+    let alone = valid(&run("9654", "zipf", &["--json"]));
     assert_eq!(alone["data"], lines[3]["data"]);
     let text = run("skylake-sp,9654", "chase", &[]);
     assert_eq!(text.matches("simulated: chase").count(), 2, "{text}");

@@ -7,11 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{done, machines, run, skipped, valid};
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
+use common::{done, machines, run, skipped, text, valid};
 
 /// Ids of findings, and of rules that could not be judged.
 type Ids = (BTreeSet<String>, BTreeSet<String>);

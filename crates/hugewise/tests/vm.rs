@@ -2,13 +2,7 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{done, machines, refused, valid};
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
+use common::{done, machine, machines, refused, text, valid};
 
 #[test]
 fn every_captured_machine_has_a_list_in_every_form() {
@@ -36,10 +30,7 @@ fn every_captured_machine_has_a_list_in_every_form() {
 
 #[test]
 fn a_guest_on_hugetlb_pages_is_told_with_its_backing() {
-    let (_, machine) = machines()
-        .into_iter()
-        .find(|(name, _)| name == "pool-1g")
-        .expect("a machine with a guest");
+    let machine = machine("pool-1g");
     let result = valid(&done(&["--root", text(&machine), "vm", "--json"]).out);
     let vms = result["data"]["vms"].as_array().expect("VMs");
     assert_eq!(vms.len(), 1, "{vms:?}");

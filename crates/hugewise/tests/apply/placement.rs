@@ -5,15 +5,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{done, valid};
+use crate::common::{json, machine, text};
 use crate::machine::Bench;
 
 /// What is planned for a service on a machine with systemd.
 fn planned(service: &str) -> Value {
-    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/two-node-smt.tree");
+    let machine = machine("two-node-smt");
     let goal = format!("placement:{service},cpus=0-1,memory=0");
-    let plan = done(&["--root", machine, "plan", "--for", &goal, "--json"]);
-    valid(&plan.out)["data"]["changes"].take()
+    json(&["--root", text(&machine), "plan", "--for", &goal, "--json"])["data"]["changes"].take()
 }
 
 #[test]

@@ -146,6 +146,30 @@ pub fn machines() -> Vec<(String, PathBuf)> {
     machines
 }
 
+/// The path of a captured machine.
+pub fn machine(name: &str) -> PathBuf {
+    PathBuf::from(format!(
+        "{}/../../fixtures/machines/{name}.tree",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+}
+
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
+/// A file in a folder, by its path.
+pub fn file(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> String {
+    let file = folder.join(name);
+    std::fs::write(&file, text).expect("written");
+    self::text(&file).to_owned()
+}
+
+/// The result of a run that must do what was asked.
+pub fn json(args: &[&str]) -> Value {
+    valid(&done(args).out)
+}
+
 /// Parses a result and holds it against the schema that the program publishes for it.
 pub fn valid(json: &str) -> Value {
     let result: Value = serde_json::from_str(json).expect("JSON");
