@@ -153,7 +153,7 @@ fn exactly(line: &str) -> String {
 }
 
 /// A text in double quotes in which YAML and Jinja see nothing of their own.
-pub(super) fn scalar(text: &str) -> String {
+pub(in crate::render) fn scalar(text: &str) -> String {
     let mut quoted = String::from("!unsafe \"");
     for c in text.chars() {
         match c {
