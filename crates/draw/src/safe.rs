@@ -59,12 +59,16 @@ pub fn markdown_paragraph(text: &str) -> String {
 }
 
 /// A cell of CSV: none begins a formula when a spreadsheet opens the file, and a terminal shows it as it is. Text that begins
-/// as formulas do gets an apostrophe in front; numbers stay as they are.
+/// as formulas do gets an apostrophe in front; numbers stay as they are. Quoted where RFC 4180 asks for it: line ends are
+/// escapes here.
 pub fn csv_cell(text: &str) -> String {
-    let safe = printable(text);
+    let mut safe = printable(text);
     let formula = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
     if safe.starts_with(formula) && !is_number(&safe) {
-        return format!("'{safe}");
+        safe.insert(0, '\'');
+    }
+    if safe.contains([',', '"']) {
+        safe = format!("\"{}\"", safe.replace('"', "\"\""));
     }
     safe
 }

@@ -227,12 +227,16 @@ fn tables(tables: Vec<(&'static str, Lines<'_>)>, out: &mut dyn Write) -> Result
 }
 
 fn csv((head, rows): Lines<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(&head)?;
+    writeln!(out, "{}", csv_line(&head))?;
     for row in rows {
-        writer.write_record(row.iter().map(|cell| safe::csv_cell(cell)))?;
+        writeln!(out, "{}", csv_line(&row))?;
     }
-    Ok(writer.flush()?)
+    Ok(())
+}
+
+fn csv_line<T: AsRef<str>>(cells: &[T]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| safe::csv_cell(cell.as_ref())).collect();
+    cells.join(",")
 }
 
 #[cfg(test)]

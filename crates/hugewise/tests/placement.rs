@@ -255,7 +255,7 @@ fn read(file: &Path) -> Option<Value> {
     serde_json::from_slice(&std::fs::read(file).ok()?).ok()
 }
 
-/// Starts a recording with a file, and waits until the file holds what was recorded so far.
+/// Starts a recording with a file, and waits until the file holds time of the program: what is kept first has none yet.
 fn begun(file: &Path) -> std::process::Child {
     let output = file.to_str().expect("text");
     let words = [
@@ -271,7 +271,7 @@ fn begun(file: &Path) -> std::process::Child {
     ];
     let child = hugewise(&words).stderr(Stdio::null()).spawn().expect("starts");
     let until = Instant::now() + Duration::from_secs(60);
-    while read(file).is_none() {
+    while !read(file).is_some_and(|kept| sum(&kept["data"]["total"]["cpu_s"]) > 0.0) {
         assert!(Instant::now() < until, "nothing was kept");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -98,7 +98,7 @@ fn a_mistake_in_a_file_of_one_s_own_is_named_with_its_line_and_what_is_expected(
         ),
         ("chase-{size}", "chase", 2, "there are two experiments `chase`"),
         ("chase-{size}", "../x", 2, "expected a-z, 0-9 and -"),
-        ("graph:", "grph:", 4, "there is no such recipe (write memtest"),
+        ("graph:", "grph:", 4, "there is no such recipe (write compile,"),
         ("graph:size", "graph:sice", 4, "there is no parameter `sice`"),
         ("'thp'", "'tph'", 5, "`tph` is not an arm (write base"),
         (", 'thp'", "", 5, "expected two arms at least"),

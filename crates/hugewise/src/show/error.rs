@@ -27,8 +27,6 @@ pub enum ShowError {
     /// The script would do something other than what a reader sees.
     #[error("this plan holds characters that a terminal does not show as they are; no script is made of it")]
     Hostile,
-    #[error("the result could not be written as CSV: {0}")]
-    Csv(#[from] csv::Error),
     #[error("the result could not be written: {0}")]
     Io(#[from] io::Error),
 }
