@@ -10,7 +10,7 @@ const ENOUGH: f64 = 0.95;
 /// What backs `bytes` from `start` on, and the reason if that is not what was asked for.
 pub(crate) fn prove(asked: PageKind, start: usize, bytes: Bytes) -> (Backed, Option<NotMeasured>) {
     let mut proof = processes::own_range(start, bytes.as_usize());
-    if let (PageKind::Mthp(size), Reading::Known(known)) = (asked, &proof) {
+    if let (Some(size), Reading::Known(known)) = (asked.mthp(), &proof) {
         let sample = processes::own_range_mthp(start, bytes.round_up_to(size).as_usize(), size);
         proof = sample.map(|sample| sample.refine(known));
     }

@@ -46,6 +46,22 @@ impl PageKind {
         }
     }
 
+    /// The size of its pages, if these are THPs below the PMD size, which switches of their own turn on.
+    pub fn mthp(self) -> Option<Bytes> {
+        match self {
+            Self::Mthp(size) => Some(size),
+            Self::Base | Self::Thp | Self::Hugetlb(_) => None,
+        }
+    }
+
+    /// Are these pages that THP gives?
+    pub fn is_transparent(self) -> bool {
+        match self {
+            Self::Thp | Self::Mthp(_) => true,
+            Self::Base | Self::Hugetlb(_) => false,
+        }
+    }
+
     /// Is this anything larger than base pages?
     pub fn is_large(self) -> bool {
         self != Self::Base

@@ -52,7 +52,7 @@ const BASE: usize = PageKind::Base.x86_size().as_usize();
 /// # Errors
 /// [`NotReady`]; nothing is left behind.
 pub fn open(op: Op, other_cpu: u32) -> Result<Box<dyn Timed>, NotReady> {
-    if let Some(kind @ PageKind::Mthp(_)) = op.kind() {
+    if let Some(kind) = op.kind().filter(|kind| kind.mthp().is_some()) {
         return Err(NotReady::Kind(kind));
     }
     Ok(match op {

@@ -9,7 +9,7 @@ use rustix::thread::CapabilitySet;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{pools, size_of};
+use super::pools;
 use crate::Error;
 use crate::live::Arm;
 use crate::policy::Policy;
@@ -111,7 +111,7 @@ impl Custom {
         let ways = policy.map(|policy| self.ways((policy, asked), request, &command, program));
         let mut ways = ways.transpose()?.unwrap_or_else(|| vec![as_it_is()]).into_iter();
         let kind = self.kind.or(policy.and_then(Policy::kind));
-        let size = policy.and_then(Policy::kind).filter(|kind| size_of(*kind).is_some());
+        let size = policy.and_then(Policy::kind).filter(|kind| kind.mthp().is_some());
         Ok(Arm {
             command,
             kind,

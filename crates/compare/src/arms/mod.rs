@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use host::snapshot::Thp;
 use host::{CpuList, Snapshot};
-use model::{Bytes, PageKind};
+use model::PageKind;
 
 use self::custom::Custom;
 use crate::live::Arm;
@@ -102,18 +102,10 @@ impl Arms {
     }
 }
 
-/// The THP size that an arm turns the machine's switches for.
-pub(crate) fn size_of(kind: PageKind) -> Option<Bytes> {
-    match kind {
-        PageKind::Mthp(size) => Some(size),
-        _ => None,
-    }
-}
-
 impl Arm {
     /// The arm on this machine: it must have the THP size, and pages of the largest one are those that smaps shows.
     fn on(mut self, snapshot: &Snapshot) -> Result<Self, Error> {
-        for size in self.lent.iter().filter_map(|kind| size_of(*kind)) {
+        for size in self.lent.iter().filter_map(|kind| kind.mthp()) {
             policy::must_have(size, &snapshot.thp)?;
         }
         // Where every fault takes huge pages, only collapsing may: a kernel without that switch refuses.
@@ -122,7 +114,7 @@ impl Arm {
         if policy.as_deref() == Some("always") && matches!(self.setup.collapse, Some(Collapse::Share(_))) {
             self.setup.thp = ThpSwitch::ExceptAdvised;
         }
-        let is_largest = |kind: PageKind| size_of(kind).is_some() && size_of(kind).as_ref() == largest.known();
+        let is_largest = |kind: PageKind| kind.mthp().is_some_and(|size| largest.known() == Some(&size));
         self.kind = self
             .kind
             .map(|kind| if is_largest(kind) { PageKind::Thp } else { kind });
@@ -131,7 +123,7 @@ impl Arm {
 
     /// Does it turn switches of the machine, which all programs that are alive share?
     fn is_alone(&self) -> bool {
-        self.lent.iter().any(|kind| size_of(*kind).is_some())
+        self.lent.iter().any(|kind| kind.mthp().is_some())
     }
 }
 

@@ -77,7 +77,7 @@ impl FromStr for Policy {
             other => match other.parse() {
                 Ok(PageKind::Mthp(size)) => Ok(Self::Mthp(size)),
                 Ok(PageKind::Hugetlb(size)) => Ok(Self::Hugetlb(size)),
-                _ => Err(ParsePolicyError(text.to_owned())),
+                Ok(PageKind::Base | PageKind::Thp) | Err(_) => Err(ParsePolicyError(text.to_owned())),
             },
         }
     }

@@ -28,7 +28,9 @@ pub fn page_kind(text: &str) -> Result<PageKind, String> {
 pub fn movable_page(text: &str) -> Result<PageKind, String> {
     match page_kind(text)? {
         kind @ (PageKind::Base | PageKind::Thp) => Ok(kind),
-        other => Err(format!("{other} is not measured here: write base or thp")),
+        other @ (PageKind::Mthp(_) | PageKind::Hugetlb(_)) => {
+            Err(format!("{other} is not measured here: write base or thp"))
+        }
     }
 }
 

@@ -74,6 +74,8 @@ fn order(spec: &Spec, bytes: Bytes) -> Option<Order> {
 pub(super) fn with_tables(bytes: Bytes, kind: PageKind) -> Bytes {
     match kind {
         PageKind::Hugetlb(size) if size >= Bytes::gib(1) => bytes,
-        _ => Bytes(bytes.round_up_to(Bytes::mib(2)).0 + bytes.0 / 512 + (256 << 10)),
+        PageKind::Base | PageKind::Thp | PageKind::Mthp(_) | PageKind::Hugetlb(_) => {
+            Bytes(bytes.round_up_to(Bytes::mib(2)).0 + bytes.0 / 512 + (256 << 10))
+        }
     }
 }

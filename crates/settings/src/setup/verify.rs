@@ -209,7 +209,7 @@ impl Asked {
     fn covers(self, kind: PageKind) -> bool {
         match self {
             Self::Pool(page) => kind == PageKind::Hugetlb(page),
-            Self::Transparent => matches!(kind, PageKind::Thp | PageKind::Mthp(_)),
+            Self::Transparent => kind.is_transparent(),
         }
     }
 }

@@ -75,8 +75,8 @@ impl compare::Around for Around<'_> {
         });
         let mut short: Vec<Shortage> = short.collect();
         for (kind, _) in rooms {
-            if let PageKind::Mthp(size) = kind {
-                let lent = self.sizes.lend(self.ui, *size, !is_known);
+            if let Some(size) = kind.mthp() {
+                let lent = self.sizes.lend(self.ui, size, !is_known);
                 short.extend(lent.err().map(|why| Shortage { kind: *kind, why }));
             }
         }

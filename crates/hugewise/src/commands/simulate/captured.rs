@@ -64,7 +64,7 @@ fn captured(vm: &Vm, warnings: &mut Vec<Warning>) -> Option<CapturedVm> {
         let text = format!("{name}: its resident memory could not be read ({why}), and is drawn from none to all");
         warnings.push(Warning::new("resident-unknown", text));
     }
-    let pools = backing.iter().filter(|(kind, _)| matches!(kind, PageKind::Hugetlb(_)));
+    let pools = backing.iter().filter(|(kind, _)| kind.pool().is_some());
     let pool: u64 = pools.map(|(_, bytes)| bytes.0).sum();
     let giant = backing.of(PageKind::HUGETLB_1G).0;
     let pages = match pool > 0 && 2 * pool >= backing.total().0 {

@@ -9,10 +9,7 @@ use draw::or_empty;
 /// The arms of THP sizes, each with its size.
 pub(super) fn of(compare: &Compare) -> impl Iterator<Item = (&str, Bytes)> {
     let names = compare.arms.iter().map(|arm| arm.name.as_str());
-    names.filter_map(|name| match name.parse() {
-        Ok(PageKind::Mthp(size)) => Some((name, size)),
-        _ => None,
-    })
+    names.filter_map(|name| Some((name, name.parse::<PageKind>().ok()?.mthp()?)))
 }
 
 /// The verdicts of sizes by the first metric; none of fewer than two sizes.
