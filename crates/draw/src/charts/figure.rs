@@ -165,6 +165,14 @@ impl Along {
         }
     }
 
+    /// Are its series rows, which bear their names and decide the height?
+    pub(crate) fn is_rows(self) -> bool {
+        match self {
+            Self::Gain => true,
+            Self::WorkingSet | Self::Turns(_) => false,
+        }
+    }
+
     fn place(self, at: u64) -> f64 {
         match self {
             Self::WorkingSet => (at.max(1) as f64).log2(),

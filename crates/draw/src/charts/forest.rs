@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
-use super::figure::{Along, Figure, Series};
+use super::figure::{Figure, Series};
 use super::ink::{Area, GRID, Hit, INK, PictureError, mark, rgb, text};
 
 /// Heights in pixels: of a row, and of the axis below all rows.
@@ -15,7 +15,7 @@ const EDGE: f64 = 24.0;
 
 /// The height of such a chart in pixels.
 pub(super) fn height(figure: &Figure) -> Option<f64> {
-    (figure.along == Along::Gain).then_some(TITLE + ROW * figure.series.len() as f64 + AXIS)
+    figure.along.is_rows().then_some(TITLE + ROW * figure.series.len() as f64 + AXIS)
 }
 
 /// Draws it, and gives back where the gains are.

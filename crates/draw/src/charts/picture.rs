@@ -103,10 +103,11 @@ enum Dress {
 }
 
 fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, PictureError> {
-    if figure.along == Along::Gain {
-        return forest::draw(area, figure, dress == Dress::Whole);
-    }
-    let is_inside = figure.along == Along::WorkingSet;
+    let is_inside = match figure.along {
+        Along::Gain => return forest::draw(area, figure, dress == Dress::Whole),
+        Along::WorkingSet => true,
+        Along::Turns(_) => false,
+    };
     let area = match dress {
         Dress::Whole if !is_inside => &legend::above(area, figure)?,
         _ => area,

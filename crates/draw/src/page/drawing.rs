@@ -1,7 +1,7 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
 use crate::charts::picture::{self, Picture};
-use crate::charts::{Along, Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, number};
+use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, number};
 use crate::sheet::Sheet;
 use crate::words::or_empty;
 
@@ -41,7 +41,7 @@ pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
     Ok(Drawing {
         id: figure.id.clone(),
         title: figure.title.clone(),
-        legend: figure.series.iter().filter(|_| !has_names(figure)).map(entry).collect(),
+        legend: figure.series.iter().filter(|_| !figure.along.is_rows()).map(entry).collect(),
         faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
         table: figure.numbers.clone().unwrap_or_else(|| table(figure)),
     })
@@ -56,11 +56,6 @@ fn entry(series: &Series) -> Entry {
         corners: corners.join(" "),
         is_hollow: series.is_limit,
     }
-}
-
-/// Does the drawing name its series?
-fn has_names(figure: &Figure) -> bool {
-    figure.along == Along::Gain
 }
 
 fn face(figure: &Figure, size: (u32, u32), class: &'static str) -> Result<Face, PictureError> {
