@@ -15,7 +15,10 @@ const EDGE: f64 = 24.0;
 
 /// The height of such a chart in pixels.
 pub(super) fn height(figure: &Figure) -> Option<f64> {
-    figure.along.is_rows().then_some(TITLE + ROW * figure.series.len() as f64 + AXIS)
+    figure
+        .along
+        .is_rows()
+        .then_some(TITLE + ROW * figure.series.len() as f64 + AXIS)
 }
 
 /// Draws it, and gives back where the gains are.

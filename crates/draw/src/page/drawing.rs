@@ -41,7 +41,12 @@ pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
     Ok(Drawing {
         id: figure.id.clone(),
         title: figure.title.clone(),
-        legend: figure.series.iter().filter(|_| !figure.along.is_rows()).map(entry).collect(),
+        legend: figure
+            .series
+            .iter()
+            .filter(|_| !figure.along.is_rows())
+            .map(entry)
+            .collect(),
         faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
         table: figure.numbers.clone().unwrap_or_else(|| table(figure)),
     })
