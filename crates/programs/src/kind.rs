@@ -22,6 +22,8 @@ pub(crate) struct Known {
     pub(crate) has_signs: fn(&str, &[String]) -> bool,
     pub(crate) is_hypervisor: bool,
     pub(crate) server: Option<&'static Server>,
+    /// Options of `compare --live` with which it shows how much it does, where one command suits all of its users.
+    pub(crate) live: Option<&'static str>,
 }
 
 /// Looks for a configuration file in a directory; else why there is none.
@@ -89,6 +91,7 @@ impl Known {
             has_signs: |_, _| false,
             is_hypervisor: false,
             server: None,
+            live: None,
         }
     }
 }
@@ -153,6 +156,11 @@ impl Kind {
     pub fn of_server(word: &str) -> Option<(Self, &'static Server)> {
         let kind = Self::of_word(word)?;
         Some((kind, kind.server()?))
+    }
+
+    /// Options of `compare --live` that suit a running program, by its name for users.
+    pub fn live_options(title: &str) -> Option<&'static str> {
+        first(|known| known.title == title)?.known().live
     }
 
     pub(crate) fn of_image(name: &str) -> Option<Self> {

@@ -5,11 +5,14 @@ use model::sizing::{SizeError, Sizing, pages_for};
 
 use super::kind::Known;
 
-pub(crate) const KNOWN: Known = Known::new(
-    "Redis",
-    &["redis", "valkey", "keydb"],
-    &["redis-server", "valkey-server", "keydb-server"],
-);
+pub(crate) const KNOWN: Known = Known {
+    live: Some("--load 'redis-benchmark -q -t get -n 200000' --metric 'get=GET: ([0-9.]+) requests,higher'"),
+    ..Known::new(
+        "Redis",
+        &["redis", "valkey", "keydb"],
+        &["redis-server", "valkey-server", "keydb-server"],
+    )
+};
 
 /// `size redis`: no pool pages, but what copying costs at worst while a child saves: each write of a cache line to a page of its own.
 ///

@@ -23,12 +23,10 @@ fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) ->
     }
 }
 
-/// In the running process, with what shows how much it does: its users know that.
+/// In the running process, with what shows how much it does: often only its users know that.
 fn live(usage: &Usage) -> Vec<String> {
-    let by = match usage.program.as_deref() {
-        Some("Redis") => "--load 'redis-benchmark -q -t get -n 200000' --metric 'get=GET: ([0-9.]+) requests,higher'",
-        _ => "--load 'COMMAND THAT USES IT'",
-    };
+    let by = usage.program.as_deref().and_then(Kind::live_options);
+    let by = by.unwrap_or("--load 'COMMAND THAT USES IT'");
     vec![format!("sudo hugewise compare --live {} {by}", usage.pid)]
 }
 
