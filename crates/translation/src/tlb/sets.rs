@@ -1,33 +1,27 @@
 //! The sets of an associative array under any replacement policy, searched way by way.
 
-/// Which entry of a full set goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replacement {
-    /// The least recently used one.
-    Lru,
-    /// The one a binary tree of "other half" bits points at; for odd ways the missing leaves are skipped.
-    TreePlru,
-    /// The first one that was not used since all others were: a bit for each way, cleared when the last one is set.
-    NotRecentlyUsed,
-    /// One of the older quarter, by a fixed generator: nearly LRU.
-    NearLru,
-    /// Any, by a fixed generator.
-    Random,
+model::table! {
+    /// Which entry of a full set goes, and whether the order of a set's tags is that of their use.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Replacement: bool {
+        /// The least recently used one.
+        Lru = true,
+        /// The one a binary tree of "other half" bits points at; for odd ways the missing leaves are skipped.
+        TreePlru = false,
+        /// The first one that was not used since all others were: a bit for each way, cleared when the last one is set.
+        NotRecentlyUsed = false,
+        /// One of the older quarter, by a fixed generator: nearly LRU.
+        NearLru = true,
+        /// Any, by a fixed generator.
+        Random = false,
+    }
 }
 
 impl Replacement {
-    /// All that TLBs use or may use.
-    pub const ALL: [Self; 5] = [
-        Self::Lru,
-        Self::TreePlru,
-        Self::NotRecentlyUsed,
-        Self::NearLru,
-        Self::Random,
-    ];
-
     /// Is the order of a set's tags that of their use?
+    #[inline]
     fn is_ordered(self) -> bool {
-        matches!(self, Self::Lru | Self::NearLru)
+        self.row()
     }
 }
 
@@ -61,7 +55,7 @@ impl<T: Copy + Default + PartialEq> Sets<T> {
         let (count, ways) = (sets as usize, ways as usize);
         let bits = match replacement {
             Replacement::TreePlru | Replacement::NotRecentlyUsed => count * ways.next_power_of_two(),
-            _ => 0,
+            Replacement::Lru | Replacement::NearLru | Replacement::Random => 0,
         };
         let seed = |set: u32| u64::from(set).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         Self {
