@@ -15,7 +15,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::session::{Session, now};
 use super::stop::Stop;
-use crate::cli::args::{self, Format, Sort};
+use crate::cli::args::{self, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Shape, sample};
@@ -36,7 +36,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
-    let is_series = matches!(session.form::<ProcessList>()?, Format::Csv | Format::Json);
+    let is_series = session.form::<ProcessList>()?.is_series();
     let stop = Stop::on_signals()?;
     if !is_series {
         session.ui.watch();

@@ -37,20 +37,35 @@ impl Format {
         word(&self)
     }
 
+    /// Extensions of its files.
+    fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Text => &["txt"],
+            Self::Json => &["json"],
+            Self::Csv => &["csv"],
+            Self::Markdown => &["md"],
+            Self::Svg => &["svg"],
+            Self::Html => &["html", "htm"],
+            Self::Sarif => &["sarif"],
+            Self::Prometheus => &["prom"],
+            Self::Shell => &["sh"],
+            Self::Ansible => &["yml", "yaml"],
+        }
+    }
+
     /// The format that belongs to a file name extension.
     pub(super) fn of_file(file: &Path) -> Option<Self> {
-        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "txt" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            "csv" => Some(Self::Csv),
-            "md" => Some(Self::Markdown),
-            "svg" => Some(Self::Svg),
-            "html" | "htm" => Some(Self::Html),
-            "sarif" => Some(Self::Sarif),
-            "prom" => Some(Self::Prometheus),
-            "sh" => Some(Self::Shell),
-            "yml" | "yaml" => Some(Self::Ansible),
-            _ => None,
+        let extension = file.extension()?.to_str()?.to_ascii_lowercase();
+        let mut formats = Self::value_variants().iter().copied();
+        formats.find(|format| format.extensions().contains(&extension.as_str()))
+    }
+
+    /// Can results of a series follow each other in one file? `sample` writes them so.
+    pub(crate) fn is_series(self) -> bool {
+        match self {
+            Self::Json | Self::Csv => true,
+            Self::Text | Self::Markdown | Self::Svg | Self::Html => false,
+            Self::Sarif | Self::Prometheus | Self::Shell | Self::Ansible => false,
         }
     }
 }
