@@ -28,6 +28,7 @@ mod vms;
 #[path = "files/tests.rs"]
 mod files_tests;
 #[cfg(test)]
+#[path = "tests/machines.rs"]
 mod machines;
 #[cfg(test)]
 mod tests;
