@@ -1,6 +1,6 @@
 //! What the discovery may claim, over many geometries and fixed seeds: the truth, a range around it, or nothing.
 
-use crate::tlb::paper::Array;
+use crate::tlb::simulated_tlb::Array;
 use model::PageKind;
 use model::tlb::{Level, built};
 

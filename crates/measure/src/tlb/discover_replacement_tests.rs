@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::tlb::paper::Replacement;
+use crate::tlb::simulated_tlb::Replacement;
 use model::tlb::{Hash, Level};
 
 use super::properties::{Tally, passes_for_built, tell_by};

@@ -1,6 +1,6 @@
 //! The discovery against simulated TLBs of any geometry, with the noise of real machines added.
 
-use crate::tlb::paper::{Array, Replacement};
+use crate::tlb::simulated_tlb::{Array, Replacement};
 use model::tlb::{Entries, Index, Ways};
 
 use super::{Discovery, Effort, discover};

@@ -6,8 +6,6 @@ pub mod fit;
 mod knee;
 pub mod live;
 pub mod occupancy;
-#[cfg(test)]
-mod paper;
 mod plan;
 pub mod probe;
 #[cfg(test)]
@@ -17,6 +15,8 @@ pub mod sampled;
 mod sharing;
 #[cfg(test)]
 mod simulated;
+#[cfg(test)]
+mod simulated_tlb;
 mod spec;
 pub mod survey;
 pub mod walks;

@@ -131,7 +131,7 @@ pub(super) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tlb::paper::{Array, Replacement, Tlb};
+    use crate::tlb::simulated_tlb::{Array, Replacement, Tlb};
     use model::Bytes;
     use model::tlb::Hash;
 

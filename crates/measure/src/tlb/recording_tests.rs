@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::tlb::paper::Array;
+use crate::tlb::simulated_tlb::Array;
 use model::tlb::Ways;
 use proptest::prelude::*;
 

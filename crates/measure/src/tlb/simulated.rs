@@ -1,8 +1,8 @@
-//! A machine on paper as an oracle: levels of any geometry, contention for entries, clocks that err and spikes.
+//! A simulated machine as an oracle: levels of any geometry, contention for entries, clocks that err and spikes.
 
 use std::collections::HashMap;
 
-use crate::tlb::paper::{Array, Replacement, Tlb};
+use crate::tlb::simulated_tlb::{Array, Replacement, Tlb};
 use model::Bytes;
 use model::tlb::{Hash, Ways};
 

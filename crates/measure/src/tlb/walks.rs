@@ -209,7 +209,7 @@ pub fn footprints(kind: PageKind, thorough: bool) -> Vec<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tlb::paper::{Array, Tlb};
+    use crate::tlb::simulated_tlb::{Array, Tlb};
     use model::Bytes;
 
     use std::time::Duration;

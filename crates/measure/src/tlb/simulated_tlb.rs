@@ -1,4 +1,4 @@
-//! TLBs on paper, which the methods are tested on: levels of set-associative arrays of any geometry, shared or separate by page size, with their costs.
+//! Simulated TLBs, which the methods are tested on: levels of set-associative arrays of any geometry, shared or separate by page size, with their costs.
 
 use std::collections::{BTreeMap, HashMap};
 
