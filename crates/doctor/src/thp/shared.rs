@@ -45,7 +45,7 @@ fn has_much(program: &Program) -> Result<bool, Reason> {
         Some(Kind::Jvm) => program
             .jvm()?
             .is_some_and(|jvm| jvm.collector == Some(model::Collector::Z)),
-        _ => false,
+        Some(Kind::Oracle | Kind::Mysql | Kind::Redis | Kind::Mongo | Kind::Dpdk | Kind::Kubelet) | None => false,
     };
     if !keeps {
         return Ok(false);

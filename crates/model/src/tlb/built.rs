@@ -3,7 +3,7 @@
 //! Contention that holds the same entries from the first pass of a measurement to the last makes a TLB seem smaller, and nothing
 //! in the timing distinguishes it from a smaller TLB. The number that is left does, mostly: 23 ways are 24 without one.
 //!
-//! What TLBs are built with is taken from the CPU table (`sim`'s `cpus.json`, which states its sources; a test of `measure` holds
+//! What TLBs are built with is taken from the CPU table (`translation/data/cpus.json`, which states its sources; a test of `measure` holds
 //! this rule against every CPU of it): sets by powers of two, and ways, or entries of fully associative ones, that are a power of
 //! two or three times one; and 72 entries (Zen 4). The one exception of the table, five ways (Neoverse N1), is not among them:
 //! six ways without one look the same. It is exact where the table or CPUID says so.
