@@ -8,7 +8,6 @@ use model::compare::Start;
 use model::{Bytes, PageKind};
 use process::rights::ShutIn;
 
-use crate::arms::size_of;
 use crate::place::Bound;
 use crate::technique::Setup;
 
@@ -56,6 +55,6 @@ impl Arm {
 
     /// The THP size whose pages have to be told from base pages.
     pub(super) fn thp_size(&self) -> Option<Bytes> {
-        self.kind.and_then(size_of)
+        self.kind.and_then(PageKind::mthp)
     }
 }
