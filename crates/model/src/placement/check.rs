@@ -41,26 +41,28 @@ pub struct Mispinned {
     pub fixes: Vec<Fix>,
 }
 
-/// What can be wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mistake {
-    /// Two busy threads share a core, and another core is idle.
-    SharedCore,
-    /// Several busy threads are pinned to one CPU, and another is idle.
-    SharedCpu,
-    /// The first thread of a process is pinned, the others are not.
-    FirstThreadOnly,
-    /// vCPUs of a virtual machine are pinned to siblings of one core, and the guest does not know.
-    VcpusOnSiblings,
-    /// vCPUs of a virtual machine that fits on one node are on several.
-    VcpusOnNodes,
-    /// Most memory is on another node than all of the CPUs.
-    RemoteMemory,
-    /// A cpuset asks for CPUs that it does not get.
-    CpusetCut,
-    /// Several busy threads may use several isolated CPUs, among which the scheduler does not balance.
-    IsolatedTogether,
+crate::names! {
+    /// What can be wrong.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Mistake {
+        /// Two busy threads share a core, and another core is idle.
+        SharedCore = "shared-core",
+        /// Several busy threads are pinned to one CPU, and another is idle.
+        SharedCpu = "shared-cpu",
+        /// The first thread of a process is pinned, the others are not.
+        FirstThreadOnly = "first-thread-only",
+        /// vCPUs of a virtual machine are pinned to siblings of one core, and the guest does not know.
+        VcpusOnSiblings = "vcpus-on-siblings",
+        /// vCPUs of a virtual machine that fits on one node are on several.
+        VcpusOnNodes = "vcpus-on-nodes",
+        /// Most memory is on another node than all of the CPUs.
+        RemoteMemory = "remote-memory",
+        /// A cpuset asks for CPUs that it does not get.
+        CpusetCut = "cpuset-cut",
+        /// Several busy threads may use several isolated CPUs, among which the scheduler does not balance.
+        IsolatedTogether = "isolated-together",
+    }
 }
 
 /// A line that fixes a mistake.

@@ -115,7 +115,7 @@ fn fixture(name: &str) -> Check {
 }
 
 #[test]
-fn a_capture_with_all_eight_mistakes_has_each_once_and_the_same_processes_in_their_places_none() {
+fn a_capture_with_all_mistakes_has_each_once_and_the_same_processes_in_their_places_none() {
     let found = fixture("pinned-wrongly");
     let pids: Vec<(Mistake, u32)> = found.mistakes.iter().map(|found| (found.mistake, found.pid)).collect();
     let expected = [
@@ -129,6 +129,7 @@ fn a_capture_with_all_eight_mistakes_has_each_once_and_the_same_processes_in_the
         (Mistake::IsolatedTogether, 3700),
     ];
     assert_eq!(pids, expected);
+    assert_eq!(expected.map(|(mistake, _)| mistake), Mistake::ALL);
     assert!(found.mistakes.iter().all(|found| !found.fixes.is_empty()));
     let well = fixture("pinned-well");
     assert_eq!((well.mistakes, well.threads), (Vec::new(), found.threads));
