@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Boot;
 use programs::config::given::{FileKind, Guest};
+use programs::config::{Boot, Distribution};
 
-use crate::facts::{in_postgres, node_file, persistent};
+use crate::facts::{distribution, in_postgres, node_file, persistent};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 use asked::demands;
@@ -66,6 +66,8 @@ pub(super) struct Shortage {
     whole: u64,
     /// Is it the size that programs get that name none?
     is_default: bool,
+    /// How the machine is set up, if there is one.
+    machine: Option<Distribution>,
     /// The size of another pool that has room for one which names none.
     other: Option<Bytes>,
 }
@@ -110,7 +112,7 @@ impl Shortage {
         let Some(nodes) = &self.demand.nodes else {
             let text = format!(
                 "request {asked} pages of {size} or more: {}",
-                ask(self.page, self.is_default, asked)
+                self.ask(asked)
             );
             return Remedy::new(text).need(need);
         };
@@ -123,6 +125,17 @@ impl Shortage {
             "add {more} pages of {size} on node {nodes} (nr_hugepages of that node), or let it use a node that has them"
         ))
         .need(need)
+    }
+
+    /// sysctl sets the pool of the default size only.
+    fn ask(&self, pages: u64) -> String {
+        let parameters = || format!("hugepagesz={} hugepages={pages}", self.page.exact());
+        match (self.page >= Bytes::gib(1) || !self.is_default, self.machine) {
+            (true, Some(machine)) => machine.add_boot_parameters(&parameters()),
+            (true, None) => format!("{} on the boot command line", parameters()),
+            (false, Some(machine)) if machine.is_configured_whole() => machine.keep_setting("vm.nr_hugepages", pages),
+            (false, _) => format!("vm.nr_hugepages = {pages} in /etc/sysctl.d"),
+        }
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
@@ -139,14 +152,6 @@ impl Shortage {
             );
         }
         format!("needs at least {need} pages of {size}, and the pool has {pool}{beside}")
-    }
-}
-
-/// sysctl sets the pool of the default size only.
-fn ask(page: Bytes, is_default: bool, pages: u64) -> String {
-    match page >= Bytes::gib(1) || !is_default {
-        true => format!("hugepagesz={} hugepages={pages} on the boot command line", page.exact()),
-        false => format!("vm.nr_hugepages = {pages} in /etc/sysctl.d"),
     }
 }
 
@@ -214,6 +219,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
                 pool: (part.pages, part.file),
                 whole: part.whole,
                 is_default: page == room.default,
+                machine: evidence.has_machine.then(|| distribution(evidence)),
                 other,
             });
         }

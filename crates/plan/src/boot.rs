@@ -70,11 +70,12 @@ fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &s
         drafts.add(draft.why(why).source(SOURCE).reboot());
         let (name, tool) = match drafts.host.distribution() {
             Distribution::ProxmoxBoot => ("proxmox-boot-tool", "proxmox-boot-tool refresh"),
+            Distribution::SuseEntries => ("sdbootutil", "sdbootutil update-all-entries"),
             _ => ("kernel-install", KERNEL_INSTALL),
         };
         let run = Draft::instruction(Layer::Boot, name, "this host", format!("{tool}\nreboot"));
         drafts.add(
-            run.why("systemd-boot's entries are made from that file")
+            run.why("boot entries are made from that file")
                 .source(&format!("{name}(8)"))
                 .reboot(),
         );
@@ -91,10 +92,10 @@ fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &s
 
 /// Are boot entries made from the file? Red Hat's tool, and what starts other machines, have a way of their own.
 fn is_by_entries(drafts: &Drafts<'_>) -> bool {
-    use Distribution::{Debian, Efi, Other, ProxmoxBoot};
+    use Distribution::{Debian, Efi, Other, ProxmoxBoot, SuseEntries, UnifiedImage};
     let own = drafts.host.distribution();
     let is_there = drafts.host.has_directory("/etc/kernel") && !drafts.host.text(CMDLINE).is_empty();
-    is_there && matches!(own, Debian | Efi | Other | ProxmoxBoot)
+    is_there && matches!(own, Debian | Efi | Other | ProxmoxBoot | SuseEntries | UnifiedImage)
 }
 
 /// The line without an earlier pair for that size, and with the new one.

@@ -3,10 +3,10 @@
 use host::snapshot::Feature;
 use model::{Bytes, Cause, Unread};
 use programs::config::given::FileKind;
-use programs::config::{Setting, Settings, Unheard, UnheardWhy};
+use programs::config::{Distribution, Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
-use super::facts::{boot_again, default_size, each, entry_fix, known, parts, thp};
+use super::facts::{boot_again, default_size, distribution, each, entry_fix, known, parts, thp};
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
@@ -96,9 +96,14 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         return None;
     }
     let words = words.join(" ");
+    let as_parameter = format!("sysctl.{}", words.replace(" = ", "="));
+    if is_running(&as_parameter) {
+        return None;
+    }
     let case = |what: &str| Case::sure(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
     let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
     let lower = "lower its count first: beside the other findings of this report the machine has no room for it";
+    let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(lower);
     Some(match why {
         UnheardWhy::AssignedAnew { variable, by } => case(&format!(
             "{by} is read later, and assigns {variable} without its old value"
@@ -108,20 +113,40 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         )))
         .remedy(fix(boot_again(evidence, &words)))
         .otherwise(lower),
-        UnheardWhy::BootEntries => case(
+        UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
-        )
-        .remedy(fix(entry_fix(evidence, &words)))
-        .otherwise(lower),
-        UnheardWhy::NoGrub => case("this kernel was started by EFI and not by GRUB (`initrd=\\...` on its line), whose files nothing reads here")
-            .remedy(fix(entry_fix(evidence, &words)))
-            .otherwise(lower),
+        ),
+        UnheardWhy::NoGrub => by_entry(without_grub(distribution(evidence))),
+        UnheardWhy::ImageConf => by_entry(
+            "kernel-install takes the command line of unified images from /etc/kernel/cmdline, else from the running kernel, and not from this file",
+        ),
         UnheardWhy::SysctlConf => case(
             "this release of Debian reads the files of sysctl.d at boot, and not this one",
         )
         .fix(format!("move it to a file of its own: echo '{words}' >> /etc/sysctl.d/60-hugepages.conf"))
         .fix("sysctl -p /etc/sysctl.d/60-hugepages.conf"),
+        UnheardWhy::SysctlName => {
+            let file = place.rsplit_once(':').map_or(place.as_str(), |(file, _)| file);
+            case("files of sysctl.d are read whose names end in .conf, and this one's does not")
+                .fix(format!("mv {file} {file}.conf && sysctl -p {file}.conf"))
+        }
+        UnheardWhy::NoSystemd => case("WSL starts no systemd here, and nothing else reads sysctl settings at start")
+            .fix(distribution(evidence).add_boot_parameters(&as_parameter))
+            .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
     })
+}
+
+/// Why nothing reads the defaults of GRUB.
+fn without_grub(own: Distribution) -> &'static str {
+    match own {
+        Distribution::SuseEntries => {
+            "sdbootutil writes the boot entries here, from /etc/kernel/cmdline, and nothing reads the defaults of GRUB"
+        }
+        Distribution::UnifiedImage => {
+            "this kernel was started as a unified kernel image, whose command line is part of it, and nothing reads the defaults of GRUB"
+        }
+        _ => "this kernel was started by EFI and not by GRUB (`initrd=\\...` on its line), whose files nothing reads here",
+    }
 }
 
 /// Lines of its own files, and of its unit.

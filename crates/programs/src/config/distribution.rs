@@ -1,7 +1,8 @@
-//! Which family of distributions this is, as far as commands differ (os-release(5)).
+//! Which family of distributions this is, as far as commands differ (os-release(5)), and what starts it.
 
 use model::Reading;
 
+use super::files::content;
 use host::Source;
 
 /// Families by their tool for boot parameters.
@@ -13,10 +14,22 @@ pub enum Distribution {
     RedHat,
     /// SUSE: `update-bootloader`.
     Suse,
+    /// SUSE with entries of systemd-boot, or of GRUB without a menu of its own: `sdbootutil`.
+    SuseEntries,
+    /// SUSE with a read-only root: `transactional-update`.
+    SuseMicro,
     /// Any of them that EFI starts without GRUB: systemd-boot, rEFInd, or the firmware itself.
     Efi,
+    /// Any of them that EFI starts as a unified kernel image, whose command line is part of it.
+    UnifiedImage,
     /// Proxmox VE likewise: `proxmox-boot-tool`.
     ProxmoxBoot,
+    /// Pop!_OS likewise: `kernelstub`.
+    Kernelstub,
+    /// NixOS: all of it comes from its configuration.
+    NixOs,
+    /// Talos: the command line is part of its image.
+    Talos,
     /// Fedora CoreOS and its kin: `rpm-ostree`.
     Ostree,
     /// A Raspberry Pi by its own firmware, which reads a file.
@@ -42,40 +55,73 @@ pub(super) fn debian_release(source: &Source) -> Option<u32> {
     (unquoted("ID") == Some("debian")).then(|| unquoted("VERSION_ID")?.parse().ok())?
 }
 
+/// What SUSE's installer writes of the boot loader.
+const SUSE_LOADER: &str = "/etc/sysconfig/bootloader";
+/// kernel-install's own settings.
+const KERNEL_INSTALL: &str = "/etc/kernel/install.conf";
+
 impl Distribution {
     pub(super) fn read(source: &Source) -> Reading<Self> {
         let by_name = || source.text("/etc/os-release").map(|text| Self::parse(&text));
         Self::by_start(source).map_or_else(by_name, Reading::Known)
     }
 
-    /// What another tool than the distribution's own starts.
+    /// What another tool than the distribution's own starts, or sets up as a whole.
     pub(super) fn by_start(source: &Source) -> Option<Self> {
         let [release, line] = ["/proc/sys/kernel/osrelease", "/proc/cmdline"].map(|path| source.line(path));
         let release = release.known().map_or("", String::as_str);
-        let mut words = line.known().map_or("", String::as_str).split_whitespace();
+        let line = line.known().map_or("", String::as_str);
         if release.contains("microsoft") {
             return Some(Self::Wsl);
         }
-        let starter = words.find_map(|word| STARTERS.into_iter().find(|own| word.starts_with(own)))?;
-        Some(match starter {
-            OSTREE => Self::Ostree,
-            PI => Self::RaspberryPi,
-            _ if release.ends_with("-pve") => Self::ProxmoxBoot,
-            _ => Self::Efi,
-        })
+        let text = source.text("/etc/os-release");
+        let names = names(text.known().map_or("", String::as_str));
+        let is = |name: &str| names.contains(&name);
+        if is("nixos") || is("talos") {
+            return Some(if is("talos") { Self::Talos } else { Self::NixOs });
+        }
+        let starter = |word: &str| STARTERS.into_iter().find(|own| word.starts_with(own));
+        match line.split_whitespace().find_map(starter) {
+            Some(OSTREE) => Some(Self::Ostree),
+            Some(PI) => Some(Self::RaspberryPi),
+            Some(_) if release.ends_with("-pve") => Some(Self::ProxmoxBoot),
+            Some(_) if is_suse(&names) => Some(Self::SuseEntries),
+            Some(_) if is("pop") => Some(Self::Kernelstub),
+            Some(_) => Some(Self::Efi),
+            None if is_suse(&names) => Self::of_suse(source, &names),
+            None => is_unified(source, line).then_some(Self::UnifiedImage),
+        }
+    }
+
+    fn of_suse(source: &Source, names: &[&str]) -> Option<Self> {
+        let loader = content(source, SUSE_LOADER).ok().flatten().unwrap_or_default();
+        let of_entries = ["grub2-bls", "systemd-boot"].map(|name| format!("LOADER_TYPE=\"{name}\""));
+        if loader.lines().any(|line| of_entries.iter().any(|own| line.trim() == own)) {
+            return Some(Self::SuseEntries);
+        }
+        let is_micro = |name: &&str| name.ends_with("-micro") || name.ends_with("microos");
+        names.iter().any(is_micro).then_some(Self::SuseMicro)
+    }
+
+    /// Does nothing read the defaults of GRUB, or write its menu of them?
+    pub fn is_without_grub(self) -> bool {
+        use Distribution::{Efi, Kernelstub, ProxmoxBoot, SuseEntries, UnifiedImage};
+        matches!(self, Efi | Kernelstub | ProxmoxBoot | SuseEntries | UnifiedImage)
+    }
+
+    /// Does all of its configuration come from one place, so that files of /etc are not the way?
+    pub fn is_configured_whole(self) -> bool {
+        matches!(self, Self::NixOs | Self::Talos)
     }
 
     fn parse(text: &str) -> Self {
-        let names = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("ID=").or_else(|| line.strip_prefix("ID_LIKE=")));
-        let words: Vec<&str> = names.flat_map(|names| names.trim_matches('"').split(' ')).collect();
-        let is = |known: &[&str]| words.iter().any(|word| known.contains(word));
+        let names = names(text);
+        let is = |known: &[&str]| names.iter().any(|name| known.contains(name));
         if is(&["debian", "ubuntu"]) {
             Self::Debian
         } else if is(&["fedora", "rhel", "centos"]) {
             Self::RedHat
-        } else if is(&["suse", "sles", "opensuse"]) {
+        } else if is_suse(&names) {
             Self::Suse
         } else {
             Self::Other
@@ -87,8 +133,17 @@ impl Distribution {
         let command = match self {
             Self::Debian => "update-grub && reboot",
             // Their boot entries have lines of their own, which grub2-mkconfig may leave as they are.
-            Self::RedHat | Self::Ostree | Self::RaspberryPi | Self::Wsl => return self.add_boot_parameters(parameters),
+            Self::RedHat
+            | Self::Ostree
+            | Self::RaspberryPi
+            | Self::Wsl
+            | Self::Kernelstub
+            | Self::NixOs
+            | Self::Talos => return self.add_boot_parameters(parameters),
             Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
+            Self::SuseMicro => "transactional-update grub.cfg && reboot",
+            Self::SuseEntries => "sdbootutil update-all-entries && reboot",
+            Self::UnifiedImage => "have the unified kernel image made anew (kernel-install add-all, or mkinitcpio -P), then reboot",
             Self::Other => "write the boot loader's configuration anew (grub-mkconfig), then reboot",
             Self::ProxmoxBoot => "proxmox-boot-tool refresh && reboot",
             Self::Efi => "write the boot loader's entry anew (kernel-install, or what writes it here), then reboot",
@@ -104,12 +159,34 @@ impl Distribution {
             }
             Self::RedHat => format!("grubby --update-kernel=ALL --args=\"{parameters}\" && reboot"),
             Self::Suse => format!("update-bootloader --add-option \"{parameters}\" && reboot"),
+            Self::SuseMicro => format!(
+                "add `{parameters}` to GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then: transactional-update grub.cfg && reboot"
+            ),
+            Self::SuseEntries => {
+                format!("add `{parameters}` to /etc/kernel/cmdline, then: sdbootutil update-all-entries && reboot")
+            }
+            Self::UnifiedImage => format!(
+                "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), and have the unified kernel image made anew: \
+                 kernel-install add-all (systemd 255 and later), or mkinitcpio -P; then reboot"
+            ),
+            Self::Kernelstub => format!("kernelstub -a \"{parameters}\" && reboot"),
+            Self::NixOs => {
+                let words: Vec<String> = parameters.split(' ').map(|word| format!("\"{word}\"")).collect();
+                format!(
+                    "boot.kernelParams = [ {} ]; in the machine's configuration, then: nixos-rebuild boot && reboot",
+                    words.join(" ")
+                )
+            }
+            Self::Talos => format!(
+                "extraKernelArgs with `{parameters}` in the image's schematic (Image Factory), then talosctl upgrade to its installer; \
+                 where GRUB starts Talos (BIOS, installed before 1.10): machine.install.extraKernelArgs"
+            ),
             // Where the file is not there, the tool takes /proc/cmdline: a new one has to have all of it.
             Self::ProxmoxBoot => format!(
                 "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline without initrd=, if it is not there), then: proxmox-boot-tool refresh && reboot"
             ),
             Self::Efi => format!(
-                "EFI starts this machine without GRUB: add `{parameters}` to /etc/kernel/cmdline if that file is there, and have the boot entries written anew (kernel-install; SUSE: sdbootutil), \
+                "EFI starts this machine without GRUB: add `{parameters}` to /etc/kernel/cmdline if that file is there, and have the boot entries written anew (kernel-install), \
                  else to the file of the boot loader that EFI starts (systemd-boot's entry, refind_linux.conf); then reboot"
             ),
             Self::Ostree => {
@@ -130,4 +207,35 @@ impl Distribution {
             Self::Other => format!("add `{parameters}` to the kernel's command line in the boot loader, then reboot"),
         }
     }
+
+    /// How a sysctl setting holds after the next boot too.
+    pub fn keep_setting(self, name: &str, value: u64) -> String {
+        match self {
+            Self::NixOs => {
+                format!("boot.kernel.sysctl.\"{name}\" = {value}; in the machine's configuration, then: nixos-rebuild switch")
+            }
+            Self::Talos => format!("machine.sysctls of its configuration: {name}: \"{value}\""),
+            // Without systemd nothing reads the files there; its own file is read in any case.
+            Self::Wsl => self.add_boot_parameters(&format!("sysctl.{name}={value}")),
+            _ => format!("echo {name}={value} > /etc/sysctl.d/60-hugepages.conf"),
+        }
+    }
+}
+
+/// The words of ID and ID_LIKE.
+fn names(os_release: &str) -> Vec<&str> {
+    let lines = os_release.lines();
+    let names = lines.filter_map(|line| line.strip_prefix("ID=").or_else(|| line.strip_prefix("ID_LIKE=")));
+    names.flat_map(|names| names.trim_matches('"').split(' ')).collect()
+}
+
+fn is_suse(names: &[&str]) -> bool {
+    names.iter().any(|name| ["suse", "sles", "opensuse"].contains(name))
+}
+
+/// Does kernel-install make unified images here, and did GRUB, which adds BOOT_IMAGE=, not start this kernel?
+fn is_unified(source: &Source, line: &str) -> bool {
+    let settings = content(source, KERNEL_INSTALL).ok().flatten().unwrap_or_default();
+    let makes_them = settings.lines().any(|line| line.trim() == "layout=uki");
+    makes_them && !line.split_whitespace().any(|word| word.starts_with("BOOT_IMAGE="))
 }

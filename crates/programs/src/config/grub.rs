@@ -12,6 +12,8 @@ const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 const ENTRIES: &str = "/boot/loader/entries";
 /// What kernel-install and proxmox-boot-tool make entries of.
 const CMDLINE: &str = "/etc/kernel/cmdline";
+/// Settings of unified kernel images. kernel-install hands over a command line of its own (systemd/systemd#39373).
+const UKI: &str = "/etc/kernel/uki.conf";
 /// Variables that entries name.
 const VARIABLES: &str = "/boot/grub2/grubenv";
 
@@ -37,7 +39,7 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
     let in_grub = in_grub(&lines);
     let listed_entries = listed(source, ENTRIES);
     let starter = Distribution::by_start(source).filter(|_| listed_entries.as_ref().is_ok_and(Vec::is_empty));
-    if matches!(starter, Some(Distribution::Efi | Distribution::ProxmoxBoot)) {
+    if starter.is_some_and(Distribution::is_without_grub) {
         return without_grub(source, in_grub);
     }
     let Some((line, words)) = in_grub else {
@@ -71,6 +73,16 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
 fn without_grub(source: &Source, in_grub: Option<(Line<'_>, String)>) -> Result<Grub, Unread> {
     let own = content(source, CMDLINE)?.unwrap_or_default();
     let words = own.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of_image = content(source, UKI)?.unwrap_or_default();
+    let of_image = said(UKI, &of_image, &['#', ';']).filter_map(|line| {
+        let (_, in_file) = line.pair().filter(|(key, _)| *key == "Cmdline")?;
+        Some(Unheard {
+            place: line.place(),
+            words: not_in(in_file.trim_matches('"'), &words)?,
+            why: UnheardWhy::ImageConf,
+        })
+    });
+    let of_image: Vec<Unheard> = of_image.collect();
     let unheard = in_grub.and_then(|(line, in_grub)| {
         Some(Unheard {
             place: line.place(),
@@ -79,7 +91,7 @@ fn without_grub(source: &Source, in_grub: Option<(Line<'_>, String)>) -> Result<
         })
     });
     Ok(Grub {
-        unheard: unheard.into_iter().collect(),
+        unheard: unheard.into_iter().chain(of_image).collect(),
         next_boot: (!words.is_empty()).then(|| BootLine {
             place: format!("{CMDLINE}:1"),
             boot: Boot::parse(&words, Some(&Boot::SIZES)),

@@ -95,10 +95,16 @@ pub enum UnheardWhy {
     AssignedAnew { variable: String, by: String },
     /// Kernels start by boot entries with lines of their own.
     BootEntries,
-    /// EFI starts the kernel without GRUB.
+    /// EFI starts the kernel without GRUB, or GRUB takes entries that another tool writes.
     NoGrub,
+    /// kernel-install takes another command line for the images that it makes.
+    ImageConf,
     /// systemd reads the files of `sysctl.d`, and this distribution links /etc/sysctl.conf there no more.
     SysctlConf,
+    /// Names of files that are read end in `.conf`.
+    SysctlName,
+    /// WSL without systemd: nothing applies sysctl settings.
+    NoSystemd,
 }
 
 impl Config {

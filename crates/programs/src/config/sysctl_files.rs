@@ -2,8 +2,8 @@
 
 use model::Unread;
 
-use super::files::{Line, drop_ins, has_configuration, taken};
-use super::{Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number, tuned};
+use super::files::{Line, drop_ins, has_configuration, listed, taken};
+use super::{Distribution, Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number, tuned};
 use host::Source;
 
 /// Directories, the strongest first: a file hides one of the same name in a later directory.
@@ -45,30 +45,63 @@ pub fn is_packaged(place: &str) -> bool {
     directories.iter().any(|directory| place.starts_with(directory))
 }
 
-/// What stands about huge pages in a file that nothing reads at boot.
+/// What stands about huge pages in files that nothing reads at boot.
 pub(super) fn unheard(source: &Source) -> Result<Vec<Unheard>, Unread> {
-    if is_read(source, &files(source)?) {
-        return Ok(Vec::new());
+    if is_without_systemd(source) {
+        let mut paths = all_files(source)?;
+        paths.retain(|path| !is_packaged(path));
+        paths.push(SYSCTL_CONF.to_owned());
+        return lost(source, paths, &UnheardWhy::NoSystemd);
     }
+    let mut unheard = lost(source, misnamed(source)?, &UnheardWhy::SysctlName)?;
+    if !is_read(source, &files(source)?) {
+        unheard.extend(lost(source, vec![SYSCTL_CONF.to_owned()], &UnheardWhy::SysctlConf)?);
+    }
+    Ok(unheard)
+}
+
+fn lost(source: &Source, paths: Vec<String>, why: &UnheardWhy) -> Result<Vec<Unheard>, Unread> {
     let is_ours = |setting: &Setting| setting.name.contains("huge") || setting.name.starts_with("kernel.shm");
-    let lines = taken(source, [SYSCTL_CONF.to_owned()], &['#', ';'], setting)?;
-    let unheard = lines.into_iter().filter(is_ours).map(|setting| Unheard {
+    let lines = taken(source, paths, &['#', ';'], setting)?.into_iter();
+    let unheard = lines.filter(is_ours).map(|setting| Unheard {
         place: setting.place,
         words: format!("{} = {}", setting.name, setting.value),
-        why: UnheardWhy::SysctlConf,
+        why: why.clone(),
     });
     Ok(unheard.collect())
 }
 
+/// Files of the administrator without the end of their names; `x.conf.bak` and its like are put aside on purpose.
+fn misnamed(source: &Source) -> Result<Vec<String>, Unread> {
+    let [own, ..] = DIRECTORIES;
+    let mut names = listed(source, own)?;
+    names.retain(|name| !name.contains(".conf") && !name.starts_with("README") && !name.ends_with('~'));
+    let paths = names.into_iter().map(|name| format!("{own}/{name}"));
+    Ok(paths.filter(|path| source.list(path).known().is_none()).collect())
+}
+
+/// WSL starts its own init where systemd is not switched on, which applies no such files.
+fn is_without_systemd(source: &Source) -> bool {
+    let is_wsl = Distribution::by_start(source) == Some(Distribution::Wsl);
+    is_wsl && source.line("/proc/1/comm").known().is_some_and(|name| name != "systemd")
+}
+
 /// The files in the order of application: by name, whatever the directory.
 fn files(source: &Source) -> Result<Vec<String>, Unread> {
-    let mut by_name = drop_ins(source, &DIRECTORIES)?;
-    by_name.sort();
-    let mut files: Vec<String> = by_name.into_iter().map(|(_, path)| path).collect();
+    if is_without_systemd(source) {
+        return Ok(Vec::new());
+    }
+    let mut files = all_files(source)?;
     if is_read(source, &files) && !files.iter().any(|path| is_link(source, path)) {
         files.push(SYSCTL_CONF.to_owned());
     }
     Ok(files)
+}
+
+fn all_files(source: &Source) -> Result<Vec<String>, Unread> {
+    let mut by_name = drop_ins(source, &DIRECTORIES)?;
+    by_name.sort();
+    Ok(by_name.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Does something read `/etc/sysctl.conf` at boot? Beside a link to it among the files of `sysctl.d`, Debian's older releases and others are taken to.

@@ -26,7 +26,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 27] = [
+const SETTINGS: [(&str, Keep); 31] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -36,6 +36,10 @@ const SETTINGS: [(&str, Keep); 27] = [
     ("/etc/default/grub", boot_lines),
     ("/etc/default/grub.d/*.cfg", boot_lines),
     ("/etc/kernel/cmdline", boot_lines),
+    ("/etc/kernel/uki.conf", boot_lines),
+    ("/etc/kernel/install.conf", assignments),
+    ("/etc/sysconfig/bootloader", assignments),
+    ("/etc/wsl.conf", of_start),
     ("/boot/loader/entries/*.conf", boot_lines),
     ("/boot/grub2/grubenv", boot_lines),
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
@@ -192,6 +196,11 @@ fn unit(bytes: &[u8]) -> Kept {
     })
 }
 
+/// Does WSL start systemd?
+fn of_start(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| line.trim_start().starts_with(['[']) || line.trim_start().starts_with("systemd"))
+}
+
 /// Default limits of services.
 fn limits(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| line.trim_start().starts_with("DefaultLimit"))
@@ -246,7 +255,7 @@ fn boot_line(line: &str) -> (&str, &str) {
     match (line.starts_with('#'), line.split_once(['=', ' '])) {
         (true, _) => ("", ""),
         (_, Some((name, rest)))
-            if name.starts_with("GRUB_CMDLINE_LINUX") || ["options", "kernelopts"].contains(&name) =>
+            if name.starts_with("GRUB_CMDLINE_LINUX") || ["options", "kernelopts", "Cmdline"].contains(&name) =>
         {
             (&line[..=name.len()], rest)
         }
