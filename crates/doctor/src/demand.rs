@@ -110,10 +110,7 @@ impl Shortage {
             pages: asked,
         };
         let Some(nodes) = &self.demand.nodes else {
-            let text = format!(
-                "request {asked} pages of {size} or more: {}",
-                self.ask(asked)
-            );
+            let text = format!("request {asked} pages of {size} or more: {}", self.ask(asked));
             return Remedy::new(text).need(need);
         };
         let more = self.need.saturating_sub(self.left);

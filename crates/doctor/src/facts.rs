@@ -152,7 +152,10 @@ pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
 /// How to have so many pages after the next boot too.
 pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String {
     if default_size(evidence).is_ok_and(|default| default == page) {
-        return format!("to keep it: {}", distribution(evidence).keep_setting("vm.nr_hugepages", pages));
+        return format!(
+            "to keep it: {}",
+            distribution(evidence).keep_setting("vm.nr_hugepages", pages)
+        );
     }
     let parameters = format!("hugepagesz={} hugepages={pages}", page.exact());
     format!("to keep it: {}", boot_fix(evidence, &parameters))

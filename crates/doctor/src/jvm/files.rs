@@ -7,6 +7,7 @@ use programs::config::given::{FileKind, Java};
 
 use super::options::{in_vain, invalid_size};
 use crate::demand::{Room, Shortage, shortages};
+use crate::facts::parts;
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Java];
@@ -84,6 +85,26 @@ fn of_zgc(evidence: &Evidence, java: &Java) -> Option<Case> {
 }
 
 pub(super) fn policy(evidence: &Evidence) -> Answer {
+    parts([Ok(switched_off(evidence)), by_policy(evidence)])
+}
+
+/// JVMs of services to which systemd gives no THP.
+fn switched_off(evidence: &Evidence) -> Vec<Case> {
+    let off = evidence.files.java_without_thp().into_iter();
+    let asks = off.filter(|(java, _)| java.jvm.transparent);
+    let cases = asks.map(|(java, (value, place))| {
+        Case::sure(format!(
+            "the JVM of {} is configured to use THP, and its service gets none, whatever the policy is (MemoryTHP={value})",
+            java.path
+        ))
+        .seen(&java.path, "-XX:+UseTransparentHugePages", "set")
+        .seen(place, "MemoryTHP", value)
+        .fix("take MemoryTHP= out of the unit, or MemoryTHP=madvise, then: systemctl daemon-reload, and restart it")
+    });
+    cases.collect()
+}
+
+fn by_policy(evidence: &Evidence) -> Answer {
     let all = evidence.files.java();
     let transparent: Vec<_> = all.iter().filter(|java| java.jvm.transparent).collect();
     if transparent.is_empty() {

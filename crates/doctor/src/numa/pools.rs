@@ -1,5 +1,6 @@
 //! Pools by NUMA node.
 
+use host::CpuList;
 use host::snapshot::{Feature, NodePool, Pool};
 use model::Bytes;
 use programs::config::given::FileKind;
@@ -17,9 +18,20 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let nodes = known(&pool.nodes)?;
-        let mut counts = Vec::new();
+        let without = without_cpus(evidence);
+        let (mut counts, mut lost) = (Vec::new(), Vec::new());
         for node in nodes {
-            counts.push((node.node, *known(&node.nr)?));
+            let of_node = (node.node, *known(&node.nr)?);
+            match without.contains(&node.node) {
+                true => lost.push(of_node),
+                false => counts.push(of_node),
+            }
+        }
+        lost.retain(|(_, pages)| *pages > 0);
+        if let Some(&most) = lost.iter().max_by_key(|(_, pages)| *pages)
+            && let Some(first) = counts.first()
+        {
+            return Ok(Some(far_away(pool, most, *first)));
         }
         let least = counts.iter().min_by_key(|(_, pages)| *pages);
         let most = counts.iter().max_by_key(|(_, pages)| *pages);
@@ -32,6 +44,36 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
         }
         Ok(Some(lopsided(pool, &counts, (poor, least), (rich, most))))
     })
+}
+
+/// Nodes of memory alone: CXL, persistent memory, that of accelerators.
+fn without_cpus(evidence: &Evidence) -> Vec<u32> {
+    let nodes = evidence.snapshot.topology.nodes.known().into_iter().flatten();
+    let is_empty = |cpus: &CpuList| cpus.iter().next().is_none();
+    let without = nodes.filter(|node| node.cpus.known().is_some_and(is_empty));
+    without.map(|node| node.node).collect()
+}
+
+/// A part of the pool that was asked for without a node, on one of those.
+fn far_away(pool: &Pool, (node, pages): (u32, u64), (near, there): (u32, u64)) -> Case {
+    let (file, near_file) = (node_file(pool, node), node_file(pool, near));
+    let need = Need::Pool {
+        page: pool.size,
+        pages: pool.nr.known().map_or(pages, |nr| *nr),
+    };
+    let keep = format!(
+        "the same at each boot by a unit before the programs, or hugepages={near}:PAGES,... on the boot line (Linux 5.16 and later)"
+    );
+    Case::likely(format!(
+        "{pages} pages of {} are on node {node}, which has memory and no CPUs (CXL, persistent memory, an accelerator): the kernel spreads a pool over all nodes, \
+         and programs use that memory as if it were near",
+        pool.size.exact()
+    ))
+    .seen(&file, "", pages)
+    .seen(format!("/sys/devices/system/node/node{node}/cpulist"), "", "empty")
+    .fix(format!("echo 0 > {file}"))
+    .fix_with(need, format!("echo {} > {near_file}, or share them out over the nodes with CPUs", there.saturating_add(pages)))
+    .fix(keep)
 }
 
 fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {

@@ -21,6 +21,32 @@ fn a09_nodes_that_differ() {
     );
 }
 
+/// Memory without CPUs gets its share like any other node, which is no lack of others.
+#[test]
+fn a09_pages_on_a_node_without_cpus() {
+    let nodes = |pages: u64| {
+        let tree = node_pool(two_nodes(200, 200), 2, "2048kB", pages, pages);
+        let cpus = [(0, "0-3"), (1, "4-7"), (2, "")];
+        let with = |tree: Tree, (node, list): (u32, &str)| {
+            tree.line(&format!("/sys/devices/system/node/node{node}/cpulist"), list)
+        };
+        cpus.into_iter()
+            .fold(tree.line("/sys/devices/system/node/online", "0-2"), with)
+    };
+    let finding = found("A09", nodes(200));
+    assert!(
+        finding
+            .consequence
+            .contains("are on node 2, which has memory and no CPUs"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.fix[0].starts_with("echo 0 > /sys/devices/system/node/node2/"),
+        "{finding:?}"
+    );
+    clear("A09", nodes(0));
+}
+
 #[test]
 fn a09_a_rich_node_keeps_its_pages_while_the_pool_is_short() {
     let lowers = |tree: Tree| {

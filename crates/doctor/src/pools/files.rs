@@ -68,7 +68,22 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
         .all(name)
         .map(|line| (line.place.clone(), line.value.clone()));
     let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
-    Ok(disagreement(&writers).into_iter().collect())
+    let case = disagreement(&writers).map(|case| match evidence.files.sysctl.number(name) {
+        Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => case.fix(counted_in(room.default, pages)),
+        _ => case,
+    });
+    Ok(case.into_iter().collect())
+}
+
+/// sysctl counts pages of the default size, which is a large one here.
+fn counted_in(default: Bytes, pages: u64) -> String {
+    let size = default.exact();
+    format!(
+        "{name} counts pages of the default size, which default_hugepagesz={size} makes {size}: {pages} of them are {all}. \
+         If pages of 2M are meant: leave default_hugepagesz= out, or hugepagesz=2M hugepages={pages} on the boot command line in its place",
+        name = "vm.nr_hugepages",
+        all = Bytes(default.0.saturating_mul(pages)),
+    )
 }
 
 fn ignored(evidence: &Evidence, ours: fn(IgnoredWhy) -> bool, case: impl Fn(&BootLine, &Ignored) -> Case) -> Answer {

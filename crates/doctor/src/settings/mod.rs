@@ -1,9 +1,10 @@
 //! Settings themselves: values that nothing takes, and switches that nothing here knows.
 
 use host::snapshot::Feature;
+use model::findings::Severity;
 use model::{Bytes, Cause, Unread};
 use programs::config::given::FileKind;
-use programs::config::{Distribution, Setting, Settings, Unheard, UnheardWhy};
+use programs::config::{BootLine, Distribution, Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
 use super::facts::{boot_again, default_size, distribution, each, entry_fix, known, parts, thp};
@@ -96,8 +97,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         return None;
     }
     let words = words.join(" ");
-    let as_parameter = format!("sysctl.{}", words.replace(" = ", "="));
-    if is_running(&as_parameter) {
+    if is_running(&as_parameter(&words)) {
         return None;
     }
     let case = |what: &str| Case::sure(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
@@ -120,20 +120,40 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::ImageConf => by_entry(
             "kernel-install takes the command line of unified images from /etc/kernel/cmdline, else from the running kernel, and not from this file",
         ),
-        UnheardWhy::SysctlConf => case(
-            "this release of Debian reads the files of sysctl.d at boot, and not this one",
-        )
-        .fix(format!("move it to a file of its own: echo '{words}' >> /etc/sysctl.d/60-hugepages.conf"))
-        .fix("sysctl -p /etc/sysctl.d/60-hugepages.conf"),
+        UnheardWhy::SysctlConf | UnheardWhy::SysctlName | UnheardWhy::NoSystemd => {
+            sysctl_unheard(evidence, why, place, &words, case)
+        }
+    })
+}
+
+/// The same of a sysctl setting.
+fn sysctl_unheard(
+    evidence: &Evidence,
+    why: &UnheardWhy,
+    place: &str,
+    words: &str,
+    case: impl Fn(&str) -> Case,
+) -> Case {
+    match why {
         UnheardWhy::SysctlName => {
-            let file = place.rsplit_once(':').map_or(place.as_str(), |(file, _)| file);
+            let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
             case("files of sysctl.d are read whose names end in .conf, and this one's does not")
                 .fix(format!("mv {file} {file}.conf && sysctl -p {file}.conf"))
         }
         UnheardWhy::NoSystemd => case("WSL starts no systemd here, and nothing else reads sysctl settings at start")
-            .fix(distribution(evidence).add_boot_parameters(&as_parameter))
+            .fix(distribution(evidence).add_boot_parameters(&as_parameter(words)))
             .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
-    })
+        _ => case("this release of Debian reads the files of sysctl.d at boot, and not this one")
+            .fix(format!(
+                "move it to a file of its own: echo '{words}' >> /etc/sysctl.d/60-hugepages.conf"
+            ))
+            .fix("sysctl -p /etc/sysctl.d/60-hugepages.conf"),
+    }
+}
+
+/// `vm.nr_hugepages = 4` as a boot parameter (Linux 5.8 and later).
+fn as_parameter(words: &str) -> String {
+    format!("sysctl.{}", words.replace(" = ", "="))
 }
 
 /// Why nothing reads the defaults of GRUB.
@@ -145,7 +165,9 @@ fn without_grub(own: Distribution) -> &'static str {
         Distribution::UnifiedImage => {
             "this kernel was started as a unified kernel image, whose command line is part of it, and nothing reads the defaults of GRUB"
         }
-        _ => "this kernel was started by EFI and not by GRUB (`initrd=\\...` on its line), whose files nothing reads here",
+        _ => {
+            "this kernel was started by EFI and not by GRUB (`initrd=\\...` on its line), whose files nothing reads here"
+        }
     }
 }
 
@@ -169,7 +191,45 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
     cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
     cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
+    cases.extend(
+        files
+            .by_installer
+            .iter()
+            .filter_map(|line| by_installer(evidence, line)),
+    );
     Ok(cases)
+}
+
+/// Talos's installer writes a command line for GRUB alone (siderolabs/talos#10339): of a node it is seen, of files alone it is not known.
+fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
+    let running = evidence
+        .snapshot
+        .kernel
+        .command_line
+        .known()
+        .filter(|_| evidence.has_machine);
+    let is_lost = |word: &&str| {
+        let is_running = |line: &String| line.split_whitespace().any(|other| other == *word);
+        word.contains("huge") && !running.is_some_and(is_running)
+    };
+    let words: Vec<&str> = line.words.split_whitespace().filter(is_lost).collect();
+    if words.is_empty() {
+        return None;
+    }
+    let words = words.join(" ");
+    let case = match running {
+        Some(_) => Case::likely(format!(
+            "`{words}` is not on the command line of this node: Talos ignores machine.install.extraKernelArgs where systemd-boot starts it (UEFI, installed with 1.10 or later)"
+        )),
+        None => Case::hint(format!(
+            "`{words}` comes to nodes that GRUB starts alone: Talos ignores machine.install.extraKernelArgs where systemd-boot starts it (UEFI, installed with 1.10 or later)"
+        ))
+        .severity(Severity::Info),
+    };
+    Some(
+        case.seen(&line.place, "extraKernelArgs", &line.words)
+            .fix(Distribution::Talos.add_boot_parameters(&words)),
+    )
 }
 
 /// VPP's buffers are on base pages or on those of its default size (vppinfra/pmalloc.c).

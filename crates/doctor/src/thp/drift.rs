@@ -8,7 +8,8 @@ use programs::config::{PolicyLine, requested};
 
 use super::sizes::dropped;
 use crate::facts::{
-    boot_again, bytes, default_size, each, known, parts, persistent, pool_file, pools, programs, thp, thp_file,
+    boot_again, bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp,
+    thp_file,
 };
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -46,6 +47,9 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     let Some(last) = lines.last() else { return Ok(None) };
     // Where they disagree, D22 says so.
     let agree = lines.iter().all(|line| line.value == last.value);
+    if lacks_thp(evidence) {
+        return Ok((last.value != "never").then(|| without_thp(last)));
+    }
     let now = &known(&thp(evidence)?.enabled)?.chosen;
     if !agree || *now == last.value {
         return Ok(None);
@@ -64,6 +68,17 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         .write_as("enabled", &last.value, |command| format!("to revert: {command}"))
         .fix(format!("or to keep it: set `{now}` in {}", last.place)),
     ))
+}
+
+/// A policy for a kernel without THP.
+fn without_thp(line: &PolicyLine) -> Case {
+    Case::sure(format!(
+        "the THP policy `{}` of {} has no effect: this kernel was built without THP",
+        line.value, line.place
+    ))
+    .seen(&line.place, "transparent_hugepage", &line.value)
+    .seen(thp_file("enabled"), "", "not there")
+    .fix("take it out there, or start a kernel with CONFIG_TRANSPARENT_HUGEPAGE (kernels with PREEMPT_RT have none)")
 }
 
 /// The defaults of GRUB are not the boot line: what wrote them there did not write the boot loader's configuration.

@@ -3,17 +3,49 @@
 use host::snapshot::{Feature, ThpSize};
 use model::Bytes;
 use model::findings::Severity;
-use programs::{Area, Evidence, Program};
+use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
-use crate::facts::{any_size, counted_areas, has, known, looked_into, policy, thp, thp_file};
+use crate::facts::{any_size, counted_areas, has, known, looked_into, parts, policy, thp, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
     Ok(evidence.snapshot.memory.count(name).into_result()?)
 }
 
-pub(super) fn defrag_stalls(evidence: &Evidence) -> Answer {
+pub(super) fn stalls(evidence: &Evidence) -> Answer {
+    parts([defrag_stalls(evidence), zone_reclaim(evidence)])
+}
+
+/// A node that is full gives up page cache, or swaps, before memory of another one is taken.
+fn zone_reclaim(evidence: &Evidence) -> Answer {
+    let name = "vm.zone_reclaim_mode";
+    let mode = evidence.snapshot.sysctls.number::<u64>(name).or_if_absent(0)?;
+    if mode == 0 || known(&evidence.snapshot.topology.nodes)?.len() < 2 {
+        return Ok(Vec::new());
+    }
+    // A program that fills its own node alone may want it.
+    let is_database = |program: &&Program| {
+        let kind = program.kind.known().copied().flatten();
+        matches!(kind, Some(Kind::Mongo | Kind::Mysql | Kind::Oracle | Kind::Postgres))
+    };
+    let database = evidence.programs.known().into_iter().flatten().find(is_database);
+    let who = database.map_or_else(String::new, |program| {
+        format!(", among them those of {}, whose vendor asks for 0", program.title())
+    });
+    let case = Case::likely(format!(
+        "allocations wait while their own node gives up page cache, or swaps, although other nodes have free memory{who}"
+    ))
+    .info_if(database.is_none())
+    .seen("/proc/sys/vm/zone_reclaim_mode", "", mode)
+    .fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
+    let line = evidence.config.sysctl.known().and_then(|files| files.last(name));
+    let written = line.map(|line| format!("and {name} = 0 in {}, in place of {}", line.place, line.value));
+    Ok(vec![case.fix_if(written.is_some(), written.unwrap_or_default())])
+}
+
+fn defrag_stalls(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let defrag = &known(&thp.defrag)?.chosen;
     if policy(evidence)? == "never" || matches!(defrag.as_str(), "never" | "defer") {

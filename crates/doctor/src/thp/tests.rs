@@ -88,6 +88,22 @@ fn d03_mongodb_by_version() {
     );
 }
 
+/// Reclaim of the own node alone, on several nodes; a database's vendor asks for another mode.
+#[test]
+fn d05_zone_reclaim() {
+    let one = |mode: u64| machine().line("/proc/sys/vm/zone_reclaim_mode", mode);
+    let two = |mode: u64| one(mode).line("/sys/devices/system/node/node1/cpulist", "4-7");
+    let alone = found("D05", two(1));
+    assert_eq!(alone.severity, Severity::Info);
+    assert_eq!(alone.fix, ["sysctl -w vm.zone_reclaim_mode=0"]);
+    let tree = process(9, "mongod").on(two(1).file("/etc/sysctl.d/9.conf", "vm.zone_reclaim_mode = 1\n"));
+    let database = found("D05", tree);
+    assert_eq!(database.severity, Severity::Warning);
+    assert!(database.fix[1].contains("/etc/sysctl.d/9.conf:1"), "{database:?}");
+    clear("D05", two(0));
+    clear("D05", one(1));
+}
+
 #[test]
 fn d05_faults_that_wait_for_compaction() {
     let always = || thp(machine(), "defrag", "[always] defer defer+madvise madvise never");

@@ -2,15 +2,19 @@
 
 use host::snapshot::Mount;
 use model::Bytes;
+use programs::config::Setting;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{each, known, programs, thp, thp_file};
+use crate::facts::{each, known, lacks_thp, programs, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller files of one program gain little.
 const WORTH: Bytes = Bytes::gib(1);
 
 pub(super) fn option(evidence: &Evidence) -> Answer {
+    if lacks_thp(evidence) {
+        return Ok(evidence.config.huge_tmpfs.iter().map(refused).collect());
+    }
     let mounts = known(&evidence.config.tmpfs)?;
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
     let mut cases = match shmem.as_str() {
@@ -32,6 +36,21 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
         }
     }
     Ok(cases)
+}
+
+/// A kernel without THP takes no other value than `never` (shmem_parse_one()).
+fn refused(line: &Setting) -> Case {
+    Case::sure(format!(
+        "{} is not mounted: this kernel was built without THP and refuses huge={} of a tmpfs",
+        line.name, line.value
+    ))
+    .seen(&line.place, format!("{}: huge", line.name), &line.value)
+    .seen("/proc/meminfo", "AnonHugePages", "no such line")
+    .fix(format!(
+        "take huge={} out of {}, then: mount {}",
+        line.value, line.place, line.name
+    ))
+    .fix("or start a kernel with CONFIG_TRANSPARENT_HUGEPAGE (kernels with PREEMPT_RT have none)")
 }
 
 fn huge(mount: &Mount) -> &str {

@@ -13,7 +13,7 @@ use crate::pools::mounted_sizes;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
-pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu, FileKind::Proxmox];
+pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu, FileKind::Proxmox, FileKind::Incus];
 
 /// A guest smaller than this gains little.
 const WORTH: Bytes = Bytes::gib(4);

@@ -269,7 +269,7 @@ pub struct Doctor {
     pub file: Vec<PathBuf>,
     /// Say what the files are, if name and content do not
     ///
-    /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, proxmox, vmware, dpdk.
+    /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, proxmox, vmware, dpdk, node, incus.
     #[arg(long = "as", value_name = "KIND", requires = "file")]
     pub kind: Option<FileKind>,
 }

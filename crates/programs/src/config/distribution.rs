@@ -96,7 +96,10 @@ impl Distribution {
     fn of_suse(source: &Source, names: &[&str]) -> Option<Self> {
         let loader = content(source, SUSE_LOADER).ok().flatten().unwrap_or_default();
         let of_entries = ["grub2-bls", "systemd-boot"].map(|name| format!("LOADER_TYPE=\"{name}\""));
-        if loader.lines().any(|line| of_entries.iter().any(|own| line.trim() == own)) {
+        if loader
+            .lines()
+            .any(|line| of_entries.iter().any(|own| line.trim() == own))
+        {
             return Some(Self::SuseEntries);
         }
         let is_micro = |name: &&str| name.ends_with("-micro") || name.ends_with("microos");
@@ -143,7 +146,9 @@ impl Distribution {
             Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
             Self::SuseMicro => "transactional-update grub.cfg && reboot",
             Self::SuseEntries => "sdbootutil update-all-entries && reboot",
-            Self::UnifiedImage => "have the unified kernel image made anew (kernel-install add-all, or mkinitcpio -P), then reboot",
+            Self::UnifiedImage => {
+                "have the unified kernel image made anew (kernel-install add-all, or mkinitcpio -P), then reboot"
+            }
             Self::Other => "write the boot loader's configuration anew (grub-mkconfig), then reboot",
             Self::ProxmoxBoot => "proxmox-boot-tool refresh && reboot",
             Self::Efi => "write the boot loader's entry anew (kernel-install, or what writes it here), then reboot",
@@ -212,7 +217,9 @@ impl Distribution {
     pub fn keep_setting(self, name: &str, value: u64) -> String {
         match self {
             Self::NixOs => {
-                format!("boot.kernel.sysctl.\"{name}\" = {value}; in the machine's configuration, then: nixos-rebuild switch")
+                format!(
+                    "boot.kernel.sysctl.\"{name}\" = {value}; in the machine's configuration, then: nixos-rebuild switch"
+                )
             }
             Self::Talos => format!("machine.sysctls of its configuration: {name}: \"{value}\""),
             // Without systemd nothing reads the files there; its own file is read in any case.

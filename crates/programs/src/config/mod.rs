@@ -68,6 +68,8 @@ pub struct Config {
     pub segments: Reading<Vec<Segment>>,
     /// Mounts of file systems in memory: tmpfs and devtmpfs.
     pub tmpfs: Reading<Vec<Mount>>,
+    /// tmpfs of /etc/fstab that ask for huge pages: where each is mounted, and its `huge=`.
+    pub huge_tmpfs: Vec<Setting>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
     pub is_sys_read_only: bool,
     /// Files in hugetlbfs mounts, as paths.
@@ -154,6 +156,7 @@ impl Config {
             distribution: Distribution::read(source),
             segments: host::shm::read(source),
             tmpfs: tmpfs(source),
+            huge_tmpfs: huge_tmpfs(source).unwrap_or_default(),
             is_sys_read_only: is_sys_read_only(source),
             hugetlb_files: hugetlb_files(source),
         }
@@ -164,6 +167,17 @@ fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {
     mounts::all(source).map(|mut mounts| {
         mounts.retain(|mount| mount.kind == "tmpfs" || mount.kind == "devtmpfs");
         mounts
+    })
+}
+
+/// Lines such as `tmpfs /tmp tmpfs nosuid,huge=within_size 0 0` (fstab(5)).
+fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {
+    files::taken(source, ["/etc/fstab".to_owned()], &['#'], |line| {
+        let mut fields = line.text.split_whitespace().skip(1);
+        let (target, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+        let huge = options.split(',').find_map(|option| option.strip_prefix("huge="));
+        let huge = huge.filter(|huge| kind == "tmpfs" && *huge != "never")?;
+        Some(line.setting(target, huge))
     })
 }
 

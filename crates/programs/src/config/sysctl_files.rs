@@ -83,7 +83,11 @@ fn misnamed(source: &Source) -> Result<Vec<String>, Unread> {
 /// WSL starts its own init where systemd is not switched on, which applies no such files.
 fn is_without_systemd(source: &Source) -> bool {
     let is_wsl = Distribution::by_start(source) == Some(Distribution::Wsl);
-    is_wsl && source.line("/proc/1/comm").known().is_some_and(|name| name != "systemd")
+    is_wsl
+        && source
+            .line("/proc/1/comm")
+            .known()
+            .is_some_and(|name| name != "systemd")
 }
 
 /// The files in the order of application: by name, whatever the directory.
@@ -123,12 +127,21 @@ pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
 }
 
 pub(super) fn named(line: &Line<'_>, name: &str, value: &str) -> Setting {
-    let name = name.trim_start_matches('-').trim_start().replace('/', ".");
+    taken_as(line.setting(name, value))
+}
+
+/// A setting under the name and with the number that the kernel takes.
+pub(super) fn taken_as(setting: Setting) -> Setting {
+    let name = setting.name.trim_start_matches('-').trim_start().replace('/', ".");
     let taken = kernel_number::is_number(&name)
-        .then(|| kernel_number::taken(value).ok())
+        .then(|| kernel_number::taken(&setting.value).ok())
         .flatten();
-    let value = taken.map_or_else(|| value.to_owned(), |number| number.to_string());
-    line.setting(name, value)
+    let value = taken.map_or(setting.value, |number| number.to_string());
+    Setting {
+        place: setting.place,
+        name,
+        value,
+    }
 }
 
 /// Why the kernel does not take the setting, if it does not.

@@ -198,7 +198,9 @@ fn unit(bytes: &[u8]) -> Kept {
 
 /// Does WSL start systemd?
 fn of_start(bytes: &[u8]) -> Kept {
-    Kept::lines(bytes, |line| line.trim_start().starts_with(['[']) || line.trim_start().starts_with("systemd"))
+    Kept::lines(bytes, |line| {
+        line.trim_start().starts_with(['[']) || line.trim_start().starts_with("systemd")
+    })
 }
 
 /// Default limits of services.

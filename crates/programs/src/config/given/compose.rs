@@ -1,11 +1,11 @@
-//! Containers as a compose file or a `docker run` command starts them: what runs in them, and what they may lock.
+//! Containers as a compose file, a `docker run` command or a Quadlet starts them: what runs in them, and what they may lock.
 
 use model::Unread;
 
 use super::garbled::{empty, garbled};
 use super::starts::Start;
 use super::yaml::{self, Node};
-use super::{namespaces, shell};
+use super::{namespaces, quadlet, shell};
 use crate::config::Setting;
 use crate::{Kind, Limit, image_names};
 
@@ -32,7 +32,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(place: String, name: &str) -> Self {
+    pub(super) fn new(place: String, name: &str) -> Self {
         Self {
             place,
             name: name.to_owned(),
@@ -55,7 +55,7 @@ impl Run {
     }
 
     /// An image starts its own program where it is given options alone.
-    fn of_image(mut self, image: &str) -> Self {
+    pub(super) fn of_image(mut self, image: &str) -> Self {
         self.kind = image_names::program(image);
         let has_program = self.words.first().is_some_and(|word| !word.starts_with('-'));
         if let Some(program) = image_names::command(image).filter(|_| !has_program) {
@@ -82,6 +82,32 @@ impl Run {
         Ok(())
     }
 
+    /// An option of `run`.
+    pub(super) fn option(&mut self, path: &str, line: usize, name: &str, value: &str) -> Result<(), Unread> {
+        let place = format!("{path}:{line}");
+        match name {
+            "--privileged" => self.may_lock = true,
+            "-m" | "--memory" => self.is_limited = true,
+            "--name" => value.clone_into(&mut self.name),
+            "--cap-add" => self.allow(value),
+            "-e" | "--env" => {
+                let (name, value) = value.split_once('=').unwrap_or((value, ""));
+                self.set(&place, name, value);
+            }
+            "--sysctl" => {
+                let name = value.split('=').next().unwrap_or_default();
+                self.refused.extend(namespaces::refused(place, name));
+            }
+            "--ulimit" => {
+                if let Some(limit) = value.strip_prefix("memlock=") {
+                    self.limit(path, line, limit.split(':').next().unwrap_or_default())?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn set(&mut self, place: &str, name: &str, value: &str) {
         self.environment.push(Setting {
             place: place.to_owned(),
@@ -99,6 +125,9 @@ pub(super) fn is_runtime(program: &str) -> bool {
 pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     if shell::starts(text, is_runtime) {
         return command(path, text).map(|run| vec![run]);
+    }
+    if quadlet::is_quadlet(text) {
+        return quadlet::parse(path, text).map(|run| vec![run]);
     }
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
@@ -196,35 +225,16 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
             run.words = words.map(str::to_owned).collect();
             return Ok(run.of_image(word));
         }
-        run.may_lock |= word == "--privileged";
         let is_short = !word.starts_with("--");
         if SWITCHES.contains(&word) || (is_short && word[1..].chars().all(|c| "ditPq".contains(c))) {
+            run.option(path, line, word, "")?;
             continue;
         }
         let (name, value) = match word.split_once('=').filter(|_| !is_short) {
             Some(pair) => pair,
             None => (word, words.next().unwrap_or_default()),
         };
-        match name {
-            "-m" | "--memory" => run.is_limited = true,
-            "--name" => value.clone_into(&mut run.name),
-            "--cap-add" => run.allow(value),
-            "-e" | "--env" => {
-                let (name, value) = value.split_once('=').unwrap_or((value, ""));
-                let place = run.place.clone();
-                run.set(&place, name, value);
-            }
-            "--sysctl" => {
-                let name = value.split('=').next().unwrap_or_default();
-                run.refused.extend(namespaces::refused(run.place.clone(), name));
-            }
-            "--ulimit" => {
-                if let Some(limit) = value.strip_prefix("memlock=") {
-                    run.limit(path, line, limit.split(':').next().unwrap_or_default())?;
-                }
-            }
-            _ => {}
-        }
+        run.option(path, line, name, value)?;
     }
     Err(empty(path, "the `run` command names no image"))
 }

@@ -1,6 +1,6 @@
-//! The kernel's command line: alone, as /proc/cmdline shows it, or in the defaults of GRUB.
+//! The kernel's command line: alone, as /proc/cmdline shows it, in the defaults of GRUB, or in WSL's own configuration.
 
-use model::Unread;
+use model::{Bytes, Cause, Unread};
 
 use super::garbled::empty;
 use crate::config::files::{Line, said};
@@ -26,3 +26,41 @@ pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
         words,
     })
 }
+
+/// `%UserProfile%\.wslconfig`.
+pub(super) fn is_wsl(path: &str) -> bool {
+    path.to_ascii_lowercase().ends_with(".wslconfig")
+}
+
+/// `kernelCommandLine=` below `[wsl2]`; its pages come from `memory=`.
+pub(super) fn wsl(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<BootLine, Unread> {
+    let pairs: Vec<(Line<'_>, &str, &str)> = said(path, text, &['#', ';'])
+        .filter_map(|line| line.pair().map(|(name, value)| (line, name, value)))
+        .collect();
+    let find = |wanted: &str| pairs.iter().rfind(|(_, name, _)| name.eq_ignore_ascii_case(wanted));
+    let (line, _, words) = find("kernelCommandLine").ok_or_else(|| empty(path, "it has no kernelCommandLine="))?;
+    let words = words.trim_matches('"').replace("\\\"", "\"");
+    let boot = Boot::parse(&words, Some(&Boot::SIZES)).with_sysctl(true, None);
+    let memory = find("memory").and_then(|(_, _, value)| value.trim_end_matches('B').parse::<Bytes>().ok());
+    let default = boot.default_size.unwrap_or(Bytes::mib(2));
+    let bytes = boot
+        .pools
+        .iter()
+        .map(|pool| pool.size.unwrap_or(default).0.saturating_mul(pool.pages.total()));
+    let pages = Bytes(bytes.fold(0, u64::saturating_add));
+    if let Some(memory) = memory.filter(|memory| pages.0 > memory.0 / 100 * MOST_OF_MEMORY) {
+        let why = format!(
+            "its huge pages are {pages} of memory={}, which leaves too little to programs, and the kernel makes fewer: ask for less, or give WSL more",
+            memory.exact()
+        );
+        bad.push(Unread::new(Cause::Garbled, line.place(), why));
+    }
+    Ok(BootLine {
+        place: line.place(),
+        boot,
+        words,
+    })
+}
+
+/// Of what a machine has, pools leave programs a tenth.
+const MOST_OF_MEMORY: u64 = 90;

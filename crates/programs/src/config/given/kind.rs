@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{FIRECRACKER, is_hypervisor};
-use super::{ini, proxmox, shell};
+use super::{incus, ini, node, proxmox, quadlet, shell};
 use crate::config::vmware;
 
 /// Kinds of files that can be judged without a machine.
@@ -12,7 +12,7 @@ use crate::config::vmware;
 pub enum FileKind {
     /// sysctl.conf, or a file of sysctl.d; other settings of the kernel: a profile of tuned, a file of tmpfiles.d, sysfs.conf.
     Sysctl,
-    /// The kernel's command line, alone or in GRUB's defaults.
+    /// The kernel's command line, alone, in GRUB's defaults or in `.wslconfig`.
     Cmdline,
     /// limits.conf, or a file of limits.d.
     Limits,
@@ -36,10 +36,14 @@ pub enum FileKind {
     Environment,
     /// A virtual machine of Proxmox VE.
     Proxmox,
-    /// A compose file, or a `docker run` command.
+    /// A compose file, a `docker run` command, or a Quadlet of Podman.
     Compose,
     /// VPP's startup.conf.
     Dpdk,
+    /// What nodes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's configuration, modules of NixOS.
+    Node,
+    /// An instance or a profile of Incus or LXD.
+    Incus,
 }
 
 /// Why a file cannot be judged.
@@ -70,7 +74,7 @@ impl FileKind {
             return Ok(kind);
         }
         // Their form is theirs alone, whatever is written in them.
-        if let Some(kind) = [Self::Pod, Self::Compose, Self::Libvirt]
+        if let Some(kind) = [Self::Node, Self::Pod, Self::Compose, Self::Libvirt, Self::Incus]
             .into_iter()
             .find(|kind| kind.fits(text))
         {
@@ -112,7 +116,11 @@ impl FileKind {
             name.is_some_and(|name| !name.is_empty() && !name.contains([' ', '.', '<', ':']))
         };
         let is_form = |line: &str| Self::Pod.fits(text) || line.starts_with('<');
-        if matches!(self, Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu) || self.fits(text) {
+        let has_form = matches!(
+            self,
+            Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu | Self::Node | Self::Incus
+        );
+        if has_form || self.fits(text) {
             return true;
         }
         match self {
@@ -135,6 +143,9 @@ impl FileKind {
             "vmx" => Self::Vmware,
             "service" => Self::Unit,
             "cnf" => Self::Mysql,
+            "container" => Self::Compose,
+            "wslconfig" => Self::Cmdline,
+            "nix" => Self::Node,
             "conf" if name == "tuned.conf" => Self::Sysctl,
             "conf" if directory.ends_with(".service.d") => Self::Unit,
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
@@ -178,6 +189,7 @@ impl FileKind {
             Self::Pod => any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:")),
             Self::Compose => {
                 shell::starts(text, is_runtime)
+                    || quadlet::is_quadlet(text)
                     || (text.lines().any(|line| line.trim_end() == "services:")
                         && any(|line| line.starts_with("image:") || line.starts_with("build:")))
             }
@@ -189,6 +201,8 @@ impl FileKind {
                 let section = line.split_once('{').map_or("", |(name, _)| name.trim());
                 matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
             }),
+            Self::Node => node::is_setup(text),
+            Self::Incus => incus::is_instance(text),
         }
     }
 }
@@ -307,4 +321,6 @@ model::names!(FileKind, "a kind of file", {
     Proxmox => "proxmox",
     Compose => "compose",
     Dpdk => "dpdk",
+    Node => "node",
+    Incus => "incus",
 });

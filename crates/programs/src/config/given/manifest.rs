@@ -1,15 +1,23 @@
-//! Manifests of Kubernetes: the pods that they describe, or that an operator makes of their objects.
+//! Manifests of Kubernetes: the pods that they describe, or that an operator makes of their objects, and what nodes are set up with.
 
 use model::{Cause, Unread};
 
 use super::garbled::empty;
+use super::node::{self, Setup};
 use super::operators;
 use super::pod::{self, Pod};
 use super::yaml::{self, Node};
 
-/// The pods; what a kubelet refuses of its configuration goes to `refused`.
-pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result<Vec<Pod>, Unread> {
-    let mut pods = Vec::new();
+/// What a file of manifests has.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    pub(super) pods: Vec<Pod>,
+    pub(super) nodes: Vec<Setup>,
+}
+
+/// What a kubelet refuses of its configuration goes to `refused`.
+pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result<Manifest, Unread> {
+    let mut read = Manifest::default();
     let mut is_kubelet = false;
     for document in yaml::documents(path, text)? {
         if document.get("kind").and_then(Node::text) == Some("KubeletConfiguration") {
@@ -23,19 +31,23 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
             items
         };
         for object in objects {
+            if let Some(setup) = node::setup(path, object)? {
+                read.nodes.push(setup);
+                continue;
+            }
             if let Some(pod) = operators::pod(path, object)? {
-                pods.push(pod);
+                read.pods.push(pod);
                 continue;
             }
             for spec in specs(object) {
-                pods.push(pod::pod(path, object, spec)?);
+                read.pods.push(pod::pod(path, object, spec)?);
             }
         }
     }
-    if pods.is_empty() && !is_kubelet {
+    if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
         return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
     }
-    Ok(pods)
+    Ok(read)
 }
 
 /// Where containers are: in a pod, and in the templates of pods in other objects, whatever these call them (`podTemplate` of Elastic's).

@@ -3,6 +3,7 @@
 mod compose;
 mod garbled;
 mod guest;
+mod incus;
 mod ini;
 mod java;
 mod kernel;
@@ -10,9 +11,12 @@ mod kind;
 mod libvirt;
 mod manifest;
 mod namespaces;
+mod nix;
+mod node;
 mod operators;
 mod pod;
 mod proxmox;
+mod quadlet;
 mod service;
 mod shell;
 mod starts;
@@ -30,6 +34,7 @@ use super::{
     Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, policy, sysctl_files, tuned, written,
 };
 use crate::{Kind, dpdk};
+use node::Setup;
 use starts::{Start, with_arguments};
 
 pub use compose::Run;
@@ -46,6 +51,8 @@ pub struct Given {
     /// Settings of every sysctl file, in the order in which the files were given.
     pub sysctl: Settings,
     pub boot: Vec<BootLine>,
+    /// Those of them that Talos's installer writes where GRUB starts it, and nothing where systemd-boot does.
+    pub by_installer: Vec<BootLine>,
     pub limits: Vec<LimitLine>,
     /// systemd services; drop-ins of one service are one.
     pub services: Vec<Service>,
@@ -112,6 +119,19 @@ impl Given {
         let starts = self.starts();
         let started = starts.iter().filter_map(Start::java);
         self.java.iter().cloned().chain(started).collect()
+    }
+
+    /// JVMs of services without THP (`MemoryTHP=disable`), with that setting and its place.
+    pub fn java_without_thp(&self) -> Vec<(Java, &(String, String))> {
+        let is_off = |service: &&Service| service.unit.thp.as_ref().is_some_and(|(value, _)| value == "disable");
+        let services = self.services.iter().filter(is_off);
+        let started = services.flat_map(|service| {
+            let java = service.starts(&self.environment);
+            let java: Vec<Java> = java.iter().filter_map(Start::java).collect();
+            java.into_iter()
+                .filter_map(|java| Some((java, service.unit.thp.as_ref()?)))
+        });
+        started.collect()
     }
 
     /// What programs of DPDK ask of each node.
@@ -197,7 +217,9 @@ impl Given {
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
-            FileKind::Pod => self.pods.extend(manifest::parse(path, text, &mut self.garbled)?),
+            FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?),
+            FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
+            FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
@@ -206,6 +228,40 @@ impl Given {
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
         }
         Ok(())
+    }
+
+    fn manifest(&mut self, path: &str, text: &str) -> Result<(), Unread> {
+        let read = manifest::parse(path, text, &mut self.garbled)?;
+        if !read.pods.is_empty() {
+            self.kinds.insert(FileKind::Pod);
+        }
+        self.pods.extend(read.pods);
+        for setup in read.nodes {
+            self.setup(path, setup);
+        }
+        Ok(())
+    }
+
+    /// What a node is set up with.
+    fn setup(&mut self, path: &str, setup: Setup) {
+        self.garbled.extend(setup.refused);
+        if setup.is_by_installer {
+            self.by_installer.extend(setup.boot.iter().cloned());
+        }
+        for line in setup.boot {
+            self.kinds.insert(FileKind::Cmdline);
+            self.push_boot(line);
+        }
+        for setting in setup.sysctl {
+            self.kinds.insert(FileKind::Sysctl);
+            self.has_sysctl = true;
+            self.sysctl_setting(sysctl_files::taken_as(setting));
+        }
+        self.written(&setup.sysfs);
+        for profile in setup.profiles {
+            self.kinds.insert(FileKind::Sysctl);
+            self.profile(path, &profile);
+        }
     }
 
     fn sysctl(&mut self, path: &str, text: &str) {
@@ -279,12 +335,19 @@ impl Given {
     }
 
     fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
-        let line = kernel::boot_line(path, text)?;
+        let line = match kernel::is_wsl(path) {
+            true => kernel::wsl(path, text, &mut self.garbled)?,
+            false => kernel::boot_line(path, text)?,
+        };
+        self.push_boot(line);
+        Ok(())
+    }
+
+    fn push_boot(&mut self, line: BootLine) {
         let policy = line.boot.thp.as_deref();
         let policy = policy.map(|value| PolicyLine::new(&line.place, value));
         self.policies.extend(policy);
         self.boot.push(line);
-        Ok(())
     }
 
     fn service(&mut self, path: &str, text: &str) {

@@ -48,6 +48,9 @@ fn names_and_contents_tell_the_kind() {
         ("postgresql.auto.conf", FileKind::Postgres),
         ("/etc/my.cnf", FileKind::Mysql),
         ("db.vmx", FileKind::Vmware),
+        ("containers/systemd/db.container", FileKind::Compose),
+        ("Users/x/.wslconfig", FileKind::Cmdline),
+        ("configuration.nix", FileKind::Node),
     ] {
         assert_eq!(self::kind(path, ""), kind, "{path}");
     }
@@ -68,6 +71,10 @@ fn names_and_contents_tell_the_kind() {
         (DOMAIN, FileKind::Libvirt),
         ("taskset -c 1 qemu-system-x86_64 -m 4G\n", FileKind::Qemu),
         ("/Mem/AllocGuestLargePage = 1\n", FileKind::Vmware),
+        ("[Container]\nImage=postgres\n", FileKind::Compose),
+        ("apiVersion: tuned.openshift.io/v1\nkind: Tuned\n", FileKind::Node),
+        ("version: v1alpha1\nmachine:\n  sysctls:\n", FileKind::Node),
+        ("config:\n  limits.memory.hugepages: \"true\"\n", FileKind::Incus),
     ] {
         assert_eq!(self::kind("unknown", text), kind, "{text}");
     }

@@ -1,0 +1,137 @@
+//! Instances and profiles of Incus and LXD, as `incus config show` and `incus profile show` print them.
+
+use model::{Bytes, Cause, Unread};
+
+use super::garbled::{empty, garbled};
+use super::guest::{Backing, Guest, Manager};
+use super::yaml::{self, Node};
+
+const HUGE: &str = "limits.memory.hugepages";
+const OF_CONTAINER: &str = "limits.hugepages.";
+/// What a machine gets that names none (`instance options`, limits.memory).
+const DEFAULT: Bytes = Bytes::gib(1);
+
+/// Lines that only such files have.
+pub(super) fn is_instance(text: &str) -> bool {
+    let is_ours = |line: &str| line.starts_with(HUGE) || line.starts_with(OF_CONTAINER);
+    text.lines().any(|line| is_ours(line.trim_start()))
+}
+
+/// Virtual machines on huge pages; limits of containers that come to nothing go to `bad`.
+pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec<Guest>, Unread> {
+    let (mut guests, mut is_any) = (Vec::new(), false);
+    for document in yaml::documents(path, text)? {
+        let Some(config) = document.get("config") else { continue };
+        is_any = true;
+        let name = document.get("name").and_then(Node::text).unwrap_or("the instance");
+        let is_on = |node: &Node| matches!(node.text(), Some("true" | "1" | "yes" | "on"));
+        if let Some(huge) = config.get(HUGE).filter(|node| is_on(node)) {
+            guests.push(machine(path, name, config, huge)?);
+        }
+        let limits = config
+            .entries()
+            .iter()
+            .filter_map(|(key, node)| Some((key.strip_prefix(OF_CONTAINER)?, node)));
+        bad.extend(limits.filter_map(|(size, node)| too_small(path, size, node)));
+    }
+    match is_any {
+        true => Ok(guests),
+        false => Err(empty(
+            path,
+            "it has no `config:`, as an instance or a profile of Incus has",
+        )),
+    }
+}
+
+/// QEMU gets whole MiB, and takes them all at start from the first hugetlbfs that is mounted.
+fn machine(path: &str, name: &str, config: &Node, huge: &Node) -> Result<Guest, Unread> {
+    let memory = match config.get("limits.memory") {
+        Some(node) => {
+            let written = node.text().unwrap_or_default();
+            let wanted = || {
+                garbled(
+                    path,
+                    node.line,
+                    written,
+                    "an amount such as 12GiB: a share is that of the host",
+                )
+            };
+            amount(written).ok_or_else(wanted)?
+        }
+        None => DEFAULT,
+    };
+    let memory = Bytes(memory.0 >> 20 << 20);
+    Ok(Guest {
+        place: format!("{path}:{}", huge.line),
+        name: name.to_owned(),
+        memory: vec![(memory, Backing::Hugetlb(None))],
+        bound: vec![None],
+        refused: Vec::new(),
+        unshared: None,
+        is_x86: false,
+        unreserved: false,
+        prealloc: true,
+        by_file: false,
+        manager: Manager::Qemu,
+    })
+}
+
+/// A limit in bytes that was meant to be a count of pages: less than one page is none.
+fn too_small(path: &str, size: &str, node: &Node) -> Option<Unread> {
+    let page: Bytes = size.trim_end_matches('B').parse().ok()?;
+    let written = node.text()?;
+    let limit = amount(written).filter(|limit| limit.0 > 0 && *limit < page)?;
+    let why = format!(
+        "limits.hugepages.{size} is in bytes: {} are less than one page, so the container gets none; write it with a unit, such as 1GiB",
+        limit.0
+    );
+    Some(Unread::new(Cause::Garbled, format!("{path}:{}", node.line), why))
+}
+
+/// Decimal and binary units (`instances-limit-units`); a number alone is bytes.
+fn amount(written: &str) -> Option<Bytes> {
+    const UNITS: [(&str, u64); 13] = [
+        ("bytes", 1),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+        ("kB", 1000),
+        ("KB", 1000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("PB", 1_000_000_000_000_000),
+        ("B", 1),
+        ("", 1),
+    ];
+    let written = written.trim();
+    let (unit, factor) = UNITS.into_iter().find(|(unit, _)| written.ends_with(unit))?;
+    let number: u64 = written.strip_suffix(unit)?.trim().parse().ok()?;
+    number.checked_mul(factor).map(Bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Bytes;
+
+    use super::{amount, parse};
+
+    #[test]
+    fn units_are_decimal_or_binary() {
+        assert_eq!(amount("12GB"), Some(Bytes(12_000_000_000)));
+        assert_eq!(amount("12GiB"), Some(Bytes::gib(12)));
+        assert_eq!(amount("512"), Some(Bytes(512)));
+        assert_eq!(amount("50%"), None);
+    }
+
+    #[test]
+    fn a_limit_without_a_unit_is_less_than_a_page() {
+        let mut bad = Vec::new();
+        let text =
+            "config:\n  limits.hugepages.2MB: \"512\"\n  limits.hugepages.1GB: 4GiB\n  limits.hugepages.64KB: 0\n";
+        assert!(parse("p.yaml", text, &mut bad).expect("a profile").is_empty());
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        assert!(bad[0].why.contains("512 are less than one page"), "{bad:?}");
+    }
+}

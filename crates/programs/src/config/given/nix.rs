@@ -1,0 +1,173 @@
+//! Modules of NixOS: what they set of the kernel's command line and of its settings, as far as it is written there word by word.
+
+use model::Unread;
+
+use super::garbled::empty;
+use super::node::{Setup, boot_line};
+use crate::config::Setting;
+
+pub(super) fn is_module(path: &str) -> bool {
+    path.ends_with(".nix")
+}
+
+/// `boot.kernelParams = [ ... ]` and `boot.kernel.sysctl`.
+pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
+    let tokens = tokens(text);
+    let mut setup = Setup::default();
+    for (at, token) in tokens.iter().enumerate() {
+        let place = || format!("{path}:{}", token.line);
+        match &token.what {
+            What::Word(word) if word.ends_with("kernelParams") => {
+                let words = list(&tokens[at + 1..]);
+                if !words.is_empty() {
+                    setup.boot.push(boot_line(place(), &words.join(" ")));
+                }
+            }
+            What::Text(name) if name.contains('.') && is_sysctl(&tokens[..at]) => {
+                setup.sysctl.extend(value(&tokens[at + 1..]).map(|value| Setting {
+                    place: place(),
+                    name: name.clone(),
+                    value,
+                }));
+            }
+            _ => {}
+        }
+    }
+    match setup.boot.is_empty() && setup.sysctl.is_empty() {
+        true => Err(empty(path, "it sets neither boot.kernelParams nor boot.kernel.sysctl")),
+        false => Ok(setup),
+    }
+}
+
+/// A piece of the language.
+#[derive(Debug, PartialEq, Eq)]
+struct Token {
+    line: usize,
+    what: What,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum What {
+    /// A name with its dots, or a number.
+    Word(String),
+    /// What stands in quotes.
+    Text(String),
+    Sign(char),
+}
+
+/// Is a name behind these one in `sysctl = {`, or behind `sysctl.`?
+fn is_sysctl(before: &[Token]) -> bool {
+    let mut depth = 0;
+    for (at, token) in before.iter().enumerate().rev() {
+        match &token.what {
+            What::Word(word) if at + 1 == before.len() && word.ends_with("sysctl.") => return true,
+            What::Sign('}') => depth += 1,
+            What::Sign('{') if depth > 0 => depth -= 1,
+            What::Sign('{') => {
+                let of_set = before[..at].iter().rev().find(|token| token.what != What::Sign('='));
+                return of_set.is_some_and(|token| matches!(&token.what, What::Word(word) if word.ends_with("sysctl")));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// What is assigned, up to the `;`.
+fn assigned(after: &[Token]) -> impl Iterator<Item = &What> {
+    let is_assigned = after.first().is_some_and(|token| token.what == What::Sign('='));
+    let all = after.iter().map(|token| &token.what).skip(1);
+    all.take_while(move |what| is_assigned && **what != What::Sign(';'))
+}
+
+/// The texts of `= [ "a" "b" ];`, also of `= lib.mkAfter [ "a" "b" ];`.
+fn list(after: &[Token]) -> Vec<&str> {
+    let inside = assigned(after).skip_while(|what| **what != What::Sign('['));
+    let inside = inside.take_while(|what| **what != What::Sign(']'));
+    let texts = inside.filter_map(|what| match what {
+        What::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The number or text of `= 1280;`, also of `= lib.mkForce 1280;`.
+fn value(after: &[Token]) -> Option<String> {
+    assigned(after).find_map(|what| match what {
+        What::Word(word) if word.starts_with(|c: char| c.is_ascii_digit()) => Some(word.clone()),
+        What::Text(text) => Some(text.clone()),
+        _ => None,
+    })
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    let (mut tokens, mut line, mut rest) = (Vec::new(), 1, text);
+    while let Some(first) = rest.chars().next() {
+        let (what, length) = match first {
+            '#' => (None, rest.find('\n').unwrap_or(rest.len())),
+            '/' if rest.starts_with("/*") => (None, rest.find("*/").map_or(rest.len(), |end| end + 2)),
+            '\'' if rest.starts_with("''") => (None, rest[2..].find("''").map_or(rest.len(), |end| end + 4)),
+            '"' => {
+                let end = closed(&rest[1..]);
+                (Some(What::Text(rest[1..=end].to_owned())), (end + 2).min(rest.len()))
+            }
+            c if is_word(c) => {
+                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                (Some(What::Word(rest[..end].to_owned())), end)
+            }
+            c if c.is_whitespace() => (None, c.len_utf8()),
+            c => (Some(What::Sign(c)), c.len_utf8()),
+        };
+        tokens.extend(what.map(|what| Token { line, what }));
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// Where a text ends that began before; one that is open goes on to the end.
+fn closed(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().find(|(_, c)| {
+        let ends = *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::setup;
+
+    #[test]
+    fn both_ways_to_write_settings_are_read() {
+        let text = "{ lib, ... }: {\n  # boot.kernelParams = [ \"hugepages=9\" ];\n  boot.kernelParams = [\n    \"quiet\" \"hugepagesz=1G\"\n    \
+                    \"hugepages=16\"\n  ];\n  boot.kernel.sysctl.\"vm.nr_hugepages\" = lib.mkForce 3072;\n  boot.kernel.sysctl = {\n    \
+                    \"vm.swappiness\" = 10;\n  };\n  environment.etc.\"a.conf\" = 7;\n}\n";
+        let read = setup("a.nix", text).expect("a module");
+        let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
+        assert_eq!(lines, ["quiet hugepagesz=1G hugepages=16"]);
+        assert_eq!(read.boot[0].place, "a.nix:3");
+        let set: Vec<String> = read
+            .sysctl
+            .iter()
+            .map(|set| format!("{} {}={}", set.place, set.name, set.value))
+            .collect();
+        assert_eq!(set, ["a.nix:7 vm.nr_hugepages=3072", "a.nix:9 vm.swappiness=10"]);
+        assert!(setup("b.nix", "{ }").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_an_end(text in "[\\[\\]{}=;\"'#/*a-z.0-9é\n\\\\ ]{0,60}") {
+            let _ = setup("x.nix", &text);
+        }
+    }
+}

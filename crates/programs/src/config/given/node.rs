@@ -1,0 +1,274 @@
+//! What nodes of Kubernetes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's machine configuration and the
+//! schematic of its image.
+
+use host::parse::memparse;
+use model::{Bytes, Cause, Unread};
+
+use super::garbled::garbled;
+use super::yaml::Node;
+use crate::config::{Boot, BootLine, Setting};
+
+/// What of it is about pages.
+#[derive(Debug, Default)]
+pub(super) struct Setup {
+    /// Words of the kernel's command line, in the order in which they come there.
+    pub(super) boot: Vec<BootLine>,
+    /// Is that command line one that Talos's installer writes, if anything does?
+    pub(super) is_by_installer: bool,
+    pub(super) sysctl: Vec<Setting>,
+    /// Files below /sys.
+    pub(super) sysfs: Vec<Setting>,
+    /// A profile of tuned, with empty lines in front of it, so that its lines have the numbers that they have in the file.
+    pub(super) profiles: Vec<String>,
+    /// What it is refused for.
+    pub(super) refused: Vec<Unread>,
+}
+
+/// Objects of OpenShift, by kind and API group.
+const KINDS: [(&str, &str); 3] = [
+    ("PerformanceProfile", "performance.openshift.io"),
+    ("MachineConfig", "machineconfiguration.openshift.io"),
+    ("Tuned", "tuned.openshift.io"),
+];
+
+/// Sizes with base pages of 64K, which arm64 alone has, and with those of 4K there and on x86-64.
+const OF_64K: [Bytes; 3] = [Bytes::mib(2), Bytes::mib(512), Bytes::gib(16)];
+const OF_4K: [Bytes; 4] = [Bytes::kib(64), Bytes::mib(2), Bytes::mib(32), Bytes::gib(1)];
+
+/// Documents of Talos's configuration beside the first one, which has no kind.
+const OF_TALOS: [&str; 2] = ["SysctlConfig", "SysfsConfig"];
+
+/// Lines that only such files have.
+pub(super) fn is_setup(text: &str) -> bool {
+    let is_line = |wanted: &str| text.lines().any(|line| line.trim_end() == wanted);
+    let kinds = KINDS.iter().map(|(kind, _)| kind).chain(&OF_TALOS);
+    let is_kind = kinds.into_iter().any(|kind| is_line(&format!("kind: {kind}")));
+    let of_image = is_line("customization:") && text.contains("extraKernelArgs:");
+    is_kind || of_image || is_line("machine:") || is_line("sysctls:")
+}
+
+/// What a document sets up; `None` of others.
+///
+/// # Errors
+/// If a count in it is no number.
+pub(super) fn setup(path: &str, document: &Node) -> Result<Option<Setup>, Unread> {
+    let text = |key: &str| document.get(key).and_then(Node::text).unwrap_or_default();
+    let group = text("apiVersion").split('/').next().unwrap_or_default();
+    let file = File { path };
+    let setup = match text("kind") {
+        kind if KINDS.contains(&(kind, group)) => match kind {
+            "PerformanceProfile" => file.profile(document)?,
+            "MachineConfig" => Setup {
+                boot: file.line(document.at(&["spec", "kernelArguments"])),
+                ..Setup::default()
+            },
+            _ => file.tuned(document),
+        },
+        kind if OF_TALOS.contains(&kind) => {
+            let set = file.settings(document.get("params"));
+            match kind {
+                "SysctlConfig" => Setup {
+                    sysctl: set,
+                    ..Setup::default()
+                },
+                _ => Setup {
+                    sysfs: below_sys(set),
+                    ..Setup::default()
+                },
+            }
+        }
+        "" => return Ok(file.talos(document)),
+        _ => return Ok(None),
+    };
+    Ok(Some(setup))
+}
+
+struct File<'a> {
+    path: &'a str,
+}
+
+impl File<'_> {
+    fn place(&self, node: &Node) -> String {
+        format!("{}:{}", self.path, node.line)
+    }
+
+    fn refused(&self, node: &Node, why: String) -> Unread {
+        Unread::new(Cause::Garbled, self.place(node), why)
+    }
+
+    /// A list of words of the command line.
+    fn line(&self, list: Option<&Node>) -> Vec<BootLine> {
+        let words: Vec<&str> = list
+            .map_or(&[][..], Node::items)
+            .iter()
+            .filter_map(Node::text)
+            .collect();
+        let first = list.filter(|_| !words.is_empty());
+        first
+            .map(|node| boot_line(self.place(node), &words.join(" ")))
+            .into_iter()
+            .collect()
+    }
+
+    /// A map of names and values.
+    fn settings(&self, map: Option<&Node>) -> Vec<Setting> {
+        let entries = map.map_or(&[][..], Node::entries).iter();
+        let setting = |(name, node): &(String, Node)| {
+            Some(Setting {
+                place: self.place(node),
+                name: name.clone(),
+                value: node.text()?.to_owned(),
+            })
+        };
+        entries.filter_map(setting).collect()
+    }
+
+    /// The operator asks for pages without a node by the command line, and for those of a node when it starts: here all of a size are one.
+    fn profile(&self, document: &Node) -> Result<Setup, Unread> {
+        let mut setup = Setup::default();
+        let spec = document.get("spec");
+        let pages = spec.and_then(|spec| spec.get("hugepages"));
+        let base = spec.and_then(|spec| spec.get("kernelPageSize")).and_then(Node::text);
+        if let Some(node) = pages.and_then(|pages| pages.get("defaultHugepagesSize"))
+            && let Some(size) = node.text()
+        {
+            setup
+                .boot
+                .push(boot_line(self.place(node), &format!("default_hugepagesz={size}")));
+        }
+        let mut sums: Vec<(&str, u64, &Node, bool)> = Vec::new();
+        for page in pages.and_then(|pages| pages.get("pages")).map_or(&[][..], Node::items) {
+            let (size, count) = self.page(page)?;
+            let is_of_node = page.get("node").is_some();
+            setup.refused.extend(self.no_such_size(page, size, base));
+            match sums.iter_mut().find(|(known, ..)| *known == size) {
+                Some((_, sum, _, of_nodes)) => {
+                    if !is_of_node && !*of_nodes {
+                        let why =
+                            format!("the operator refuses the profile: pages of {size} without a node are there twice");
+                        setup.refused.push(self.refused(page, why));
+                    }
+                    *of_nodes &= is_of_node;
+                    *sum = sum.saturating_add(count);
+                }
+                None => sums.push((size, count, page, is_of_node)),
+            }
+        }
+        let lines = sums
+            .into_iter()
+            .map(|(size, count, node, _)| boot_line(self.place(node), &format!("hugepagesz={size} hugepages={count}")));
+        setup.boot.extend(lines);
+        setup
+            .boot
+            .extend(self.line(spec.and_then(|spec| spec.get("additionalKernelArgs"))));
+        Ok(setup)
+    }
+
+    /// Size and count of an entry.
+    fn page<'n>(&self, page: &'n Node) -> Result<(&'n str, u64), Unread> {
+        let text = |key: &str| page.get(key).and_then(Node::text).unwrap_or_default();
+        let count = text("count");
+        let wanted = || garbled(self.path, page.line, count, "a count of pages");
+        Ok((text("size"), count.parse().map_err(|_| wanted())?))
+    }
+
+    /// Base pages of 64K bring pages of 512M, and take those of 32M and 1G.
+    fn no_such_size(&self, page: &Node, size: &str, base: Option<&str>) -> Option<Unread> {
+        let base = base.unwrap_or("4k");
+        let bytes = memparse(size)?;
+        let fits = match base {
+            "64k" => OF_64K.contains(&bytes),
+            _ => OF_4K.contains(&bytes),
+        };
+        let why = match base {
+            _ if fits => return None,
+            "64k" => format!("a kernel with kernelPageSize 64k has pages of 2M and 512M, and none of {size}"),
+            _ if bytes == Bytes::mib(512) => {
+                "pages of 512M are those of a kernel with kernelPageSize 64k (arm64 alone), and this one has base pages of 4K".to_owned()
+            }
+            _ => format!("nodes have no pages of {size}"),
+        };
+        Some(self.refused(
+            page,
+            format!("{why}: the operator refuses the profile, or no such page is made"),
+        ))
+    }
+
+    fn tuned(&self, document: &Node) -> Setup {
+        let profiles = document.at(&["spec", "profile"]).map_or(&[][..], Node::items);
+        let data = profiles.iter().filter_map(|profile| profile.get("data"));
+        let text = |node: &Node| Some("\n".repeat(node.line) + node.text()?);
+        Setup {
+            profiles: data.filter_map(text).collect(),
+            ..Setup::default()
+        }
+    }
+
+    /// Talos's own configuration, a patch of it, or the schematic of an image.
+    fn talos(&self, document: &Node) -> Option<Setup> {
+        if let Some(image) = document.get("customization") {
+            return Some(Setup {
+                boot: self.line(image.get("extraKernelArgs")),
+                ..Setup::default()
+            });
+        }
+        let of_machine = |key: &str| ["sysctls", "sysfs", "install", "kubelet"].contains(&key);
+        let machine = document.get("machine");
+        let astray = document
+            .entries()
+            .iter()
+            .filter(|(key, _)| of_machine(key))
+            .map(|(key, node)| {
+                let why = format!(
+                    "`{key}` belongs below `machine:`: Talos knows no such key at the top, and refuses the file"
+                );
+                self.refused(node, why)
+            });
+        let mut refused: Vec<Unread> = astray.collect();
+        if machine.is_none() && refused.is_empty() {
+            return None;
+        }
+        refused.extend(self.twice(document));
+        let of = |key: &str| machine.and_then(|machine| machine.get(key));
+        Some(Setup {
+            boot: self.line(of("install").and_then(|install| install.get("extraKernelArgs"))),
+            is_by_installer: true,
+            sysctl: self.settings(of("sysctls")),
+            sysfs: below_sys(self.settings(of("sysfs"))),
+            refused,
+            ..Setup::default()
+        })
+    }
+
+    /// Keys that a map has twice: the parser of Talos takes no such file.
+    fn twice(&self, node: &Node) -> Vec<Unread> {
+        let entries = node.entries();
+        let again = entries.iter().enumerate().filter_map(|(at, (key, value))| {
+            let (_, first) = entries[..at].iter().find(|(known, _)| known == key)?;
+            let why = format!(
+                "the key `{key}` is in this map already (line {}): Talos refuses the file",
+                first.line
+            );
+            Some(self.refused(value, why))
+        });
+        let below = entries.iter().map(|(_, node)| node).chain(node.items());
+        again.chain(below.flat_map(|node| self.twice(node))).collect()
+    }
+}
+
+/// `kernel.mm.transparent_hugepage.enabled` as a path.
+fn below_sys(set: Vec<Setting>) -> Vec<Setting> {
+    let path = |setting: Setting| Setting {
+        name: format!("/sys/{}", setting.name.replace('.', "/")),
+        ..setting
+    };
+    set.into_iter().map(path).collect()
+}
+
+pub(super) fn boot_line(place: String, words: &str) -> BootLine {
+    BootLine {
+        place,
+        boot: Boot::parse(words, Some(&Boot::SIZES)).with_sysctl(true, None),
+        words: words.to_owned(),
+    }
+}
