@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use host::snapshot::{Feature, Pool};
 use model::plan::{Layer, Taken, Value};
 use model::{Bytes, Reading};
+use programs::config::Distribution;
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
@@ -266,6 +267,14 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
 
 /// A kernel setting that is set again at each boot.
 pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) {
+    let own = drafts.host.distribution();
+    if own == Distribution::Talos || drafts.host.config.is_sysctl_unread {
+        let how = own.keep_setting(name, value);
+        let draft = Draft::instruction(Layer::Persistence, "sysctl", "this host", how);
+        let why = format!("nothing here reads files of sysctl.d at boot; {why}");
+        drafts.add(draft.why(why).source("sysctl.d(5)").reboot());
+        return;
+    }
     let has_directory = drafts.host.has_directory("/etc/sysctl.d") || drafts.host.has_systemd();
     let path = if has_directory { SYSCTL_D } else { SYSCTL_CONF };
     let line = format!("{name} = {value}");

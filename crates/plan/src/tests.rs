@@ -203,6 +203,22 @@ fn pages_of_1g_are_asked_for_at_boot_too() {
     assert_eq!(after(&plan, "proxmox-boot-tool"), "proxmox-boot-tool refresh\nreboot");
 }
 
+/// microsoft/WSL#4232: without systemd no file of sysctl.d is read.
+#[test]
+fn a_setting_is_kept_where_something_reads_it() {
+    let wsl = |init: &str| {
+        let tree = small()
+            .line("/proc/sys/kernel/osrelease", "6.6.87.2-microsoft-standard-WSL2")
+            .line("/proc/1/comm", init);
+        planned(&Source::from_tree("test", tree), &[wanted("pool:2M=16", &[])])
+    };
+    assert!(after(&wsl("init"), "sysctl").starts_with("kernelCommandLine=sysctl.vm.nr_hugepages=16 below [wsl2]"));
+    assert_eq!(
+        after(&wsl("systemd"), "/etc/sysctl.d/60-hugewise.conf"),
+        "vm.nr_hugepages = 16\n"
+    );
+}
+
 /// rpm-ostree#1942, xmrig#2970, WSL#14004: no tool of GRUB's is there.
 #[test]
 fn the_boot_line_is_written_by_what_starts_the_machine() {

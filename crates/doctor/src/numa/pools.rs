@@ -49,8 +49,7 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
 /// Nodes of memory alone: CXL, persistent memory, that of accelerators.
 fn without_cpus(evidence: &Evidence) -> Vec<u32> {
     let nodes = evidence.snapshot.topology.nodes.known().into_iter().flatten();
-    let is_empty = |cpus: &CpuList| cpus.iter().next().is_none();
-    let without = nodes.filter(|node| node.cpus.known().is_some_and(is_empty));
+    let without = nodes.filter(|node| node.cpus.known().is_some_and(CpuList::is_empty));
     without.map(|node| node.node).collect()
 }
 

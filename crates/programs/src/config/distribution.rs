@@ -1,5 +1,7 @@
 //! Which family of distributions this is, as far as commands differ (os-release(5)), and what starts it.
 
+use std::fmt::Display;
+
 use model::Reading;
 
 use super::files::content;
@@ -214,7 +216,7 @@ impl Distribution {
     }
 
     /// How a sysctl setting holds after the next boot too.
-    pub fn keep_setting(self, name: &str, value: u64) -> String {
+    pub fn keep_setting(self, name: &str, value: impl Display) -> String {
         match self {
             Self::NixOs => {
                 format!(

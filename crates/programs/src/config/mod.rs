@@ -68,6 +68,8 @@ pub struct Config {
     pub segments: Reading<Vec<Segment>>,
     /// Mounts of file systems in memory: tmpfs and devtmpfs.
     pub tmpfs: Reading<Vec<Mount>>,
+    /// Does nothing apply the files of sysctl.d at boot?
+    pub is_sysctl_unread: bool,
     /// tmpfs of /etc/fstab that ask for huge pages: where each is mounted, and its `huge=`.
     pub huge_tmpfs: Vec<Setting>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
@@ -156,6 +158,7 @@ impl Config {
             distribution: Distribution::read(source),
             segments: host::shm::read(source),
             tmpfs: tmpfs(source),
+            is_sysctl_unread: sysctl_files::is_without_systemd(source),
             huge_tmpfs: huge_tmpfs(source).unwrap_or_default(),
             is_sys_read_only: is_sys_read_only(source),
             hugetlb_files: hugetlb_files(source),

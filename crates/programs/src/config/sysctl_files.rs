@@ -81,7 +81,7 @@ fn misnamed(source: &Source) -> Result<Vec<String>, Unread> {
 }
 
 /// WSL starts its own init where systemd is not switched on, which applies no such files.
-fn is_without_systemd(source: &Source) -> bool {
+pub(super) fn is_without_systemd(source: &Source) -> bool {
     let is_wsl = Distribution::by_start(source) == Some(Distribution::Wsl);
     is_wsl
         && source
