@@ -130,6 +130,9 @@ pub(super) fn absent(area: &Area) -> Bytes {
 }
 
 pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {
+    if evidence.config.is_meminfo_own {
+        return Err("/proc/meminfo: it is this container's own (lxcfs), and says nothing of the machine".into());
+    }
     Ok(evidence.snapshot.memory.get("MemTotal").into_result()?)
 }
 

@@ -89,6 +89,9 @@ pub(super) fn orphans(evidence: &Evidence) -> Answer {
     if used.0 == 0 {
         return Ok(Vec::new());
     }
+    if evidence.config.is_inside {
+        return Err("processes outside of this container are not seen, and those may map the pages in use".into());
+    }
     let mapped = mapped(evidence)?;
     let unmapped = Bytes(used.0.saturating_sub(mapped.0));
     if unmapped.0 == 0 {

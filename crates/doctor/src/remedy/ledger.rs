@@ -9,7 +9,7 @@ use model::{Bytes, Reading};
 use programs::Evidence;
 
 use super::{Need, Remedy};
-use crate::facts::{keep_pool, persistent};
+use crate::facts::{keep_pool, persistent, total};
 
 /// A finding whose fixes have not been held against the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,8 +251,7 @@ fn larger(pools: &mut BTreeMap<Bytes, Account>, others: &BTreeMap<Bytes, Account
 
 /// The most that pools of all sizes can have together.
 fn most_in_pools(evidence: &Evidence) -> Option<Bytes> {
-    let total = evidence.snapshot.memory.get("MemTotal");
-    Some(Bytes(total.known()?.0 / 100 * MOST_IN_POOLS))
+    Some(Bytes(total(evidence).ok()?.0 / 100 * MOST_IN_POOLS))
 }
 
 /// The most pages that a pool can have beside the others as they are; `None` on a machine of unknown size.

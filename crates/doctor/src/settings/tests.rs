@@ -191,6 +191,48 @@ fn i01_grub_s_defaults_where_efi_starts_another_loader() {
     );
 }
 
+/// What else starts machines: its own tool or file, and nothing of GRUB's.
+#[test]
+fn i01_defaults_of_grub_beside_another_starter() {
+    let words = "hugepagesz=1G hugepages=8";
+    let fix = |os: &str, line: &str, file: (&str, &str)| {
+        let tree = machine()
+            .file("/etc/os-release", os)
+            .line("/proc/cmdline", line)
+            .line(file.0, file.1)
+            .file(
+                "/etc/default/grub",
+                format!("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet {words}\"\n"),
+            );
+        clear("A01", tree.clone());
+        found("I01", tree).fix.join("\n")
+    };
+    let suse = "ID=\"opensuse-tumbleweed\"\nID_LIKE=\"opensuse suse\"\n";
+    let cmdline = ("/etc/kernel/cmdline", "quiet");
+    let loader = ("/etc/sysconfig/bootloader", "LOADER_TYPE=\"grub2-bls\"");
+    for own in [
+        fix(suse, "initrd=\\opensuse\\initrd quiet", cmdline),
+        fix(suse, "BOOT_IMAGE=/x/linux quiet", loader),
+    ] {
+        assert_eq!(
+            own,
+            format!("add `{words}` to /etc/kernel/cmdline, then: sdbootutil update-all-entries && reboot")
+        );
+    }
+    let pop = fix(
+        "ID=pop\nID_LIKE=\"ubuntu debian\"\n",
+        "initrd=\\EFI\\Pop\\initrd quiet",
+        cmdline,
+    );
+    assert_eq!(pop, format!("kernelstub -a \"{words}\" && reboot"));
+    let debian = |path, text| fix("ID=debian\n", "quiet", (path, text));
+    assert!(debian("/etc/kernel/install.conf", "layout=uki").contains("kernel-install add-all"));
+    assert!(debian("/boot/armbianEnv.txt", "rootfstype=ext4").contains("extraargs= in /boot/armbianEnv.txt"));
+    assert!(
+        debian("/boot/extlinux/extlinux.conf", "timeout 30").contains("append line of /boot/extlinux/extlinux.conf")
+    );
+}
+
 /// The release from which nothing reads /etc/sysctl.conf at boot.
 #[test]
 fn i01_a_sysctl_file_that_debian_13_reads_no_more() {

@@ -36,6 +36,10 @@ pub enum Distribution {
     Ostree,
     /// A Raspberry Pi by its own firmware, which reads a file.
     RaspberryPi,
+    /// A board that U-Boot starts, by a list of entries (Jetson and others).
+    Extlinux,
+    /// The same by Armbian's script.
+    Armbian,
     /// Windows starts it.
     Wsl,
     Other,
@@ -61,6 +65,8 @@ pub(super) fn debian_release(source: &Source) -> Option<u32> {
 const SUSE_LOADER: &str = "/etc/sysconfig/bootloader";
 /// kernel-install's own settings.
 const KERNEL_INSTALL: &str = "/etc/kernel/install.conf";
+const ARMBIAN: &str = "/boot/armbianEnv.txt";
+const EXTLINUX: &str = "/boot/extlinux/extlinux.conf";
 
 impl Distribution {
     pub(super) fn read(source: &Source) -> Reading<Self> {
@@ -91,8 +97,21 @@ impl Distribution {
             Some(_) if is("pop") => Some(Self::Kernelstub),
             Some(_) => Some(Self::Efi),
             None if is_suse(&names) => Self::of_suse(source, &names),
-            None => is_unified(source, line).then_some(Self::UnifiedImage),
+            // GRUB adds this.
+            None if line.split_whitespace().any(|word| word.starts_with("BOOT_IMAGE=")) => None,
+            None => Self::of_files(source),
         }
+    }
+
+    /// By the files of what started a kernel that GRUB did not.
+    fn of_files(source: &Source) -> Option<Self> {
+        let text = |path| content(source, path).ok().flatten();
+        let makes_images = |settings: String| settings.lines().any(|line| line.trim() == "layout=uki");
+        if text(KERNEL_INSTALL).is_some_and(makes_images) {
+            return Some(Self::UnifiedImage);
+        }
+        let boards = [(ARMBIAN, Self::Armbian), (EXTLINUX, Self::Extlinux)];
+        boards.into_iter().find_map(|(path, own)| text(path).map(|_| own))
     }
 
     fn of_suse(source: &Source, names: &[&str]) -> Option<Self> {
@@ -110,8 +129,11 @@ impl Distribution {
 
     /// Does nothing read the defaults of GRUB, or write its menu of them?
     pub fn is_without_grub(self) -> bool {
-        use Distribution::{Efi, Kernelstub, ProxmoxBoot, SuseEntries, UnifiedImage};
-        matches!(self, Efi | Kernelstub | ProxmoxBoot | SuseEntries | UnifiedImage)
+        use Distribution::{Armbian, Efi, Extlinux, Kernelstub, ProxmoxBoot, SuseEntries, UnifiedImage};
+        matches!(
+            self,
+            Armbian | Efi | Extlinux | Kernelstub | ProxmoxBoot | SuseEntries | UnifiedImage
+        )
     }
 
     /// Does all of its configuration come from one place, so that files of /etc are not the way?
@@ -141,6 +163,8 @@ impl Distribution {
             Self::RedHat
             | Self::Ostree
             | Self::RaspberryPi
+            | Self::Extlinux
+            | Self::Armbian
             | Self::Wsl
             | Self::Kernelstub
             | Self::NixOs
@@ -208,6 +232,10 @@ impl Distribution {
                     "add `{parameters}` to the one line of /boot/firmware/cmdline.txt (older: /boot/cmdline.txt), then reboot"
                 )
             }
+            Self::Extlinux => format!(
+                "add `{parameters}` to the append line of {EXTLINUX} (where u-boot-update writes it: U_BOOT_PARAMETERS in /etc/default/u-boot, then u-boot-update), and reboot"
+            ),
+            Self::Armbian => format!("add `{parameters}` to extraargs= in {ARMBIAN}, and reboot"),
             Self::Wsl => format!(
                 "kernelCommandLine={parameters} below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown"
             ),
@@ -240,11 +268,4 @@ fn names(os_release: &str) -> Vec<&str> {
 
 fn is_suse(names: &[&str]) -> bool {
     names.iter().any(|name| ["suse", "sles", "opensuse"].contains(name))
-}
-
-/// Does kernel-install make unified images here, and did GRUB, which adds BOOT_IMAGE=, not start this kernel?
-fn is_unified(source: &Source, line: &str) -> bool {
-    let settings = content(source, KERNEL_INSTALL).ok().flatten().unwrap_or_default();
-    let makes_them = settings.lines().any(|line| line.trim() == "layout=uki");
-    makes_them && !line.split_whitespace().any(|word| word.starts_with("BOOT_IMAGE="))
 }

@@ -74,6 +74,10 @@ pub struct Config {
     pub huge_tmpfs: Vec<Setting>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
     pub is_sys_read_only: bool,
+    /// Is /proc/meminfo a container's own (lxcfs), so that it says nothing of the machine?
+    pub is_meminfo_own: bool,
+    /// Is this a container that sees its own processes alone?
+    pub is_inside: bool,
     /// Files in hugetlbfs mounts, as paths.
     pub hugetlb_files: Reading<Vec<String>>,
     /// Lines of these files that the kernel, systemd or PAM refuses or ignores.
@@ -160,7 +164,9 @@ impl Config {
             tmpfs: tmpfs(source),
             is_sysctl_unread: sysctl_files::is_without_systemd(source),
             huge_tmpfs: huge_tmpfs(source).unwrap_or_default(),
-            is_sys_read_only: is_sys_read_only(source),
+            is_sys_read_only: is_mounted(source, "/sys", is_read_only),
+            is_meminfo_own: is_mounted(source, MEMINFO, |_| true),
+            is_inside: is_inside(source),
             hugetlb_files: hugetlb_files(source),
         }
     }
@@ -184,13 +190,32 @@ fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {
     })
 }
 
+const MEMINFO: &str = "/proc/meminfo";
+
 /// Of two mounts at one place the later one is on top.
-fn is_sys_read_only(source: &Source) -> bool {
+fn is_mounted(source: &Source, target: &str, is_it: impl Fn(&Mount) -> bool) -> bool {
     let mounts = mounts::all(source);
-    let sys = mounts
+    let top = mounts
         .known()
-        .and_then(|mounts| mounts.iter().rfind(|mount| mount.target == "/sys"));
-    sys.is_some_and(|mount| mount.options.iter().any(|option| option == "ro"))
+        .and_then(|mounts| mounts.iter().rfind(|mount| mount.target == target));
+    top.is_some_and(is_it)
+}
+
+fn is_read_only(mount: &Mount) -> bool {
+    mount.options.iter().any(|option| option == "ro")
+}
+
+/// A container that has not the machine's processes: those have the kernel's threads among them.
+fn is_inside(source: &Source) -> bool {
+    let is_there = |path: &str| source.text(path).known().is_some();
+    let is_container = is_mounted(source, "/sys", is_read_only)
+        || is_mounted(source, MEMINFO, |_| true)
+        || ["/.dockerenv", "/run/.containerenv"].into_iter().any(is_there);
+    is_container
+        && source
+            .line("/proc/2/comm")
+            .known()
+            .is_none_or(|name| name != "kthreadd")
 }
 
 /// The files below every hugetlbfs mount, one level of directories deep.

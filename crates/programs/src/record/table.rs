@@ -90,7 +90,7 @@ fn first_block(content: &[u8]) -> Kept {
 
 /// File systems that hand out pages, control groups, and that of the settings.
 pub(super) fn memory_mounts(content: &[u8]) -> Kept {
-    let kinds: [&[u8]; 5] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2", b"sysfs"];
+    let kinds: [&[u8]; 6] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2", b"sysfs", b"fuse.lxcfs"];
     let keeps = |line: &&[u8]| {
         line.split(|&byte| byte == b' ')
             .nth(2)
