@@ -129,7 +129,7 @@ impl Given {
             let java = service.starts(&self.environment);
             let java: Vec<Java> = java.iter().filter_map(Start::java).collect();
             java.into_iter()
-                .filter_map(|java| Some((java, service.unit.thp.as_ref()?)))
+                .filter_map(move |java| Some((java, service.unit.thp.as_ref()?)))
         });
         started.collect()
     }

@@ -1,5 +1,5 @@
 //! What nodes of Kubernetes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's machine configuration and the
-//! schematic of its image.
+//! schematic of its image, the system configuration of GKE.
 
 use host::parse::memparse;
 use model::{Bytes, Cause, Unread};
@@ -44,7 +44,7 @@ pub(super) fn is_setup(text: &str) -> bool {
     let kinds = KINDS.iter().map(|(kind, _)| kind).chain(&OF_TALOS);
     let is_kind = kinds.into_iter().any(|kind| is_line(&format!("kind: {kind}")));
     let of_image = is_line("customization:") && text.contains("extraKernelArgs:");
-    is_kind || of_image || is_line("machine:") || is_line("sysctls:")
+    is_kind || of_image || ["machine:", "sysctls:", "linuxConfig:"].into_iter().any(is_line)
 }
 
 /// What a document sets up; `None` of others.
@@ -77,7 +77,7 @@ pub(super) fn setup(path: &str, document: &Node) -> Result<Option<Setup>, Unread
                 },
             }
         }
-        "" => return Ok(file.talos(document)),
+        "" => return Ok(file.of_gke(document).or_else(|| file.talos(document))),
         _ => return Ok(None),
     };
     Ok(Some(setup))
@@ -202,6 +202,26 @@ impl File<'_> {
             profiles: data.filter_map(text).collect(),
             ..Setup::default()
         }
+    }
+
+    /// The system configuration of a node pool (`gcloud container node-pools create --system-config-from-file`).
+    fn of_gke(&self, document: &Node) -> Option<Setup> {
+        let linux = document.get("linuxConfig")?;
+        let pages = |(key, size): (&str, &str)| {
+            let node = linux.at(&["hugepageConfig", key])?;
+            Some(boot_line(
+                self.place(node),
+                &format!("hugepagesz={size} hugepages={}", node.text()?),
+            ))
+        };
+        Some(Setup {
+            boot: [("hugepage_size2m", "2M"), ("hugepage_size1g", "1G")]
+                .into_iter()
+                .filter_map(pages)
+                .collect(),
+            sysctl: self.settings(linux.get("sysctl")),
+            ..Setup::default()
+        })
     }
 
     /// Talos's own configuration, a patch of it, or the schematic of an image.
