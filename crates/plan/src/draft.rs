@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Taken, Target, Value};
 use model::{Bytes, Reading};
+use programs::config::Distribution;
 
 use super::{Host, Wanted};
 
@@ -173,6 +174,9 @@ impl<'h> Drafts<'h> {
         self.drafts.sort_by_key(|draft| rank(draft.layer));
         let mut changes: Vec<Change> = Vec::new();
         for mut change in std::mem::take(&mut self.drafts) {
+            if self.host.distribution() == Distribution::NixOs {
+                by_configuration(&mut change);
+            }
             change.before = self.host.before(&change.target);
             change.also_written_by.sort();
             change.also_written_by.dedup();
@@ -192,6 +196,17 @@ impl<'h> Drafts<'h> {
             needs: wanted.iter().flat_map(Wanted::pool_needs).collect(),
         }
     }
+}
+
+/// NixOS makes its units of its configuration, and nothing else can write them.
+fn by_configuration(change: &mut Change) {
+    let Target::File { path, .. } = &change.target else { return };
+    let Some(unit) = path.strip_prefix("/etc/systemd/system/") else { return };
+    let text = change.after.text().unwrap_or_default();
+    change.after = Value::Text(format!("have the machine's configuration make {unit}:\n{text}"));
+    change.target = Target::Instruction {
+        on: "this host".to_owned(),
+    };
 }
 
 /// The id, with a number if another change has it.

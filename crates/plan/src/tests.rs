@@ -290,6 +290,14 @@ fn a_mount_is_made_now_and_by_a_unit() {
         after(&plan, "/etc/systemd/system/local-fs.target.d/60-hugewise.conf").contains(r"Wants=mnt-huge\x2d2M.mount")
     );
     assert!(failed(&source, &[wanted("pool:2M=16,mount=/etc/huge", &[])]).contains("hugetlbfs goes on"));
+    // The directory of units is one of the store, which is read-only.
+    let nixos = Source::from_tree("test", small().file("/etc/os-release", "ID=nixos\n"));
+    let plan = planned(&nixos, &[wanted("pool:2M=16,mount=/mnt/huge-2M", &[])]);
+    let asked: Vec<String> = plan.changes.iter().filter_map(|change| change.after.text()).collect();
+    let unit = r"have the machine's configuration make mnt-huge\x2d2M.mount:";
+    assert!(asked.iter().any(|text| text.starts_with(unit)), "{asked:#?}");
+    let is_unit = |change: &Change| change.target.path().is_some_and(|path| path.contains("/systemd/"));
+    assert!(!plan.changes.iter().any(is_unit), "{plan:#?}");
 }
 
 #[test]

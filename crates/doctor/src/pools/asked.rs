@@ -85,9 +85,17 @@ fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     Ok(too_large.map(|pool| too_much(evidence, pool, &request)))
 }
 
-/// Gigabytes that the boot line itself did not get: no later request gets them either.
-fn short_at_boot(case: Case, pool: &Pool, has: u64) -> Case {
+/// Gigabytes that the boot line itself did not get: no later request gets them either, unless memory was set aside for that.
+fn short_at_boot(evidence: &Evidence, case: Case, pool: &Pool, has: u64) -> Case {
     let size = pool.size.exact();
+    let cma = evidence.config.boot.known().and_then(|boot| boot.cma.as_ref());
+    if let Some(cma) = cma.filter(|cma| *cma != "0") {
+        let file = pool_file(pool, "nr_hugepages");
+        return case.fix(format!(
+            "with hugetlb_cma={cma} the kernel makes no pages of {size} at boot: have a unit fill the pool from that memory at each boot \
+             (echo PAGES > {file}), or take hugetlb_cma= out"
+        ));
+    }
     case.fix(format!(
         "the boot line asks for them already, and memory had no more whole pages of {size}: write hugepagesz={size} hugepages={has} \
          there, or ask for smaller pages in their place"
@@ -109,7 +117,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
-        return short_at_boot(case, pool, has);
+        return short_at_boot(evidence, case, pool, has);
     }
     let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
     let need = || Need::Pool {

@@ -37,6 +37,8 @@ const OF_4K: [Bytes; 4] = [Bytes::kib(64), Bytes::mib(2), Bytes::mib(32), Bytes:
 
 /// Documents of Talos's configuration beside the first one, which has no kind.
 const OF_TALOS: [&str; 2] = ["SysctlConfig", "SysfsConfig"];
+/// Keys of the first one.
+const TOP_OF_TALOS: [&str; 5] = ["version", "debug", "persist", "machine", "cluster"];
 
 /// Lines that only such files have.
 pub(super) fn is_setup(text: &str) -> bool {
@@ -233,6 +235,11 @@ impl File<'_> {
             });
         }
         let of_machine = |key: &str| ["sysctls", "sysfs", "install", "kubelet"].contains(&key);
+        let is_known = |key: &str| of_machine(key) || TOP_OF_TALOS.contains(&key);
+        // Values of a chart have `sysctls:` too.
+        if !document.entries().iter().all(|(key, _)| is_known(key)) {
+            return None;
+        }
         let machine = document.get("machine");
         let astray = document
             .entries()
