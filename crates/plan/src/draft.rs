@@ -200,8 +200,12 @@ impl<'h> Drafts<'h> {
 
 /// NixOS makes its units of its configuration, and nothing else can write them.
 fn by_configuration(change: &mut Change) {
-    let Target::File { path, .. } = &change.target else { return };
-    let Some(unit) = path.strip_prefix("/etc/systemd/system/") else { return };
+    let Target::File { path, .. } = &change.target else {
+        return;
+    };
+    let Some(unit) = path.strip_prefix("/etc/systemd/system/") else {
+        return;
+    };
     let text = change.after.text().unwrap_or_default();
     change.after = Value::Text(format!("have the machine's configuration make {unit}:\n{text}"));
     change.target = Target::Instruction {

@@ -21,9 +21,14 @@ fn a01_a_pool_that_is_shorter_than_asked() {
     clear("A01", pool(asked(500), "2048kB", 500, 0, 0));
     let boot = machine().line("/proc/cmdline", "hugepagesz=1G hugepages=4");
     found("A01", pool(boot.clone(), "1048576kB", 3, 3, 0));
-    let with_cma = boot.clone().line("/proc/cmdline", "hugetlb_cma=4G hugepagesz=1G hugepages=4");
+    let with_cma = boot
+        .clone()
+        .line("/proc/cmdline", "hugetlb_cma=4G hugepagesz=1G hugepages=4");
     let skipped = found("A01", pool(with_cma, "1048576kB", 0, 0, 0)).fix;
-    assert!(skipped[0].starts_with("with hugetlb_cma=4G the kernel makes no pages of 1G at boot"), "{skipped:?}");
+    assert!(
+        skipped[0].starts_with("with hugetlb_cma=4G the kernel makes no pages of 1G at boot"),
+        "{skipped:?}"
+    );
     clear("A01", pool(boot, "1048576kB", 4, 4, 0));
     let failed = found("A01", vmstat(machine(), &[("htlb_buddy_alloc_fail", 9)]));
     assert_eq!(failed.severity, Severity::Info);

@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{FIRECRACKER, is_hypervisor};
-use super::{incus, ini, node, proxmox, quadlet, shell};
+use super::{bottlerocket, incus, ini, node, proxmox, quadlet, shell};
 use crate::config::vmware;
 
 /// Kinds of files that can be judged without a machine.
@@ -40,7 +40,7 @@ pub enum FileKind {
     Compose,
     /// VPP's startup.conf.
     Dpdk,
-    /// What nodes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's configuration, modules of NixOS.
+    /// What nodes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's configuration, Bottlerocket's user data, modules of NixOS.
     Node,
     /// An instance or a profile of Incus or LXD.
     Incus,
@@ -201,7 +201,7 @@ impl FileKind {
                 let section = line.split_once('{').map_or("", |(name, _)| name.trim());
                 matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
             }),
-            Self::Node => node::is_setup(text),
+            Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
             Self::Incus => incus::is_instance(text),
         }
     }

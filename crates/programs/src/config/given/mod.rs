@@ -1,5 +1,6 @@
 //! Configuration files that were given by name: what they ask for, with no machine around them.
 
+mod bottlerocket;
 mod compose;
 mod garbled;
 mod guest;
@@ -20,6 +21,7 @@ mod quadlet;
 mod service;
 mod shell;
 mod starts;
+mod tokens;
 mod yaml;
 
 #[cfg(test)]
@@ -217,6 +219,7 @@ impl Given {
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
+            FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)),
             FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?),
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),

@@ -4,6 +4,7 @@ use model::Unread;
 
 use super::garbled::empty;
 use super::node::{Setup, boot_line};
+use super::tokens::{Token, What, tokens};
 use crate::config::Setting;
 
 pub(super) fn is_module(path: &str) -> bool {
@@ -37,22 +38,6 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         true => Err(empty(path, "it sets neither boot.kernelParams nor boot.kernel.sysctl")),
         false => Ok(setup),
     }
-}
-
-/// A piece of the language.
-#[derive(Debug, PartialEq, Eq)]
-struct Token {
-    line: usize,
-    what: What,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum What {
-    /// A name with its dots, or a number.
-    Word(String),
-    /// What stands in quotes.
-    Text(String),
-    Sign(char),
 }
 
 /// Is a name behind these one in `sysctl = {`, or behind `sysctl.`?
@@ -98,46 +83,6 @@ fn value(after: &[Token]) -> Option<String> {
         What::Text(text) => Some(text.clone()),
         _ => None,
     })
-}
-
-fn tokens(text: &str) -> Vec<Token> {
-    let (mut tokens, mut line, mut rest) = (Vec::new(), 1, text);
-    while let Some(first) = rest.chars().next() {
-        let (what, length) = match first {
-            '#' => (None, rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => (None, rest.find("*/").map_or(rest.len(), |end| end + 2)),
-            '\'' if rest.starts_with("''") => (None, rest[2..].find("''").map_or(rest.len(), |end| end + 4)),
-            '"' => {
-                let end = closed(&rest[1..]);
-                (Some(What::Text(rest[1..=end].to_owned())), (end + 2).min(rest.len()))
-            }
-            c if is_word(c) => {
-                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-                (Some(What::Word(rest[..end].to_owned())), end)
-            }
-            c if c.is_whitespace() => (None, c.len_utf8()),
-            c => (Some(What::Sign(c)), c.len_utf8()),
-        };
-        tokens.extend(what.map(|what| Token { line, what }));
-        line += rest[..length].matches('\n').count();
-        rest = &rest[length..];
-    }
-    tokens
-}
-
-/// Where a text ends that began before; one that is open goes on to the end.
-fn closed(text: &str) -> usize {
-    let mut is_escaped = false;
-    let end = text.char_indices().find(|(_, c)| {
-        let ends = *c == '"' && !is_escaped;
-        is_escaped = *c == '\\' && !is_escaped;
-        ends
-    });
-    end.map_or(text.len(), |(at, _)| at)
-}
-
-fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
 #[cfg(test)]

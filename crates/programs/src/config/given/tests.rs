@@ -73,6 +73,7 @@ fn names_and_contents_tell_the_kind() {
         ("/Mem/AllocGuestLargePage = 1\n", FileKind::Vmware),
         ("[Container]\nImage=postgres\n", FileKind::Compose),
         ("apiVersion: tuned.openshift.io/v1\nkind: Tuned\n", FileKind::Node),
+        ("[settings.kernel.sysctl]\n", FileKind::Node),
         ("version: v1alpha1\nmachine:\n  sysctls:\n", FileKind::Node),
         ("config:\n  limits.memory.hugepages: \"true\"\n", FileKind::Incus),
     ] {

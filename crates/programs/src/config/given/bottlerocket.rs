@@ -1,0 +1,145 @@
+//! User data of Bottlerocket: the settings of its API that are about pages.
+
+use model::{Cause, Unread};
+
+use super::node::{Setup, boot_line};
+use super::tokens::{Token, tokens};
+use crate::config::Setting;
+
+const SYSCTL: &str = "settings.kernel.sysctl.";
+const PARAMETERS: [&str; 2] = ["settings.boot.kernel-parameters.", "settings.boot.kernel."];
+const STATIC: &str = "settings.kernel.hugepages.static.";
+const TRANSPARENT: &str = "settings.kernel.hugepages.transparent.";
+
+/// Sections that only such files have.
+pub(super) fn is_user_data(text: &str) -> bool {
+    let is_ours = |line: &str| line.starts_with("[settings.kernel") || line.starts_with("[settings.boot");
+    text.lines().any(|line| is_ours(line.trim_start()))
+}
+
+pub(super) fn setup(path: &str, text: &str) -> Setup {
+    let (all, mut setup) = (assignments(text), Setup::default());
+    let (mut first, mut words): (Option<usize>, Vec<String>) = (None, Vec::new());
+    for Assignment { line, name, values } in &all {
+        let value = values.first().cloned().unwrap_or_default();
+        let setting = |name: String| Setting {
+            place: format!("{path}:{line}"),
+            name,
+            value: value.clone(),
+        };
+        if let Some(name) = name.strip_prefix(SYSCTL) {
+            setup.sysctl.push(setting(name.to_owned()));
+        } else if let Some(name) = PARAMETERS.iter().find_map(|section| name.strip_prefix(section)) {
+            first = first.or(Some(*line));
+            words.extend(values.iter().map(|value| format!("{name}={value}")));
+        } else if let Some(size) = name.strip_prefix(STATIC).and_then(|rest| rest.strip_suffix(".count")) {
+            let words = format!("hugepagesz={} hugepages={value}", size.trim_end_matches('i'));
+            setup.boot.push(boot_line(format!("{path}:{line}"), &words));
+        } else if let Some(name) = name.strip_prefix(TRANSPARENT) {
+            setup
+                .sysfs
+                .push(setting(format!("/sys/kernel/mm/transparent_hugepage/{name}")));
+        }
+    }
+    if let Some(line) = first {
+        let place = format!("{path}:{line}");
+        let refused = lost(&words, &all).into_iter();
+        setup
+            .refused
+            .extend(refused.map(|why| Unread::new(Cause::Garbled, &place, why)));
+        setup.boot.push(boot_line(place, &words.join(" ")));
+    }
+    setup
+}
+
+/// Why parameters of the kernel come to nothing, or to something else.
+fn lost(words: &[String], all: &[Assignment]) -> Vec<&'static str> {
+    let mut why = Vec::new();
+    if !words.iter().any(|word| word.contains("huge")) {
+        return why;
+    }
+    let sizes = words.iter().filter_map(|word| word.strip_prefix("hugepagesz="));
+    let has_count = words.iter().any(|word| word.starts_with("hugepages="));
+    if has_count && sizes.into_iter().any(|size| size != "2M") {
+        why.push(
+            "Bottlerocket keeps no order of kernel-parameters, and `hugepages` before `hugepagesz` counts pages of the default size: \
+             have settings.kernel.hugepages.static make them (1.64 and later)",
+        );
+    }
+    let reboots = |set: &Assignment| set.name == "settings.boot.reboot-to-reconcile" && set.values == ["true"];
+    if !all.iter().any(reboots) {
+        why.push(
+            "user data comes after the kernel has started: without reboot-to-reconcile = true below [settings.boot] a new node runs without \
+             these parameters (pages of the default size need no reboot in settings.kernel.sysctl)",
+        );
+    }
+    why
+}
+
+/// A setting with its whole name.
+struct Assignment {
+    line: usize,
+    name: String,
+    values: Vec<String>,
+}
+
+fn assignments(text: &str) -> Vec<Assignment> {
+    let tokens = tokens(text);
+    let (mut rest, mut section, mut found) = (&tokens[..], String::new(), Vec::new());
+    while let [first, others @ ..] = rest {
+        let is_header = first.is('[');
+        let (words, after) = until(if is_header { others } else { rest }, |token| token.text().is_none());
+        let name: String = words.iter().filter_map(Token::text).collect();
+        rest = after.get(1..).unwrap_or_default();
+        if is_header {
+            section = name;
+        } else if after.first().is_some_and(|sign| sign.is('=')) {
+            let (values, after) = match rest.split_first() {
+                Some((open, inside)) if open.is('[') => until(inside, |token| token.is(']')),
+                _ => rest.split_at(rest.len().min(1)),
+            };
+            rest = after;
+            found.push(Assignment {
+                line: first.line,
+                name: format!("{section}.{name}").trim_start_matches('.').to_owned(),
+                values: values.iter().filter_map(Token::text).map(str::to_owned).collect(),
+            });
+        }
+    }
+    found
+}
+
+fn until(tokens: &[Token], is_end: impl Fn(&Token) -> bool) -> (&[Token], &[Token]) {
+    tokens.split_at(tokens.iter().position(is_end).unwrap_or(tokens.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{assignments, setup};
+
+    #[test]
+    fn sections_and_lists_are_read() {
+        let text = "[settings.kernel.sysctl]\n\"vm/nr_hugepages\" = \"64\" # pages\n[settings.kernel.hugepages.static.\"1Gi\"]\ncount = 2\n\
+                    [settings]\nboot.kernel-parameters.\"hugepagesz\" = [\n  \"1G\",\n]\nboot.kernel.\"hugepages\" = [\"3\"]\n";
+        let read = setup("a.toml", text);
+        let set: Vec<&str> = read.sysctl.iter().map(|set| set.place.as_str()).collect();
+        assert_eq!(set, ["a.toml:2"]);
+        let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
+        assert_eq!(lines, ["hugepagesz=1G hugepages=2", "hugepagesz=1G hugepages=3"]);
+        assert_eq!(read.boot[1].place, "a.toml:6");
+        let why: Vec<&str> = read.refused.iter().map(|unread| unread.why.as_str()).collect();
+        assert!(
+            why[0].contains("keeps no order") && why[1].contains("reboot-to-reconcile"),
+            "{why:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_an_end(text in "[\\[\\]={}\"#a-z.0-9é\n ]{0,60}") {
+            let _ = assignments(&text);
+        }
+    }
+}
