@@ -18,7 +18,7 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let nodes = known(&pool.nodes)?;
-        let without = without_cpus(evidence);
+        let without = without_cpus(evidence)?;
         let (mut counts, mut lost) = (Vec::new(), Vec::new());
         for node in nodes {
             let of_node = (node.node, *known(&node.nr)?);
@@ -29,7 +29,7 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
         }
         lost.retain(|(_, pages)| *pages > 0);
         if let Some(&most) = lost.iter().max_by_key(|(_, pages)| *pages)
-            && let Some(first) = counts.first()
+            && let Some(first) = counts.iter().find(|(_, pages)| *pages > 0)
         {
             return Ok(Some(far_away(pool, most, *first)));
         }
@@ -47,10 +47,14 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
 }
 
 /// Nodes of memory alone: CXL, persistent memory, that of accelerators.
-fn without_cpus(evidence: &Evidence) -> Vec<u32> {
-    let nodes = evidence.snapshot.topology.nodes.known().into_iter().flatten();
-    let without = nodes.filter(|node| node.cpus.known().is_some_and(CpuList::is_empty));
-    without.map(|node| node.node).collect()
+fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
+    let mut without = Vec::new();
+    for node in evidence.snapshot.topology.nodes.known().into_iter().flatten() {
+        if node.cpus.as_ref().map(CpuList::is_empty).or_if_absent(false)? {
+            without.push(node.node);
+        }
+    }
+    Ok(without)
 }
 
 /// A part of the pool that was asked for without a node, on one of those.

@@ -89,11 +89,14 @@ fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
 fn short_at_boot(evidence: &Evidence, case: Case, pool: &Pool, has: u64) -> Case {
     let size = pool.size.exact();
     let cma = evidence.config.boot.known().and_then(|boot| boot.cma.as_ref());
-    if let Some(cma) = cma.filter(|cma| *cma != "0") {
+    let line = evidence.snapshot.kernel.command_line.known();
+    // Linux 6.15 and later take them from that memory at boot.
+    let is_early = line.is_some_and(|line| line.contains("hugetlb_cma_only="));
+    if let Some(cma) = cma.filter(|cma| *cma != "0" && !is_early) {
         let file = pool_file(pool, "nr_hugepages");
         return case.fix(format!(
             "with hugetlb_cma={cma} the kernel makes no pages of {size} at boot: have a unit fill the pool from that memory at each boot \
-             (echo PAGES > {file}), or take hugetlb_cma= out"
+             (echo PAGES > {file}), or add hugetlb_cma_only=1 (Linux 6.15 and later), or take hugetlb_cma= out"
         ));
     }
     case.fix(format!(

@@ -32,6 +32,12 @@ fn refused(evidence: &Evidence) -> Answer {
         lines(evidence),
         policies.map(|()| Vec::new()).map_err(Reason::from),
         pools.map(|()| Vec::new()).map_err(Reason::from),
+        config
+            .starter
+            .as_ref()
+            .map(|()| Vec::new())
+            .into_result()
+            .map_err(Reason::from),
         by_kernel(evidence, sysctl, default_size(evidence)),
     ])
 }
@@ -200,14 +206,14 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
-/// Talos's installer writes a command line for GRUB alone (siderolabs/talos#10339): of a node it is seen, of files alone it is not known.
+/// Talos's installer writes a command line for GRUB alone (siderolabs/talos#10339): of a node of Talos it is seen, else it is not known.
 fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
     let running = evidence
         .snapshot
         .kernel
         .command_line
         .known()
-        .filter(|_| evidence.has_machine);
+        .filter(|_| evidence.has_machine && distribution(evidence) == Distribution::Talos);
     let is_lost = |word: &&str| {
         let is_running = |line: &String| line.split_whitespace().any(|other| other == *word);
         word.contains("huge") && !running.is_some_and(is_running)
@@ -222,7 +228,7 @@ fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
             "`{words}` is not on the command line of this node: Talos ignores machine.install.extraKernelArgs where systemd-boot starts it (UEFI, installed with 1.10 or later)"
         )),
         None => Case::hint(format!(
-            "`{words}` comes to nodes that GRUB starts alone: Talos ignores machine.install.extraKernelArgs where systemd-boot starts it (UEFI, installed with 1.10 or later)"
+            "only nodes that GRUB starts get `{words}`: Talos ignores machine.install.extraKernelArgs where systemd-boot starts it (UEFI, installed with 1.10 or later)"
         ))
         .severity(Severity::Info),
     };

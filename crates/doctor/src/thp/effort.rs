@@ -25,19 +25,22 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
     if mode == 0 || known(&evidence.snapshot.topology.nodes)?.len() < 2 {
         return Ok(Vec::new());
     }
-    // A program that fills its own node alone may want it.
-    let is_database = |program: &&Program| {
-        let kind = program.kind.known().copied().flatten();
-        matches!(kind, Some(Kind::Mongo | Kind::Mysql | Kind::Oracle | Kind::Postgres))
-    };
-    let database = evidence.programs.known().into_iter().flatten().find(is_database);
-    let who = database.map_or_else(String::new, |program| {
+    // A program that fills its own node alone may want it; MongoDB's production notes ask for 0.
+    let is_mongo = |program: &&Program| program.kind.known().copied().flatten() == Some(Kind::Mongo);
+    let mongo = evidence.programs.known().into_iter().flatten().find(is_mongo);
+    let who = mongo.map_or_else(String::new, |program| {
         format!(", among them those of {}, whose vendor asks for 0", program.title())
     });
+    // Documentation/admin-guide/sysctl/vm.rst: 1 reclaims, 2 writes dirty pages out, 4 swaps.
+    let how = match (mode & 4 > 0, mode & 2 > 0) {
+        (true, _) => "gives up page cache and swaps",
+        (false, true) => "gives up page cache and writes it out",
+        (false, false) => "gives up page cache",
+    };
     let case = Case::likely(format!(
-        "allocations wait while their own node gives up page cache, or swaps, although other nodes have free memory{who}"
+        "allocations wait while their own node {how}, even if other nodes have free memory{who}"
     ))
-    .info_if(database.is_none())
+    .info_if(mongo.is_none())
     .seen("/proc/sys/vm/zone_reclaim_mode", "", mode)
     .fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
     let line = evidence.config.sysctl.known().and_then(|files| files.last(name));

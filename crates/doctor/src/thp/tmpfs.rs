@@ -13,7 +13,9 @@ const WORTH: Bytes = Bytes::gib(1);
 
 pub(super) fn option(evidence: &Evidence) -> Answer {
     if lacks_thp(evidence) {
-        return Ok(evidence.config.huge_tmpfs.iter().map(refused).collect());
+        let mounts = known(&evidence.config.tmpfs)?;
+        let lines = known(&evidence.config.huge_tmpfs)?;
+        return Ok(lines.iter().map(|line| refused(line, mounts)).collect());
     }
     let mounts = known(&evidence.config.tmpfs)?;
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
@@ -39,9 +41,14 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
 }
 
 /// A kernel without THP takes no other value than `never` (shmem_parse_one()).
-fn refused(line: &Setting) -> Case {
+fn refused(line: &Setting, mounts: &[Mount]) -> Case {
+    // systemd mounts /dev/shm, /run and /tmp itself, and the line changes that mount.
+    let state = match mounts.iter().any(|mount| mount.target == line.name) {
+        true => "is mounted without it",
+        false => "is not mounted",
+    };
     Case::sure(format!(
-        "{} is not mounted: this kernel was built without THP and refuses huge={} of a tmpfs",
+        "{} {state}: this kernel was built without THP and refuses huge={} of a tmpfs",
         line.name, line.value
     ))
     .seen(&line.place, format!("{}: huge", line.name), &line.value)

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use model::Reading;
+use model::{Reading, Unread};
 
 use super::files::content;
 use host::Source;
@@ -74,6 +74,18 @@ impl Distribution {
         Self::by_start(source).map_or_else(by_name, Reading::Known)
     }
 
+    /// Could all be read that says so?
+    pub(super) fn is_readable(source: &Source) -> Result<(), Unread> {
+        let paths = [
+            "/proc/sys/kernel/osrelease",
+            "/etc/os-release",
+            SUSE_LOADER,
+            KERNEL_INSTALL,
+        ];
+        let read = paths.into_iter().try_for_each(|path| content(source, path).map(drop));
+        read.and_then(|()| source.line("/proc/1/comm").if_present().map(drop))
+    }
+
     /// What another tool than the distribution's own starts, or sets up as a whole.
     pub(super) fn by_start(source: &Source) -> Option<Self> {
         let [release, line] = ["/proc/sys/kernel/osrelease", "/proc/cmdline"].map(|path| source.line(path));
@@ -116,10 +128,12 @@ impl Distribution {
 
     fn of_suse(source: &Source, names: &[&str]) -> Option<Self> {
         let loader = content(source, SUSE_LOADER).ok().flatten().unwrap_or_default();
-        let of_entries = ["grub2-bls", "systemd-boot"].map(|name| format!("LOADER_TYPE=\"{name}\""));
-        if loader
+        let own = loader
             .lines()
-            .any(|line| of_entries.iter().any(|own| line.trim() == own))
+            .filter_map(|line| line.trim().strip_prefix("LOADER_TYPE="));
+        if own
+            .last()
+            .is_some_and(|name| ["grub2-bls", "systemd-boot"].contains(&name.trim_matches(['"', '\''])))
         {
             return Some(Self::SuseEntries);
         }
@@ -210,7 +224,7 @@ impl Distribution {
             }
             Self::Talos => format!(
                 "extraKernelArgs with `{parameters}` in the image's schematic (Image Factory), then talosctl upgrade to its installer; \
-                 where GRUB starts Talos (BIOS, installed before 1.10): machine.install.extraKernelArgs"
+                 where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): machine.install.extraKernelArgs"
             ),
             // Where the file is not there, the tool takes /proc/cmdline: a new one has to have all of it.
             Self::ProxmoxBoot => format!(

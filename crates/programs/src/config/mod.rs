@@ -71,7 +71,9 @@ pub struct Config {
     /// Does nothing apply the files of sysctl.d at boot?
     pub is_sysctl_unread: bool,
     /// tmpfs of /etc/fstab that ask for huge pages: where each is mounted, and its `huge=`.
-    pub huge_tmpfs: Vec<Setting>,
+    pub huge_tmpfs: Reading<Vec<Setting>>,
+    /// Could all be read that decides what is read at boot?
+    pub starter: Reading<()>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
     pub is_sys_read_only: bool,
     /// Is /proc/meminfo a container's own (lxcfs), so that it says nothing of the machine?
@@ -129,7 +131,9 @@ impl Config {
             };
             boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
         };
-        let mut unheard = sysctl_files::unheard(source).unwrap_or_default();
+        let unheard = sysctl_files::unheard(source);
+        let of_sysctl = unheard.as_ref().map(drop).map_err(Unread::clone);
+        let mut unheard = unheard.unwrap_or_default();
         let next_boot = grub::read(source).map(|grub| {
             unheard.extend(grub.unheard);
             grub.next_boot.map(|line| BootLine {
@@ -163,7 +167,8 @@ impl Config {
             segments: host::shm::read(source),
             tmpfs: tmpfs(source),
             is_sysctl_unread: sysctl_files::is_without_systemd(source),
-            huge_tmpfs: huge_tmpfs(source).unwrap_or_default(),
+            huge_tmpfs: huge_tmpfs(source).into(),
+            starter: Distribution::is_readable(source).and(of_sysctl).into(),
             is_sys_read_only: is_mounted(source, "/sys", is_read_only),
             is_meminfo_own: is_mounted(source, MEMINFO, |_| true),
             is_inside: is_inside(source),

@@ -2,6 +2,7 @@
 
 use model::{Cause, Unread};
 
+use super::garbled::empty;
 use super::node::{Setup, boot_line};
 use super::tokens::{Token, tokens};
 use crate::config::Setting;
@@ -14,10 +15,11 @@ const TRANSPARENT: &str = "settings.kernel.hugepages.transparent.";
 /// Sections that only such files have.
 pub(super) fn is_user_data(text: &str) -> bool {
     let is_ours = |line: &str| line.starts_with("[settings.kernel") || line.starts_with("[settings.boot");
-    text.lines().any(|line| is_ours(line.trim_start()))
+    // Such lines in the middle of YAML are those of a part of it.
+    text.lines().any(is_ours)
 }
 
-pub(super) fn setup(path: &str, text: &str) -> Setup {
+pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
     let (all, mut setup) = (assignments(text), Setup::default());
     let (mut first, mut words): (Option<usize>, Vec<String>) = (None, Vec::new());
     for Assignment { line, name, values } in &all {
@@ -49,7 +51,13 @@ pub(super) fn setup(path: &str, text: &str) -> Setup {
             .extend(refused.map(|why| Unread::new(Cause::Garbled, &place, why)));
         setup.boot.push(boot_line(place, &words.join(" ")));
     }
-    setup
+    match setup.boot.is_empty() && setup.sysctl.is_empty() && setup.sysfs.is_empty() {
+        true => Err(empty(
+            path,
+            "it sets neither parameters of the kernel nor sysctl nor huge pages",
+        )),
+        false => Ok(setup),
+    }
 }
 
 /// Why parameters of the kernel come to nothing, or to something else.
@@ -123,7 +131,7 @@ mod tests {
     fn sections_and_lists_are_read() {
         let text = "[settings.kernel.sysctl]\n\"vm/nr_hugepages\" = \"64\" # pages\n[settings.kernel.hugepages.static.\"1Gi\"]\ncount = 2\n\
                     [settings]\nboot.kernel-parameters.\"hugepagesz\" = [\n  \"1G\",\n]\nboot.kernel.\"hugepages\" = [\"3\"]\n";
-        let read = setup("a.toml", text);
+        let read = setup("a.toml", text).expect("settings");
         let set: Vec<&str> = read.sysctl.iter().map(|set| set.place.as_str()).collect();
         assert_eq!(set, ["a.toml:2"]);
         let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();

@@ -8,8 +8,6 @@ use super::yaml::{self, Node};
 
 const HUGE: &str = "limits.memory.hugepages";
 const OF_CONTAINER: &str = "limits.hugepages.";
-/// What a machine gets that names none (`instance options`, limits.memory).
-const DEFAULT: Bytes = Bytes::gib(1);
 
 /// Lines that only such files have.
 pub(super) fn is_instance(text: &str) -> bool {
@@ -24,7 +22,10 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
         let Some(config) = document.get("config") else { continue };
         is_any = true;
         let name = document.get("name").and_then(Node::text).unwrap_or("the instance");
-        let is_on = |node: &Node| matches!(node.text(), Some("true" | "1" | "yes" | "on"));
+        let is_on = |node: &Node| {
+            let word = node.text().unwrap_or_default().to_ascii_lowercase();
+            ["true", "1", "yes", "on"].contains(&word.as_str())
+        };
         if let Some(huge) = config.get(HUGE).filter(|node| is_on(node)) {
             guests.push(machine(path, name, config, huge)?);
         }
@@ -45,21 +46,18 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
 
 /// QEMU gets whole MiB, and takes them all at start from the first hugetlbfs that is mounted.
 fn machine(path: &str, name: &str, config: &Node, huge: &Node) -> Result<Guest, Unread> {
-    let memory = match config.get("limits.memory") {
-        Some(node) => {
-            let written = node.text().unwrap_or_default();
-            let wanted = || {
-                garbled(
-                    path,
-                    node.line,
-                    written,
-                    "an amount such as 12GiB: a share is that of the host",
-                )
-            };
-            amount(written).ok_or_else(wanted)?
-        }
-        None => DEFAULT,
+    // It may be one of a profile, which counts as its own does.
+    let unknown = || {
+        let why = "limits.memory is not in it, and says how many pages it takes: give `incus config show --expanded`";
+        Unread::new(Cause::Garbled, format!("{path}:{}", huge.line), why)
     };
+    let node = config.get("limits.memory").ok_or_else(unknown)?;
+    let written = node.text().unwrap_or_default();
+    let wanted = || {
+        let wanted = "an amount such as 12GiB: a share is one of the host's memory, which is not known here";
+        garbled(path, node.line, written, wanted)
+    };
+    let memory = amount(written).ok_or_else(wanted)?;
     let memory = Bytes(memory.0 >> 20 << 20);
     Ok(Guest {
         place: format!("{path}:{}", huge.line),
@@ -90,18 +88,20 @@ fn too_small(path: &str, size: &str, node: &Node) -> Option<Unread> {
 
 /// Decimal and binary units (`instances-limit-units`); a number alone is bytes.
 fn amount(written: &str) -> Option<Bytes> {
-    const UNITS: [(&str, u64); 13] = [
+    const UNITS: [(&str, u64); 15] = [
         ("bytes", 1),
         ("KiB", 1 << 10),
         ("MiB", 1 << 20),
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
+        ("PiB", 1 << 50),
+        ("EiB", 1 << 60),
         ("kB", 1000),
-        ("KB", 1000),
         ("MB", 1_000_000),
         ("GB", 1_000_000_000),
         ("TB", 1_000_000_000_000),
         ("PB", 1_000_000_000_000_000),
+        ("EB", 1_000_000_000_000_000_000),
         ("B", 1),
         ("", 1),
     ];

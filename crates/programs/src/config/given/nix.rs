@@ -1,6 +1,6 @@
 //! Modules of NixOS: what they set of the kernel's command line and of its settings, as far as it is written there word by word.
 
-use model::Unread;
+use model::{Cause, Unread};
 
 use super::garbled::empty;
 use super::node::{Setup, boot_line};
@@ -12,25 +12,30 @@ pub(super) fn is_module(path: &str) -> bool {
 }
 
 /// `boot.kernelParams = [ ... ]` and `boot.kernel.sysctl`.
+///
+/// # Errors
+/// If what is about huge pages is computed there.
 pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
     let tokens = tokens(text);
     let mut setup = Setup::default();
     for (at, token) in tokens.iter().enumerate() {
-        let place = || format!("{path}:{}", token.line);
+        let place = format!("{path}:{}", token.line);
         match &token.what {
             What::Word(word) if word.ends_with("kernelParams") => {
-                let words = list(&tokens[at + 1..]);
+                let words = list(&tokens[at + 1..]).ok_or_else(|| computed(&place, word))?;
                 if !words.is_empty() {
-                    setup.boot.push(boot_line(place(), &words.join(" ")));
+                    setup.boot.push(boot_line(place, &words.join(" ")));
                 }
             }
-            What::Text(name) if name.contains('.') && is_sysctl(&tokens[..at]) => {
-                setup.sysctl.extend(value(&tokens[at + 1..]).map(|value| Setting {
-                    place: place(),
+            What::Text(name) if name.contains('.') && is_sysctl(&tokens[..at]) => match value(&tokens[at + 1..]) {
+                Some(value) => setup.sysctl.push(Setting {
+                    place,
                     name: name.clone(),
                     value,
-                }));
-            }
+                }),
+                None if name.contains("huge") => return Err(computed(&place, name)),
+                None => {}
+            },
             _ => {}
         }
     }
@@ -38,6 +43,13 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         true => Err(empty(path, "it sets neither boot.kernelParams nor boot.kernel.sysctl")),
         false => Ok(setup),
     }
+}
+
+fn computed(place: &str, name: &str) -> Unread {
+    let why = format!(
+        "`{name}` is computed here, and hugewise reads what is written out alone: give it the /proc/cmdline and sysctl settings of a machine"
+    );
+    Unread::new(Cause::Garbled, place, why)
 }
 
 /// Is a name behind these one in `sysctl = {`, or behind `sysctl.`?
@@ -65,24 +77,43 @@ fn assigned(after: &[Token]) -> impl Iterator<Item = &What> {
     all.take_while(move |what| is_assigned && **what != What::Sign(';'))
 }
 
-/// The texts of `= [ "a" "b" ];`, also of `= lib.mkAfter [ "a" "b" ];`.
-fn list(after: &[Token]) -> Vec<&str> {
-    let inside = assigned(after).skip_while(|what| **what != What::Sign('['));
-    let inside = inside.take_while(|what| **what != What::Sign(']'));
-    let texts = inside.filter_map(|what| match what {
-        What::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
+/// The texts of `= [ "a" "b" ];`, also of `= lib.mkAfter [ "a" ] ++ [ "b" ];`; `None` if what they say of huge pages depends on something.
+fn list(after: &[Token]) -> Option<Vec<&str>> {
+    let (mut texts, mut is_inside, mut is_plain) = (Vec::new(), false, true);
+    for (at, what) in assigned(after).enumerate() {
+        match what {
+            What::Sign('[') => is_inside = true,
+            What::Sign(']') => is_inside = false,
+            What::Text(text) if is_inside => texts.push(text.as_str()),
+            What::Sign('+') => {}
+            What::Word(_) if at == 0 => {}
+            _ => is_plain = false,
+        }
+    }
+    let is_open = |text: &&str| text.contains("${");
+    let is_lost = |text: &&str| text.contains("huge") && (!is_plain || is_open(text));
+    if texts.iter().any(is_lost) {
+        return None;
+    }
+    texts.retain(|text| !is_open(&text));
+    Some(texts)
 }
 
-/// The number or text of `= 1280;`, also of `= lib.mkForce 1280;`.
+/// The number or text of `= 1280;`, also of `= lib.mkForce 1280;` and `= lib.mkOverride 50 1280;`.
 fn value(after: &[Token]) -> Option<String> {
-    assigned(after).find_map(|what| match what {
-        What::Word(word) if word.starts_with(|c: char| c.is_ascii_digit()) => Some(word.clone()),
-        What::Text(text) => Some(text.clone()),
+    let all: Vec<&What> = assigned(after).collect();
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let literal = match all[..] {
+        [literal] => literal,
+        [What::Word(function), literal] if !is_number(function) => literal,
+        [What::Word(function), What::Word(_), literal] if function.ends_with("mkOverride") => literal,
+        _ => return None,
+    };
+    match literal {
+        What::Word(word) if is_number(word) => Some(word.clone()),
+        What::Text(text) if !text.contains("${") => Some(text.clone()),
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +138,18 @@ mod tests {
             .collect();
         assert_eq!(set, ["a.nix:7 vm.nr_hugepages=3072", "a.nix:9 vm.swappiness=10"]);
         assert!(setup("b.nix", "{ }").is_err());
+        let one = |text: &str| setup("c.nix", text).map_err(|error| error.why);
+        for text in [
+            "boot.kernel.sysctl.\"vm.nr_hugepages\" = 1024 * 16;",
+            "boot.kernelParams = [ \"hugepages=${toString n}\" ];",
+            "boot.kernelParams = lib.optional big [ \"hugepages=4\" ];",
+        ] {
+            assert!(one(text).expect_err(text).contains("is computed here"), "{text}");
+        }
+        let kept = one("boot.kernel.sysctl.\"vm.nr_hugepages\" = lib.mkOverride 50 3072;").expect("a literal");
+        assert_eq!(kept.sysctl[0].value, "3072");
+        let both = one("boot.kernelParams = [ \"quiet\" ] ++ [ \"hugepages=4\" ];").expect("two lists");
+        assert_eq!(both.boot[0].words, "quiet hugepages=4");
     }
 
     proptest! {

@@ -1,8 +1,7 @@
 //! What nodes of Kubernetes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's machine configuration and the
 //! schematic of its image, the system configuration of GKE.
 
-use host::parse::memparse;
-use model::{Bytes, Cause, Unread};
+use model::{Cause, Unread};
 
 use super::garbled::garbled;
 use super::yaml::Node;
@@ -31,9 +30,9 @@ const KINDS: [(&str, &str); 3] = [
     ("Tuned", "tuned.openshift.io"),
 ];
 
-/// Sizes with base pages of 64K, which arm64 alone has, and with those of 4K there and on x86-64.
-const OF_64K: [Bytes; 3] = [Bytes::mib(2), Bytes::mib(512), Bytes::gib(16)];
-const OF_4K: [Bytes; 4] = [Bytes::kib(64), Bytes::mib(2), Bytes::mib(32), Bytes::gib(1)];
+/// Sizes as the operator takes them: with base pages of 64K, which arm64 alone has, and with those of 4K there and on x86-64.
+const OF_64K: [&str; 3] = ["2M", "512M", "16G"];
+const OF_4K: [&str; 4] = ["64k", "2M", "32M", "1G"];
 
 /// Documents of Talos's configuration beside the first one, which has no kind.
 const OF_TALOS: [&str; 2] = ["SysctlConfig", "SysfsConfig"];
@@ -138,27 +137,26 @@ impl File<'_> {
                 .boot
                 .push(boot_line(self.place(node), &format!("default_hugepagesz={size}")));
         }
-        let mut sums: Vec<(&str, u64, &Node, bool)> = Vec::new();
+        let mut sums: Vec<(&str, u64, &Node)> = Vec::new();
+        let mut seen: Vec<(&str, Option<&str>)> = Vec::new();
         for page in pages.and_then(|pages| pages.get("pages")).map_or(&[][..], Node::items) {
             let (size, count) = self.page(page)?;
-            let is_of_node = page.get("node").is_some();
+            let node = page.get("node").and_then(Node::text);
             setup.refused.extend(self.no_such_size(page, size, base));
+            if seen.contains(&(size, node)) {
+                let which = node.map_or_else(|| "without a node".to_owned(), |node| format!("of node {node}"));
+                let why = format!("the operator refuses the profile: pages of {size} {which} are there twice");
+                setup.refused.push(self.refused(page, why));
+            }
+            seen.push((size, node));
             match sums.iter_mut().find(|(known, ..)| *known == size) {
-                Some((_, sum, _, of_nodes)) => {
-                    if !is_of_node && !*of_nodes {
-                        let why =
-                            format!("the operator refuses the profile: pages of {size} without a node are there twice");
-                        setup.refused.push(self.refused(page, why));
-                    }
-                    *of_nodes &= is_of_node;
-                    *sum = sum.saturating_add(count);
-                }
-                None => sums.push((size, count, page, is_of_node)),
+                Some((_, sum, _)) => *sum = sum.saturating_add(count),
+                None => sums.push((size, count, page)),
             }
         }
         let lines = sums
             .into_iter()
-            .map(|(size, count, node, _)| boot_line(self.place(node), &format!("hugepagesz={size} hugepages={count}")));
+            .map(|(size, count, node)| boot_line(self.place(node), &format!("hugepagesz={size} hugepages={count}")));
         setup.boot.extend(lines);
         setup
             .boot
@@ -177,18 +175,17 @@ impl File<'_> {
     /// Base pages of 64K bring pages of 512M, and take those of 32M and 1G.
     fn no_such_size(&self, page: &Node, size: &str, base: Option<&str>) -> Option<Unread> {
         let base = base.unwrap_or("4k");
-        let bytes = memparse(size)?;
         let fits = match base {
-            "64k" => OF_64K.contains(&bytes),
-            _ => OF_4K.contains(&bytes),
+            "64k" => OF_64K.contains(&size),
+            _ => OF_4K.contains(&size),
         };
         let why = match base {
             _ if fits => return None,
             "64k" => format!("a kernel with kernelPageSize 64k has pages of 2M and 512M, and none of {size}"),
-            _ if bytes == Bytes::mib(512) => {
+            _ if size == "512M" => {
                 "pages of 512M are those of a kernel with kernelPageSize 64k (arm64 alone), and this one has base pages of 4K".to_owned()
             }
-            _ => format!("nodes have no pages of {size}"),
+            _ => format!("`{size}` is no size that the operator takes (2M, 1G)"),
         };
         Some(self.refused(
             page,
@@ -244,10 +241,10 @@ impl File<'_> {
         let astray = document
             .entries()
             .iter()
-            .filter(|(key, _)| of_machine(key))
+            .filter(|(key, node)| of_machine(key) && !node.entries().is_empty())
             .map(|(key, node)| {
                 let why = format!(
-                    "`{key}` belongs below `machine:`: Talos knows no such key at the top, and refuses the file"
+                    "in a configuration of Talos `{key}` belongs below `machine:`: at the top it refuses the file"
                 );
                 self.refused(node, why)
             });
@@ -256,6 +253,13 @@ impl File<'_> {
             return None;
         }
         refused.extend(self.twice(document));
+        if let Some(install) = machine.and_then(|machine| machine.get("install"))
+            && let Some(args) = install.get("extraKernelArgs")
+            && install.get("grubUseUKICmdline").and_then(Node::text) == Some("true")
+        {
+            let why = "extraKernelArgs beside grubUseUKICmdline: Talos refuses the file, and takes the command line of its image";
+            refused.push(self.refused(args, why.to_owned()));
+        }
         let of = |key: &str| machine.and_then(|machine| machine.get(key));
         Some(Setup {
             boot: self.line(of("install").and_then(|install| install.get("extraKernelArgs"))),

@@ -17,7 +17,8 @@ pub(super) fn is_quadlet(text: &str) -> bool {
 pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
     let mut is_inside = false;
     let (mut run, mut image, mut words) = (Run::new(format!("{path}:1"), "the container"), None, Vec::new());
-    for line in said(path, text, &['#', ';']) {
+    let text = joined(text);
+    for line in said(path, &text, &['#', ';']) {
         if line.text.starts_with('[') {
             is_inside = line.text == SECTION;
             if is_inside {
@@ -29,13 +30,22 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
         };
         let items = || shlex::split(value).unwrap_or_default().into_iter();
         match key {
-            "Image" => image = Some(value),
+            "Image" => image = Some(value.to_owned()),
+            // An empty value takes back what was set before.
+            "Environment" if value.is_empty() => run.environment.clear(),
             "Entrypoint" => words.splice(0..0, items()).for_each(drop),
             "Exec" => words.extend(items()),
             "PodmanArgs" => {
-                for word in items() {
-                    let (name, value) = word.split_once('=').unwrap_or((word.as_str(), ""));
-                    run.option(path, line.number(), name, value)?;
+                let mut items = items().peekable();
+                while let Some(word) = items.next() {
+                    let (name, value) = match word.split_once('=') {
+                        Some((name, value)) => (name, value.to_owned()),
+                        None => (
+                            word.as_str(),
+                            items.next_if(|next| !next.starts_with('-')).unwrap_or_default(),
+                        ),
+                    };
+                    run.option(path, line.number(), name, &value)?;
                 }
             }
             _ => {
@@ -50,7 +60,27 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
     }
     let image = image.ok_or_else(|| empty(path, "the section [Container] names no image"))?;
     run.words = words;
-    Ok(run.of_image(image))
+    Ok(run.of_image(&image))
+}
+
+/// Lines that end in a backslash with the next ones, and as many empty lines behind them, so that others keep their numbers.
+fn joined(text: &str) -> String {
+    let (mut joined, mut open) = (String::new(), 0);
+    for line in text.lines() {
+        match line.strip_suffix('\\') {
+            Some(begun) => {
+                joined.push_str(begun);
+                joined.push(' ');
+                open += 1;
+            }
+            None => {
+                joined.push_str(line);
+                joined.push_str(&"\n".repeat(open + 1));
+                open = 0;
+            }
+        }
+    }
+    joined
 }
 
 /// Settings that may have several values, and what each becomes.
