@@ -58,7 +58,10 @@ pub(super) fn containers(evidence: &Evidence) -> Answer {
                 .severity(Severity::Warning)
                 .seen(place, "memlock, in bytes", bytes)
                 .seen(&run.place, "CAP_IPC_LOCK", "not added")
-                .fix("compose: ulimits: {memlock: -1}; docker run: --ulimit memlock=-1 (a number counts bytes, where limits.conf counts KiB)"),
+                .fix(match run.is_quadlet {
+                    true => "Ulimit=memlock=-1:-1 below [Container], then: systemctl daemon-reload, and restart it",
+                    false => "compose: ulimits: {memlock: -1}; docker run: --ulimit memlock=-1 (a number counts bytes, where limits.conf counts KiB)",
+                }),
         )
     });
     Ok(cases.collect())

@@ -1,8 +1,10 @@
 //! Containers as a compose file, a `docker run` command or a Quadlet starts them: what runs in them, and what they may lock.
 
+use std::iter::Peekable;
+
 use model::Unread;
 
-use super::garbled::{empty, garbled};
+use super::garbled::empty;
 use super::starts::Start;
 use super::yaml::{self, Node};
 use super::{namespaces, quadlet, shell};
@@ -24,6 +26,8 @@ pub struct Run {
     pub may_lock: bool,
     /// Has it a limit of memory?
     pub is_limited: bool,
+    /// Is it a unit of systemd?
+    pub is_quadlet: bool,
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
@@ -40,6 +44,7 @@ impl Run {
             memlock: None,
             may_lock: false,
             is_limited: false,
+            is_quadlet: false,
             environment: Vec::new(),
             words: Vec::new(),
             refused: Vec::new(),
@@ -69,22 +74,48 @@ impl Run {
         self.may_lock |= matches!(name.trim_start_matches("CAP_"), "IPC_LOCK" | "ALL");
     }
 
-    fn limit(&mut self, path: &str, line: usize, written: &str) -> Result<(), Unread> {
+    fn limit(&mut self, place: &str, written: &str) -> Result<(), Unread> {
+        let garbled = || {
+            let set = Setting {
+                place: place.to_owned(),
+                name: "memlock".to_owned(),
+                value: written.to_owned(),
+            };
+            set.garbled("bytes that it may lock, or -1")
+        };
         let limit = match written {
             "-1" | "unlimited" | "infinity" => Limit::Unlimited,
-            bytes => Limit::Bytes(
-                bytes
-                    .parse()
-                    .map_err(|_| garbled(path, line, written, "bytes that it may lock, or -1"))?,
-            ),
+            bytes => Limit::Bytes(bytes.parse().map_err(|_| garbled())?),
         };
-        self.memlock = Some((limit, format!("{path}:{line}")));
+        self.memlock = Some((limit, place.to_owned()));
         Ok(())
     }
 
+    /// Takes options of `run` up to a word that is none, which is the answer: the image.
+    pub(super) fn options<'w>(
+        &mut self,
+        place: &str,
+        words: &mut Peekable<impl Iterator<Item = &'w str>>,
+    ) -> Result<Option<&'w str>, Unread> {
+        while let Some(word) = words.next() {
+            if !word.starts_with('-') {
+                return Ok(Some(word));
+            }
+            let is_short = !word.starts_with("--");
+            let is_switch = SWITCHES.contains(&word) || (is_short && word[1..].chars().all(|c| "ditPq".contains(c)));
+            let (name, value) = match word.split_once('=').filter(|_| !is_short) {
+                Some(pair) => pair,
+                None if is_switch => (word, ""),
+                None => (word, words.next_if(|next| !is_option(next)).unwrap_or_default()),
+            };
+            self.option(place, name, value)?;
+        }
+        Ok(None)
+    }
+
     /// An option of `run`.
-    pub(super) fn option(&mut self, path: &str, line: usize, name: &str, value: &str) -> Result<(), Unread> {
-        let place = format!("{path}:{line}");
+    pub(super) fn option(&mut self, place: &str, name: &str, value: &str) -> Result<(), Unread> {
+        let place = place.to_owned();
         match name {
             "--privileged" => self.may_lock = true,
             "-m" | "--memory" => self.is_limited = true,
@@ -100,7 +131,7 @@ impl Run {
             }
             "--ulimit" => {
                 if let Some(limit) = value.strip_prefix("memlock=") {
-                    self.limit(path, line, limit.split(':').next().unwrap_or_default())?;
+                    self.limit(&place, limit.split(':').next().unwrap_or_default())?;
                 }
             }
             _ => {}
@@ -123,11 +154,11 @@ pub(super) fn is_runtime(program: &str) -> bool {
 }
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
-    if shell::starts(text, is_runtime) {
-        return command(path, text).map(|run| vec![run]);
-    }
     if quadlet::is_quadlet(text) {
         return quadlet::parse(path, text).map(|run| vec![run]);
+    }
+    if shell::starts(text, is_runtime) {
+        return command(path, text).map(|run| vec![run]);
     }
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
@@ -157,7 +188,7 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             .text()
             .or_else(|| memlock.get("soft")?.text())
             .unwrap_or_default();
-        run.limit(path, memlock.line, written)?;
+        run.limit(&place(memlock), written)?;
     }
     if let Some(environment) = service.get("environment") {
         for (name, value) in environment.entries() {
@@ -215,26 +246,22 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
         .iter()
         .map(String::as_str)
         .skip_while(|word| *word != "run")
-        .skip(1);
+        .skip(1)
+        .peekable();
     let says = |line: &str| !line.trim_start().starts_with('#');
     let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
     let line = text.lines().position(starts).map_or(1, |at| at + 1);
-    let mut run = Run::new(format!("{path}:{line}"), "the container");
-    while let Some(word) = words.next() {
-        if !word.starts_with('-') {
-            run.words = words.map(str::to_owned).collect();
-            return Ok(run.of_image(word));
-        }
-        let is_short = !word.starts_with("--");
-        if SWITCHES.contains(&word) || (is_short && word[1..].chars().all(|c| "ditPq".contains(c))) {
-            run.option(path, line, word, "")?;
-            continue;
-        }
-        let (name, value) = match word.split_once('=').filter(|_| !is_short) {
-            Some(pair) => pair,
-            None => (word, words.next().unwrap_or_default()),
-        };
-        run.option(path, line, name, value)?;
-    }
-    Err(empty(path, "the `run` command names no image"))
+    let place = format!("{path}:{line}");
+    let mut run = Run::new(place.clone(), "the container");
+    let image = run
+        .options(&place, &mut words)?
+        .ok_or_else(|| empty(path, "the `run` command names no image"))?;
+    run.words = words.map(str::to_owned).collect();
+    Ok(run.of_image(image))
+}
+
+/// Not `-1`, which is a value.
+fn is_option(word: &str) -> bool {
+    let name = word.strip_prefix('-').and_then(|rest| rest.chars().next());
+    name.is_some_and(|first| first == '-' || first.is_ascii_alphabetic())
 }

@@ -66,26 +66,8 @@ impl Service {
         if self.path.is_empty() {
             path.clone_into(&mut self.path);
         }
-        let mut inside = None;
-        // A command goes on behind a backslash.
-        let mut begun: Option<Setting> = None;
-        for line in said(path, text, &['#', ';']) {
-            let (own, goes_on) = line
-                .text
-                .strip_suffix('\\')
-                .map_or((line.text, false), |text| (text, true));
-            if let Some(setting) = &mut begun {
-                setting.value += &format!(" {own}");
-            } else if let Some(section) = unit::section(&line) {
-                inside = Some(section);
-            } else if let Some((name, value)) = own.split_once('=') {
-                begun = Some(line.setting(name.trim(), value.trim()));
-            } else {
-                bad.push(line.garbled("`[Section]` or `Name=value`"));
-            }
-            if let Some(setting) = begun.take_if(|_| !goes_on)
-                && let Err(wanted) = self.set(inside, &setting)
-            {
+        for (section, setting) in settings(path, text, bad) {
+            if let Err(wanted) = self.set(section, &setting) {
                 bad.push(setting.garbled(wanted));
             }
         }
@@ -106,6 +88,29 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// The settings of a unit with their sections; a value goes on behind a backslash. Lines of no known form go to `bad`.
+pub(super) fn settings<'a>(path: &'a str, text: &'a str, bad: &mut Vec<Unread>) -> Vec<(Option<&'a str>, Setting)> {
+    let mut all: Vec<(Option<&str>, Setting)> = Vec::new();
+    let (mut inside, mut is_open) = (None, false);
+    for line in said(path, text, &['#', ';']) {
+        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
+        let begun = all.last_mut().filter(|_| is_open);
+        if let Some((_, setting)) = begun {
+            setting.value += &format!(" {own}");
+        } else if let Some(section) = unit::section(&line) {
+            inside = Some(section);
+            continue;
+        } else if let Some((name, value)) = own.split_once('=') {
+            all.push((inside, line.setting(name.trim(), value.trim())));
+        } else {
+            bad.push(line.garbled("`[Section]` or `Name=value`"));
+            continue;
+        }
+        is_open = own.len() < line.text.len();
+    }
+    all
 }
 
 /// A file of variables, a line each (systemd.exec(5), EnvironmentFile=).
