@@ -130,10 +130,7 @@ pub(super) fn absent(area: &Area) -> Bytes {
 }
 
 pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {
-    if evidence.config.is_meminfo_own {
-        return Err("/proc/meminfo: it is this container's own (lxcfs), and says nothing of the machine".into());
-    }
-    Ok(evidence.snapshot.memory.get("MemTotal").into_result()?)
+    Ok(evidence.config.total.clone().into_result()?)
 }
 
 /// The size that a plain MAP_HUGETLB or SHM_HUGETLB gets.

@@ -246,11 +246,8 @@ impl<'a> Host<'a> {
 
     /// MemTotal, rounded up to whole GiB: what was put into the machine.
     pub(super) fn installed(&self) -> Option<Bytes> {
-        self.snapshot
-            .memory
-            .get("MemTotal")
-            .known()
-            .map(|total| total.round_up_to(Bytes::gib(1)))
+        let total = self.config.total.known();
+        total.map(|total| total.round_up_to(Bytes::gib(1)))
     }
 }
 

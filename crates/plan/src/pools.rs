@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use host::snapshot::{Feature, Pool};
 use model::plan::{Layer, Taken, Value};
-use model::{Bytes, Reading};
+use model::{Bytes, Cause, Reading};
 use programs::config::Distribution;
 
 use super::draft::{Draft, Drafts};
@@ -76,13 +76,21 @@ fn demands(wanted: &[Wanted]) -> BTreeMap<Place, Demand<'_>> {
 
 fn check_memory(drafts: &mut Drafts<'_>, page: Bytes, pages: u64) -> Result<(), String> {
     let need = Bytes(page.0.saturating_mul(pages));
-    let memory = &drafts.host.snapshot.memory;
-    let (total, available) = (memory.get("MemTotal"), memory.get("MemAvailable"));
-    if let Some(total) = total.known().filter(|total| need >= **total) {
+    let total = match &drafts.host.config.total {
+        Reading::Known(total) => *total,
+        Reading::Unread(why) => {
+            if why.unread != Cause::Absent {
+                drafts.note(format!("whether the machine has {need} is not known: {why}"));
+            }
+            return Ok(());
+        }
+    };
+    if need >= total {
         return Err(format!(
             "it needs {need}, and this machine has {total} in all (request less)"
         ));
     }
+    let available = drafts.host.snapshot.memory.get("MemAvailable");
     if let Some(available) = available.known().filter(|available| need > **available) {
         drafts.note(format!(
             "{need} in pages of {} is requested and {available} is available now: free memory first, \

@@ -203,7 +203,7 @@ impl<'a> Account<'a> {
     }
 
     fn fits(&self, pages: u64) -> bool {
-        let total = self.host.snapshot.memory.get("MemTotal").known().copied();
+        let total = self.host.config.total.known();
         total.is_none_or(|total| self.pool.size.0.saturating_mul(pages) < total.0)
     }
 

@@ -156,7 +156,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
 fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     let size = pool.size.exact();
     let most = most_pages(evidence, pool).unwrap_or(0);
-    let total = evidence.snapshot.memory.get("MemTotal");
+    let total = &evidence.config.total;
     let needed = match pool.taken() {
         None => "request what programs need (hugewise size); how many they use now could not be read".to_owned(),
         Some(0) => {
@@ -172,7 +172,7 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     ))
     .wants(pool.size)
     .seen(&request.place, &request.field, request.pages)
-    .seen("/proc/meminfo", "MemTotal", &total)
+    .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
     .fix(format!("lower the request in {}: {needed}", request.place))
     .fix(format!(

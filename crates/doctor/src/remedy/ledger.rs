@@ -197,11 +197,7 @@ impl<'e> Ledger<'e> {
             Need::Feature(feature) => snapshot.kernel.has(*feature) == Some(true),
             Need::HasThp => snapshot.thp.known().is_some(),
             Need::Unwanted(page) => !self.wanted.contains(page),
-            Need::Memory(least) => snapshot
-                .memory
-                .get("MemTotal")
-                .known()
-                .is_some_and(|total| total >= least),
+            Need::Memory(least) => total(self.evidence).is_ok_and(|total| total >= *least),
             Need::Pool { page, pages } => self.grow(*page, |account| (account.used, account.whole.max(*pages), *pages)),
             Need::More { page, pages } => self.grow(*page, |account| {
                 let used = account.used.saturating_add(*pages);

@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::Evidence;
 
 use super::effort::vmstat;
-use crate::facts::{known, percent, thp, thp_file};
+use crate::facts::{known, percent, thp, thp_file, total};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case};
 
@@ -94,7 +94,7 @@ pub(super) fn fragmented(evidence: &Evidence) -> Answer {
         order.ok_or_else(|| format!("{}: {pmd} is no size of a huge page", thp_file("hpage_pmd_size")))? as usize;
     let free = Bytes(memory.free_at_least(0).into_result()?.saturating_mul(base));
     let whole = Bytes(memory.free_at_least(order).into_result()?.saturating_mul(pmd));
-    let total = memory.get("MemTotal").into_result()?;
+    let total = total(evidence)?;
     if percent(free, total) < 5.0 || percent(whole, free) >= 10.0 {
         return Ok(Vec::new());
     }

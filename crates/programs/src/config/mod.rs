@@ -22,7 +22,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-use model::{Bytes, Reading, Unread};
+use model::{Bytes, Cause, Reading, Unread};
 
 use host::snapshot::{Feature, Mount, mounts};
 use host::{Snapshot, Source};
@@ -76,8 +76,8 @@ pub struct Config {
     pub starter: Reading<()>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
     pub is_sys_read_only: bool,
-    /// Is /proc/meminfo a container's own (lxcfs), so that it says nothing of the machine?
-    pub is_meminfo_own: bool,
+    /// The machine's memory, which a container's own /proc/meminfo (lxcfs) does not say.
+    pub total: Reading<Bytes>,
     /// Is this a container that sees its own processes alone?
     pub is_inside: bool,
     /// Files in hugetlbfs mounts, as paths.
@@ -170,7 +170,14 @@ impl Config {
             huge_tmpfs: huge_tmpfs(source).into(),
             starter: Distribution::is_readable(source).and(of_sysctl).into(),
             is_sys_read_only: is_mounted(source, "/sys", is_read_only),
-            is_meminfo_own: is_mounted(source, MEMINFO, |_| true),
+            total: match is_mounted(source, MEMINFO, |_| true) {
+                true => Reading::Unread(Unread::new(
+                    Cause::Failed,
+                    MEMINFO,
+                    "it shows a container's own memory (lxcfs)",
+                )),
+                false => snapshot.memory.get("MemTotal"),
+            },
             is_inside: is_inside(source),
             hugetlb_files: hugetlb_files(source),
         }
