@@ -170,14 +170,7 @@ impl Config {
             huge_tmpfs: huge_tmpfs(source).into(),
             starter: Distribution::is_readable(source).and(of_sysctl).into(),
             is_sys_read_only: is_mounted(source, "/sys", is_read_only),
-            total: match is_mounted(source, MEMINFO, |_| true) {
-                true => Reading::Unread(Unread::new(
-                    Cause::Failed,
-                    MEMINFO,
-                    "it shows a container's own memory (lxcfs)",
-                )),
-                false => snapshot.memory.get("MemTotal"),
-            },
+            total: total(source, snapshot),
             is_inside: is_inside(source),
             hugetlb_files: hugetlb_files(source),
         }
@@ -203,6 +196,14 @@ fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {
 }
 
 const MEMINFO: &str = "/proc/meminfo";
+
+fn total(source: &Source, snapshot: &Snapshot) -> Reading<Bytes> {
+    if is_mounted(source, MEMINFO, |_| true) {
+        let why = "it shows a container's own memory (lxcfs)";
+        return Reading::Unread(Unread::new(Cause::Masked, MEMINFO, why));
+    }
+    snapshot.memory.get("MemTotal")
+}
 
 /// Of two mounts at one place the later one is on top.
 fn is_mounted(source: &Source, target: &str, is_it: impl Fn(&Mount) -> bool) -> bool {
