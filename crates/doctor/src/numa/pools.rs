@@ -19,19 +19,16 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
         }
         let nodes = known(&pool.nodes)?;
         let without = without_cpus(evidence)?;
-        let (mut counts, mut lost) = (Vec::new(), Vec::new());
+        let (mut counts, mut far) = (Vec::new(), Vec::new());
         for node in nodes {
             let of_node = (node.node, *known(&node.nr)?);
             match without.contains(&node.node) {
-                true => lost.push(of_node),
+                true => far.push(of_node),
                 false => counts.push(of_node),
             }
         }
-        lost.retain(|(_, pages)| *pages > 0);
-        if let Some(&most) = lost.iter().max_by_key(|(_, pages)| *pages)
-            && let Some(first) = counts.iter().find(|(_, pages)| *pages > 0)
-        {
-            return Ok(Some(far_away(pool, most, *first)));
+        if let Some(case) = far_away(pool, &counts, &far) {
+            return Ok(Some(case));
         }
         let least = counts.iter().min_by_key(|(_, pages)| *pages);
         let most = counts.iter().max_by_key(|(_, pages)| *pages);
@@ -57,26 +54,47 @@ fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
     Ok(without)
 }
 
-/// A part of the pool that was asked for without a node, on one of those.
-fn far_away(pool: &Pool, (node, pages): (u32, u64), (near, there): (u32, u64)) -> Case {
-    let (file, near_file) = (node_file(pool, node), node_file(pool, near));
+/// Nodes of memory alone that have the share of any other: the pool was requested without a node. Other counts were written by node.
+fn far_away(pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case> {
+    let counts = || near.iter().chain(far).map(|(_, pages)| *pages);
+    let (least, most) = (counts().min()?, counts().max()?);
+    let &(first, there) = near.first()?;
+    if far.is_empty() || least == 0 || most - least > 1 {
+        return None;
+    }
+    let pages = far.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let names: Vec<String> = far.iter().map(|(node, _)| format!("node {node}")).collect();
+    let mut case = Case::likely(format!(
+        "{pages} pages of {} are on {}, which {} memory and no CPUs (CXL, persistent memory, an accelerator): the kernel spreads a pool over all nodes, \
+         and programs use that memory as if it were near",
+        pool.size.exact(),
+        names.join(" and "),
+        if far.len() == 1 { "has" } else { "have" }
+    ));
+    for (node, pages) in far {
+        let file = node_file(pool, *node);
+        case = case
+            .seen(&file, "", *pages)
+            .seen(format!("/sys/devices/system/node/node{node}/cpulist"), "", "empty")
+            .fix(format!("echo 0 > {file}"));
+    }
     let need = Need::Pool {
         page: pool.size,
-        pages: pool.nr.known().map_or(pages, |nr| *nr),
+        pages: counts().fold(0, u64::saturating_add),
     };
-    let keep = format!(
-        "the same at each boot by a unit before the programs, or hugepages={near}:PAGES,... on the boot line (Linux 5.16 and later)"
-    );
-    Case::likely(format!(
-        "{pages} pages of {} are on node {node}, which has memory and no CPUs (CXL, persistent memory, an accelerator): the kernel spreads a pool over all nodes, \
-         and programs use that memory as if it were near",
-        pool.size.exact()
-    ))
-    .seen(&file, "", pages)
-    .seen(format!("/sys/devices/system/node/node{node}/cpulist"), "", "empty")
-    .fix(format!("echo 0 > {file}"))
-    .fix_with(need, format!("echo {} > {near_file}, or share them out over the nodes with CPUs", there.saturating_add(pages)))
-    .fix(keep)
+    let all = there.saturating_add(pages);
+    let near_file = node_file(pool, first);
+    Some(
+        case.fix_with(
+            need,
+            format!("echo {all} > {near_file}, or share them out over the nodes with CPUs"),
+        )
+        .fix("the same at each boot by a unit before the programs")
+        .fix_with(
+            Need::Feature(Feature::NodePages),
+            format!("or hugepages={first}:PAGES,... on the boot line"),
+        ),
+    )
 }
 
 fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
