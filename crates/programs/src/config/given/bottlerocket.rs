@@ -12,10 +12,9 @@ const PARAMETERS: [&str; 2] = ["settings.boot.kernel-parameters.", "settings.boo
 const STATIC: &str = "settings.kernel.hugepages.static.";
 const TRANSPARENT: &str = "settings.kernel.hugepages.transparent.";
 
-/// Sections that only such files have.
+/// Sections that only such files have; inside of YAML they are indented.
 pub(super) fn is_user_data(text: &str) -> bool {
     let is_ours = |line: &str| line.starts_with("[settings.kernel") || line.starts_with("[settings.boot");
-    // Such lines in the middle of YAML are those of a part of it.
     text.lines().any(is_ours)
 }
 
@@ -92,7 +91,7 @@ struct Assignment {
 }
 
 fn assignments(text: &str) -> Vec<Assignment> {
-    let tokens = tokens(text);
+    let tokens = tokens(text, false);
     let (mut rest, mut section, mut found) = (&tokens[..], String::new(), Vec::new());
     while let [first, others @ ..] = rest {
         let is_header = first.is('[');
@@ -130,10 +129,11 @@ mod tests {
     #[test]
     fn sections_and_lists_are_read() {
         let text = "[settings.kernel.sysctl]\n\"vm/nr_hugepages\" = \"64\" # pages\n[settings.kernel.hugepages.static.\"1Gi\"]\ncount = 2\n\
-                    [settings]\nboot.kernel-parameters.\"hugepagesz\" = [\n  \"1G\",\n]\nboot.kernel.\"hugepages\" = [\"3\"]\n";
+                    [settings]\nboot.kernel-parameters.\"hugepagesz\" = [\n  \"1G\",\n]\nboot.kernel.\"hugepages\" = [\"3\"]\n\
+                    motd = ''\n[settings.kernel]\nsysctl.'vm.max_map_count' = '65530'\n";
         let read = setup("a.toml", text).expect("settings");
         let set: Vec<&str> = read.sysctl.iter().map(|set| set.place.as_str()).collect();
-        assert_eq!(set, ["a.toml:2"]);
+        assert_eq!(set, ["a.toml:2", "a.toml:12"]);
         let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
         assert_eq!(lines, ["hugepagesz=1G hugepages=2", "hugepagesz=1G hugepages=3"]);
         assert_eq!(read.boot[1].place, "a.toml:6");
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_an_end(text in "[\\[\\]={}\"#a-z.0-9é\n ]{0,60}") {
+        fn any_text_has_an_end(text in "[\\[\\]={}\"'#a-z.0-9é\n ]{0,60}") {
             let _ = assignments(&text);
         }
     }

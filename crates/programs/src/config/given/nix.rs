@@ -16,7 +16,7 @@ pub(super) fn is_module(path: &str) -> bool {
 /// # Errors
 /// If what is about huge pages is computed there.
 pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
-    let tokens = tokens(text);
+    let tokens = tokens(text, true);
     let mut setup = Setup::default();
     for (at, token) in tokens.iter().enumerate() {
         let place = format!("{path}:{}", token.line);
@@ -126,7 +126,8 @@ mod tests {
     fn both_ways_to_write_settings_are_read() {
         let text = "{ lib, ... }: {\n  # boot.kernelParams = [ \"hugepages=9\" ];\n  boot.kernelParams = [\n    \"quiet\" \"hugepagesz=1G\"\n    \
                     \"hugepages=16\"\n  ];\n  boot.kernel.sysctl.\"vm.nr_hugepages\" = lib.mkForce 3072;\n  boot.kernel.sysctl = {\n    \
-                    \"vm.swappiness\" = 10;\n  };\n  environment.etc.\"a.conf\" = 7;\n}\n";
+                    \"vm.swappiness\" = 10;\n  };\n  environment.etc.\"a.conf\" = 7;\n  script = ''a ''${b}'';\n  \
+                    boot.kernel.sysctl.\"vm.dirty_ratio\" = 5;\n}\n";
         let read = setup("a.nix", text).expect("a module");
         let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
         assert_eq!(lines, ["quiet hugepagesz=1G hugepages=16"]);
@@ -136,7 +137,14 @@ mod tests {
             .iter()
             .map(|set| format!("{} {}={}", set.place, set.name, set.value))
             .collect();
-        assert_eq!(set, ["a.nix:7 vm.nr_hugepages=3072", "a.nix:9 vm.swappiness=10"]);
+        assert_eq!(
+            set,
+            [
+                "a.nix:7 vm.nr_hugepages=3072",
+                "a.nix:9 vm.swappiness=10",
+                "a.nix:13 vm.dirty_ratio=5"
+            ]
+        );
         assert!(setup("b.nix", "{ }").is_err());
         let one = |text: &str| setup("c.nix", text).map_err(|error| error.why);
         for text in [

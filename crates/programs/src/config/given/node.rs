@@ -1,8 +1,9 @@
 //! What nodes of Kubernetes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's machine configuration and the
-//! schematic of its image, the system configuration of GKE.
+//! schematic of its image, the system configuration of GKE, node classes of Karpenter.
 
 use model::{Cause, Unread};
 
+use super::bottlerocket;
 use super::garbled::garbled;
 use super::yaml::Node;
 use crate::config::{Boot, BootLine, Setting};
@@ -17,14 +18,15 @@ pub(super) struct Setup {
     pub(super) sysctl: Vec<Setting>,
     /// Files below /sys.
     pub(super) sysfs: Vec<Setting>,
-    /// A profile of tuned, with empty lines in front of it, so that its lines have the numbers that they have in the file.
+    /// A profile of tuned, by the lines of the file.
     pub(super) profiles: Vec<String>,
     /// What it is refused for.
     pub(super) refused: Vec<Unread>,
 }
 
-/// Objects of OpenShift, by kind and API group.
-const KINDS: [(&str, &str); 3] = [
+/// Objects of OpenShift and of Karpenter, by kind and API group.
+const KINDS: [(&str, &str); 4] = [
+    ("EC2NodeClass", "karpenter.k8s.aws"),
     ("PerformanceProfile", "performance.openshift.io"),
     ("MachineConfig", "machineconfiguration.openshift.io"),
     ("Tuned", "tuned.openshift.io"),
@@ -36,6 +38,8 @@ const OF_4K: [&str; 4] = ["64k", "2M", "32M", "1G"];
 
 /// Documents of Talos's configuration beside the first one, which has no kind.
 const OF_TALOS: [&str; 2] = ["SysctlConfig", "SysfsConfig"];
+/// Keys below its `machine:`.
+const OF_MACHINE: [&str; 4] = ["sysctls", "sysfs", "install", "kubelet"];
 /// Keys of the first one.
 const TOP_OF_TALOS: [&str; 5] = ["version", "debug", "persist", "machine", "cluster"];
 
@@ -51,7 +55,7 @@ pub(super) fn is_setup(text: &str) -> bool {
 /// What a document sets up; `None` of others.
 ///
 /// # Errors
-/// If a count in it is no number.
+/// If a count in it is no number, or something about pages is in a form that is not read.
 pub(super) fn setup(path: &str, document: &Node) -> Result<Option<Setup>, Unread> {
     let text = |key: &str| document.get(key).and_then(Node::text).unwrap_or_default();
     let group = text("apiVersion").split('/').next().unwrap_or_default();
@@ -59,11 +63,9 @@ pub(super) fn setup(path: &str, document: &Node) -> Result<Option<Setup>, Unread
     let setup = match text("kind") {
         kind if KINDS.contains(&(kind, group)) => match kind {
             "PerformanceProfile" => file.profile(document)?,
-            "MachineConfig" => Setup {
-                boot: file.line(document.at(&["spec", "kernelArguments"])),
-                ..Setup::default()
-            },
-            _ => file.tuned(document),
+            "MachineConfig" => file.machine_config(document)?,
+            "Tuned" => file.tuned(document),
+            _ => return file.user_data(document).transpose(),
         },
         kind if OF_TALOS.contains(&kind) => {
             let set = file.settings(document.get("params"));
@@ -88,6 +90,15 @@ struct File<'a> {
     path: &'a str,
 }
 
+/// Pages of a PerformanceProfile.
+struct Page<'n> {
+    entry: &'n Node,
+    size: &'n str,
+    count: u64,
+    /// `node:`.
+    of_node: Option<&'n str>,
+}
+
 impl File<'_> {
     fn place(&self, node: &Node) -> String {
         format!("{}:{}", self.path, node.line)
@@ -95,6 +106,25 @@ impl File<'_> {
 
     fn refused(&self, node: &Node, why: String) -> Unread {
         Unread::new(Cause::Garbled, self.place(node), why)
+    }
+
+    /// Its kernelArguments. The files and units of Ignition beside them are encoded.
+    fn machine_config(&self, document: &Node) -> Result<Setup, Unread> {
+        if let Some(part) = document.at(&["spec", "config"]).and_then(about_pages) {
+            let why = "files and units in spec.config of a MachineConfig are not read: give them to hugewise as files of their own";
+            return Err(self.refused(part, why.to_owned()));
+        }
+        Ok(Setup {
+            boot: self.line(document.at(&["spec", "kernelArguments"])),
+            ..Setup::default()
+        })
+    }
+
+    /// User data of Bottlerocket in a node class; that of others is a script.
+    fn user_data(&self, document: &Node) -> Option<Result<Setup, Unread>> {
+        let node = document.at(&["spec", "userData"])?;
+        let text = node.text().filter(|text| bottlerocket::is_user_data(text))?;
+        Some(bottlerocket::setup(self.path, &in_place(node, text)))
     }
 
     /// A list of words of the command line.
@@ -126,55 +156,72 @@ impl File<'_> {
 
     /// The operator asks for pages without a node by the command line, and for those of a node when it starts: here all of a size are one.
     fn profile(&self, document: &Node) -> Result<Setup, Unread> {
-        let mut setup = Setup::default();
-        let spec = document.get("spec");
-        let pages = spec.and_then(|spec| spec.get("hugepages"));
-        let base = spec.and_then(|spec| spec.get("kernelPageSize")).and_then(Node::text);
-        if let Some(node) = pages.and_then(|pages| pages.get("defaultHugepagesSize"))
-            && let Some(size) = node.text()
-        {
-            setup
-                .boot
-                .push(boot_line(self.place(node), &format!("default_hugepagesz={size}")));
-        }
-        let mut sums: Vec<(&str, u64, &Node)> = Vec::new();
-        let mut seen: Vec<(&str, Option<&str>)> = Vec::new();
-        for page in pages.and_then(|pages| pages.get("pages")).map_or(&[][..], Node::items) {
-            let (size, count) = self.page(page)?;
-            let node = page.get("node").and_then(Node::text);
-            setup.refused.extend(self.no_such_size(page, size, base));
-            if seen.contains(&(size, node)) {
-                let which = node.map_or_else(|| "without a node".to_owned(), |node| format!("of node {node}"));
-                let why = format!("the operator refuses the profile: pages of {size} {which} are there twice");
-                setup.refused.push(self.refused(page, why));
-            }
-            seen.push((size, node));
-            match sums.iter_mut().find(|(known, ..)| *known == size) {
-                Some((_, sum, _)) => *sum = sum.saturating_add(count),
-                None => sums.push((size, count, page)),
+        let spec = |keys: &[&str]| document.get("spec").and_then(|spec| spec.at(keys));
+        let base = spec(&["kernelPageSize"]).and_then(Node::text).unwrap_or("4k");
+        let default = spec(&["hugepages", "defaultHugepagesSize"]);
+        let entries = spec(&["hugepages", "pages"]).map_or(&[][..], Node::items);
+        let pages: Vec<Page<'_>> = entries.iter().map(|entry| self.page(entry)).collect::<Result<_, _>>()?;
+        let mut sums: Vec<(&Page<'_>, u64)> = Vec::new();
+        for page in &pages {
+            match sums.iter_mut().find(|(known, _)| known.size == page.size) {
+                Some((_, sum)) => *sum = sum.saturating_add(page.count),
+                None => sums.push((page, page.count)),
             }
         }
-        let lines = sums
+        let first = default.and_then(|node| Some((node, format!("default_hugepagesz={}", node.text()?))));
+        let of_sizes = sums
             .into_iter()
-            .map(|(size, count, node)| boot_line(self.place(node), &format!("hugepagesz={size} hugepages={count}")));
-        setup.boot.extend(lines);
-        setup
-            .boot
-            .extend(self.line(spec.and_then(|spec| spec.get("additionalKernelArgs"))));
-        Ok(setup)
+            .map(|(page, sum)| (page.entry, format!("hugepagesz={} hugepages={sum}", page.size)));
+        let words = first.into_iter().chain(of_sizes);
+        let mut boot: Vec<BootLine> = words.map(|(node, words)| boot_line(self.place(node), &words)).collect();
+        boot.extend(self.line(spec(&["additionalKernelArgs"])));
+        Ok(Setup {
+            boot,
+            refused: self.refused_pages(default, &pages, base),
+            ..Setup::default()
+        })
     }
 
-    /// Size and count of an entry.
-    fn page<'n>(&self, page: &'n Node) -> Result<(&'n str, u64), Unread> {
-        let text = |key: &str| page.get(key).and_then(Node::text).unwrap_or_default();
-        let count = text("count");
-        let wanted = || garbled(self.path, page.line, count, "a count of pages");
-        Ok((text("size"), count.parse().map_err(|_| wanted())?))
+    /// What the operator refuses of pages (validateHugePages()).
+    fn refused_pages(&self, default: Option<&Node>, pages: &[Page<'_>], base: &str) -> Vec<Unread> {
+        let mut refused = Vec::new();
+        if let (None, Some(first)) = (default, pages.first()) {
+            let why = "the operator refuses the profile: pages need a defaultHugepagesSize beside them";
+            refused.push(self.refused(first.entry, why.to_owned()));
+        }
+        for (at, page) in pages.iter().enumerate() {
+            let (entry, size, of_node) = (page.entry, page.size, page.of_node);
+            refused.extend(self.no_such_size(entry, size, base));
+            if pages[..at]
+                .iter()
+                .any(|known| (known.size, known.of_node) == (size, of_node))
+            {
+                let which = of_node.map_or_else(|| "without a node".to_owned(), |node| format!("of node {node}"));
+                let why = format!("the operator refuses the profile: pages of {size} {which} are there twice");
+                refused.push(self.refused(entry, why));
+            }
+        }
+        let is_among = |node: &&Node| pages.iter().any(|page| node.text() == Some(page.size));
+        let alone = default.filter(|node| !is_among(node));
+        refused.extend(alone.and_then(|node| self.no_such_size(node, node.text()?, base)));
+        refused
     }
 
-    /// Base pages of 64K bring pages of 512M, and take those of 32M and 1G.
-    fn no_such_size(&self, page: &Node, size: &str, base: Option<&str>) -> Option<Unread> {
-        let base = base.unwrap_or("4k");
+    /// An entry of `pages`.
+    fn page<'n>(&self, entry: &'n Node) -> Result<Page<'n>, Unread> {
+        let text = |key: &str| entry.get(key).and_then(Node::text);
+        let count = text("count").unwrap_or_default();
+        let wanted = || garbled(self.path, entry.line, count, "a count of pages");
+        Ok(Page {
+            entry,
+            size: text("size").unwrap_or_default(),
+            count: count.parse().map_err(|_| wanted())?,
+            of_node: text("node"),
+        })
+    }
+
+    /// Base pages of 64K bring pages of 512M, and have none of 32M and 1G.
+    fn no_such_size(&self, page: &Node, size: &str, base: &str) -> Option<Unread> {
         let fits = match base {
             "64k" => OF_64K.contains(&size),
             _ => OF_4K.contains(&size),
@@ -185,7 +232,7 @@ impl File<'_> {
             _ if size == "512M" => {
                 "pages of 512M are those of a kernel with kernelPageSize 64k (arm64 alone), and this one has base pages of 4K".to_owned()
             }
-            _ => format!("`{size}` is no size that the operator takes (2M, 1G)"),
+            _ => format!("`{size}` is no size that the operator takes (2M, 1G; on arm64 also 64k, 32M)"),
         };
         Some(self.refused(
             page,
@@ -196,7 +243,7 @@ impl File<'_> {
     fn tuned(&self, document: &Node) -> Setup {
         let profiles = document.at(&["spec", "profile"]).map_or(&[][..], Node::items);
         let data = profiles.iter().filter_map(|profile| profile.get("data"));
-        let text = |node: &Node| Some("\n".repeat(node.line) + node.text()?);
+        let text = |node: &Node| Some(in_place(node, node.text()?));
         Setup {
             profiles: data.filter_map(text).collect(),
             ..Setup::default()
@@ -219,7 +266,19 @@ impl File<'_> {
                 .filter_map(pages)
                 .collect(),
             sysctl: self.settings(linux.get("sysctl")),
+            sysfs: self.gke_policy(linux).into_iter().collect(),
             ..Setup::default()
+        })
+    }
+
+    /// `TRANSPARENT_HUGEPAGE_ENABLED_ALWAYS`
+    fn gke_policy(&self, linux: &Node) -> Option<Setting> {
+        let node = linux.get("transparentHugepageEnabled")?;
+        let value = node.text()?.rsplit('_').next()?.to_ascii_lowercase();
+        (value != "unspecified").then(|| Setting {
+            place: self.place(node),
+            name: "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+            value,
         })
     }
 
@@ -231,44 +290,49 @@ impl File<'_> {
                 ..Setup::default()
             });
         }
-        let of_machine = |key: &str| ["sysctls", "sysfs", "install", "kubelet"].contains(&key);
-        let is_known = |key: &str| of_machine(key) || TOP_OF_TALOS.contains(&key);
         // Values of a chart have `sysctls:` too.
+        let is_known = |key: &str| OF_MACHINE.contains(&key) || TOP_OF_TALOS.contains(&key);
         if !document.entries().iter().all(|(key, _)| is_known(key)) {
             return None;
         }
         let machine = document.get("machine");
-        let astray = document
-            .entries()
-            .iter()
-            .filter(|(key, node)| of_machine(key) && !node.entries().is_empty())
-            .map(|(key, node)| {
-                let why = format!(
-                    "in a configuration of Talos `{key}` belongs below `machine:`: at the top it refuses the file"
-                );
-                self.refused(node, why)
-            });
-        let mut refused: Vec<Unread> = astray.collect();
+        let mut refused = self.astray(document);
         if machine.is_none() && refused.is_empty() {
             return None;
         }
         refused.extend(self.twice(document));
-        if let Some(install) = machine.and_then(|machine| machine.get("install"))
-            && let Some(args) = install.get("extraKernelArgs")
-            && install.get("grubUseUKICmdline").and_then(Node::text) == Some("true")
-        {
-            let why = "extraKernelArgs beside grubUseUKICmdline: Talos refuses the file, and takes the command line of its image";
+        let of = |keys: &[&str]| machine.and_then(|machine| machine.at(keys));
+        let args = of(&["install", "extraKernelArgs"]);
+        let takes_image = of(&["install", "grubUseUKICmdline"]).and_then(Node::text) == Some("true");
+        if let Some(args) = args.filter(|_| takes_image) {
+            let why = "Talos refuses extraKernelArgs beside grubUseUKICmdline: take one of them out";
             refused.push(self.refused(args, why.to_owned()));
         }
-        let of = |key: &str| machine.and_then(|machine| machine.get(key));
         Some(Setup {
-            boot: self.line(of("install").and_then(|install| install.get("extraKernelArgs"))),
+            boot: self.line(args),
             is_by_installer: true,
-            sysctl: self.settings(of("sysctls")),
-            sysfs: below_sys(self.settings(of("sysfs"))),
+            sysctl: self.settings(of(&["sysctls"])),
+            sysfs: below_sys(self.settings(of(&["sysfs"]))),
             refused,
             ..Setup::default()
         })
+    }
+
+    /// Maps at the top that are a machine's; where they are all that the file has, it may be another program's.
+    fn astray(&self, document: &Node) -> Vec<Unread> {
+        let entries = document.entries();
+        let if_so = match entries.iter().any(|(key, _)| TOP_OF_TALOS.contains(&key.as_str())) {
+            true => "",
+            false => "if this is a configuration of Talos: ",
+        };
+        let astray = entries
+            .iter()
+            .filter(|(key, node)| OF_MACHINE.contains(&key.as_str()) && !node.entries().is_empty());
+        let refused = astray.map(|(key, node)| {
+            let why = format!("{if_so}`{key}` belongs below `machine:`, and Talos refuses the file with it at the top");
+            self.refused(node, why)
+        });
+        refused.collect()
     }
 
     /// Keys that a map has twice: the parser of Talos takes no such file.
@@ -287,13 +351,43 @@ impl File<'_> {
     }
 }
 
-/// `kernel.mm.transparent_hugepage.enabled` as a path.
+/// `kernel.mm.transparent_hugepage.enabled` as a path: dots and slashes change places, unless the first of them is a slash.
 fn below_sys(set: Vec<Setting>) -> Vec<Setting> {
-    let path = |setting: Setting| Setting {
-        name: format!("/sys/{}", setting.name.replace('.', "/")),
-        ..setting
+    let swapped = |c: char| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    let path = |setting: Setting| {
+        let is_path = setting
+            .name
+            .find(['.', '/'])
+            .is_some_and(|at| setting.name[at..].starts_with('/'));
+        let name: String = match is_path {
+            true => setting.name.clone(),
+            false => setting.name.chars().map(swapped).collect(),
+        };
+        Setting {
+            name: format!("/sys/{name}"),
+            ..setting
+        }
     };
     set.into_iter().map(path).collect()
+}
+
+/// The first text below a node that is about huge pages or sysctl.
+fn about_pages(node: &Node) -> Option<&Node> {
+    let is_about = |text: &str| text.contains("huge") || text.contains("sysctl.d");
+    let below = || node.entries().iter().map(|(_, node)| node).chain(node.items());
+    match node.text().is_some_and(is_about) {
+        true => Some(node),
+        false => below().find_map(about_pages),
+    }
+}
+
+/// A text that begins on the line after its node's, with empty lines in front, so that its lines have the numbers that they have in the file.
+fn in_place(node: &Node, text: &str) -> String {
+    "\n".repeat(node.line) + text
 }
 
 pub(super) fn boot_line(place: String, words: &str) -> BootLine {

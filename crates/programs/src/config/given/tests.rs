@@ -410,3 +410,30 @@ proptest! {
         let _ = Given::default().add("x", &bytes, Some(FileKind::ALL[which]));
     }
 }
+
+#[test]
+fn nodes_as_their_operators_take_them() {
+    let profile = "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nspec:\n  hugepages:\n    pages:\n    \
+                   - {size: 1Gi, count: 4, node: 0}\n    - {size: 1Gi, count: 4, node: 0}\n";
+    let refused = given(&[("p.yaml", profile)]).refused();
+    for words in [
+        "need a defaultHugepagesSize",
+        "`1Gi` is no size",
+        "of node 0 are there twice",
+    ] {
+        assert!(refused.iter().any(|unread| unread.why.contains(words)), "{refused:?}");
+    }
+    let pool = "linuxConfig:\n  transparentHugepageEnabled: TRANSPARENT_HUGEPAGE_ENABLED_NEVER\n";
+    assert_eq!(given(&[("g.yaml", pool)]).policies[0].value, "never");
+    let class = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nspec:\n  userData: |\n    [settings.kernel.sysctl]\n    \
+                 'vm.nr_hugepages' = '64'\n";
+    let of_class = given(&[("c.yaml", class)]);
+    let pages = of_class.sysctl.last("vm.nr_hugepages");
+    assert_eq!(pages.map(|set| set.place.as_str()), Some("c.yaml:6"));
+    let config = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nspec:\n  config:\n    storage:\n      files:\n      \
+                  - path: /etc/sysctl.d/60-huge.conf\n        contents: {source: \"data:;base64,dm0=\"}\n";
+    let error = Given::default()
+        .add("m.yaml", config.as_bytes(), None)
+        .expect_err("encoded files");
+    assert!(error.to_string().contains("m.yaml:7: files and units"), "{error}");
+}

@@ -31,23 +31,27 @@ impl Token {
 }
 
 /// Without comments, and without texts of several lines.
-pub(super) fn tokens(text: &str) -> Vec<Token> {
+pub(super) fn tokens(text: &str, is_nix: bool) -> Vec<Token> {
+    let long: &[&str] = if is_nix { &["''"] } else { &["'''", "\"\"\""] };
     let (mut tokens, mut line, mut rest) = (Vec::new(), 1, text);
     while let Some(first) = rest.chars().next() {
-        let (what, length) = match first {
-            '#' => (None, rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => (None, rest.find("*/").map_or(rest.len(), |end| end + 2)),
-            '\'' if rest.starts_with("''") => (None, rest[2..].find("''").map_or(rest.len(), |end| end + 4)),
-            '"' => {
-                let end = closed(&rest[1..]);
+        let mark = long.iter().find(|mark| rest.starts_with(**mark));
+        let (what, length) = match (first, mark) {
+            (_, Some(mark)) => (None, mark.len() + closed_long(&rest[mark.len()..], mark)),
+            ('#', _) => (None, rest.find('\n').unwrap_or(rest.len())),
+            ('/', _) if rest.starts_with("/*") => (None, rest.find("*/").map_or(rest.len(), |end| end + 2)),
+            (quote @ ('"' | '\''), _) => {
+                let end = closed(&rest[1..], quote);
                 (Some(What::Text(rest[1..=end].to_owned())), (end + 2).min(rest.len()))
             }
-            c if is_word(c) => {
-                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            (c, _) if is_word(c) => {
+                // As in Nix' `foldl'`.
+                let goes_on = |c: char| is_word(c) || (is_nix && c == '\'');
+                let end = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
                 (Some(What::Word(rest[..end].to_owned())), end)
             }
-            c if c.is_whitespace() => (None, c.len_utf8()),
-            c => (Some(What::Sign(c)), c.len_utf8()),
+            (c, _) if c.is_whitespace() => (None, c.len_utf8()),
+            (c, _) => (Some(What::Sign(c)), c.len_utf8()),
         };
         tokens.extend(what.map(|what| Token { line, what }));
         line += rest[..length].matches('\n').count();
@@ -56,15 +60,28 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Where a text ends that began before; one that is open goes on to the end.
-fn closed(text: &str) -> usize {
+/// Where a text ends that began before; one that is open goes on to the end. Only double quotes have escapes in them.
+fn closed(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     let end = text.char_indices().find(|(_, c)| {
-        let ends = *c == '"' && !is_escaped;
-        is_escaped = *c == '\\' && !is_escaped;
+        let ends = *c == quote && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped && quote == '"';
         ends
     });
     end.map_or(text.len(), |(at, _)| at)
+}
+
+/// Where what follows a text of several lines begins. In Nix `''$`, `'''` and `''\` are characters of the text.
+fn closed_long(text: &str, mark: &str) -> usize {
+    let mut at = 0;
+    while let Some(found) = text[at..].find(mark) {
+        at += found + mark.len();
+        if mark.len() > 2 || !text[at..].starts_with(['$', '\'', '\\']) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 fn is_word(c: char) -> bool {
