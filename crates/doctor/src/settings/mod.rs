@@ -106,7 +106,12 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
     if is_running(&as_parameter(&words)) {
         return None;
     }
-    let case = |what: &str| Case::sure(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
+    // systemd is to change that of images (systemd/systemd#43781).
+    let new: fn(String) -> Case = match why {
+        UnheardWhy::ImageConf => Case::likely,
+        _ => Case::sure,
+    };
+    let case = |what: &str| new(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
     let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
     let lower = "lower its count first: beside the other findings of this report the machine has no room for it";
     let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(lower);
@@ -124,7 +129,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         ),
         UnheardWhy::NoGrub => by_entry(without_grub(distribution(evidence))),
         UnheardWhy::ImageConf => by_entry(
-            "kernel-install takes the command line of unified images from /etc/kernel/cmdline, else from the running kernel, and not from this file",
+            "kernel-install and mkinitcpio pass a command line of their own (/etc/kernel/cmdline, else that of the running kernel), and it goes before this file's",
         ),
         UnheardWhy::SysctlConf | UnheardWhy::SysctlName | UnheardWhy::NoSystemd => {
             sysctl_unheard(evidence, why, place, &words, case)

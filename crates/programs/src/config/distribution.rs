@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use model::{Reading, Unread};
 
-use super::files::content;
+use super::files::{content, drop_ins, taken};
 use host::Source;
 
 /// Families by their tool for boot parameters.
@@ -63,8 +63,8 @@ pub(super) fn debian_release(source: &Source) -> Option<u32> {
 
 /// What SUSE's installer writes of the boot loader.
 const SUSE_LOADER: &str = "/etc/sysconfig/bootloader";
-/// kernel-install's own settings.
-const KERNEL_INSTALL: &str = "/etc/kernel/install.conf";
+/// Where kernel-install's own settings are, the strongest first: `install.conf`, and drop-ins.
+const KERNEL_INSTALL: [&str; 3] = ["/etc/kernel", "/run/kernel", "/usr/lib/kernel"];
 const ARMBIAN: &str = "/boot/armbianEnv.txt";
 const EXTLINUX: &str = "/boot/extlinux/extlinux.conf";
 
@@ -80,10 +80,10 @@ impl Distribution {
             "/proc/sys/kernel/osrelease",
             "/etc/os-release",
             SUSE_LOADER,
-            KERNEL_INSTALL,
+            "/proc/1/comm",
         ];
-        let read = paths.into_iter().try_for_each(|path| content(source, path).map(drop));
-        read.and_then(|()| source.line("/proc/1/comm").if_present().map(drop))
+        paths.into_iter().try_for_each(|path| content(source, path).map(drop))?;
+        makes_images(source).map(drop)
     }
 
     /// What another tool than the distribution's own starts, or sets up as a whole.
@@ -117,13 +117,13 @@ impl Distribution {
 
     /// By the files of what started a kernel that GRUB did not.
     fn of_files(source: &Source) -> Option<Self> {
-        let text = |path| content(source, path).ok().flatten();
-        let makes_images = |settings: String| settings.lines().any(|line| line.trim() == "layout=uki");
-        if text(KERNEL_INSTALL).is_some_and(makes_images) {
+        // What could not be read is said by `is_readable`.
+        if makes_images(source).unwrap_or(false) {
             return Some(Self::UnifiedImage);
         }
         let boards = [(ARMBIAN, Self::Armbian), (EXTLINUX, Self::Extlinux)];
-        boards.into_iter().find_map(|(path, own)| text(path).map(|_| own))
+        let is_there = |path| content(source, path).ok().flatten().is_some();
+        boards.into_iter().find_map(|(path, own)| is_there(path).then_some(own))
     }
 
     fn of_suse(source: &Source, names: &[&str]) -> Option<Self> {
@@ -271,6 +271,23 @@ impl Distribution {
             _ => format!("echo {name}={value} > /etc/sysctl.d/60-hugepages.conf"),
         }
     }
+}
+
+/// Does kernel-install make unified images? Of several `layout=` the last one counts, and drop-ins come after the file.
+fn makes_images(source: &Source) -> Result<bool, Unread> {
+    let files = KERNEL_INSTALL.map(|directory| format!("{directory}/install.conf"));
+    let first = files.into_iter().find(|path| !source.bytes(path).is_absent());
+    let mut more = drop_ins(
+        source,
+        &KERNEL_INSTALL.map(|directory| format!("{directory}/install.conf.d")),
+    )?;
+    more.sort();
+    let paths = first.into_iter().chain(more.into_iter().map(|(_, path)| path));
+    let layouts = taken(source, paths, &['#', ';'], |line| {
+        let (_, value) = line.pair().filter(|(name, _)| *name == "layout")?;
+        Some(value.trim_matches(['"', '\'']) == "uki")
+    })?;
+    Ok(layouts.last() == Some(&true))
 }
 
 /// The words of ID and ID_LIKE.

@@ -12,7 +12,7 @@ const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 const ENTRIES: &str = "/boot/loader/entries";
 /// What kernel-install and proxmox-boot-tool make entries of.
 const CMDLINE: &str = "/etc/kernel/cmdline";
-/// Settings of unified kernel images. kernel-install hands over a command line of its own (systemd/systemd#39373).
+/// Settings of unified kernel images, whose `Cmdline=` kernel-install and others overrule (systemd/systemd#39373).
 const UKI: &str = "/etc/kernel/uki.conf";
 /// Variables that entries name.
 const VARIABLES: &str = "/boot/grub2/grubenv";

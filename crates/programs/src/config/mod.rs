@@ -107,7 +107,7 @@ pub enum UnheardWhy {
     BootEntries,
     /// EFI starts the kernel without GRUB, or GRUB takes entries that another tool writes.
     NoGrub,
-    /// kernel-install takes another command line for the images that it makes.
+    /// What makes unified kernel images passes another command line.
     ImageConf,
     /// systemd reads the files of `sysctl.d`, and this distribution links /etc/sysctl.conf there no more.
     SysctlConf,

@@ -71,11 +71,11 @@ fn lost(source: &Source, paths: Vec<String>, why: &UnheardWhy) -> Result<Vec<Unh
     Ok(unheard.collect())
 }
 
-/// Files of the administrator without the end of their names; `x.conf.bak` and its like are put aside on purpose.
+/// Files of the administrator whose names lack their end; with another one (`x.disabled`) they are put aside on purpose.
 fn misnamed(source: &Source) -> Result<Vec<String>, Unread> {
     let [own, ..] = DIRECTORIES;
     let mut names = listed(source, own)?;
-    names.retain(|name| !name.contains(".conf") && !name.starts_with("README") && !name.ends_with('~'));
+    names.retain(|name| !name.contains('.') && name != "README" && !name.ends_with('~'));
     let paths = names.into_iter().map(|name| format!("{own}/{name}"));
     Ok(paths.filter(|path| source.list(path).known().is_none()).collect())
 }

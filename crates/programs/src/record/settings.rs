@@ -26,20 +26,21 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 31] = [
+const SETTINGS: [(&str, Keep); 32] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
-    ("/{etc,run,usr/local/lib,usr/lib,lib}/sysctl.d/*.conf", assignments),
+    ("/{etc,run,usr/local/lib,usr/lib,lib}/sysctl.d/*", assignments),
     ("/etc/security/limits.conf", assignments),
     ("/etc/security/limits.d/*.conf", assignments),
     ("/etc/default/grub", boot_lines),
     ("/etc/default/grub.d/*.cfg", boot_lines),
     ("/etc/kernel/cmdline", boot_lines),
     ("/etc/kernel/uki.conf", boot_lines),
-    ("/etc/kernel/install.conf", assignments),
+    ("/{etc,run,usr/lib}/kernel/install.conf", assignments),
+    ("/{etc,run,usr/lib}/kernel/install.conf.d/*.conf", assignments),
     ("/etc/sysconfig/bootloader", assignments),
-    ("/etc/wsl.conf", of_start),
+    ("/boot/{extlinux/extlinux.conf,armbianEnv.txt}", of_board),
     ("/boot/loader/entries/*.conf", boot_lines),
     ("/boot/grub2/grubenv", boot_lines),
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
@@ -196,10 +197,11 @@ fn unit(bytes: &[u8]) -> Kept {
     })
 }
 
-/// Does WSL start systemd?
-fn of_start(bytes: &[u8]) -> Kept {
+/// U-Boot's list of entries, and settings of Armbian's script: that they are there says what starts the machine.
+fn of_board(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| {
-        line.trim_start().starts_with(['[']) || line.trim_start().starts_with("systemd")
+        let line = line.trim_start().to_ascii_lowercase();
+        line.starts_with("label") || line.starts_with("verbosity") || names_memory(&line)
     })
 }
 

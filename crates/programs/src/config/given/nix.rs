@@ -27,15 +27,19 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
                     setup.boot.push(boot_line(place, &words.join(" ")));
                 }
             }
-            What::Text(name) if name.contains('.') && is_sysctl(&tokens[..at]) => match value(&tokens[at + 1..]) {
-                Some(value) => setup.sysctl.push(Setting {
-                    place,
-                    name: name.clone(),
-                    value,
-                }),
-                None if name.contains("huge") => return Err(computed(&place, name)),
-                None => {}
-            },
+            What::Text(name) if name.contains('.') && !assigned(&tokens[at + 1..]).is_empty() => {
+                let literal = value(&tokens[at + 1..]).filter(|_| is_sysctl(&tokens[..at]));
+                match literal {
+                    Some(value) => setup.sysctl.push(Setting {
+                        place,
+                        name: name.clone(),
+                        value,
+                    }),
+                    // Also in a set that depends on something.
+                    None if name.starts_with("vm.") && name.contains("huge") => return Err(computed(&place, name)),
+                    None => {}
+                }
+            }
             _ => {}
         }
     }
@@ -71,16 +75,21 @@ fn is_sysctl(before: &[Token]) -> bool {
 }
 
 /// What is assigned, up to the `;`.
-fn assigned(after: &[Token]) -> impl Iterator<Item = &What> {
-    let is_assigned = after.first().is_some_and(|token| token.what == What::Sign('='));
-    let all = after.iter().map(|token| &token.what).skip(1);
-    all.take_while(move |what| is_assigned && **what != What::Sign(';'))
+fn assigned(after: &[Token]) -> Vec<&What> {
+    let [first, rest @ ..] = after else { return Vec::new() };
+    let until = rest.iter().take_while(|token| first.is('=') && !token.is(';'));
+    until.map(|token| &token.what).collect()
 }
 
-/// The texts of `= [ "a" "b" ];`, also of `= lib.mkAfter [ "a" ] ++ [ "b" ];`; `None` if what they say of huge pages depends on something.
+/// The texts of `= [ "a" "b" ];`, also of `= lib.mkAfter [ "a" ] ++ [ "b" ];`; `None` if what they say of huge pages depends on something, or
+/// no list is there.
 fn list(after: &[Token]) -> Option<Vec<&str>> {
+    let all = assigned(after);
     let (mut texts, mut is_inside, mut is_plain) = (Vec::new(), false, true);
-    for (at, what) in assigned(after).enumerate() {
+    if !all.is_empty() && !all.contains(&&What::Sign('[')) {
+        return None;
+    }
+    for (at, what) in all.into_iter().enumerate() {
         match what {
             What::Sign('[') => is_inside = true,
             What::Sign(']') => is_inside = false,
@@ -101,7 +110,7 @@ fn list(after: &[Token]) -> Option<Vec<&str>> {
 
 /// The number or text of `= 1280;`, also of `= lib.mkForce 1280;` and `= lib.mkOverride 50 1280;`.
 fn value(after: &[Token]) -> Option<String> {
-    let all: Vec<&What> = assigned(after).collect();
+    let all = assigned(after);
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let literal = match all[..] {
         [literal] => literal,
@@ -151,6 +160,8 @@ mod tests {
             "boot.kernel.sysctl.\"vm.nr_hugepages\" = 1024 * 16;",
             "boot.kernelParams = [ \"hugepages=${toString n}\" ];",
             "boot.kernelParams = lib.optional big [ \"hugepages=4\" ];",
+            "boot.kernelParams = parameters;",
+            "boot.kernel.sysctl = lib.mkIf big { \"vm.nr_hugepages\" = 4; };",
         ] {
             assert!(one(text).expect_err(text).contains("is computed here"), "{text}");
         }
