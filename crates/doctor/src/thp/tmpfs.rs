@@ -42,7 +42,7 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
 
 /// A kernel without THP takes no other value than `never` (shmem_parse_one()).
 fn refused(line: &Setting, mounts: &[Mount]) -> Case {
-    // systemd mounts /dev/shm, /run and /tmp itself, and the line changes that mount.
+    // systemd mounts /dev/shm and /run before it reads the table, and the line would change that mount.
     let state = match mounts.iter().any(|mount| mount.target == line.name) {
         true => "is mounted without it",
         false => "is not mounted",

@@ -70,7 +70,7 @@ pub struct Config {
     pub tmpfs: Reading<Vec<Mount>>,
     /// Does nothing apply the files of sysctl.d at boot?
     pub is_sysctl_unread: bool,
-    /// tmpfs of /etc/fstab that ask for huge pages: where each is mounted, and its `huge=`.
+    /// tmpfs of /etc/fstab that are mounted at boot and ask for huge pages: where each is mounted, and its `huge=`.
     pub huge_tmpfs: Reading<Vec<Setting>>,
     /// Could all be read that decides what is read at boot?
     pub starter: Reading<()>,
@@ -189,8 +189,9 @@ fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {
     files::taken(source, ["/etc/fstab".to_owned()], &['#'], |line| {
         let mut fields = line.text.split_whitespace().skip(1);
         let (target, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_at_boot = options.split(',').all(|option| option != "noauto");
         let huge = options.split(',').find_map(|option| option.strip_prefix("huge="));
-        let huge = huge.filter(|huge| kind == "tmpfs" && *huge != "never")?;
+        let huge = huge.filter(|huge| kind == "tmpfs" && *huge != "never" && is_at_boot)?;
         Some(line.setting(target, huge))
     })
 }
