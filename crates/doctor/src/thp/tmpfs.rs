@@ -12,12 +12,11 @@ use crate::rule::{Answer, Case, Reason};
 const WORTH: Bytes = Bytes::gib(1);
 
 pub(super) fn option(evidence: &Evidence) -> Answer {
+    let mounts = known(&evidence.config.tmpfs)?;
     if lacks_thp(evidence) {
-        let mounts = known(&evidence.config.tmpfs)?;
         let lines = known(&evidence.config.huge_tmpfs)?;
         return Ok(lines.iter().map(|line| refused(line, mounts)).collect());
     }
-    let mounts = known(&evidence.config.tmpfs)?;
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
     let mut cases = match shmem.as_str() {
         "deny" => overridden(mounts).into_iter().collect(),
@@ -43,9 +42,9 @@ pub(super) fn option(evidence: &Evidence) -> Answer {
 /// A kernel without THP takes no other value than `never` (shmem_parse_one()).
 fn refused(line: &Setting, mounts: &[Mount]) -> Case {
     // systemd mounts /dev/shm and /run before it reads the table, and the line would change that mount.
-    let state = match mounts.iter().any(|mount| mount.target == line.name) {
-        true => "is mounted without it",
-        false => "is not mounted",
+    let (state, command) = match mounts.iter().any(|mount| mount.target == line.name) {
+        true => ("stays mounted without its option", "mount -o remount"),
+        false => ("is not mounted", "mount"),
     };
     Case::sure(format!(
         "{} {state}: this kernel was built without THP and refuses huge={} of a tmpfs",
@@ -54,7 +53,7 @@ fn refused(line: &Setting, mounts: &[Mount]) -> Case {
     .seen(&line.place, format!("{}: huge", line.name), &line.value)
     .seen("/proc/meminfo", "AnonHugePages", "no such line")
     .fix(format!(
-        "take huge={} out of {}, then: mount {}",
+        "take huge={} out of {}, then: {command} {}",
         line.value, line.place, line.name
     ))
     .fix("or start a kernel with CONFIG_TRANSPARENT_HUGEPAGE (kernels with PREEMPT_RT have none)")
