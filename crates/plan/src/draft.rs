@@ -206,7 +206,7 @@ fn by_configuration(change: &mut Change) {
     let Some(unit) = path.strip_prefix("/etc/systemd/system/") else {
         return;
     };
-    let text = change.after.text().unwrap_or_default();
+    let Some(text) = change.after.text() else { return };
     change.after = Value::Text(format!("have the machine's configuration make {unit}:\n{text}"));
     change.target = Target::Instruction {
         on: "this host".to_owned(),
