@@ -207,14 +207,6 @@ impl Distribution {
             Self::SuseMicro => format!(
                 "add `{parameters}` to GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then: transactional-update grub.cfg && reboot"
             ),
-            Self::SuseEntries => {
-                format!("add `{parameters}` to /etc/kernel/cmdline, then: sdbootutil update-all-entries && reboot")
-            }
-            Self::UnifiedImage => format!(
-                "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), and have the unified kernel image made anew: \
-                 kernel-install add-all (systemd 255 and later), or mkinitcpio -P; then reboot"
-            ),
-            Self::Kernelstub => format!("kernelstub -a \"{parameters}\" && reboot"),
             Self::NixOs => {
                 let words: Vec<String> = parameters.split(' ').map(|word| format!("\"{word}\"")).collect();
                 format!(
@@ -226,6 +218,31 @@ impl Distribution {
                 "extraKernelArgs with `{parameters}` in the image's schematic (Image Factory), then talosctl upgrade to its installer; \
                  where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): machine.install.extraKernelArgs"
             ),
+            Self::Ostree => {
+                let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
+                format!(
+                    "rpm-ostree kargs{} && systemctl reboot # on OpenShift: kernelArguments of a MachineConfig",
+                    words.concat()
+                )
+            }
+            Self::Wsl => format!(
+                "kernelCommandLine={parameters} below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown"
+            ),
+            _ => self.add_without_grub(parameters),
+        }
+    }
+
+    /// The same where no tool of GRUB's does it.
+    fn add_without_grub(self, parameters: &str) -> String {
+        match self {
+            Self::SuseEntries => {
+                format!("add `{parameters}` to /etc/kernel/cmdline, then: sdbootutil update-all-entries && reboot")
+            }
+            Self::UnifiedImage => format!(
+                "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), and have the unified kernel image made anew: \
+                 kernel-install add-all (systemd 255 and later), or mkinitcpio -P; then reboot"
+            ),
+            Self::Kernelstub => format!("kernelstub -a \"{parameters}\" && reboot"),
             // Where the file is not there, the tool takes /proc/cmdline: a new one has to have all of it.
             Self::ProxmoxBoot => format!(
                 "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline without initrd=, if it is not there), then: proxmox-boot-tool refresh && reboot"
@@ -234,13 +251,6 @@ impl Distribution {
                 "EFI starts this machine without GRUB: add `{parameters}` to /etc/kernel/cmdline if that file is there, and have the boot entries written anew (kernel-install), \
                  else to the file of the boot loader that EFI starts (systemd-boot's entry, refind_linux.conf); then reboot"
             ),
-            Self::Ostree => {
-                let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
-                format!(
-                    "rpm-ostree kargs{} && systemctl reboot # on OpenShift: kernelArguments of a MachineConfig",
-                    words.concat()
-                )
-            }
             Self::RaspberryPi => {
                 format!(
                     "add `{parameters}` to the one line of /boot/firmware/cmdline.txt (older: /boot/cmdline.txt), then reboot"
@@ -250,10 +260,7 @@ impl Distribution {
                 "add `{parameters}` to the append line of {EXTLINUX} (where u-boot-update writes it: U_BOOT_PARAMETERS in /etc/default/u-boot, then u-boot-update), and reboot"
             ),
             Self::Armbian => format!("add `{parameters}` to extraargs= in {ARMBIAN}, and reboot"),
-            Self::Wsl => format!(
-                "kernelCommandLine={parameters} below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown"
-            ),
-            Self::Other => format!("add `{parameters}` to the kernel's command line in the boot loader, then reboot"),
+            _ => format!("add `{parameters}` to the kernel's command line in the boot loader, then reboot"),
         }
     }
 

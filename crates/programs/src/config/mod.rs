@@ -122,22 +122,13 @@ impl Config {
     pub fn read(source: &Source, snapshot: &Snapshot) -> Self {
         let pools = snapshot.pools.known();
         let sizes: Option<Vec<Bytes>> = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
-        let lacks = |feature| snapshot.kernel.has(feature) == Some(false);
-        let default = snapshot.memory.get("Hugepagesize").known().copied();
-        let as_taken = |boot: Boot| {
-            let boot = match lacks(Feature::NodePages) {
-                true => boot.without_nodes(),
-                false => boot,
-            };
-            boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
-        };
         let unheard = sysctl_files::unheard(source);
         let of_sysctl = unheard.as_ref().map(drop).map_err(Unread::clone);
         let mut unheard = unheard.unwrap_or_default();
         let next_boot = grub::read(source).map(|grub| {
             unheard.extend(grub.unheard);
             grub.next_boot.map(|line| BootLine {
-                boot: as_taken(line.boot),
+                boot: as_taken(line.boot, snapshot),
                 ..line
             })
         });
@@ -156,7 +147,7 @@ impl Config {
             unheard,
             boot: source
                 .line("/proc/cmdline")
-                .map(|line| as_taken(Boot::parse(&line, sizes.as_deref()))),
+                .map(|line| as_taken(Boot::parse(&line, sizes.as_deref()), snapshot)),
             sysctl,
             limits,
             thp_policy,
@@ -175,6 +166,17 @@ impl Config {
             hugetlb_files: hugetlb_files(source),
         }
     }
+}
+
+/// As this kernel's release takes it.
+fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
+    let lacks = |feature| snapshot.kernel.has(feature) == Some(false);
+    let default = snapshot.memory.get("Hugepagesize").known().copied();
+    let boot = match lacks(Feature::NodePages) {
+        true => boot.without_nodes(),
+        false => boot,
+    };
+    boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
 }
 
 fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {

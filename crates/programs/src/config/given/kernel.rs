@@ -41,7 +41,8 @@ pub(super) fn wsl(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<BootL
     let (line, _, words) = find("kernelCommandLine").ok_or_else(|| empty(path, "it has no kernelCommandLine="))?;
     let words = words.trim_matches('"').replace("\\\"", "\"");
     let boot = Boot::parse(&words, Some(&Boot::SIZES)).with_sysctl(true, None);
-    let memory = find("memory").and_then(|(_, _, value)| value.trim_end_matches('B').parse::<Bytes>().ok());
+    let memory =
+        find("memory").and_then(|(_, _, value)| value.to_ascii_uppercase().trim_end_matches('B').parse::<Bytes>().ok());
     let default = boot.default_size.unwrap_or(Bytes::mib(2));
     let bytes = boot
         .pools

@@ -286,16 +286,6 @@ fn containers_of_compose_files_and_commands() {
         server.settings.last("shared_buffers").map(|set| set.value.as_str()),
         Some("4GB")
     );
-    let unit = "[Unit]\nDescription=a podman container\n[Container]\nImage=elasticsearch:9\nUlimit=memlock=4096\nEnvironment=A=1 \\\n  B=2\n\
-                Exec=java \\\n  -Xmx1g -XX:+UseLargePages\nPodmanArgs=--no-hosts --memory-swap -1 --cap-add IPC_LOCK --memory 4g\nLabel=it's\n";
-    let given = self::given(&[("es.container", unit)]);
-    let run = &given.runs[0];
-    assert_eq!((run.may_lock, run.is_limited, run.is_quadlet), (true, true, true));
-    assert_eq!(run.memlock, Some((Limit::Bytes(4096), "es.container:5".to_owned())));
-    let variables: Vec<&str> = run.environment.iter().map(|set| set.name.as_str()).collect();
-    assert_eq!(variables, ["A", "B"]);
-    assert_eq!(given.java()[0].jvm.heap_max, Some(Bytes::gib(1)));
-    assert!(given.refused().is_empty(), "{:?}", given.refused());
     for wrong in [
         "services:\n  db:\n    image: x\n    ulimits:\n      memlock: lots\n",
         "services: []\n",
@@ -409,6 +399,20 @@ proptest! {
     fn no_bytes_upset_a_reader(which in 0..FileKind::ALL.len(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Given::default().add("x", &bytes, Some(FileKind::ALL[which]));
     }
+}
+
+#[test]
+fn containers_as_units_of_systemd() {
+    let unit = "[Unit]\nDescription=a podman container\n[Container]\nImage=elasticsearch:9\nUlimit=memlock=4096\nEnvironment=A=1 \\\n  B=2\n\
+                Exec=java \\\n  -Xmx1g -XX:+UseLargePages\nPodmanArgs=--no-hosts --memory-swap -1 --cap-add IPC_LOCK --memory 4g\nLabel=it's\n";
+    let given = self::given(&[("es.container", unit)]);
+    let run = &given.runs[0];
+    assert_eq!((run.may_lock, run.is_limited, run.is_quadlet), (true, true, true));
+    assert_eq!(run.memlock, Some((Limit::Bytes(4096), "es.container:5".to_owned())));
+    let variables: Vec<&str> = run.environment.iter().map(|set| set.name.as_str()).collect();
+    assert_eq!(variables, ["A", "B"]);
+    assert_eq!(given.java()[0].jvm.heap_max, Some(Bytes::gib(1)));
+    assert!(given.refused().is_empty(), "{:?}", given.refused());
 }
 
 #[test]
