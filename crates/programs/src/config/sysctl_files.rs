@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::files::{Line, drop_ins, has_configuration, listed, taken};
+use super::files::{Line, content, drop_ins, has_configuration, listed, taken};
 use super::{Distribution, Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number, tuned};
 use host::Source;
 
@@ -16,6 +16,7 @@ const DIRECTORIES: [&str; 5] = [
 ];
 /// Read by procps's `sysctl --system` after all others; distributions link it as `sysctl.d/99-sysctl.conf`.
 const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+const WSL_CONF: &str = "/etc/wsl.conf";
 /// The release of Debian that links it no more: systemd reads directories alone (sysctl.d(5)), so that nothing reads it at boot.
 const NO_LONGER: u32 = 13;
 
@@ -80,14 +81,14 @@ fn misnamed(source: &Source) -> Result<Vec<String>, Unread> {
     Ok(paths.filter(|path| source.list(path).known().is_none()).collect())
 }
 
-/// WSL starts its own init where systemd is not switched on, which applies no such files.
+/// WSL starts its own init where systemd is not switched on. It applies no such files, unless its own command does.
 pub(super) fn is_without_systemd(source: &Source) -> bool {
-    let is_wsl = Distribution::by_start(source) == Some(Distribution::Wsl);
-    is_wsl
-        && source
-            .line("/proc/1/comm")
-            .known()
-            .is_some_and(|name| name != "systemd")
+    let own = content(source, WSL_CONF).ok().flatten().unwrap_or_default();
+    let is_command = |line: &str| line.trim_start().starts_with("command") && line.contains("sysctl");
+    let init = source.line("/proc/1/comm");
+    Distribution::by_start(source) == Some(Distribution::Wsl)
+        && init.known().is_some_and(|name| name != "systemd")
+        && !own.lines().any(is_command)
 }
 
 /// The files in the order of application: by name, whatever the directory.

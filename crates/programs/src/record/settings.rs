@@ -26,7 +26,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 32] = [
+const SETTINGS: [(&str, Keep); 33] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -40,6 +40,7 @@ const SETTINGS: [(&str, Keep); 32] = [
     ("/{etc,run,usr/lib}/kernel/install.conf", assignments),
     ("/{etc,run,usr/lib}/kernel/install.conf.d/*.conf", assignments),
     ("/etc/sysconfig/bootloader", assignments),
+    ("/etc/wsl.conf", of_wsl),
     ("/boot/{extlinux/extlinux.conf,armbianEnv.txt}", of_board),
     ("/boot/loader/entries/*.conf", boot_lines),
     ("/boot/grub2/grubenv", boot_lines),
@@ -195,6 +196,11 @@ fn unit(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| {
         keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
     })
+}
+
+/// A command at start that applies sysctl settings.
+fn of_wsl(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| line.contains("sysctl"))
 }
 
 /// U-Boot's list of entries, and settings of Armbian's script: that they are there says what starts the machine.
