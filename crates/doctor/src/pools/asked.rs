@@ -91,7 +91,11 @@ fn short_at_boot(evidence: &Evidence, case: Case, pool: &Pool, has: u64) -> Case
     let cma = evidence.config.boot.known().and_then(|boot| boot.cma.as_ref());
     let line = evidence.snapshot.kernel.command_line.known();
     // Linux 6.15 and later take them from that memory at boot.
-    let is_early = line.is_some_and(|line| line.contains("hugetlb_cma_only="));
+    let is_on = |word: &str| {
+        word.strip_prefix("hugetlb_cma_only=")
+            .is_some_and(|value| !value.starts_with(['0', 'n', 'N']))
+    };
+    let is_early = line.is_some_and(|line| line.split_whitespace().any(is_on));
     if let Some(cma) = cma.filter(|cma| *cma != "0" && !is_early) {
         let file = pool_file(pool, "nr_hugepages");
         return case.fix(format!(
