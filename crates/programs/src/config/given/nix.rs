@@ -104,7 +104,7 @@ fn list(after: &[Token]) -> Option<Vec<&str>> {
     if texts.iter().any(is_lost) {
         return None;
     }
-    texts.retain(|text| !is_open(&text));
+    texts.retain(|text| !is_open(text));
     Some(texts)
 }
 
