@@ -46,7 +46,14 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
 /// Nodes of memory alone: CXL, persistent memory, that of accelerators.
 fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
     let mut without = Vec::new();
-    for node in evidence.snapshot.topology.nodes.known().into_iter().flatten() {
+    for node in evidence
+        .snapshot
+        .topology
+        .nodes
+        .clone()
+        .if_present()?
+        .unwrap_or_default()
+    {
         if node.cpus.as_ref().map(CpuList::is_empty).or_if_absent(false)? {
             without.push(node.node);
         }
