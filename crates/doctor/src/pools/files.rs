@@ -10,6 +10,7 @@ use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
 use crate::demand::Room;
 use crate::facts::in_postgres;
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
@@ -69,7 +70,10 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
         .map(|line| (line.place.clone(), line.value.clone()));
     let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
     let case = disagreement(&writers).map(|case| match evidence.files.sysctl.number(name) {
-        Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => case.fix(counted_in(room.default, pages)),
+        Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => {
+            let page = Bytes::mib(2);
+            case.fix_with(Need::Pool { page, pages }, counted_in(room.default, pages))
+        }
         _ => case,
     });
     Ok(case.into_iter().collect())

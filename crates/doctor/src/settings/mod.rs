@@ -94,6 +94,9 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
     Ok(cases)
 }
 
+/// In place of a fix for which there is no memory.
+const LOWER: &str = "lower its count first: beside the other findings of this report the machine has no room for it";
+
 /// A line that is right and comes to nothing. What the running kernel was started with all the same came another way.
 fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Option<Case> {
     let running = evidence.snapshot.kernel.command_line.known().map_or("", String::as_str);
@@ -113,8 +116,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
     };
     let case = |what: &str| new(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
     let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
-    let lower = "lower its count first: beside the other findings of this report the machine has no room for it";
-    let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(lower);
+    let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(LOWER);
     Some(match why {
         UnheardWhy::AssignedAnew { variable, by } => case(&format!(
             "{by} is read later, and assigns {variable} without its old value"
@@ -123,7 +125,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
             "write it in a file of /etc/default/grub.d that is read last: {variable}=\"${variable} {words}\""
         )))
         .remedy(fix(boot_again(evidence, &words)))
-        .otherwise(lower),
+        .otherwise(LOWER),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         ),
@@ -237,10 +239,9 @@ fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
         ))
         .severity(Severity::Info),
     };
-    Some(
-        case.seen(&line.place, "extraKernelArgs", &line.words)
-            .fix(Distribution::Talos.add_boot_parameters(&words)),
-    )
+    let fix = Remedy::new(Distribution::Talos.add_boot_parameters(&words)).with_line(evidence, &words);
+    let case = case.seen(&line.place, "extraKernelArgs", &line.words).remedy(fix);
+    Some(case.otherwise(LOWER))
 }
 
 /// VPP's buffers are on base pages or on those of its default size (vppinfra/pmalloc.c).

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use host::snapshot::Mount;
 use host::{Snapshot, Source};
 use hugewise::commands::diagnosis::accepts;
 use model::Bytes;
@@ -213,8 +214,13 @@ impl Machine<'_> {
         None
     }
 
-    /// Do larger pools leave a tenth of the memory?
+    /// Do larger pools leave a tenth of the memory? That of a container (lxcfs) is not the machine's.
     fn fits(&self, asked: &BTreeMap<Bytes, u64>) -> bool {
+        let mounts = host::snapshot::mounts::all(self.source);
+        let is_own = |mounts: &Vec<Mount>| mounts.iter().any(|mount| mount.target == "/proc/meminfo");
+        if mounts.known().is_some_and(is_own) {
+            return true;
+        }
         let total = self.snapshot.memory.get("MemTotal");
         let Some(total) = total.known().filter(|_| !asked.is_empty()) else {
             return true;
