@@ -131,7 +131,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         ),
         UnheardWhy::NoGrub => by_entry(without_grub(distribution(evidence))),
         UnheardWhy::ImageConf => by_entry(
-            "kernel-install and mkinitcpio pass a command line of their own (/etc/kernel/cmdline, else that of the running kernel), and it goes before this file's",
+            "kernel-install and mkinitcpio pass a command line of their own, from /etc/kernel/cmdline or the running kernel, which overrides this file's",
         ),
         UnheardWhy::SysctlConf | UnheardWhy::SysctlName | UnheardWhy::NoSystemd => {
             sysctl_unheard(evidence, why, place, &words, case)

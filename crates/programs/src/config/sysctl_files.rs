@@ -46,7 +46,7 @@ pub fn is_packaged(place: &str) -> bool {
     directories.iter().any(|directory| place.starts_with(directory))
 }
 
-/// What stands about huge pages in files that nothing reads at boot.
+/// Settings of huge pages in files that nothing reads at boot.
 pub(super) fn unheard(source: &Source) -> Result<Vec<Unheard>, Unread> {
     if is_without_systemd(source) {
         let mut paths = all_files(source)?;

@@ -11,7 +11,7 @@ pub(super) struct Token {
 pub(super) enum What {
     /// A name with its dots, or a number.
     Word(String),
-    /// What stands in quotes.
+    /// What is in quotes.
     Text(String),
     Sign(char),
 }
@@ -21,7 +21,7 @@ impl Token {
         self.what == What::Sign(sign)
     }
 
-    /// A word, or what stands in quotes.
+    /// A word, or what is in quotes.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.what {
             What::Word(text) | What::Text(text) => Some(text),
