@@ -64,3 +64,24 @@ const KEYS: [(&str, &str); 10] = [
     ("Sysctl", "--sysctl"),
     ("Ulimit", "--ulimit"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::Limit;
+
+    #[test]
+    fn lines_go_on_and_options_have_their_values_behind_them() {
+        let unit = "[Unit]\nDescription=a podman container\n[Container]\nImage=elasticsearch:9\nUlimit=memlock=4096\nEnvironment=A=1 \\\n  B=2\n\
+                    Exec=java \\\n  -Xmx1g -XX:+UseLargePages\nPodmanArgs=--no-hosts --memory-swap -1 --cap-add IPC_LOCK --memory 4g\nLabel=it's\n";
+        let run = parse("es.container", unit).expect("a container");
+        assert_eq!((run.may_lock, run.is_limited, run.is_quadlet), (true, true, true));
+        assert_eq!(run.memlock, Some((Limit::Bytes(4096), "es.container:5".to_owned())));
+        let variables: Vec<&str> = run.environment.iter().map(|set| set.name.as_str()).collect();
+        assert_eq!(variables, ["A", "B"]);
+        assert_eq!(run.words, ["java", "-Xmx1g", "-XX:+UseLargePages"]);
+        assert_eq!(run.refused, []);
+        let open = parse("x.container", "[Container]\nImage=a\nExec=sh -c 'x\n").expect("a container");
+        assert!(open.refused[0].why.contains("closed quotes"), "{open:?}");
+    }
+}

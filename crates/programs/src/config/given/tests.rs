@@ -402,20 +402,6 @@ proptest! {
 }
 
 #[test]
-fn containers_as_units_of_systemd() {
-    let unit = "[Unit]\nDescription=a podman container\n[Container]\nImage=elasticsearch:9\nUlimit=memlock=4096\nEnvironment=A=1 \\\n  B=2\n\
-                Exec=java \\\n  -Xmx1g -XX:+UseLargePages\nPodmanArgs=--no-hosts --memory-swap -1 --cap-add IPC_LOCK --memory 4g\nLabel=it's\n";
-    let given = self::given(&[("es.container", unit)]);
-    let run = &given.runs[0];
-    assert_eq!((run.may_lock, run.is_limited, run.is_quadlet), (true, true, true));
-    assert_eq!(run.memlock, Some((Limit::Bytes(4096), "es.container:5".to_owned())));
-    let variables: Vec<&str> = run.environment.iter().map(|set| set.name.as_str()).collect();
-    assert_eq!(variables, ["A", "B"]);
-    assert_eq!(given.java()[0].jvm.heap_max, Some(Bytes::gib(1)));
-    assert!(given.refused().is_empty(), "{:?}", given.refused());
-}
-
-#[test]
 fn nodes_as_their_operators_take_them() {
     let profile = "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nspec:\n  hugepages:\n    pages:\n    \
                    - {size: 1Gi, count: 4, node: 0}\n    - {size: 1Gi, count: 4, node: 0}\n";
