@@ -94,6 +94,7 @@ fn list(after: &[Token]) -> Option<Vec<&str>> {
             What::Sign('[') => is_inside = true,
             What::Sign(']') => is_inside = false,
             What::Text(text) if is_inside => texts.push(text.as_str()),
+            What::Text(text) if text.contains("huge") => return None,
             What::Sign('+') => {}
             What::Word(_) if at == 0 => {}
             _ => is_plain = false,
@@ -160,6 +161,7 @@ mod tests {
             "boot.kernel.sysctl.\"vm.nr_hugepages\" = 1024 * 16;",
             "boot.kernelParams = [ \"hugepages=${toString n}\" ];",
             "boot.kernelParams = lib.optional big [ \"hugepages=4\" ];",
+            "boot.kernelParams = [ \"quiet\" ] ++ lib.optional big \"hugepages=4\";",
             "boot.kernelParams = parameters;",
             "boot.kernel.sysctl = lib.mkIf big { \"vm.nr_hugepages\" = 4; };",
         ] {
