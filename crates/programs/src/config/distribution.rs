@@ -128,11 +128,11 @@ impl Distribution {
 
     fn of_suse(source: &Source, names: &[&str]) -> Option<Self> {
         let loader = content(source, SUSE_LOADER).ok().flatten().unwrap_or_default();
-        let own = loader
+        let mut own = loader
             .lines()
             .filter_map(|line| line.trim().strip_prefix("LOADER_TYPE="));
         if own
-            .last()
+            .next_back()
             .is_some_and(|name| ["grub2-bls", "systemd-boot"].contains(&name.trim_matches(['"', '\''])))
         {
             return Some(Self::SuseEntries);

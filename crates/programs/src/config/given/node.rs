@@ -385,9 +385,9 @@ fn about_pages(node: &Node) -> Option<&Node> {
     }
 }
 
-/// A text that begins on the line after its node's, with empty lines in front, so that its lines have the numbers that they have in the file.
+/// A text with empty lines in front, so that its lines have the numbers that they have in the file.
 fn in_place(node: &Node, text: &str) -> String {
-    "\n".repeat(node.line) + text
+    "\n".repeat(node.line.saturating_sub(1)) + text
 }
 
 pub(super) fn boot_line(place: String, words: &str) -> BootLine {

@@ -16,7 +16,14 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
     let mut run = Run::new(format!("{path}:1"), "the container");
     run.is_quadlet = true;
     let (mut image, mut program, mut words) = (None, Vec::new(), Vec::new());
-    for (section, set) in settings(path, text, &mut run.refused) {
+    for item in settings(path, text) {
+        let (section, set) = match item {
+            Ok(item) => item,
+            Err(unread) => {
+                run.refused.push(unread);
+                continue;
+            }
+        };
         let own = KEYS.iter().find(|(key, _)| *key == set.name);
         let Some((key, option)) = own.filter(|_| section == Some("Container")) else {
             continue;

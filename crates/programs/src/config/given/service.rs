@@ -66,10 +66,10 @@ impl Service {
         if self.path.is_empty() {
             path.clone_into(&mut self.path);
         }
-        for (section, setting) in settings(path, text, bad) {
-            if let Err(wanted) = self.set(section, &setting) {
-                bad.push(setting.garbled(wanted));
-            }
+        for item in settings(path, text) {
+            let taken = item
+                .and_then(|(section, setting)| self.set(section, &setting).map_err(|wanted| setting.garbled(wanted)));
+            bad.extend(taken.err());
         }
     }
 
@@ -90,22 +90,25 @@ impl Service {
     }
 }
 
-/// The settings of a unit with their sections; a value goes on behind a backslash. Lines of no known form go to `bad`.
-pub(super) fn settings<'a>(path: &'a str, text: &'a str, bad: &mut Vec<Unread>) -> Vec<(Option<&'a str>, Setting)> {
-    let mut all: Vec<(Option<&str>, Setting)> = Vec::new();
+/// A setting with its section, or a line of no known form.
+type SettingOrNot<'a> = Result<(Option<&'a str>, Setting), Unread>;
+
+/// The settings of a unit in their order; a value goes on behind a backslash.
+pub(super) fn settings<'a>(path: &'a str, text: &'a str) -> Vec<SettingOrNot<'a>> {
+    let mut all: Vec<SettingOrNot> = Vec::new();
     let (mut inside, mut is_open) = (None, false);
     for line in said(path, text, &['#', ';']) {
         let own = line.text.strip_suffix('\\').unwrap_or(line.text);
         let begun = all.last_mut().filter(|_| is_open);
-        if let Some((_, setting)) = begun {
+        if let Some(Ok((_, setting))) = begun {
             setting.value += &format!(" {own}");
         } else if let Some(section) = unit::section(&line) {
             inside = Some(section);
             continue;
         } else if let Some((name, value)) = own.split_once('=') {
-            all.push((inside, line.setting(name.trim(), value.trim())));
+            all.push(Ok((inside, line.setting(name.trim(), value.trim()))));
         } else {
-            bad.push(line.garbled("`[Section]` or `Name=value`"));
+            all.push(Err(line.garbled("`[Section]` or `Name=value`")));
             continue;
         }
         is_open = own.len() < line.text.len();
