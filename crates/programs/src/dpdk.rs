@@ -1,7 +1,7 @@
-//! Programs of the Data Plane Development Kit, and VPP's file.
+//! Programs of the Data Plane Development Kit, VPP's file, and commands that configure Open vSwitch.
 
 use super::config::Setting;
-use super::config::files::said;
+use super::config::files::{Line, said};
 use super::kind::Known;
 
 /// Options of its environment layer, which any program built with it takes.
@@ -70,9 +70,44 @@ pub(crate) fn vpp(path: &str, text: &str) -> Vec<Setting> {
     settings
 }
 
+/// Does a script set what Open vSwitch asks of DPDK?
+pub(crate) fn is_ovs(text: &str) -> bool {
+    text.contains("ovs-vsctl") && text.contains("other_config:dpdk-socket-mem")
+}
+
+/// `ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem="1024,0"`: what such commands set, named by the keys. A command may go on in further lines.
+pub(crate) fn ovs(path: &str, text: &str) -> Vec<Setting> {
+    let marks = ['"', '\'', ';'];
+    let of_line = |line: Line<'_>| -> Vec<Setting> {
+        let words = line.text.split_whitespace().map(|word| word.trim_matches(marks));
+        let pairs = words.filter_map(|word| word.strip_prefix("other_config:")?.split_once('='));
+        pairs
+            .map(|(key, value)| line.setting(key, value.trim_matches(marks)))
+            .collect()
+    };
+    said(path, text, &['#']).flat_map(of_line).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{socket_mem, vpp};
+    use super::{is_ovs, ovs, socket_mem, vpp};
+
+    #[test]
+    fn what_commands_of_open_vswitch_set() {
+        let text = "#!/bin/sh\n# ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem=1\n\
+                    ovs-vsctl --no-wait set Open_vSwitch . other_config:dpdk-init=true\n\
+                    sudo ovs-vsctl set open . \\\n other_config:dpdk-socket-mem=\"2048,0\"\n";
+        assert!(is_ovs(text) && !is_ovs("ovs-vsctl add-br br0\n"));
+        let last = |name: &str| {
+            let settings = ovs("ovs.sh", text);
+            let set = settings.iter().rfind(|set| set.name == name);
+            set.map(|set| (set.value.clone(), set.place.clone()))
+        };
+        assert_eq!(
+            last("dpdk-socket-mem"),
+            Some(("2048,0".to_owned(), "ovs.sh:5".to_owned()))
+        );
+    }
 
     #[test]
     fn memory_of_each_node() {

@@ -34,8 +34,8 @@ pub(crate) fn command(image: &str) -> Option<&'static str> {
     }
 }
 
-/// The last part of its path, without tag and digest.
-fn name(image: &str) -> &str {
+/// The last part of an image's path, without tag and digest.
+pub fn name(image: &str) -> &str {
     let path = image.split('@').next().unwrap_or(image);
     let last = path.rsplit('/').next().unwrap_or(path);
     last.split(':').next().unwrap_or(last)

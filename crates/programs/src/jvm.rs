@@ -79,7 +79,7 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
         return Err(Unread::new(model::Cause::Absent, program.file("cmdline"), why));
     }
     let mut jvm = Jvm {
-        kind: areas.map(implementation).unwrap_or_default(),
+        kind: kind(areas, arguments),
         ..Jvm::default()
     };
     let variables = program.tunables.known();
@@ -306,6 +306,17 @@ fn with_files(source: &Source, program: &Program, arguments: &[String]) -> Vec<(
     };
     arguments.iter().flat_map(expand).collect()
 }
+
+/// By its libraries; HotSpot does not start with options of OpenJ9.
+fn kind(areas: Option<&[Area]>, arguments: &[String]) -> JvmKind {
+    let is_of_openj9 = |argument: &String| OF_OPENJ9.iter().any(|option| argument.starts_with(option));
+    match areas.map(implementation).unwrap_or_default() {
+        JvmKind::HotSpot if options(arguments).any(is_of_openj9) => JvmKind::OpenJ9,
+        kind => kind,
+    }
+}
+
+const OF_OPENJ9: [&str; 5] = ["-Xlp", "-Xcodecache", "-Xgcpolicy", "-Xshareclasses", "-Xscmx"];
 
 fn implementation(areas: &[Area]) -> JvmKind {
     let mapped = |word: &str| areas.iter().any(|area| area.name.contains(word));

@@ -49,6 +49,7 @@ pub(crate) use facts::zero_ended;
 pub use glibc::library as glibc_library;
 pub use host::groups::{GroupLevel, Groups, HugetlbLimit, Limit};
 pub use host::processes::areas::{self, Area, parse_maps};
+pub use image_names::name as image_name;
 pub use jvm::{Jvm, JvmKind, is_of_hotspot};
 pub use kind::{Kind, Load, Server};
 pub use log::{CutLog, LogLine, Logs};

@@ -244,12 +244,16 @@ impl<'a> Looker<'a> {
             .clone()
     }
 
-    /// Needed for tunables, which came and went with versions, and on arm64, where the default changed.
+    /// Needed for tunables, which came and went with versions, and on arm64, where the default changed. Old versions are in the file's name.
     fn glibc(&mut self, program: &Program, areas: &Reading<Vec<Area>>) -> Reading<(u32, u32)> {
+        fn is_in_name(area: &Area) -> bool {
+            area.name.contains("/libc-2.")
+        }
         let has_tunables = program.tunables.known().is_some_and(|tunables| !tunables.is_empty());
         let vendor = self.snapshot.cpu.vendor.known();
         let is_arm = vendor.is_some_and(|vendor| vendor.starts_with("0x"));
-        if !has_tunables && !is_arm {
+        let named = areas.known().is_some_and(|areas| areas.iter().any(is_in_name));
+        if !has_tunables && !is_arm && !named {
             return Reading::absent("the version of glibc decides nothing here");
         }
         let areas = match areas {
@@ -258,7 +262,7 @@ impl<'a> Looker<'a> {
         };
         let file = areas
             .iter()
-            .find(|area| area.name.contains("/libc.so.6") || area.name.contains("/libc-2."));
+            .find(|area| area.name.contains("/libc.so.6") || is_in_name(area));
         let (source, pid) = (self.source, program.pid());
         match file.map(|area| (area.device.clone(), area.inode)) {
             Some(file) if file.1 != 0 => match self.glibc.get(&file) {

@@ -8,9 +8,10 @@ pub fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.
-pub const TUNABLES: [&str; 30] = [
+pub const TUNABLES: [&str; 34] = [
     "COMPlus_GC*",
     "DOTNET_GC*",
+    "FI_EFA_*",
     "GLIBC_TUNABLES",
     "GODEBUG",
     "GOGC",
@@ -18,6 +19,7 @@ pub const TUNABLES: [&str; 30] = [
     "HUGETLB_*",
     "HUGEWISE_RUN",
     "IBM_JAVA_OPTIONS",
+    "IBV_FORK_SAFE",
     "JAVA_OPTIONS",
     "JAVA_TOOL_OPTIONS",
     "JAVA_VERSION",
@@ -35,6 +37,8 @@ pub const TUNABLES: [&str; 30] = [
     "MONGO_VERSION",
     "OPENJ9_JAVA_OPTIONS",
     "PYTHON_PYMALLOC_HUGEPAGES",
+    "RDMAV_*",
+    "SGLANG_HUGEPAGE_SIZE",
     "TBB_MALLOC_*",
     "TCMALLOC_*",
     "_JAVA_OPTIONS",

@@ -74,34 +74,51 @@ impl Options {
     }
 }
 
+/// Whose group it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Server,
+    /// The script that starts the server.
+    Safe,
+    Other,
+}
+
 /// A file begins in no group, and the one that includes it goes on in its own.
 #[derive(Default)]
 struct Groups {
-    /// By depth: is the group one of the server's?
-    are_ours: Vec<bool>,
+    /// By depth.
+    groups: Vec<Group>,
     options: Options,
 }
+
+/// What mysqld_safe of Percona Server writes to the THP policy before it starts the server: the one setting of its group that is kept.
+const THP_SETTING: &str = "thp_setting";
 
 impl Reader for Groups {
     const COMMENT: &'static [char] = &['#', ';'];
 
     fn begin(&mut self, depth: usize) {
-        self.are_ours.truncate(depth);
-        self.are_ours.push(false);
+        self.groups.truncate(depth);
+        self.groups.push(Group::Other);
     }
 
     fn line(&mut self, depth: usize, line: Line<'_>) -> Option<Include> {
-        self.are_ours.truncate(depth + 1);
+        self.groups.truncate(depth + 1);
         if let Some(order) = line.text.strip_prefix('!') {
             return include(order);
         }
         match line.text.strip_prefix('[').map(|group| group.split_once(']')) {
             Some(Some((name, _))) => {
-                self.are_ours[depth] = is_of_the_server(name.trim());
+                self.groups[depth] = Group::of(name.trim());
                 self.options.names_mariadb |= name.trim().starts_with("mariadb");
             }
             Some(None) => self.options.refused.push(line.garbled("`[group]`")),
-            None if self.are_ours[depth] => match pair(line.text) {
+            None if self.groups[depth] == Group::Safe => {
+                let thp = pair(line.text).filter(|(name, _)| name == THP_SETTING);
+                let thp = thp.map(|(name, value)| line.setting(name, value));
+                self.options.settings.0.extend(thp);
+            }
+            None if self.groups[depth] == Group::Server => match pair(line.text) {
                 Some((name, value)) => {
                     let setting = line.setting(name, value);
                     self.options.refused.extend(refused(&setting));
@@ -122,6 +139,16 @@ fn include(order: &str) -> Option<Include> {
         "include" => Some(Include::File(path)),
         "includedir" => Some(Include::Directory(path, ".cnf")),
         _ => None,
+    }
+}
+
+impl Group {
+    fn of(name: &str) -> Self {
+        match name {
+            "mysqld_safe" | "safe_mysqld" | "mariadbd-safe" | "mariadb_safe" => Self::Safe,
+            name if is_of_the_server(name) => Self::Server,
+            _ => Self::Other,
+        }
     }
 }
 
@@ -198,8 +225,9 @@ fn refused(setting: &Setting) -> Option<Unread> {
 }
 
 /// Settings of a size in bytes that decide on pages.
-const SIZES: [&str; 5] = [
+const SIZES: [&str; 6] = [
     "innodb_buffer_pool_size",
+    "innodb_buffer_pool_size_max",
     "innodb_buffer_pool_chunk_size",
     "innodb_log_buffer_size",
     "key_buffer_size",

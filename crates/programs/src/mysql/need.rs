@@ -9,6 +9,8 @@ use model::sizing::{SizeError, Sizing, pages_for};
 const INNODB_BLOCK: u64 = 392;
 const INNODB_PAGE: u64 = 16 << 10;
 const POOL: &str = "innodb_buffer_pool_size";
+const POOL_MAX: &str = "innodb_buffer_pool_size_max";
+const POOL_CHUNK: &str = "innodb_buffer_pool_chunk_size";
 
 /// The buffer pool that InnoDB makes of what is asked for: a multiple of chunk x instances.
 fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
@@ -16,11 +18,19 @@ fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
     Bytes(asked.0.div_ceil(unit).saturating_mul(unit))
 }
 
+/// A chunk with the bookkeeping of its pages.
+fn with_blocks(chunk: Bytes) -> Bytes {
+    let blocks = chunk.0 / INNODB_PAGE;
+    Bytes(chunk.0.saturating_add(blocks.saturating_mul(INNODB_BLOCK)))
+}
+
 /// The settings that decide InnoDB's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Innodb {
     /// `innodb_buffer_pool_size`.
     pub pool: Bytes,
+    /// `innodb_buffer_pool_size_max` of MariaDB, if it is set; its default counts for base pages alone.
+    pub pool_max: Option<Bytes>,
     /// `innodb_buffer_pool_chunk_size`.
     pub chunk: Bytes,
     /// `innodb_buffer_pool_instances`; without, 8 from 1 GiB on, else 1.
@@ -43,6 +53,7 @@ impl Innodb {
     pub fn new(pool: Bytes) -> Self {
         Self {
             pool,
+            pool_max: None,
             chunk: Bytes::mib(128),
             instances: None,
             log_buffer: Bytes::mib(16),
@@ -92,11 +103,50 @@ impl Innodb {
         options(arguments).any(|(name, _)| name == POOL)
     }
 
+    /// What MariaDB maps at its start: with large pages all that the buffer pool may grow to (my_large_virtual_alloc).
+    pub fn mapped(&self) -> Bytes {
+        let max = self.pool_max.filter(|_| self.is_mariadb);
+        max.map_or(self.pool, |max| max.max(self.pool))
+    }
+
+    /// The setting that decides how large the buffer pool is.
+    pub fn decides(&self) -> &'static str {
+        if self.mapped() > self.pool { POOL_MAX } else { POOL }
+    }
+
+    /// How it needs fewer pages for the same buffer pool.
+    pub fn fewer(&self, page: Bytes) -> Option<String> {
+        if self.mapped() > self.pool {
+            return Some(format!(
+                "or leave {POOL_MAX} out: MariaDB takes pages for all of it at its start"
+            ));
+        }
+        if self.is_mariadb || with_blocks(self.chunk) > page {
+            return None;
+        }
+        let chunk = Bytes::mib(self.pool.0.div_ceil(1 << 20));
+        let one = Self {
+            chunk,
+            instances: Some(1),
+            ..*self
+        };
+        let pages = |settings: &Self| innodb(settings, page).ok()?.whole("pages");
+        let (now, then) = (pages(self)?, pages(&one)?);
+        (then < now).then(|| {
+            format!(
+                "or use larger chunks, as each of {} takes a whole page: with {POOL_CHUNK} = {} and innodb_buffer_pool_instances = 1 it needs {then}",
+                self.chunk.exact(),
+                chunk.exact()
+            )
+        })
+    }
+
     fn take(&mut self, name: &str, value: &str) {
         let size = || conf::size(value);
         match name {
             POOL => self.pool = size().unwrap_or(self.pool),
-            "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
+            POOL_MAX => self.pool_max = size(),
+            POOL_CHUNK => self.chunk = size().unwrap_or(self.chunk),
             "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
             "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
             "key_buffer_size" => self.key_buffer = size(),
@@ -160,15 +210,23 @@ type Pool = (Sizing, (String, u64));
 /// multiple of as much, it maps the pool anew with as many pages more as that takes: none in some starts, all of them in others.
 fn mariadb_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     const EXTENT: u64 = 8 << 20;
-    let asked = settings.pool;
+    let asked = settings.mapped();
     let pool = Bytes(asked.0.div_ceil(EXTENT).saturating_mul(EXTENT));
     let pages = pages_for(pool, page)?;
     let aligned = EXTENT.saturating_sub(page.0) / page.0.max(1);
-    let about = format!("pages of {} for MariaDB with a buffer pool of {asked}", page.exact());
+    let about = format!(
+        "pages of {} for MariaDB with a buffer pool of {}",
+        page.exact(),
+        settings.pool
+    );
+    let how = match asked > settings.pool {
+        true => format!("{asked} of {POOL_MAX} rounded up to 8M"),
+        false => format!("{asked} rounded up to 8M"),
+    };
     let source = "mappings of MariaDB 10.11.19 as strace shows them, and HugePages_Total";
     let most = "at most, so that the pool begins at a multiple of 8M";
     let sizing = Sizing::new(about, source)
-        .step("buffer_pool", format!("{asked} rounded up to 8M"), pool, "B")
+        .step("buffer_pool", how, pool, "B")
         .rounded_up("pool_pages", pool, page, pages)
         .step("alignment", most, aligned, "pages");
     Ok((sizing, (format!("{pages} + {aligned}"), pages.saturating_add(aligned))))
@@ -181,7 +239,7 @@ fn mysql_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     let pool = innodb_pool(asked, chunk, instances);
     let chunks = pool.0 / chunk.0;
     let blocks = chunk.0 / INNODB_PAGE;
-    let with_blocks = Bytes(chunk.0.saturating_add(blocks.saturating_mul(INNODB_BLOCK)));
+    let with_blocks = with_blocks(chunk);
     let each = pages_for(with_blocks, page)?;
     let source = "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248";
     let about = format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact());
@@ -295,6 +353,43 @@ mod tests {
         let set = Innodb::of([("innodb_buffer_pool_size", "128M"), ("key_buffer_size", "16K")]);
         let of_mysql = innodb(&set, Bytes::mib(2)).expect("a size");
         assert_eq!(of_mysql.whole("pages"), Some(66 + 1));
+    }
+
+    #[test]
+    fn mariadb_takes_pages_for_all_that_its_pool_may_grow_to() {
+        // MariaDB/server, mysys/my_largepage.c: one mapping of innodb_buffer_pool_size_max with MAP_HUGETLB and MAP_POPULATE.
+        let set = [
+            ("innodb_buffer_pool_size", "8G"),
+            ("innodb_buffer_pool_size_max", "24G"),
+        ];
+        let of = |is_mariadb| Innodb {
+            is_mariadb,
+            ..Innodb::of(set)
+        };
+        let two = Bytes::mib(2);
+        let pages = |settings: &Innodb| innodb(settings, two).expect("a size").whole("pages");
+        let plain = Innodb {
+            is_mariadb: true,
+            ..Innodb::of([("innodb_buffer_pool_size", "24G")])
+        };
+        assert_eq!(pages(&of(true)), pages(&plain));
+        assert_eq!(of(true).decides(), "innodb_buffer_pool_size_max");
+        assert!(of(true).fewer(two).is_some_and(|text| text.contains("size_max out")));
+        // MySQL has no such setting, and the pool is not below itself.
+        assert_eq!(pages(&of(false)), Some(64 * 66));
+        assert_eq!(plain.fewer(two), None);
+    }
+
+    #[test]
+    fn chunks_below_a_page_take_a_page_each() {
+        let settings = Innodb::new(Bytes::gib(8));
+        let large = Bytes::mib(512);
+        let sizing = innodb(&settings, large).expect("a size");
+        assert_eq!(sizing.whole("pages"), Some(64));
+        let fewer = settings.fewer(large).expect("a way");
+        assert!(fewer.contains("chunk_size = 8G"), "{fewer}");
+        assert!(fewer.ends_with("needs 17"), "{fewer}");
+        assert_eq!(settings.fewer(Bytes::mib(2)), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use model::Unread;
+use model::{Cause, Unread};
 
 use super::garbled::empty;
 use super::starts::Start;
@@ -18,6 +18,7 @@ pub struct Run {
     pub place: String,
     /// Its service, `--name`, or its image.
     pub name: String,
+    pub image: String,
     /// The program that its image is known to hold.
     pub kind: Option<Kind>,
     /// `ulimits: memlock:` or `--ulimit memlock=`, in bytes, with its place.
@@ -40,6 +41,7 @@ impl Run {
         Self {
             place,
             name: name.to_owned(),
+            image: String::new(),
             kind: None,
             memlock: None,
             may_lock: false,
@@ -61,6 +63,7 @@ impl Run {
 
     /// An image starts its own program where it is given options alone.
     pub(super) fn of_image(mut self, image: &str) -> Self {
+        image.clone_into(&mut self.image);
         self.kind = image_names::program(image);
         let has_program = self.words.first().is_some_and(|word| !word.starts_with('-'));
         if let Some(program) = image_names::command(image).filter(|_| !has_program) {
@@ -121,6 +124,7 @@ impl Run {
             "-m" | "--memory" => self.is_limited = true,
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
+            "--device" => self.device(place, value),
             "-e" | "--env" => {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
                 self.set(&place, name, value);
@@ -137,6 +141,18 @@ impl Run {
             _ => {}
         }
         Ok(())
+    }
+
+    /// `/dev/hugepages` among the devices: a hugetlbfs is mounted there.
+    fn device(&mut self, place: String, written: &str) {
+        let of_host = written.split(':').next().unwrap_or_default();
+        if of_host.contains("hugepages") {
+            let why = format!(
+                "{written}: the container does not start, as a hugetlbfs is a mount and no device. Mount it as a volume if the program maps files there. \
+                 System V segments (Oracle) need a right instead (B01, B02), and mmap needs neither"
+            );
+            self.refused.push(Unread::new(Cause::Garbled, place, why));
+        }
     }
 
     fn set(&mut self, place: &str, name: &str, value: &str) {
@@ -200,6 +216,9 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             }
         }
     }
+    for device in service.get("devices").map_or(&[][..], Node::items) {
+        run.device(place(device), device.text().unwrap_or_default());
+    }
     if let Some(sysctls) = service.get("sysctls") {
         let of_map = sysctls.entries().iter().map(|(name, node)| (name.as_str(), node));
         let of_list = sysctls
@@ -207,9 +226,8 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             .iter()
             .filter_map(|node| Some((node.text()?.split('=').next()?, node)));
         let of_both = of_map.chain(of_list);
-        run.refused = of_both
-            .filter_map(|(name, node)| namespaces::refused(place(node), name))
-            .collect();
+        let refused = of_both.filter_map(|(name, node)| namespaces::refused(place(node), name));
+        run.refused.extend(refused);
     }
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };

@@ -6,6 +6,7 @@ use super::compose::is_runtime;
 use super::guest::{FIRECRACKER, is_hypervisor};
 use super::{bottlerocket, incus, ini, node, proxmox, quadlet, shell};
 use crate::config::vmware;
+use crate::dpdk;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +39,7 @@ pub enum FileKind {
     Proxmox,
     /// A compose file, a `docker run` command, or a Quadlet of Podman.
     Compose,
-    /// VPP's startup.conf.
+    /// VPP's startup.conf, or commands that configure Open vSwitch.
     Dpdk,
     /// What nodes are set up with: OpenShift's PerformanceProfile, MachineConfig and Tuned, Talos's configuration, Bottlerocket's user data, modules of NixOS.
     Node,
@@ -197,10 +198,13 @@ impl FileKind {
             Self::Qemu => shell::starts(text, is_hypervisor) || text.contains(FIRECRACKER),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
-            Self::Dpdk => any(|line| {
-                let section = line.split_once('{').map_or("", |(name, _)| name.trim());
-                matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
-            }),
+            Self::Dpdk => {
+                let is_section = |line: &str| {
+                    let section = line.split_once('{').map_or("", |(name, _)| name.trim());
+                    matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
+                };
+                any(is_section) || dpdk::is_ovs(text)
+            }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
             Self::Incus => incus::is_instance(text),
         }

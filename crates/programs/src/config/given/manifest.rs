@@ -19,18 +19,15 @@ pub(super) struct Manifest {
 pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result<Manifest, Unread> {
     let mut read = Manifest::default();
     let mut is_kubelet = false;
-    for document in yaml::documents(path, text)? {
+    let documents = yaml::documents(path, text)?;
+    let all: Vec<&Node> = documents.iter().flat_map(objects).collect();
+    read.pods.extend(operators::stackgres(path, &all)?);
+    for document in &documents {
         if document.get("kind").and_then(Node::text) == Some("KubeletConfiguration") {
             is_kubelet = true;
-            refused.extend(reserved(path, &document));
+            refused.extend(reserved(path, document));
         }
-        let items = document.get("items").map_or(&[][..], Node::items);
-        let objects = if items.is_empty() {
-            std::slice::from_ref(&document)
-        } else {
-            items
-        };
-        for object in objects {
+        for object in objects(document) {
             if let Some(setup) = node::setup(path, object)? {
                 read.nodes.push(setup);
                 continue;
@@ -48,6 +45,14 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
         return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
     }
     Ok(read)
+}
+
+/// The objects of a document: those of a list, or itself.
+fn objects(document: &Node) -> &[Node] {
+    match document.get("items").map_or(&[][..], Node::items) {
+        [] => std::slice::from_ref(document),
+        items => items,
+    }
 }
 
 /// Where containers are: in a pod, and in the templates of pods in other objects, whatever these call them (`podTemplate` of Elastic's).

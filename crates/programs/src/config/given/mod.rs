@@ -72,6 +72,8 @@ pub struct Given {
     pub vmware: Vec<Vmware>,
     /// Settings of VPP, named `SECTION NAME`.
     pub vpp: Vec<Setting>,
+    /// What commands set in the configuration of Open vSwitch, by its keys.
+    ovs: Vec<Setting>,
     /// Everything that sets the THP policy.
     pub policies: Vec<PolicyLine>,
     /// Lines that have no known form; what they ask for is not judged.
@@ -138,7 +140,11 @@ impl Given {
 
     /// What programs of DPDK ask of each node.
     pub fn socket_mem(&self) -> Vec<Setting> {
-        self.starts().iter().filter_map(Start::socket_mem).collect()
+        let last = |name: &str| self.ovs.iter().rfind(|set| set.name == name);
+        let is_on = last("dpdk-init").is_none_or(|set| set.value != "false");
+        let of_ovs = last("dpdk-socket-mem").filter(|_| is_on).cloned();
+        let starts = self.starts();
+        starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
     }
 
     /// Servers of a kind.
@@ -228,6 +234,7 @@ impl Given {
             FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::parse(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
+            FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
         }
         Ok(())

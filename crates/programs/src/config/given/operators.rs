@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::ini::Server;
-use super::pod::{Asks, Container, Pod, Quantity, Volume, named, quantities};
+use super::pod::{Asks, Container, Pod, Quantity, Volume, named, quantities, quantity};
 use super::yaml::Node;
 use crate::Kind;
 use crate::config::Setting;
@@ -15,6 +15,8 @@ const CLUSTERS: [(&str, &str); 4] = [
     ("PostgresCluster", "postgres-operator.crunchydata.com"),
     ("PerconaPGCluster", "pgv2.percona.com"),
 ];
+
+const STACKGRES: &str = "stackgres.io";
 
 /// Where such objects have the server's parameters, those of Crunchy Data's later versions last.
 const PARAMETERS: [&[&str]; 3] = [
@@ -35,6 +37,82 @@ pub(super) fn pod(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         true => cluster(path, object),
         false => Ok(None),
     }
+}
+
+/// The pods that StackGres makes of the objects of a file: a cluster names its profile and its parameters; without a cluster one of each goes together.
+pub(super) fn stackgres(path: &str, objects: &[&Node]) -> Result<Vec<Pod>, Unread> {
+    let of_kind = |name: &str| -> Vec<&Node> {
+        let is_it = |object: &&&Node| {
+            let text = |key| object.get(key).and_then(Node::text).unwrap_or_default();
+            text("kind") == name && text("apiVersion").split('/').next() == Some(STACKGRES)
+        };
+        objects.iter().filter(is_it).copied().collect()
+    };
+    let (profiles, configs) = (of_kind("SGInstanceProfile"), of_kind("SGPostgresConfig"));
+    let clusters = of_kind("SGCluster");
+    let of_clusters = clusters.iter().filter_map(|cluster| {
+        let profile = by_name(&profiles, cluster.at(&["spec", "sgInstanceProfile"]))?;
+        let config = by_name(&configs, cluster.at(&["spec", "configurations", "sgPostgresConfig"]))?;
+        Some((profile, config))
+    });
+    let mut pairs: Vec<(&Node, &Node)> = of_clusters.collect();
+    if let ([profile], [config], []) = (&profiles[..], &configs[..], &clusters[..]) {
+        pairs.push((profile, config));
+    }
+    pairs
+        .into_iter()
+        .map(|(profile, config)| of_stackgres(path, profile, config))
+        .collect()
+}
+
+fn by_name<'n>(all: &[&'n Node], name: Option<&Node>) -> Option<&'n Node> {
+    let name = name?.text()?;
+    let is_it = |object: &&Node| object.get("metadata").is_some_and(|metadata| named(metadata) == name);
+    all.iter().copied().find(is_it)
+}
+
+/// Its container `patroni` gets the pages of the profile.
+fn of_stackgres(path: &str, profile: &Node, config: &Node) -> Result<Pod, Unread> {
+    let spec = profile.get("spec").unwrap_or(profile);
+    let place = format!("{path}:{}", spec.line);
+    let mut set = config
+        .at(&["spec", "postgresql.conf"])
+        .map_or_else(Vec::new, |node| settings(path, node));
+    // StackGres sets `off` where the parameters do not set it.
+    let default = Setting {
+        place: format!("{path}:{}", config.line),
+        name: "huge_pages".into(),
+        value: "off".into(),
+    };
+    set.insert(0, default);
+    let server = Server::new(Kind::Postgres, &place, set);
+    let is_off = server.settings.last("huge_pages").is_some_and(|set| set.value == "off");
+    let mut limits = quantities(path, spec.get("hugePages"))?;
+    for resource in ["cpu", "memory"] {
+        let own = spec.get(resource).map(|node| quantity(path, resource, node));
+        limits.extend(own.transpose()?);
+    }
+    let container = Container {
+        place: place.clone(),
+        name: "patroni".to_owned(),
+        image: String::new(),
+        words: Vec::new(),
+        requests: Vec::new(),
+        limits,
+        mounts: Vec::new(),
+        environment: Vec::new(),
+        asks: (!is_off).then(|| asks(&server)),
+        java: None,
+        postgres: Some(server),
+        mysql: None,
+    };
+    Ok(Pod {
+        place,
+        name: named(profile.get("metadata").unwrap_or(profile)),
+        containers: vec![container],
+        volumes: Vec::new(),
+        refused: Vec::new(),
+    })
 }
 
 /// The pod of a guest requests its memory in pages of that size, and mounts a hugetlbfs.
@@ -69,6 +147,8 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     let container = Container {
         place: place.clone(),
         name: "the guest".to_owned(),
+        image: String::new(),
+        words: Vec::new(),
         requests: Vec::new(),
         limits,
         mounts,
@@ -122,6 +202,8 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
                 [] => "postgres".to_owned(),
                 _ => named(node),
             },
+            image: String::new(),
+            words: Vec::new(),
             requests: resources("requests")?,
             limits: resources("limits")?,
             mounts: Vec::new(),
@@ -159,6 +241,6 @@ fn asks(server: &Server) -> Asks {
         place: set.map_or(&server.path, |set| &set.place).clone(),
         written: set.map_or("huge_pages = try (default)", |set| &set.value).to_owned(),
         program: "PostgreSQL",
-        switch: "huge_pages: \"off\" in spec.postgresql.parameters",
+        switch: "huge_pages: \"off\" among the server's parameters",
     }
 }

@@ -6,6 +6,7 @@ use super::garbled::garbled;
 use super::ini::Server;
 use super::java::Java;
 use super::namespaces;
+use super::shell::file_name;
 use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
@@ -31,6 +32,10 @@ pub struct Container {
     /// `FILE:LINE`.
     pub place: String,
     pub name: String,
+    /// Empty where its operator chooses it.
+    pub image: String,
+    /// What it starts, the program first.
+    pub words: Vec<String>,
     /// `resources.requests`.
     pub requests: Vec<Quantity>,
     /// `resources.limits`.
@@ -162,7 +167,7 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         program: "the server",
         switch: "without --large-pages",
     });
-    let asks = asks(path, node, &words, &environment).or(of_mysql);
+    let asks = asks(path, node, &words, &start).or(of_mysql);
     let of_mount = || {
         let is_written = |mount: &Node| mount.get("readOnly").and_then(Node::text) != Some("true");
         let mount = mounts
@@ -182,6 +187,8 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         postgres,
         place: start.place,
         name: named(node),
+        image: image(node).unwrap_or_default().to_owned(),
+        words: start.words,
         requests: quantities(path, node.at(&["resources", "requests"]))?,
         limits: quantities(path, node.at(&["resources", "limits"]))?,
         mounts: mounts.iter().map(named).collect(),
@@ -211,7 +218,7 @@ fn image(node: &Node) -> Option<&str> {
 const LARGE: &str = "-XX:+UseLargePages";
 
 /// A JVM with the option in its command or environment; PostgreSQL and PHP's OPcache, which try by default.
-fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Option<Asks> {
+fn asks(path: &str, node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
     let java = |place: String, written: &str| Asks {
         place,
         written: written.to_owned(),
@@ -225,10 +232,10 @@ fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Op
     {
         return Some(java(place(word), LARGE));
     }
-    if let Some(line) = environment.iter().find(|line| line.value.contains(LARGE)) {
+    if let Some(line) = start.environment.iter().find(|line| line.value.contains(LARGE)) {
         return Some(java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
     }
-    let by_malloc = environment.iter().find_map(|line| Some((line, malloc(line)?)));
+    let by_malloc = start.environment.iter().find_map(|line| Some((line, malloc(line)?)));
     if let Some((line, switch)) = by_malloc {
         return Some(Asks {
             place: line.place.clone(),
@@ -236,6 +243,9 @@ fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Op
             program: "malloc",
             switch,
         });
+    }
+    if let Some(asks) = by_program(node, words, start, place) {
+        return Some(asks);
     }
     let image = node.get("image")?;
     let written = image.text()?;
@@ -249,6 +259,66 @@ fn asks(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Op
     };
     Some(Asks {
         place: place(image),
+        written: written.to_owned(),
+        program,
+        switch,
+    })
+}
+
+/// Programs that map RandomX's memory by MAP_HUGETLB where a pool is: their names, images that start them, and how each does not.
+type OfRandomX = (&'static str, &'static [&'static str], &'static str, &'static str);
+const OF_RANDOMX: [OfRandomX; 2] = [
+    (
+        "monerod",
+        &["monerod", "simple-monerod"],
+        "monerod",
+        "MONERO_RANDOMX_UMASK=1 in its environment",
+    ),
+    ("xmrig", &["xmrig"], "XMRig", "--no-huge-pages"),
+];
+
+/// The program of a command, behind a shell or numactl; none where there are options alone.
+fn called(command: &[String]) -> Option<&str> {
+    let is_before = |word: &String| {
+        word.starts_with('-')
+            || word.contains('=')
+            || ["sh", "bash", "ash", "exec", "numactl"].contains(&file_name(word))
+    };
+    let program = command.iter().find(|word| !is_before(word))?;
+    Some(file_name(program)).filter(|_| !command[0].starts_with('-'))
+}
+
+/// By its command, or by its image where it has none: programs of RandomX, and Ray, whose object store is told to take them.
+fn by_program(node: &Node, words: &[&Node], start: &Start, place: impl Fn(&Node) -> String) -> Option<Asks> {
+    let is_called = |name: &str| called(&start.words) == Some(name);
+    let of_ray = words
+        .iter()
+        .find(|word| is_called("ray") && word.text().is_some_and(|text| text.contains("--huge-pages")));
+    if let Some(word) = of_ray {
+        return Some(Asks {
+            place: place(word),
+            written: "--huge-pages".to_owned(),
+            program: "Ray's object store",
+            switch: "without --huge-pages and --plasma-directory",
+        });
+    }
+    let image = image(node).unwrap_or_default();
+    let has_command = start.words.first().is_some_and(|word| !word.starts_with('-'));
+    let is_image = |names: &[&str]| !has_command && names.contains(&image_names::name(image));
+    let (name, _, program, switch) = OF_RANDOMX
+        .into_iter()
+        .find(|(name, images, ..)| is_called(name) || is_image(images))?;
+    // Its first bit is that of large pages. It may be hexadecimal.
+    let masks = |line: &Setting| {
+        let last = line.value.chars().next_back().and_then(|digit| digit.to_digit(16));
+        line.name == "MONERO_RANDOMX_UMASK" && last.is_some_and(|digit| digit % 2 == 1)
+    };
+    if start.words.iter().any(|word| word == switch) || (name == "monerod" && start.environment.iter().any(masks)) {
+        return None;
+    }
+    let written = if is_called(name) { name } else { image };
+    Some(Asks {
+        place: place(words.first().copied().or_else(|| node.get("image"))?),
         written: written.to_owned(),
         program,
         switch,
@@ -286,18 +356,19 @@ fn volume(path: &str, node: &Node) -> Option<Volume> {
 }
 
 pub(super) fn quantities(path: &str, node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
-    let entries = node.map_or(&[][..], Node::entries);
-    let quantity = |(resource, node): &(String, Node)| {
-        let written = node.text().unwrap_or_default();
-        let known = amount(written).ok_or_else(|| garbled(path, node.line, written, "a quantity such as 512Mi"));
-        Ok(Quantity {
-            place: format!("{path}:{}", node.line),
-            resource: resource.clone(),
-            written: written.to_owned(),
-            amount: known?,
-        })
-    };
-    entries.iter().map(quantity).collect()
+    let entries = node.map_or(&[][..], Node::entries).iter();
+    entries.map(|(resource, node)| quantity(path, resource, node)).collect()
+}
+
+pub(super) fn quantity(path: &str, resource: &str, node: &Node) -> Result<Quantity, Unread> {
+    let written = node.text().unwrap_or_default();
+    let known = amount(written).ok_or_else(|| garbled(path, node.line, written, "a quantity such as 512Mi"));
+    Ok(Quantity {
+        place: format!("{path}:{}", node.line),
+        resource: resource.to_owned(),
+        written: written.to_owned(),
+        amount: known?,
+    })
 }
 
 /// Suffixes of quantities, binary and decimal.

@@ -59,8 +59,9 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
 }
 
 /// Settings that are read here, and what those with several values become.
-const KEYS: [(&str, &str); 10] = [
+const KEYS: [(&str, &str); 11] = [
     ("AddCapability", "--cap-add"),
+    ("AddDevice", "--device"),
     ("ContainerName", "--name"),
     ("Entrypoint", ""),
     ("Environment", "--env"),

@@ -37,7 +37,7 @@ pub(super) fn starts(text: &str, is_program: fn(&str) -> bool) -> bool {
         .any(|word| is_program(file_name(word.trim_matches(['"', '\'']))))
 }
 
-fn file_name(word: &str) -> &str {
+pub(super) fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
