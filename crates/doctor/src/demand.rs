@@ -12,7 +12,7 @@ use programs::Evidence;
 use programs::config::given::{FileKind, Guest};
 use programs::config::{Boot, Distribution};
 
-use crate::facts::{distribution, in_postgres, node_file, persistent};
+use crate::facts::{distribution, node_file, persistent};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 use asked::demands;
@@ -35,19 +35,44 @@ pub(super) struct Demand {
     pub(super) bytes: Result<Bytes, Reason>,
     /// The nodes that its pages have to be on.
     pub(super) nodes: Option<CpuList>,
+    /// How it needs fewer pages.
+    pub(super) fewer: Option<String>,
+    /// How it gets pages of another size than the default one.
+    pub(super) other: Other,
+}
+
+/// How a program gets pages of another size.
+#[derive(Clone, Copy)]
+pub(super) enum Other {
+    None,
+    /// By a setting.
+    Named(fn(Bytes) -> String),
+    /// It tries all sizes for its largest mapping, which is so large.
+    ByItself(Bytes),
 }
 
 impl Demand {
     /// The size of another pool that has room for one which names no size. A JVM takes pages for its tables and code there too.
     fn roomier(&self, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<Bytes> {
         let bytes = self.bytes.as_ref().ok().filter(|_| self.page.is_none())?.0;
-        let beside = match self.asker {
-            FileKind::Java => (bytes / 16).saturating_add(Bytes::mib(256).0),
-            _ => 0,
+        let bytes = match (self.other, self.asker) {
+            (Other::ByItself(largest), _) => largest.0,
+            (_, FileKind::Java) => bytes.saturating_add(bytes / 16).saturating_add(Bytes::mib(256).0),
+            _ => bytes,
         };
-        let has_room = |(size, pages): &(&Bytes, &u64)| pages.saturating_mul(size.0) >= bytes.saturating_add(beside);
+        let has_room = |(size, pages): &(&Bytes, &u64)| pages.saturating_mul(size.0) >= bytes;
         let mut others = left.iter().filter(|(size, _)| **size != page);
         others.find(has_room).map(|(size, _)| *size)
+    }
+
+    /// Does it take pages of that other pool by itself?
+    fn helps_itself(&self, other: Option<Bytes>, left: &mut BTreeMap<Bytes, u64>) -> bool {
+        let (Some(size), Other::ByItself(largest)) = (other, self.other) else {
+            return false;
+        };
+        let spare = left.entry(size).or_default();
+        *spare = spare.saturating_sub(largest.0.div_ceil(size.0.max(1)));
+        true
     }
 }
 
@@ -83,22 +108,22 @@ impl Shortage {
             .seen(&self.pool.1, format!("pages of {size}"), self.pool.0)
             .remedy(self.remedy(asked))
             .fix_if(self.named().is_some(), self.named().unwrap_or_default())
+            .fix_if(
+                self.demand.fewer.is_some(),
+                self.demand.fewer.as_deref().unwrap_or_default(),
+            )
             .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
     }
 
     /// How it asks for the pages of another pool, which has room for it.
     fn named(&self) -> Option<String> {
-        let size = self.other?.exact();
-        let setting = match self.demand.asker {
-            FileKind::Postgres => format!(
-                "huge_page_size = {} (PostgreSQL 14 and later)",
-                in_postgres(self.other?)
-            ),
-            FileKind::Java => format!("-XX:LargePageSizeInBytes={size} (JDK 17 and later)"),
-            _ => return None,
+        let (Some(size), Other::Named(setting)) = (self.other, self.demand.other) else {
+            return None;
         };
         Some(format!(
-            "or name the size: {setting}; the pool of {size} has room for it"
+            "or name the size: {}; the pool of {} has room for it",
+            setting(size),
+            size.exact()
         ))
     }
 
@@ -185,18 +210,17 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     for demand in demands {
-        let bytes = match &demand.bytes {
-            Ok(bytes) => *bytes,
+        let page = demand.page.unwrap_or(room.default);
+        let need = match &demand.bytes {
+            Ok(bytes) => bytes.0.div_ceil(page.0.max(1)),
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
             Err(_) => continue,
         };
-        let page = demand.page.unwrap_or(room.default);
-        let need = bytes.0.div_ceil(page.0.max(1));
-        let part = demand
-            .nodes
-            .as_ref()
-            .and_then(|nodes| Part::of(evidence, page, nodes, &taken));
+        let part = Part::of(evidence, page, demand.nodes.as_ref(), &taken);
         let other = demand.roomier(page, &left).filter(|_| part.is_none());
+        if demand.helps_itself(other, &mut left) {
+            continue;
+        }
         // What cannot be counted by node is counted as a whole.
         let spare = match &part {
             Some(part) => by_node.entry((page, part.nodes.clone())).or_insert(part.free()),
@@ -258,8 +282,9 @@ impl Part {
         self.pages.saturating_sub(self.taken)
     }
 
-    /// `None` of files alone, and where the pool is not counted by node.
-    fn of(evidence: &Evidence, page: Bytes, nodes: &CpuList, taken: &Taken<'_>) -> Option<Self> {
+    /// `None` of files alone, without nodes, and where the pool is not counted by node.
+    fn of(evidence: &Evidence, page: Bytes, nodes: Option<&CpuList>, taken: &Taken<'_>) -> Option<Self> {
+        let nodes = nodes?;
         let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
         let parts = pool.nodes.known()?;
         let own = || parts.iter().filter(|part| nodes.contains(part.node));

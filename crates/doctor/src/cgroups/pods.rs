@@ -173,7 +173,7 @@ fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
         return Some(java_demand(java, &Boot::COMMON, USUAL));
     }
     if let Some(server) = &container.mysql {
-        return Some(mysql_demand(server));
+        return Some(mysql_demand(server, USUAL));
     }
     let own = container.postgres.as_ref()?;
     let mut server = match &evidence.files.servers(Kind::Postgres)[..] {

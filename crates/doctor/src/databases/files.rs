@@ -5,7 +5,7 @@ use programs::config::given::{FileKind, Server};
 use programs::postgres::HugePages;
 use programs::{Evidence, Kind};
 
-use crate::demand::{Room, Shortage, no_mmap, shortages};
+use crate::demand::{Other, Room, Shortage, no_mmap, shortages};
 use crate::rule::{Answer, Case, Reason};
 
 /// Shortages of the servers that fail without their pages, or of those that fall back.
@@ -98,8 +98,12 @@ pub(super) fn mysql(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
+        let what = match short.demand.other {
+            Other::ByItself(_) => "its buffer pool, and in newer releases for what it allocates later",
+            _ => "its buffer pool, with a warning in its log",
+        };
         short.case(format!(
-            "{} will use base pages for its buffer pool, with a warning in its log: it {}",
+            "{} will use base pages for {what}: it {}",
             short.demand.who,
             short.text()
         ))

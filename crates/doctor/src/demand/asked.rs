@@ -3,13 +3,14 @@
 use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
-use programs::Kind;
 use programs::config::Setting;
 use programs::config::given::{FileKind, Java, Server};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
+use programs::{JvmKind, Kind};
 
-use super::{Demand, Room, guests};
+use super::{Demand, Other, Room, guests};
+use crate::facts::in_postgres;
 use crate::jvm::pool_pages;
 use crate::rule::Reason;
 
@@ -21,7 +22,7 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     let servers = given.servers(Kind::Postgres).into_iter().filter(|_| !in_pods);
     let postgres = servers.filter_map(|server| postgres(&server));
     let mysql = given.servers(Kind::Mysql).into_iter().filter(Server::asks);
-    let mysql = mysql.map(|server| mysql_demand(&server));
+    let mysql = mysql.map(|server| mysql_demand(&server, default));
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
     let java = java.map(|one| java_demand(&one, sizes, default));
     let guests = guests(evidence);
@@ -34,6 +35,8 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
             strict: true,
             bytes: Ok(size),
             nodes: nodes.cloned(),
+            fewer: None,
+            other: Other::None,
         })
     });
     let in_pod = given
@@ -53,6 +56,8 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
             strict: true,
             bytes: Ok(Bytes(quantity.amount)),
             nodes: None,
+            fewer: None,
+            other: Other::None,
         })
     });
     let dpdk = given.socket_mem();
@@ -65,25 +70,36 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
 fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
     let room = Room::of(evidence);
     let filled: Vec<Bytes> = room.iter().flat_map(Room::filled).map(|(page, _)| page).collect();
-    let asked = set.value.split(',').map(|mib| mib.trim().parse::<u64>().unwrap_or(0));
-    // Files alone show no nodes: there the pool as a whole has to do.
-    let asked: Vec<(Option<u32>, u64)> = match evidence.has_machine {
-        true => (0..).map(Some).zip(asked).collect(),
-        false => vec![(None, asked.fold(0, u64::saturating_add))],
+    let number = |mib: &str| match mib.trim() {
+        "" => Some(0),
+        mib => mib.parse::<u64>().ok(),
     };
-    let demand = |(node, mib): (Option<u32>, u64)| Demand {
+    let list: Option<Vec<u64>> = set.value.split(',').map(number).collect();
+    // Files alone show no nodes: there the pool as a whole has to do.
+    let asked: Vec<(Option<u32>, Option<u64>)> = match (list, evidence.has_machine) {
+        (Some(list), true) => (0..).map(Some).zip(list.into_iter().map(Some)).collect(),
+        (list, _) => vec![(None, list.map(|list| list.into_iter().fold(0, u64::saturating_add)))],
+    };
+    let demand = |(node, mib): (Option<u32>, Option<u64>)| Demand {
         asker: FileKind::Dpdk,
         who: format!("the DPDK program of {}", set.place),
         seen: (set.place.clone(), set.name.clone(), set.value.clone()),
         page: filled.first().copied(),
         strict: true,
-        bytes: match filled.len() {
-            0 | 1 => Ok(Bytes::mib(mib)),
-            _ => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
+        bytes: match mib {
+            None => Err(format!("{}: {} is no list of MiB by node: {}", set.place, set.name, set.value).into()),
+            Some(mib) if filled.len() < 2 => Ok(Bytes::mib(mib)),
+            Some(_) => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
         },
         nodes: node.map(|node| CpuList::from_iter([node])),
+        fewer: None,
+        other: Other::None,
     };
-    asked.into_iter().filter(|(_, mib)| *mib > 0).map(demand).collect()
+    asked
+        .into_iter()
+        .filter(|(_, mib)| *mib != Some(0))
+        .map(demand)
+        .collect()
 }
 
 /// All of its shared memory, as `hugewise size postgres` counts it; `None` if it is configured not to try.
@@ -109,6 +125,8 @@ pub(crate) fn postgres(server: &Server) -> Option<Demand> {
         strict: huge_pages == HugePages::On,
         bytes: settings.map(|settings| settings.shared_memory()).map_err(Reason::from),
         nodes: None,
+        fewer: None,
+        other: Other::Named(|size| format!("huge_page_size = {} (PostgreSQL 14 and later)", in_postgres(size))),
     })
 }
 
@@ -131,6 +149,12 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
         page: own,
         strict: java.jvm.collector == Some(model::Collector::Z),
         nodes: None,
+        fewer: None,
+        // OpenJ9 takes the default size alone (eclipse-openj9/openj9#1418).
+        other: match java.jvm.kind {
+            JvmKind::OpenJ9 => Other::None,
+            _ => Other::Named(|size| format!("-XX:LargePageSizeInBytes={} (JDK 17 and later)", size.exact())),
+        },
         bytes: java
             .jvm
             .heap_max
@@ -140,14 +164,12 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
 }
 
 /// As `hugewise size innodb` counts it.
-pub(crate) fn mysql_demand(server: &Server) -> Demand {
-    let name = "innodb_buffer_pool_size";
-    let line = server.settings.last(name);
-    let refused = || server.mysql_bytes(name).err();
-    // 2M is the default size wherever MySQL is common.
-    let page = Bytes::mib(2);
+pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
     let mut settings = Innodb::of(server.settings.pairs());
     settings.is_mariadb = server.is_mariadb;
+    let name = settings.decides();
+    let line = server.settings.last(name);
+    let refused = || server.mysql_bytes(name).err();
     let pages = innodb(&settings, page).ok().and_then(|sizing| sizing.whole("pages"));
     Demand {
         asker: FileKind::Mysql,
@@ -165,5 +187,11 @@ pub(crate) fn mysql_demand(server: &Server) -> Demand {
             (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
         },
         nodes: None,
+        fewer: settings.fewer(page),
+        // MariaDB tries all sizes, the largest first (my_large_virtual_alloc).
+        other: match server.is_mariadb {
+            true => Other::ByItself(settings.mapped()),
+            false => Other::None,
+        },
     }
 }

@@ -2,8 +2,8 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::Evidence;
 use programs::config::given::{FileKind, Java};
+use programs::{Evidence, JvmKind};
 
 use super::options::{in_vain, invalid_size};
 use crate::demand::{Room, Shortage, shortages};
@@ -13,21 +13,36 @@ use crate::rule::{Answer, Case};
 pub(super) const OF: &[FileKind] = &[FileKind::Java];
 
 pub(super) fn too_small(evidence: &Evidence) -> Answer {
-    if !evidence.files.java().iter().any(|java| java.jvm.wants_hugetlb()) {
+    let all = evidence.files.java();
+    if !all.iter().any(|java| java.jvm.wants_hugetlb()) {
         return Ok(Vec::new());
     }
+    let is_openj9 = |path: &str| {
+        all.iter()
+            .any(|java| java.path == path && java.jvm.kind == JvmKind::OpenJ9)
+    };
     let case = |short: Shortage| {
         // ZGC commits its heap from the pool, and gives up where that fails.
         let outcome = match short.demand.strict {
             true => "does not start",
             false => "will use base pages",
         };
+        let (beside, shown) = match is_openj9(&short.demand.seen.0) {
+            true => (
+                "code cache",
+                "-verbose:sizes shows the page sizes that it asks for, and -verbose:gc those of its heap",
+            ),
+            false => (
+                "code cache and collector tables",
+                "-Xlog:pagesize shows the page sizes it got",
+            ),
+        };
         let text = format!(
-            "{} is configured to use huge pages and {outcome}: its heap with code cache and collector tables {}",
+            "{} is configured to use huge pages and {outcome}: its heap with {beside} {}",
             short.demand.who,
             short.text()
         );
-        short.case(text).fix("-Xlog:pagesize shows the page sizes it got")
+        short.case(text).fix(shown)
     };
     Ok(shortages(evidence, FileKind::Java)?.into_iter().map(case).collect())
 }

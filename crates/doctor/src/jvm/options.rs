@@ -51,15 +51,13 @@ pub(super) fn old(evidence: &Evidence) -> Answer {
 /// Options of HotSpot that are gone: name, the release that ignores it, after which none starts with it (JDK-8245215, JDK-8261894).
 const GONE: [(&str, u32); 3] = [("UseLargePagesInMetaspace", 16), ("UseSHM", 22), ("UseHugeTLBFS", 22)];
 
-const INSTEAD: &str = "HotSpot: -XX:+UseLargePages; OpenJ9: -Xlp:objectheap:pagesize=2M";
-
 /// The first option that does not do what it seems to. Is there a pool with pages of which it takes none?
 pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bool) -> Option<Case> {
     let is_hotspot = jvm.kind == JvmKind::HotSpot;
     let case = |argument: &String| {
         match argument.as_str() {
         "-XlargePages" if is_hotspot => Some(old_case(place, argument)),
-        "-Xlp" => Some(old_case(place, argument)),
+        "-Xlp" => (jvm.version != Some(8)).then(|| deprecated(place, argument)),
         _ if is_hotspot => gone(place, argument, jvm.version),
         _ => (jvm.kind == JvmKind::OpenJ9 && is_of_hotspot(argument)).then(|| {
             Case::sure(format!("OpenJ9 ignores {argument}, which is an option of HotSpot"))
@@ -80,7 +78,14 @@ pub(crate) fn in_vain(place: &str, arguments: &[String], jvm: &Jvm, is_spare: bo
 fn old_case(place: &str, argument: &str) -> Case {
     Case::likely(format!("newer versions ignore {argument}, or do not start with it"))
         .seen(place, "", argument)
-        .fix(INSTEAD)
+        .fix("-XX:+UseLargePages")
+}
+
+fn deprecated(place: &str, argument: &str) -> Case {
+    Case::likely(format!("{argument} of OpenJ9 still works, and is deprecated after Java 8"))
+        .link(Some("https://eclipse.dev/openj9/docs/xlp/"))
+        .seen(place, "", argument)
+        .fix("-Xlp:objectheap:pagesize=SIZE and -Xlp:codecache:pagesize=SIZE, of the size that is Hugepagesize in /proc/meminfo")
 }
 
 fn gone(place: &str, argument: &str, version: Option<u32>) -> Option<Case> {

@@ -11,7 +11,7 @@ use super::rule::Checks;
 use super::topic::Topic;
 
 /// Files that start a program of DPDK.
-const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
+const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Dpdk];
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
