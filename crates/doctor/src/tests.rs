@@ -178,7 +178,7 @@ fn one_process_that_cannot_be_looked_at_leaves_the_others_judged() {
     let diagnosis = diagnosis(with_denied(told.on(machine())));
     assert_eq!(
         (diagnosis.of("D15").count(), diagnosis.partly.len()),
-        (1, 3),
+        (1, 4),
         "{diagnosis:#?}"
     );
 }

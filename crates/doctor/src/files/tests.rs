@@ -72,7 +72,7 @@ fn files_that_say_nothing_wrong_are_well_and_the_rest_is_named_once() {
     let mut reasons: Vec<&str> = well.not_judged.iter().map(|not| not.reason.as_str()).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    assert!(reasons.len() <= 14, "grouped: {reasons:#?}");
+    assert!(reasons.len() <= 15, "grouped: {reasons:#?}");
     unjudged("A03", &[POOL], "running machine");
 }
 
@@ -804,4 +804,159 @@ fn php_and_malloc_ask_for_pages_in_a_pod() {
     let other = ("cmdline", "hugepagesz=1G hugepages=4");
     clear("C06", &[("p.yaml", &pod("nextcloud:26.0.1-apache")), other]);
     clear("C06", &[("p.yaml", &pod("nextcloud:26.0.1-apache")), NO_POOL]);
+}
+
+#[test]
+fn mariadb_and_what_its_pool_may_grow_to() {
+    let conf = "[mariadb]\nlarge-pages\ninnodb_buffer_pool_size = 8G\ninnodb_buffer_pool_size_max = 24G\n";
+    let pool = |pages: u32| format!("vm.nr_hugepages = {pages}\n");
+    let finding = found("F05", &[("my.cnf", conf), ("sysctl.conf", &pool(4400))]);
+    assert!(
+        finding
+            .evidence
+            .iter()
+            .any(|proof| proof.field == "innodb_buffer_pool_size_max"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.fix.join("\n").contains("leave innodb_buffer_pool_size_max out"),
+        "{finding:?}"
+    );
+    clear("F05", &[("my.cnf", conf), ("sysctl.conf", &pool(12_500))]);
+    // It tries the pages of all sizes.
+    let plain = "[mariadb]\nlarge-pages\ninnodb_buffer_pool_size = 8G\n";
+    let boot = |pages: u32| format!("hugepagesz=1G hugepages={pages}");
+    clear("F05", &[("my.cnf", plain), ("cmdline", &boot(8))]);
+    let short = found("F05", &[("my.cnf", plain), ("cmdline", &boot(7))]);
+    assert!(short.consequence.contains("newer releases"), "{short:?}");
+}
+
+#[test]
+fn servers_that_do_not_start_under_a_policy() {
+    let boot = ("cmdline", "quiet transparent_hugepage=always");
+    let toku = "[mysqld]\nplugin-load-add = tokudb=ha_tokudb.so\n[mysqld_safe]\nnice = 1\n";
+    let finding = found("D29", &[("my.cnf", toku), boot]);
+    assert_eq!(finding.severity, Severity::Error);
+    let off = format!("{toku}thp-setting = never\n");
+    clear("D29", &[("my.cnf", &off), boot]);
+    clear(
+        "D29",
+        &[("my.cnf", toku), ("cmdline", "quiet transparent_hugepage=madvise")],
+    );
+    let compose = |image: &str| format!("services:\n  sm:\n    image: {image}\n");
+    found("D29", &[("compose.yaml", &compose("nuodb/nuodb-ce:latest")), boot]);
+    clear("D29", &[("compose.yaml", &compose("nuodb-exporter:1")), boot]);
+    let admin = compose("nuodb/nuodb-ce:latest\n    command: [nuoadmin]");
+    clear("D29", &[("compose.yaml", &admin), boot]);
+    unjudged(
+        "D29",
+        &[("compose.yaml", &compose("nuodb/nuodb-ce:latest"))],
+        "no file sets the THP policy",
+    );
+}
+
+#[test]
+fn programs_in_pods_that_map_huge_pages_by_themselves() {
+    let many = ("sysctl.conf", "vm.nr_hugepages = 4096\n");
+    let pod = |lines: &str| {
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  containers:\n  - name: c\n{lines}")
+    };
+    for (lines, program) in [
+        (
+            "    image: x/y:1\n    command: [sh, -c, \"exec /bin/monerod --non-interactive\"]\n",
+            "monerod",
+        ),
+        (
+            "    image: x/simple-monerod:v1\n    args: [--non-interactive]\n",
+            "monerod",
+        ),
+        ("    image: x/xmrig:6\n", "XMRig"),
+        (
+            "    image: rayproject/ray:2\n    command: [ray, start, --huge-pages, --plasma-directory=/mnt/hugepages]\n",
+            "Ray's object store",
+        ),
+    ] {
+        let finding = found("C06", &[("p.yaml", &pod(lines)), many]);
+        assert!(finding.consequence.contains(program), "{finding:?}");
+    }
+    for lines in [
+        "    image: x/xmrig:6\n    args: [--no-huge-pages]\n",
+        "    image: x/xmrig:6\n    command: [sh, -c, sleep 1]\n",
+        "    image: x/y:1\n    command: [monerod]\n    env: [{name: MONERO_RANDOMX_UMASK, value: \"1\"}]\n",
+        "    image: rayproject/ray:2\n    command: [ray, start]\n",
+        "    image: x/p2pool:4\n    command: [p2pool, --host, monerod]\n",
+        "    image: x/xmrig-proxy:6\n",
+        "    image: x/monerod-exporter:1\n    args: [--daemon, monerod]\n",
+    ] {
+        clear("C06", &[("p.yaml", &pod(lines)), many]);
+    }
+}
+
+#[test]
+fn a_cluster_of_stackgres() {
+    let cluster = |pages: &str| {
+        format!(
+            "apiVersion: stackgres.io/v1\nkind: SGInstanceProfile\nmetadata: {{name: l}}\nspec:\n  cpu: \"8\"\n  memory: 32Gi\n  \
+             hugePages: {{hugepages-2Mi: {pages}}}\n---\napiVersion: stackgres.io/v1\nkind: SGPostgresConfig\nmetadata: {{name: c}}\nspec:\n  \
+             postgresql.conf: {{shared_buffers: 8GB, huge_pages: \"on\"}}\n"
+        )
+    };
+    let finding = found("C06", &[("cluster.yaml", &cluster("8Gi"))]);
+    assert!(
+        finding.consequence.contains("its limit is 4096: it does not start"),
+        "{finding:?}"
+    );
+    clear("C06", &[("cluster.yaml", &cluster("9Gi"))]);
+    let by_default = cluster("1Gi").replace(", huge_pages: \"on\"", "");
+    clear("C06", &[("cluster.yaml", &by_default)]);
+    let plain = by_default.replace("hugePages: {hugepages-2Mi: 1Gi}", "");
+    clear("C06", &[("cluster.yaml", &plain), POOL]);
+}
+
+#[test]
+fn what_open_vswitch_asks_of_each_node() {
+    let script = "#!/bin/sh\novs-vsctl --no-wait set Open_vSwitch . other_config:dpdk-socket-mem=\"2048,2048\"\n";
+    let on = |pages: u64| {
+        let mut evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "2048kB", pages, pages, 0)));
+        evidence.files = given(&[("ovs.sh", script)]);
+        judge(&evidence).of("A10").cloned().collect::<Vec<_>>()
+    };
+    unjudged(
+        "A10",
+        &[("ovs.sh", &script.replace("2048,2048", "$MEM")), POOL],
+        "no list of MiB",
+    );
+    // There is one node, of which 1024 pages are asked.
+    assert_eq!(on(512).len(), 2, "{:?}", on(512));
+    assert!(
+        on(2048)
+            .iter()
+            .all(|finding| !finding.consequence.contains("on node 0")),
+        "{:?}",
+        on(2048)
+    );
+}
+
+#[test]
+fn a_hugetlbfs_that_was_taken_for_a_device() {
+    let device = "docker run -d --device=/dev/hugepages:/dev/hugepages --shm-size=4g oracle/database:19.3.0-ee\n";
+    let compose = "services:\n  db:\n    image: oracle/database\n    devices: [\"/dev/hugepages:/dev/hugepages\"]\n";
+    let quadlet = "[Container]\nImage=oracle/database\nAddDevice=/dev/hugepages\n";
+    for file in [("run.sh", device), ("compose.yaml", compose), ("db.container", quadlet)] {
+        let diagnosis = judged(&[file]);
+        let finding = diagnosis.of("I01").next().unwrap_or_else(|| panic!("{diagnosis:#?}"));
+        assert!(finding.consequence.contains("a mount and no device"), "{finding:?}");
+    }
+}
+
+#[test]
+fn openj9_by_its_options() {
+    let java = "java -Xlp -Xms4g -Xmx4g -Xcodecachetotal256m -jar app.jar\n";
+    let boot = |pages: u32| format!("default_hugepagesz=1G hugepagesz=1G hugepages={pages}");
+    // The code cache takes the next smaller size.
+    clear("E01", &[("java.sh", java), ("cmdline", &boot(4))]);
+    let short = found("E01", &[("java.sh", java), ("cmdline", &boot(3))]);
+    assert!(short.fix.join("\n").contains("-verbose:sizes"), "{short:?}");
+    let old = found("E13", &[("java.sh", java), ("cmdline", &boot(4))]);
+    assert!(!old.fix.join("\n").contains("UseLargePages"), "{old:?}");
 }

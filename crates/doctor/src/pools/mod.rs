@@ -3,6 +3,8 @@
 mod asked;
 mod boot;
 mod files;
+mod fork;
+mod malloc;
 mod memory;
 mod path;
 mod size;
@@ -14,6 +16,8 @@ mod tests;
 use programs::config::given::FileKind;
 
 pub(crate) use path::mounted_sizes;
+
+pub(super) use malloc::uses_malloc;
 
 use super::rule::Checks;
 use super::topic::Topic;
@@ -46,5 +50,6 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("A21", memory::whole_descriptors),
         Checks::of_machine("A23", memory::page_tables),
         Checks::of_machine("A24", used::program_beside),
+        Checks::of_machine("A25", fork::forks),
     ],
 };

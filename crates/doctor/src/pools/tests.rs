@@ -361,6 +361,10 @@ fn a24_names_the_option_of_the_program_and_malloc_s_where_it_reaches() {
         dotnet.contains("DOTNET_GCLargePages=1") && !dotnet.contains("GLIBC_TUNABLES"),
         "{dotnet}"
     );
+    for name in ["beam.smp", "node"] {
+        let fix = found("A24", beside(name).on(idle())).fix.join("\n");
+        assert!(fix.contains("no pages of a pool") && !fix.contains("hugetlb="), "{fix}");
+    }
     // malloc's tunables do not reach memory of shmget, and what is larger than the pool is A04's.
     let server = |size| process(9, "oninit").area(shared(size, "/SYSV52564801 (deleted)"));
     let diagnosis = crate::judge(&evidence(server(900).on(idle())));
@@ -384,6 +388,80 @@ fn a24_names_the_option_of_the_program_and_malloc_s_where_it_reaches() {
     let code = anonymous(60).named("/usr/bin/etcd").perms("r-xp");
     let of_go = found("A24", beside("etcd").area(code).on(idle())).fix.join("\n");
     assert!(!of_go.contains("GLIBC_TUNABLES"), "{of_go}");
+}
+
+#[test]
+fn a24_what_a_program_is_told_by_its_environment() {
+    let filled = || pool(machine(), "2048kB", 1024, 1024, 0);
+    let train = |variable: &str| {
+        process(41, "train")
+            .env(variable)
+            .area(anonymous(2048))
+            .area(anonymous(2).named("/opt/efa/libfabric.so.1").perms("r-xp"))
+    };
+    let finding = found("A24", train("FI_EFA_USE_HUGE_PAGE=0").on(filled()));
+    let fix = finding.fix.join("\n");
+    assert!(fix.contains("leave FI_EFA_USE_HUGE_PAGE out"), "{fix}");
+    let finding = found("A24", train("FI_EFA_USE_HUGE_PAGE=1").on(filled()));
+    assert!(!finding.fix.join("\n").contains("libfabric"), "{finding:?}");
+    // A program that takes nothing of a pool that has room.
+    let fixed = process(41, "app")
+        .env("GLIBC_TUNABLES=glibc.malloc.hugetlb=2")
+        .area(anonymous(2048));
+    let fix = found("A24", fixed.on(filled())).fix.join("\n");
+    assert!(
+        fix.contains("has no effect on it") && !fix.contains("or start it with"),
+        "{fix}"
+    );
+    // A glibc that has no such tunable.
+    let old = process(41, "app")
+        .area(anonymous(2048))
+        .area(anonymous(2).named("/usr/lib64/libc-2.17.so").perms("r-xp"));
+    let fix = found("A24", old.on(filled())).fix.join("\n");
+    assert!(
+        fix.contains("glibc 2.17 has no tunable") && !fix.contains("hugetlb=2"),
+        "{fix}"
+    );
+}
+
+#[test]
+fn a25_memory_that_is_registered_in_a_program_that_may_fork() {
+    let old = || pool(machine(), "2048kB", 2048, 1024, 0).line("/proc/sys/kernel/osrelease", "4.18.0-147.el8.x86_64");
+    let rank = |variable: &str| {
+        process(51, "rank")
+            .env(variable)
+            .area(hugetlb(2048, 2048))
+            .area(anonymous(2).named("/usr/lib64/libibverbs.so.1").perms("r-xp"))
+    };
+    let finding = found("A25", rank("RDMAV_FORK_SAFE=1").on(old()));
+    assert!(finding.fix[0].starts_with("RDMAV_HUGEPAGES_SAFE=1"), "{finding:?}");
+    clear("A25", rank("RDMAV_FORK_SAFE=1").env("RDMAV_HUGEPAGES_SAFE=1").on(old()));
+    clear("A25", rank("UCX_TLS=rc").on(old()));
+    // A fork copies what is registered.
+    clear(
+        "A25",
+        rank("RDMAV_FORK_SAFE=1").on(pool(machine(), "2048kB", 2048, 1024, 0)),
+    );
+}
+
+#[test]
+fn a25_a_heap_that_parent_and_child_share() {
+    let on = |variables: &[&str], perms: &'static str| {
+        let heap = || {
+            hugetlb(64, 2048)
+                .named("/dev/hugepages/tc.Xa81Qz (deleted)")
+                .perms(perms)
+        };
+        let with = |one| variables.iter().fold(one, |one: Process, variable| one.env(variable));
+        let parent = with(process(61, "matcher")).area(heap());
+        let child = with(process(62, "matcher").parent(61)).area(heap());
+        child.on(parent.on(pool(machine(), "2048kB", 64, 32, 0)))
+    };
+    let path = "TCMALLOC_MEMFS_MALLOC_PATH=/dev/hugepages/tc";
+    let finding = found("A25", on(&[path], "rw-s"));
+    assert!(finding.consequence.contains("one heap of 64M"), "{finding:?}");
+    clear("A25", on(&[path], "rw-p"));
+    clear("A25", on(&[], "rw-s"));
 }
 
 #[test]

@@ -6,16 +6,17 @@ use host::snapshot::Pool;
 use model::findings::Confidence;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::{Area, Details, Kind, Program, glibc_library};
+use programs::{Area, Details, Kind, Program};
 
 use super::asked::places;
+use super::malloc::by_malloc;
 use crate::demand::is_asked_for;
 use crate::facts::{
-    available, bytes, default_size, each, is_own, known, parts, persistent, policy, pool_file, pools, programs,
-    shown_in,
+    available, bytes, default_size, each, is_own, known, parts, persistent, pool_file, pools, programs, shown_in,
 };
 use crate::remedy::{Need, fill};
 use crate::rule::{Answer, Case, Reason};
+use crate::thp::asks_in_vain;
 
 /// A smaller pool is most likely a test.
 const WORTH: Bytes = Bytes::mib(64);
@@ -188,7 +189,9 @@ fn beside_idle(evidence: &Evidence) -> Answer {
 fn beside(evidence: &Evidence, program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
     // What is larger than the pool is A04's.
     let is_larger = || segment_of(program).is_some_and(|segment| segment.size() > memory);
-    if known(&program.kind)?.is_some() || is_own(program) || refused(evidence, program)?.is_some() || is_larger() {
+    // What a variable asks for without room is D15's.
+    let has_own_rule = known(&program.kind)?.is_some() || asks_in_vain(evidence, program);
+    if has_own_rule || is_own(program) || refused(evidence, program)?.is_some() || is_larger() {
         return Ok(None);
     }
     let base = match program.pages.backing.known() {
@@ -203,14 +206,28 @@ fn segment_of(program: &Program) -> Option<&Area> {
     largest_segment(program).ok().flatten()
 }
 
-/// Servers that share their memory, and what makes them ask, as their manuals name it: IBM's of Informix, InterSystems' of `memlock`.
-const OWN_OPTIONS: [(&str, &str); 2] = [
+/// Servers that share their memory, and what makes them ask, as their manuals name it: IBM's of Informix and Db2, InterSystems' of `memlock`.
+const OWN_OPTIONS: [(&str, &str); 3] = [
     (
         "oninit",
         "RESIDENT -1 in onconfig, and no IFX_LARGE_PAGES=0 in its environment",
     ),
     ("irisdb", "memlock without its flag 32 in iris.cpf"),
+    (
+        "db2sysc",
+        "db2set DB2_LARGE_PAGE_MEM=DB as the owner of the instance, whose memlock limit holds its memory",
+    ),
 ];
+
+/// By which libfabric's provider for AWS takes no pages of a pool for its buffers (prov/efa, efa_env.h).
+const EFA: &str = "FI_EFA_USE_HUGE_PAGE";
+
+fn off_for_efa(program: &Program) -> Option<&str> {
+    let mut areas = program.areas().into_iter().flatten();
+    let value = program.tunable(EFA).ok().flatten();
+    let value = value.filter(|value| ["0", "no", "off", "false"].contains(value));
+    value.filter(|_| areas.any(|area| area.name.contains("/libfabric.so")))
+}
 
 /// Programs that ask for hugetlb pages by default, and fall back where they get none.
 const ASK: [&str; 2] = ["xmrig", "xmrig-notls"];
@@ -273,37 +290,6 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
 /// Pages of 1 GiB that RandomX's data set takes (xmrig/xmrig#2589).
 const GIGABYTES: u64 = 3;
 
-/// The runtime of .NET, whose heap is not malloc's.
-fn is_dotnet(program: &Program) -> bool {
-    let mut areas = program.areas().into_iter().flatten();
-    program.pages.name == "dotnet" || areas.any(|area| area.name.ends_with("/libcoreclr.so"))
-}
-
-/// Is malloc glibc's, as far as its code shows? A static program, one of Go or one on musl maps no such library.
-fn is_of_glibc(program: &Program) -> bool {
-    let areas = program.areas().unwrap_or_default();
-    let has_code = areas
-        .iter()
-        .any(|area| area.perms.contains('x') && area.name.starts_with('/'));
-    !has_code || glibc_library(areas).is_some()
-}
-
-/// The ways to a pool, or to THP, that lead through malloc.
-fn by_malloc(case: Case, evidence: &Evidence, program: &Program) -> Case {
-    if is_dotnet(program) {
-        return case.fix("of .NET that is DOTNET_GCLargePages=1 beside DOTNET_GCHeapHardLimit (in hexadecimal bytes); malloc's tunables do not reach its heap");
-    }
-    if !is_of_glibc(program) {
-        return case
-            .fix("it maps no glibc, so that malloc's tunables do not reach it, unless glibc is linked in: without such an option free the pool");
-    }
-    case.fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID")
-        .fix_if(
-            policy(evidence).is_ok_and(|policy| policy != "never"),
-            "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and free the pool",
-        )
-}
-
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
     let size = pool.size.exact();
     let largest = largest_mapping(program).filter(|mapping| *mapping > memory);
@@ -324,6 +310,12 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
     let need = || Need::Pool {
         page: pool.size,
         pages: all,
+    };
+    let case = match off_for_efa(program) {
+        Some(value) => case.seen(program.file("environ"), EFA, value).fix(format!(
+            "leave {EFA} out: with it libfabric takes no pages (before Linux 5.13 only where the program does not fork)"
+        )),
+        None => case,
     };
     let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);
     let case = match own {

@@ -103,6 +103,17 @@ fn root(program: &Program, off: &BTreeMap<u32, &Program>) -> u32 {
     at.pid()
 }
 
+/// Programs that switch THP off for themselves: Ceph's daemons (their option `thp`, ceph/ceph#31582), 389 Directory Server with THP_DISABLE=1.
+const SWITCH_IT_OFF: [&str; 7] = [
+    "ceph-osd",
+    "ceph-mon",
+    "ceph-mgr",
+    "ceph-mds",
+    "radosgw",
+    "rbd-mirror",
+    "ns-slapd",
+];
+
 fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     let on_purpose = |program: &Program| {
         let unit = program
@@ -112,6 +123,7 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
         // MariaDB calls prctl itself, as Redis does.
         program.kind.known() == Some(&Some(Kind::Redis))
             || program.is_mariadb()
+            || SWITCH_IT_OFF.contains(&&*program.pages.name)
             || unit.is_some_and(|unit| unit.thp.is_some())
     };
     let resident = |program: &&Program| program.pages.rss.known().copied().unwrap_or_default();

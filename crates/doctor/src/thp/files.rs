@@ -59,7 +59,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     }
     let room = Room::of(evidence)?;
     let is_short = |told: &Told| match told.page {
-        Some(page) => room.pages(page) < told.pages,
+        Some(page) => room.pages(page) < told.least(),
         None => room.filled().next().is_none() && !told.has_always(evidence),
     };
     let why = "it is configured to use a pool, and none has the pages";
@@ -71,6 +71,9 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let short = of_malloc.chain(of_dotnet).filter(|((_, told), _)| is_short(told));
     cases.extend(short.map(|((line, told), what)| {
         let fill = match told.page {
+            Some(page) if told.pages == 0 => {
+                format!("hugepagesz={} hugepages=PAGES on the boot command line", page.exact())
+            }
             Some(page) => format!(
                 "hugepagesz={} hugepages={} on the boot command line",
                 page.exact(),
@@ -82,7 +85,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             .link(told.link)
             .seen(&line.place, told.variable, &told.value)
             .fix(format!("fill the pool: {fill}"))
-            .fix(instead(told))
+            .fix(told.instead)
     }));
     Ok(cases)
 }
@@ -100,10 +103,6 @@ fn by_variables<'a>(
     all.iter().filter_map(asking).collect()
 }
 
-fn instead(told: &Told) -> String {
-    format!("or use THP: {}", told.instead)
-}
-
 /// .NET refuses large pages without a limit of its heap (CLR_E_GC_LARGE_PAGE_MISSING_HARD_LIMIT of gc.cpp).
 fn without_limit(line: &Setting, told: &Told) -> Case {
     Case::likely(
@@ -113,7 +112,7 @@ fn without_limit(line: &Setting, told: &Told) -> Case {
     .seen(&line.place, told.variable, &told.value)
     .seen(&line.place, "GCHeapHardLimit", "not set")
     .fix("set DOTNET_GCHeapHardLimit (in hexadecimal bytes) too, with a pool that holds as much")
-    .fix(instead(told))
+    .fix(told.instead)
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {

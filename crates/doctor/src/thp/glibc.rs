@@ -3,7 +3,7 @@
 use model::{Bytes, PageKind};
 use programs::{Evidence, Program, in_list};
 
-use crate::facts::{available, count, default_size, each_that_can, known, policy, pools, programs, thp_file};
+use crate::facts::{available, count, each_that_can, known, policy, pools, programs, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -67,10 +67,11 @@ pub(super) struct Told {
     pub(super) value: String,
     /// Of this size alone.
     pub(super) page: Option<Bytes>,
+    /// 0 where the variable does not say how many.
     pub(super) pages: u64,
     /// What allocates by it.
     pub(super) what: &'static str,
-    /// What does without a pool.
+    /// What else helps.
     pub(super) instead: &'static str,
     /// Where to read more of what is not glibc's.
     pub(super) link: Option<&'static str>,
@@ -95,19 +96,24 @@ impl Told {
         }
     }
 
+    /// So many pages at least.
+    pub(super) fn least(&self) -> u64 {
+        self.pages.max(1)
+    }
+
     pub(super) fn has_always(&self, evidence: &Evidence) -> bool {
         self.or_always && policy(evidence).is_ok_and(|policy| policy == "always")
     }
 }
 
-const POLICY: &str = "the policy `always`, without that variable";
+const POLICY: &str = "or use THP: the policy `always`, without that variable";
 
 fn number(value: &str) -> Option<u64> {
     value.parse().ok()
 }
 
 /// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; oneTBB's
-/// switch, whose allocator advises nothing; Python's since 3.15; the directory in which gperftools' tcmalloc makes its files.
+/// switch, whose allocator advises nothing; Python's since 3.15; SGLang's page size; the directory in which gperftools' tcmalloc makes its files.
 pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
     if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
@@ -116,7 +122,7 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
             variable,
             value,
             "malloc",
-            "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+            "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
         ));
     }
     let reserve = get("MIMALLOC_RESERVE_HUGE_OS_PAGES").and_then(|value| Some((value, number(value)?)));
@@ -130,7 +136,7 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     }
     let switched = |name| get(name).filter(|value| *value == "1");
     if let Some(value) = switched("TBB_MALLOC_USE_HUGE_PAGES") {
-        let instead = "the policy `always`, with that variable";
+        let instead = "or use THP: the policy `always`, with that variable";
         return Some(Told {
             or_always: true,
             read_by: Some("/libtbbmalloc"),
@@ -147,11 +153,53 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
             ..Told::new("PYTHON_PYMALLOC_HUGEPAGES", value, "pymalloc", POLICY)
         });
     }
+    if let Some(told) = get("SGLANG_HUGEPAGE_SIZE").and_then(sglang) {
+        return Some(told);
+    }
     let path = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty())?;
     Some(Told {
         link: Some("https://gperftools.github.io/gperftools/tcmalloc.html"),
         ..Told::new("TCMALLOC_MEMFS_MALLOC_PATH", path, "malloc", POLICY)
     })
+}
+
+/// SGLang's host memory pool names a page size, and falls back to base pages where that pool has not enough (alloc_mmap of its memory_pool_host).
+fn sglang(value: &str) -> Option<Told> {
+    let page = match value.trim().to_ascii_uppercase().as_str() {
+        "2MB" => Bytes::mib(2),
+        "1GB" => Bytes::gib(1),
+        _ => return None,
+    };
+    let instead = "or name the size that has pages: SGLANG_HUGEPAGE_SIZE=2MB or SGLANG_HUGEPAGE_SIZE=1GB";
+    Some(Told {
+        page: Some(page),
+        pages: 0,
+        read_by: Some("python"),
+        link: Some("https://github.com/sgl-project/sglang/issues/34972"),
+        ..Told::new("SGLANG_HUGEPAGE_SIZE", value, "the host memory pool", instead)
+    })
+}
+
+/// The variable that asks for pages of a pool, and its value.
+pub(crate) fn asked_by(program: &Program) -> Option<(&'static str, String)> {
+    let tunables = program.tunables.known()?;
+    let told = told(|name| tunables.get(name).map(String::as_str))?;
+    reads(program, &told)
+        .is_ok_and(|reads| reads)
+        .then_some((told.variable, told.value))
+}
+
+/// Does a variable ask for pages that no pool has?
+pub(crate) fn asks_in_vain(evidence: &Evidence, program: &Program) -> bool {
+    rooms(evidence).is_ok_and(|rooms| unmet_by(evidence, &rooms, program).is_ok_and(|unmet| unmet.is_some()))
+}
+
+/// Does the program read the variable, as far as its mappings show?
+fn reads(program: &Program, told: &Told) -> Result<bool, Reason> {
+    match told.read_by {
+        None => Ok(true),
+        Some(name) => Ok(program.areas()?.iter().any(|area| area.name.contains(name))),
+    }
 }
 
 /// The switch of .NET's garbage collector, which never falls back to base pages: a process that runs has its pages, and a limit of its heap.
@@ -164,39 +212,50 @@ pub(super) fn told_dotnet<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<T
     })
 }
 
-pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
+/// Pages that each pool has for more programs.
+fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
     let mut rooms = Vec::new();
     for pool in pools(evidence)? {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
         rooms.push((pool.size, available(pool)?.saturating_add(growth)));
     }
+    Ok(rooms)
+}
+
+/// What a variable asks for, where the pools have too little room for it, and how much they have.
+fn unmet_by(evidence: &Evidence, rooms: &[(Bytes, u64)], program: &Program) -> Result<Option<(Told, u64)>, Reason> {
+    let tunables = known(&program.tunables)?;
+    let Some(told) = told(|name| tunables.get(name).map(String::as_str)) else {
+        return Ok(None);
+    };
+    if !reads(program, &told)? {
+        return Ok(None);
+    }
+    let own = rooms
+        .iter()
+        .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
+    let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
+    let is_met = room >= told.least() || program.hugetlb()?.0 > 0 || told.has_always(evidence);
+    Ok((!is_met).then_some((told, room)))
+}
+
+pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
+    let rooms = rooms(evidence)?;
     each_that_can(programs(evidence)?, |program| {
-        let tunables = known(&program.tunables)?;
-        let Some(told) = told(|name| tunables.get(name).map(String::as_str)) else {
-            return Ok(None);
-        };
-        let is_mapped = |name| {
-            program
-                .areas()
-                .is_ok_and(|areas| areas.iter().any(|area| area.name.contains(name)))
-        };
-        if told.read_by.is_some_and(|name| !is_mapped(name)) {
-            return Ok(None);
-        }
-        let own = rooms
-            .iter()
-            .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
-        let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
-        if room >= told.pages || program.hugetlb()?.0 > 0 || told.has_always(evidence) {
-            return Ok(None);
-        }
-        Ok(Some(unmet(evidence, program, &told, room)))
+        let asked = unmet_by(evidence, &rooms, program)?;
+        Ok(asked.map(|(told, room)| unmet(evidence, program, &told, room)))
     })
 }
 
 /// It asks for pages of pools that have so much room, which is too little.
 fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case {
     let why = match told.page {
+        Some(page) if told.pages == 0 => {
+            format!(
+                "it is configured to take pages of {}, and {room} can be had",
+                page.exact()
+            )
+        }
         Some(page) => format!(
             "it is configured to take {} of {}, and {room} can be had",
             count(told.pages, "page", "pages"),
@@ -213,6 +272,7 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
         .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
         .seen_free(evidence);
     let case = match told.page {
+        Some(page) if told.pages == 0 => case.fix(format!("fill the pool of {}, then restart it", page.exact())),
         Some(page) => case
             .fix_with(
                 Need::More {
@@ -228,7 +288,7 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             .otherwise("ask for fewer: the machine has no room for such a pool"),
         None => case.fix("fill the pool, then restart it"),
     };
-    case.fix(format!("or use THP: {}", told.instead))
+    case.fix(told.instead)
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
@@ -251,44 +311,6 @@ pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
             .seen_backing(program, PageKind::Base, base)
             .fix("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, then restart it")
             .fix("and check its page kinds again: hugewise ps PID");
-        Ok(Some(case))
-    })
-}
-
-pub(super) fn morecore(evidence: &Evidence) -> Answer {
-    each_that_can(programs(evidence)?, |program| {
-        let variable = program
-            .tunable("HUGETLB_MORECORE")?
-            .map(|value| ("HUGETLB_MORECORE", value));
-        let preload = program
-            .tunable("LD_PRELOAD")?
-            .filter(|value| value.contains("libhugetlbfs"))
-            .map(|value| ("LD_PRELOAD", value));
-        let Some((name, value)) = variable.filter(|(_, value)| *value != "no").or(preload) else {
-            return Ok(None);
-        };
-        if program.hugetlb()?.0 > 0 {
-            return Ok(None);
-        }
-        let Some(details) = &program.details else {
-            return Ok(None);
-        };
-        let version = *known(&details.glibc)?;
-        if version < (2, 34) {
-            return Ok(None);
-        }
-        let page = default_size(evidence).unwrap_or(Bytes::mib(2));
-        let case = Case::sure(format!(
-            "{} uses base pages: {name} has had no effect since glibc 2.34, and no message reports it",
-            program.title()
-        ))
-        .wants(page)
-        .seen(program.file("environ"), name, value)
-        .seen(program.file("maps"), "glibc", format!("{}.{}", version.0, version.1))
-        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
-        .fix(format!(
-            "unset {name}, and start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (pool) or =1 (THP)"
-        ));
         Ok(Some(case))
     })
 }

@@ -8,14 +8,18 @@ mod eligible;
 mod fallback;
 mod files;
 mod glibc;
+mod in_vain;
 mod shared;
 mod sizes;
 mod tmpfs;
+mod vendors;
 
 #[cfg(test)]
 mod tests;
 
 use programs::config::given::FileKind;
+
+pub(super) use glibc::{asked_by, asks_in_vain};
 
 use super::rule::Checks;
 use super::topic::Topic;
@@ -36,7 +40,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D14", glibc::auto_thp),
         Checks::of_both("D15", glibc::empty_pool, files::STARTERS, files::empty_pool),
         Checks::of_both("D16", glibc::mid_size_gap, files::STARTERS, files::mid_size_gap),
-        Checks::of_both("D18", glibc::morecore, files::STARTERS, files::morecore),
+        Checks::of_both("D18", in_vain::in_vain, files::STARTERS, files::morecore),
         Checks::of_machine("D21", shared::shmem_off),
         Checks::of_both(
             "D22",
@@ -49,7 +53,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D25", eligible::too_slow),
         Checks::of_machine("D27", shared::granule),
         Checks::of_machine("D28", tmpfs::option),
-        Checks::of_machine("D29", databases::vendors),
+        Checks::of_both("D29", vendors::vendors, vendors::REFUSING, vendors::refusing),
         Checks::of_machine("D32", eligible::text_not_alignable),
         Checks::of_machine("D33", effort::neither_none_nor_all),
     ],

@@ -225,6 +225,11 @@ fn d11_a_tree_without_transparent_pages() {
     let own = found("D11", child(process(30, "launcher").area(anonymous(2)).on(machine())));
     assert_eq!(own.severity, Severity::Info);
     clear("D11", process(31, "solver").area(anonymous(200)).on(machine()));
+    // It calls prctl itself.
+    clear(
+        "D11",
+        process(31, "ceph-osd").thp_off().area(anonymous(200)).on(machine()),
+    );
     clear(
         "D11",
         process(31, "redis-server").thp_off().area(anonymous(200)).on(machine()),
@@ -321,6 +326,30 @@ fn d15_malloc_that_was_told_to_use_an_empty_pool() {
 }
 
 #[test]
+fn d15_a_page_size_that_sglang_names() {
+    let with = |size: &str| {
+        process(34, "sglang::schedul")
+            .env(&format!("SGLANG_HUGEPAGE_SIZE={size}"))
+            .area(shared(2048, "/dev/zero (deleted)"))
+            .area(anonymous(2).named("/usr/bin/python3.12").perms("r-xp"))
+    };
+    let two = || pool(machine(), "2048kB", 2048, 2048, 0);
+    let finding = found("D15", with("1GB").on(two()));
+    assert!(
+        finding.consequence.contains("pages of 1G, and 0 can be had"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.fix.join("\n").contains("SGLANG_HUGEPAGE_SIZE=2MB"),
+        "{finding:?}"
+    );
+    // The idle pool is not its only fault.
+    clear("A24", with("1GB").on(two()));
+    clear("D15", with("2MB").on(two()));
+    clear("D15", with("").on(two()));
+}
+
+#[test]
 fn d16_malloc_with_a_gap_in_the_middle() {
     found(
         "D16",
@@ -362,6 +391,50 @@ fn d18_morecore_after_its_end() {
 }
 
 #[test]
+fn d18_a_page_size_that_the_kernel_has_not() {
+    let mpi = |size: &str| {
+        process(35, "hello")
+            .env(&format!("HUGETLB_DEFAULT_PAGE_SIZE={size}"))
+            .area(anonymous(100))
+            .area(anonymous(2).named("/usr/lib64/libhugetlbfs.so").perms("r-xp"))
+    };
+    let filled = || pool(machine(), "2048kB", 100, 100, 0);
+    let finding = found("D18", mpi("8M").on(filled()));
+    assert!(finding.consequence.contains("huge pages of 2M and 1G"), "{finding:?}");
+    assert!(
+        finding.fix[0].starts_with("HUGETLB_DEFAULT_PAGE_SIZE=2M"),
+        "{finding:?}"
+    );
+    clear("D18", mpi("2M").on(filled()));
+    clear(
+        "D18",
+        mpi("8M")
+            .area(hugetlb(64, 2048))
+            .on(pool(machine(), "2048kB", 100, 68, 0)),
+    );
+}
+
+#[test]
+fn d18_a_variable_that_no_jemalloc_reads() {
+    let server = || {
+        process(36, "server")
+            .env("MALLOC_CONF=background_thread:true,thp:always")
+            .area(anonymous(2).named("/usr/lib/libc.so.6").perms("r-xp"))
+    };
+    let finding = found("D18", server().area(anonymous(200)).on(machine()));
+    assert!(finding.fix.join("\n").contains("_RJEM_MALLOC_CONF"), "{finding:?}");
+    assert_eq!(finding.severity, Severity::Warning);
+    clear("D18", server().area(advised(200)).on(machine()));
+    clear("D18", server().area(anonymous(20)).on(machine()));
+    let library = anonymous(2).named("/usr/lib/libjemalloc.so.2").perms("r-xp");
+    clear("D18", server().area(anonymous(200)).area(library).on(machine()));
+    clear(
+        "D18",
+        server().area(anonymous(200)).on(thp(machine(), "enabled", ALWAYS)),
+    );
+}
+
+#[test]
 fn d21_shared_memory_on_base_pages() {
     let much = |policy: &str| {
         let tree = meminfo(machine(), &[("Shmem", 4 << 20)]);
@@ -390,7 +463,7 @@ fn d29_a_policy_that_a_vendor_advises_against() {
     assert!(hana.link.ends_with("2131662"), "{hana:?}");
     let couchbase = found("D29", server("beam.smp").arg("/opt/couchbase/lib").on(always()));
     assert!(couchbase.link.contains("couchbase.com"), "{couchbase:?}");
-    for name in ["ns-slapd", "cockroach", "doris_be"] {
+    for name in ["ns-slapd", "cockroach", "doris_be", "arangod", "nuodb"] {
         found("D29", server(name).on(always()));
     }
     clear("D29", server("beam.smp").on(always()));
@@ -421,6 +494,29 @@ fn d29_a_policy_that_a_vendor_advises_against() {
     let on = |release: &str| server("vertica").on(always().line("/proc/sys/kernel/osrelease", release));
     found("D29", on("4.18.0-553.el8.x86_64"));
     clear("D29", on("3.10.0-1160.el7.x86_64"));
+    // A short name needs more to show the product.
+    let named = |argument: &str| server("asd").arg(argument).on(always());
+    found("D29", named("/etc/aerospike/aerospike.conf"));
+    clear("D29", named("/etc/asd.conf"));
+}
+
+#[test]
+fn d29_a_policy_that_takes_thp_from_a_product_that_is_to_have_it() {
+    let never = || thp(machine(), "enabled", NEVER);
+    let server = || process(70, "sqlservr").area(anonymous(4096));
+    let finding = found("D29", server().on(never()));
+    assert!(
+        finding.consequence.contains("vendor of SQL Server asks for always"),
+        "{finding:?}"
+    );
+    clear("D29", server().on(machine()));
+    clear("D29", process(70, "sqlservr").area(anonymous(64)).on(never()));
+    let vertica = |release: &str| {
+        let tree = never().line("/proc/sys/kernel/osrelease", release);
+        process(70, "vertica").area(anonymous(4096)).on(tree)
+    };
+    found("D29", vertica("3.10.0-1160.el7.x86_64"));
+    clear("D29", vertica("4.18.0-553.el8.x86_64"));
 }
 
 /// The option of a tmpfs: in vain, too generous, or not there.

@@ -1,0 +1,367 @@
+//! Products whose vendors ask for a THP policy, and those that do not start under another one.
+
+use std::collections::BTreeSet;
+
+use host::snapshot::Snapshot;
+use model::findings::Severity;
+use model::{Bytes, PageKind};
+use programs::config::Setting;
+use programs::config::given::{FileKind, Server};
+use programs::{Evidence, Kind, Program, image_name};
+
+use crate::facts::{each, known, policy, programs, thp_file};
+use crate::rule::{Answer, Case, Reason};
+
+/// What a vendor asks for.
+struct Product {
+    title: &'static str,
+    /// How the names of its processes begin (15 letters).
+    names: &'static [&'static str],
+    /// A part of the command line, where other programs have such names too.
+    sign: &'static str,
+    /// The vendor's words.
+    asks: &'static str,
+    /// Where it says so.
+    link: &'static str,
+}
+
+impl Product {
+    const fn new(title: &'static str, names: &'static [&'static str], asks: &'static str, link: &'static str) -> Self {
+        Self {
+            title,
+            names,
+            sign: "",
+            asks,
+            link,
+        }
+    }
+
+    const fn signed(self, sign: &'static str) -> Self {
+        Self { sign, ..self }
+    }
+
+    /// Is it a process of this product?
+    fn has(&self, program: &Program) -> Result<bool, Reason> {
+        let is_named = self.names.iter().any(|name| program.pages.name.starts_with(name));
+        if !is_named || self.sign.is_empty() {
+            return Ok(is_named);
+        }
+        Ok(known(&program.arguments)?.iter().any(|word| word.contains(self.sign)))
+    }
+}
+
+const TIDB: &str = "https://docs.pingcap.com/tidb/stable/tune-operating-system";
+const VERTICA: &str = "https://www.vertica.com/docs/10.0.x/HTML/Content/Authoring/InstallationGuide/BeforeYouInstall/transparenthugepages.htm";
+
+/// Those whose vendors advise against `always`.
+const NOT_ALWAYS: [Product; 17] = [
+    Product::new(
+        "SAP HANA",
+        &["hdbindexserver", "hdbnameserver"],
+        "madvise, or never on older systems (SAP note 2131662)",
+        "https://me.sap.com/notes/2131662",
+    ),
+    Product::new(
+        "Oracle Database",
+        &["ora_", "oracle_"],
+        "madvise with UEK 7 and later, never with other kernels (its installation guides; PRVE-00024)",
+        "https://docs.oracle.com/en/database/oracle/oracle-database/26/ladbi/restrictions-for-hugepages-and-transparent-hugepages-configurations.html",
+    ),
+    Product::new(
+        "ClickHouse",
+        &["clickhouse-serv"],
+        "madvise",
+        "https://clickhouse.com/docs/operations/tips",
+    ),
+    Product::new(
+        "Splunk",
+        &["splunkd"],
+        "never",
+        "https://docs.splunk.com/Documentation/Splunk/latest/ReleaseNotes/SplunkandTHP",
+    ),
+    Product::new(
+        "Couchbase",
+        &["beam.smp", "memcached"],
+        "never",
+        "https://docs.couchbase.com/server/current/install/thp-disable.html",
+    )
+    .signed("couchbase"),
+    Product::new("TiKV", &["tikv-server"], "never", TIDB),
+    Product::new("TiDB", &["tidb-server"], "never", TIDB),
+    Product::new("Vertica", &["vertica"], "madvise or never", VERTICA),
+    Product::new(
+        "VoltDB",
+        &["voltdb"],
+        "madvise or never",
+        "https://docs.voltdb.com/AdminGuide/adminmemmgt.php",
+    ),
+    Product::new(
+        "SingleStore",
+        &["memsqld"],
+        "never",
+        "https://docs.singlestore.com/db/v8.9/reference/configuration-reference/cluster-configuration/system-requirements-and-recommendations",
+    ),
+    Product::new(
+        "389 Directory Server",
+        &["ns-slapd"],
+        "never, or THP_DISABLE=1 for its service",
+        "https://github.com/389ds/389-ds-base/issues/5954",
+    ),
+    Product::new(
+        "CockroachDB",
+        &["cockroach"],
+        "madvise",
+        "https://github.com/cockroachdb/cockroach/issues/142086",
+    ),
+    Product::new(
+        "Apache Doris",
+        &["doris_be"],
+        "madvise or never",
+        "https://github.com/apache/doris/issues/28122",
+    ),
+    Product::new(
+        "ArangoDB",
+        &["arangod"],
+        "madvise or never",
+        "https://github.com/arangodb/arangodb/issues/3253",
+    ),
+    Product::new(
+        "Aerospike",
+        &["asd"],
+        "never",
+        "https://aerospike.com/docs/database/learn/best-practices",
+    )
+    .signed("aerospike"),
+    Product::new("NuoDB", &["nuodb"], "madvise or never", NUODB),
+    Product::new(
+        "Varnish",
+        &["cache-main", "varnishd"],
+        "madvise, or MALLOC_CONF=thp:never for its service (jemalloc 5.2 and later)",
+        "https://github.com/varnishcache/varnish-cache/issues/3511",
+    )
+    .signed("varnishd"),
+];
+
+const NUODB: &str = "http://doc.nuodb.com/Latest/Content/Note-About-%20Using-Transparent-Huge-Pages.htm";
+
+/// One whose vendor asks to keep THP on, and the policies under which it is.
+type Kept = (Product, &'static [&'static str]);
+
+const KEPT_ON: [Kept; 2] = [
+    (
+        Product::new(
+            "SQL Server",
+            &["sqlservr"],
+            "always (madvise where memory is short); the profile mssql of tuned sets it",
+            "https://learn.microsoft.com/en-us/sql/linux/sql-server-linux-performance-best-practices",
+        ),
+        &["always", "madvise"],
+    ),
+    (Product::new(OLD_VERTICA, &["vertica"], "always", VERTICA), &["always"]),
+];
+
+const OLD_VERTICA: &str = "Vertica on Red Hat's 7 and Amazon Linux 2";
+
+/// Is it a system on which Vertica asks for `always` (its Installation Guide, S0312)?
+fn is_old(snapshot: &Snapshot) -> bool {
+    let release = snapshot.kernel.release.known().map_or("", String::as_str);
+    [".el7", ".amzn2"].iter().any(|of| release.contains(of))
+}
+
+/// Less on huge pages, or on base pages, shows nothing of a policy's effect.
+const WORTH: Bytes = Bytes::gib(1);
+
+pub(super) fn vendors(evidence: &Evidence) -> Answer {
+    let policy = policy(evidence)?;
+    let is_off = |(product, good): &&Kept| {
+        let is_meant = product.title != OLD_VERTICA || is_old(&evidence.snapshot);
+        is_meant && !good.contains(&&*policy)
+    };
+    let off: Vec<&Kept> = KEPT_ON.iter().filter(is_off).collect();
+    let cases = match &*policy {
+        "always" => not_always(evidence)?,
+        _ if off.is_empty() => return Ok(Vec::new()),
+        _ => kept_on(evidence, &policy, &off)?,
+    };
+    // One whose name could not be read may be of any product.
+    match programs(evidence)?
+        .iter()
+        .find_map(|program| known(&program.kind).err())
+    {
+        Some(reason) if cases.is_empty() => Err(reason),
+        _ => Ok(cases),
+    }
+}
+
+/// THP of its own: what its processes share would count once for each of them.
+fn private_thp(program: &Program) -> Result<Bytes, Reason> {
+    let areas = program.areas().unwrap_or_default();
+    let own: Option<Vec<Bytes>> = areas.iter().map(|area| Some(area.counts()?.anon_huge)).collect();
+    if let Some(own) = own.filter(|own| !own.is_empty()) {
+        return Ok(own.into_iter().sum());
+    }
+    let segments = program.pages.segments.iter().filter(|segment| segment.page.is_none());
+    let shared: Bytes = segments.map(|segment| segment.resident).sum();
+    let private = known(&program.pages.rss)?.0.saturating_sub(shared.0);
+    Ok(program.thp()?.min(Bytes(private)))
+}
+
+/// All processes of a product together: a database of many small ones has its memory in their sum.
+fn not_always(evidence: &Evidence) -> Answer {
+    let all = programs(evidence)?;
+    let is_exempt = |product: &Product| product.title == "Vertica" && is_old(&evidence.snapshot);
+    each(&NOT_ALWAYS, |product| {
+        let (mut own, mut unread) = (Vec::new(), None);
+        for program in all {
+            match product
+                .has(program)
+                .and_then(|is_it| is_it.then(|| private_thp(program)).transpose())
+            {
+                Ok(huge) => own.extend(huge.map(|huge| (program, huge))),
+                Err(reason) => unread = Some(reason),
+            }
+        }
+        let sum: Bytes = own.iter().map(|(_, huge)| *huge).sum();
+        if let Some(reason) = unread.filter(|_| sum < WORTH && !is_exempt(product)) {
+            return Err(reason);
+        }
+        let largest = own.iter().max_by_key(|(_, huge)| *huge);
+        let Some((largest, huge)) = largest.filter(|_| sum >= WORTH && !is_exempt(product)) else {
+            return Ok(None);
+        };
+        let who = match own.len() {
+            1 => format!("{} has", largest.title()),
+            many => format!("{many} processes of {} have", product.title),
+        };
+        Ok(Some(
+            Case::likely(format!(
+                "{who} {sum} backed by THP under the policy `always`; the vendor of {} asks for {}",
+                product.title, product.asks
+            ))
+            .link(Some(product.link))
+            .seen(thp_file("enabled"), "", "always")
+            .seen_backing(largest, PageKind::Thp, *huge)
+            .plan("thp=madvise")
+            .write("enabled", "madvise")
+            .otherwise("this kernel's policy offers no `madvise`: `never`"),
+        ))
+    })
+}
+
+fn kept_on(evidence: &Evidence, policy: &str, off: &[&Kept]) -> Answer {
+    let all = programs(evidence)?;
+    each(off, |(product, _)| {
+        let mut own = Vec::new();
+        for program in all {
+            if product.has(program)? {
+                own.push((program, *known(&program.pages.rss)?));
+            }
+        }
+        let largest = own.into_iter().max_by_key(|(_, resident)| *resident);
+        let Some((program, resident)) = largest.filter(|(_, resident)| *resident >= WORTH) else {
+            return Ok(None);
+        };
+        Ok(Some(
+            Case::likely(format!(
+                "{} has {resident} of memory under the policy `{policy}`; the vendor of {} asks for {}",
+                program.title(),
+                product.title,
+                product.asks
+            ))
+            .link(Some(product.link))
+            .seen(thp_file("enabled"), "", policy)
+            .seen(program.file("status"), "VmRSS", resident)
+            .plan("thp=always")
+            .write("enabled", "always"),
+        ))
+    })
+}
+
+pub(super) const REFUSING: &[FileKind] = &[FileKind::Mysql, FileKind::Pod, FileKind::Compose];
+
+/// Images of products that do not start under `always`: the last parts of their names, and what does not start. NuoDB's own administration does.
+const REFUSE_ALWAYS: [(&[&str], &str, &str); 2] = [
+    (&["nuodb", "nuodb-ce"], "engines (TE, SM) of NuoDB do not start", NUODB),
+    (
+        &["voltdb", "voltdb-enterprise", "voltdb-community"],
+        "VoltDB does not start",
+        "https://docs.voltdb.com/AdminGuide/adminmemmgt.php",
+    ),
+];
+
+/// Programs of files that do not start under the policy of the machine, or of the files.
+pub(super) fn refusing(evidence: &Evidence) -> Answer {
+    let files = &evidence.files;
+    let runs = files.runs.iter().map(|run| (&run.image, &run.place, &run.words));
+    let in_pods = files.containers().map(|one| (&one.image, &one.place, &one.words));
+    let of_images = runs.chain(in_pods).filter_map(|(image, place, words)| {
+        let is_it = |(names, ..): &&(&[&str], &str, &str)| names.contains(&image_name(image));
+        let (_, outcome, link) = REFUSE_ALWAYS.iter().find(is_it)?;
+        let starts = !words.iter().any(|word| word == "nuoadmin");
+        starts.then_some((*outcome, *link, (place.as_str(), "image", image.as_str())))
+    });
+    let servers = files.servers(Kind::Mysql);
+    let of_tokudb = servers.iter().filter_map(|server| {
+        let set = tokudb(server)?;
+        Some((
+            TOKUDB_FAILS,
+            TOKUDB,
+            (set.place.as_str(), &*set.name, set.value.as_str()),
+        ))
+    });
+    // Containers of one product are one finding.
+    let mut seen = BTreeSet::new();
+    let mut all: Vec<_> = of_images.chain(of_tokudb).collect();
+    all.retain(|(outcome, ..)| seen.insert(*outcome));
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (place, value) = meant(evidence)?;
+    if value != "always" {
+        return Ok(Vec::new());
+    }
+    let case = |(outcome, link, seen): (&str, &'static str, (&str, &str, &str))| {
+        let case = Case::likely(format!("{outcome} under the THP policy `always`"))
+            .severity(Severity::Error)
+            .link(Some(link))
+            .seen(seen.0, seen.1, seen.2)
+            .seen(&place, "THP policy", &value);
+        let case = match evidence.has_machine {
+            true => case
+                .plan("thp=madvise")
+                .write("enabled", "madvise")
+                .otherwise("this kernel's policy offers no `madvise`: `never`"),
+            false => case.fix("transparent_hugepage=madvise, or never, on the boot command line of its machine"),
+        };
+        case.fix_if(
+            outcome == TOKUDB_FAILS,
+            "or thp-setting = never in [mysqld_safe], where that script starts it (Percona Server)",
+        )
+    };
+    Ok(all.into_iter().map(case).collect())
+}
+
+const TOKUDB_FAILS: &str = "TokuDB does not start";
+const TOKUDB: &str = "https://docs.percona.com/percona-server/5.7/tokudb/tokudb_installation.html";
+
+/// What makes a server of MySQL load TokuDB, unless its script switches THP off before.
+fn tokudb(server: &Server) -> Option<&Setting> {
+    let is_off = server
+        .settings
+        .last("thp_setting")
+        .is_some_and(|set| set.value == "never");
+    let loads =
+        |set: &&Setting| matches!(&*set.name, "plugin_load" | "plugin_load_add") && set.value.contains("ha_tokudb");
+    server.settings.iter().find(loads).filter(|_| !is_off)
+}
+
+/// The policy that there will be, and where it is written: that of the machine, or what the files set last.
+fn meant(evidence: &Evidence) -> Result<(String, String), Reason> {
+    if evidence.has_machine {
+        return Ok((thp_file("enabled"), policy(evidence)?));
+    }
+    let last = evidence.files.policies.last();
+    let absent = || "no file sets the THP policy (give the kernel's command line too)".into();
+    last.map(|line| (line.place.clone(), line.value.clone()))
+        .ok_or_else(absent)
+}
