@@ -72,7 +72,7 @@ fn an_arm_whose_pages_cannot_be_lent_says_why() {
         return skipped("the pool holds pages on loan");
     }
     let notes = last_notes(&result);
-    assert!(notes.contains("no pages of 2M on loan: "), "{notes}");
+    assert!(notes.contains("pages of 2M could not be borrowed: "), "{notes}");
 }
 
 #[test]

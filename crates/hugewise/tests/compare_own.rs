@@ -81,7 +81,7 @@ fn compared(options: &[&str], command: &[&str]) -> Option<Value> {
             .output()
             .expect("starts"),
     );
-    if run.err.contains("on loan: ") || run.err.contains("were available") {
+    if run.err.contains("could not be borrowed: ") || run.err.contains("were available") {
         skipped(run.err.trim());
         return None;
     }

@@ -257,7 +257,7 @@ fn malloc_of_a_static_program_with_glibc_is_reached_by_its_tunables() {
         technique.starts_with("glibc's tunables (GLIBC_TUNABLES=glibc.malloc.hugetlb=2097152"),
         "{technique}"
     );
-    if technique.contains("no pages of 2M on loan") {
+    if technique.contains("pages of 2M could not be borrowed") {
         return skipped(&format!("no hugetlb pages to spare: {technique}"));
     }
     assert!(arms[1]["coverage"]["median"].as_f64() > Some(0.9), "{arms}");

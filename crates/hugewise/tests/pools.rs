@@ -29,7 +29,7 @@ fn borrowing(state: &Path) -> Option<Begun> {
     // What comes of the loan is said after what is measured: how the pages were had, or why there are none.
     let is_told = |line: &str| {
         line.contains("for this measurement: ")
-            || line.contains("no pages of 2M on loan")
+            || line.contains("pages of 2M could not be borrowed")
             || line.contains("are needed")
     };
     let mut running = begun_until(hugewise(&args).env("HUGEWISE_STATE_DIR", state), is_told);

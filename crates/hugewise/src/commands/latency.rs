@@ -103,7 +103,7 @@ pub(super) fn pair(ui: &Ui, stop: &Stop, paired: &mut Paired, time: Duration, no
     if is_first {
         note_limit(ui);
         ui.note(&format!(
-            "comparing {} page kinds by turns at {} working sets",
+            "comparing {} page kinds at {} working sets",
             spec.kinds.len(),
             spec.sizes.len()
         ));

@@ -149,7 +149,10 @@ fn lease(ui: Option<&Ui>, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option
             });
             (Some(lease), why)
         }
-        Err(error) => (None, Some(format!("no pages of {} on loan: {error}", page.exact()))),
+        Err(error) => (
+            None,
+            Some(format!("pages of {} could not be borrowed: {error}", page.exact())),
+        ),
     };
     if let (Some(ui), Some(why)) = (ui, &why) {
         ui.say(why);

@@ -259,7 +259,10 @@ impl Lease {
         };
         let (mut line, mut raised) = (String::new(), None);
         // What comes of the loan is reported after what is measured.
-        while !line.contains("for this measurement: ") && !line.contains("on loan") && !line.contains("are needed") {
+        while !line.contains("for this measurement: ")
+            && !line.contains("could not be borrowed")
+            && !line.contains("are needed")
+        {
             line.clear();
             if told.read_line(&mut line).ok()? == 0 {
                 return None;

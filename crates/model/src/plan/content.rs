@@ -153,7 +153,7 @@ fn other_lines_stay(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Resul
         }
     }
     match left.find(|line| !line.text.trim().is_empty()) {
-        Some(line) => Err(line.flaw(path, "it stands there now, and a plan does not take it away")),
+        Some(line) => Err(line.flaw(path, "the file has this line now, and a plan does not remove it")),
         None => Ok(()),
     }
 }

@@ -37,7 +37,7 @@ pub fn vm(memory: Bytes, count: u64, nodes: u64, page: Bytes) -> Result<Sizing, 
     Ok(sizing
         .trap("the hypervisor's own memory, video memory and the host need base pages beside the pool")
         .trap("pages on the wrong node do not help: fill the pool node by node")
-        .trap("large pages are needed twice, in the host for the guest and in the guest for its programs"))
+        .trap("huge pages are needed twice: in the host for the guest and in the guest for its programs"))
 }
 
 /// Bytes of one packet buffer in its pool: data room of 2 KiB with headroom, its header, and the pool's own header.

@@ -181,7 +181,7 @@ impl Checkup {
             "#95 % CI" => gain.saved.map(|saved| format!("{} to {}", number(saved.low), number(saved.high)))?,
             "~#ns" => gain.ns.map(number)?, "~#ns against" => gain.against_ns.map(number)?,
         ];
-        let title = "Time saved, page kinds measured by turns";
+        let title = "Time saved by page kind (paired)";
         let mut sheet = Sheet::of(title, &fields, headline.gains.iter());
         sheet.note(format!(
             "random reads of one line each; memory was taken anew {}, with {} rounds of visits each, in {:.0} s",

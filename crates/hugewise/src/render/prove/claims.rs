@@ -8,7 +8,7 @@ use draw::{Lines, Sheet, columns, counted, lines};
 impl Show for Claims {
     fn title(&self) -> String {
         format!(
-            "What the publications claim, and its counterparts here: {}",
+            "Claims of the publications, and their counterparts here: {}",
             counted(self.claims.len(), "claim")
         )
     }

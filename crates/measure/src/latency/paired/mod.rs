@@ -89,7 +89,7 @@ impl Paired {
         self.cpu = bench.cpu();
         let mut each = |draws: &Draws, left: Duration| {
             let done = 1.0 - left.as_secs_f64() / time.as_secs_f64().max(1e-9);
-            progress.step(done, left, &format!("page kinds by turns, draw {}", draws.len() + 1));
+            progress.step(done, left, &format!("page kinds compared, draw {}", draws.len() + 1));
         };
         draws::go_on(&mut self.draws, &self.plan, time, &mut bench, &mut each)
     }

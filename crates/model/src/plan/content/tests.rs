@@ -165,7 +165,7 @@ const REFUSED: &[(&str, Option<&str>, &str, &str)] = &[
         SYSCTL,
         Some("net.x = 1\n"),
         "vm.nr_hugepages = 1\n",
-        "line 1 of /etc/sysctl.d/60-hugewise.conf `net.x = 1`: it stands there",
+        "line 1 of /etc/sysctl.d/60-hugewise.conf `net.x = 1`: the file has this line",
     ),
     (
         SYSCTL,

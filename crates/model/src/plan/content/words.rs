@@ -24,7 +24,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Flaw> {
         }
     }
     if let Some(word) = left.next() {
-        return fail(word, "it stands there now, and a plan does not take it away");
+        return fail(word, "the file has this word now, and a plan does not remove it");
     }
     match new
         .iter()
