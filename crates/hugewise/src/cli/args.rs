@@ -73,13 +73,13 @@ pub struct Global {
     /// Set the seed of every random choice, which is part of the result [default: a new one]
     #[arg(long, global = true, value_name = "N")]
     pub seed: Option<u32>,
-    /// Print no progress and no notes; warnings and errors stay
+    /// Print no progress and no notes; warnings and errors are still printed
     #[arg(long, short, global = true)]
     pub quiet: bool,
     /// Print no colors, as with NO_COLOR set, or if the output is not a terminal
     #[arg(long, global = true)]
     pub no_color: bool,
-    /// Answer questions with yes, and do what would be refused, such as overwriting a snapshot
+    /// Answer questions with yes, and allow what would be refused, such as overwriting a snapshot
     #[arg(long, short, global = true)]
     pub yes: bool,
 }
@@ -87,12 +87,12 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report everything worth knowing about this machine in one go
+    /// Report everything about huge pages on this machine
     ///
-    /// Reads the machine, finds what is wrong with it, and reports the page kinds behind its processes and virtual machines.
-    /// Measures what huge pages save at a few working sets, latency by page kind and (with access to KVM) a guest. Reports the
-    /// saving first, then who uses huge pages, what is in the way, and what to type next. Writes a report and a result file;
-    /// changes nothing.
+    /// Reads the machine, finds what is wrong with it, and reports the page kinds behind its processes and virtual
+    /// machines. Measures what huge pages save at a few working sets, latency by page kind and (with access to KVM) a
+    /// guest. Reports the saving first, then the programs that use huge pages, what prevents more, and the commands to
+    /// run next. Writes a report and a result file; changes nothing.
     Checkup(Checkup),
     /// Find what is wrong with this machine, and how to fix it
     ///
@@ -105,26 +105,28 @@ pub enum Command {
     Measure(Measure),
     /// Compare a program under several page policies
     ///
-    /// Runs an unmodified program under several page policies ("arms") in interleaved blocks, and proves from outside which
-    /// pages each run got. The verdict is better, worse, no difference, inconclusive, not in effect, or unknown. Arms change the
-    /// program's own process; pages of a pool and switches of THP sizes are taken on loan. Exit codes: 0 done; 1 what --fail-if
-    /// names; 2 not done; 130 interrupted: finished runs are kept, and --resume continues with them.
+    /// Runs an unmodified program under several page policies ("arms") in interleaved blocks, and proves from outside
+    /// which pages each run got. The verdict is better, worse, no difference, inconclusive, not in effect, or unknown.
+    /// Arms change the program's own process. Hugetlb pages are borrowed, and switches of THP sizes set, only during
+    /// their runs. Exit codes: 0 done; 1 what --fail-if names; 2 not done; 130 interrupted: finished runs are kept, and
+    /// --resume continues with them.
     ///
     /// Shell commands in quotes, in place of one program, are compared with each other.
     ///
-    /// With --live PID the program is a process that already runs. Its memory alternates between base and huge pages, and
-    /// slices of its time are compared. The process is never stopped, and gets back the pages that it had. If hugewise is
-    /// killed by SIGKILL they stay as they are. Needs root (CAP_SYS_NICE and the right to trace it) and Linux 6.7.
+    /// With --live PID the program is a process that already runs. Its memory alternates between base and huge pages,
+    /// and slices of its time are compared. The process is never stopped, and its page kinds are restored. If hugewise
+    /// is killed by SIGKILL, they stay as they are at that moment. Needs root (CAP_SYS_NICE and the right to trace it)
+    /// and Linux 6.7.
     Compare(Box<Compare>),
     /// Report where programs run, what moves, and what is pinned wrongly
     #[command(subcommand)]
     Placement(Placement),
-    /// Run the experiments of publications here, and compare with what was published
+    /// Run published experiments here, and compare with the published figures
     ///
-    /// Each experiment is a recipe of real software, run under several page policies as by `hugewise compare`. The report has a page for
-    /// each: the published figure with its source, what was measured here, and why they may differ. Results are kept in a directory;
-    /// --resume continues with it. `--list` reports what is missing before anything runs. Exit codes: 0 done; 1 an experiment could not
-    /// be made; 2 not done; 130 interrupted.
+    /// Each experiment is a recipe of real software, run under several page policies as by `hugewise compare`. The
+    /// report has a page for each: the published figure with its source, the result here, and why they may differ.
+    /// Results are saved in a directory; --resume continues with it. `--list` reports what is missing before anything
+    /// runs. Exit codes: 0 done; 1 an experiment could not be run; 2 not done; 130 interrupted.
     Suite(Suite),
     /// Put memory of a running process on huge pages
     ///
@@ -133,11 +135,11 @@ pub enum Command {
     /// frees them or the kernel splits them under memory pressure. Children of the process are left alone. Needs root, or
     /// CAP_SYS_NICE and the right to trace the process.
     Collapse(Collapse),
-    /// Calculate which changes bring this machine to a goal
+    /// Calculate the changes that reach a goal on this machine
     ///
-    /// Lists each change for this machine (or a captured one, with --root): the value before and after, the reason, and the
-    /// risk. Changes nothing: `hugewise apply` takes the JSON, --format shell gives a script and --format ansible a
-    /// playbook. What this host cannot do itself is printed as instructions.
+    /// Lists each change for this machine (or a captured one, with --root): the value before and after, the reason, and
+    /// the risk. Changes nothing: `hugewise apply` takes the JSON, --format shell prints a script and --format ansible
+    /// a playbook. Changes that this host cannot make itself are printed as instructions.
     Plan(Plan),
     /// Calculate page counts, TLB reach and reservations
     #[command(subcommand)]
@@ -147,33 +149,33 @@ pub enum Command {
     Simulate(Simulate),
     /// Predict what huge pages would save a program, here or on another machine
     ///
-    /// Captures windows of an unmodified program's run, or reads a trace. Runs them through the TLBs, page walks and caches of a machine for
-    /// each page size, natively and behind a hypervisor. Reports what each saves, with an interval over the windows and over everything that
-    /// is not known. A program is started as by `hugewise compare`, one thread at a time is stepped by ptrace, and the program's output is
-    /// dropped. Needs x86-64; no root.
+    /// Captures windows of an unmodified program's run, or reads a trace. Runs them through the TLBs, page walks and
+    /// caches of a machine for each page size, natively and behind a hypervisor. Reports the saving of each, with an
+    /// interval over the windows and the unknowns. A program is started as by `hugewise compare`. ptrace steps one
+    /// thread at a time, and the program's output is dropped. Needs x86-64; no root.
     Predict(Box<Predict>),
     /// Write windows of a program's run as a trace, for `predict` and `simulate`
     ///
-    /// Starts an unmodified program, and steps one of its threads for short windows of its run (ptrace). The file holds the loads and stores
-    /// of each window, the method, and what it cannot see. Needs x86-64; no root.
+    /// Starts an unmodified program, and steps one of its threads for short windows of its run (ptrace). The file holds
+    /// the loads and stores of each window, the method, and its limits. Needs x86-64; no root.
     Trace(Trace),
     /// Make the changes of a plan
     ///
-    /// Reads every value again and refuses a machine that differs from the plan. Each change is logged on disk before it is
-    /// made, and read back after; if one fails, those before it are reverted. What this host cannot do itself is printed as
-    /// instructions. Asks before it begins; --yes answers. Exit codes: 0 applied; 1 a pool got fewer pages than asked for;
-    /// 2 refused or failed, and nothing stays changed; 130 interrupted, everything reverted.
+    /// Reads every value again and refuses a machine that differs from the plan. Each change is logged on disk before
+    /// it is made, and read back after. If one fails, the earlier ones are reverted. Changes that this host cannot make
+    /// itself are printed as instructions. Asks for confirmation; --yes confirms. Exit codes: 0 applied; 1 a pool got
+    /// fewer pages than planned; 2 refused or failed, and nothing stays changed; 130 interrupted, everything reverted.
     Apply(Apply),
     /// Check that the changes of a plan are in effect
     ///
-    /// Compares what was asked for with what is there, on every layer, also after a reboot, and lists the processes that
-    /// use such pages. Exit codes: 0 all is there; 1 something is not; 2 not done.
+    /// Compares the plan with the machine in every layer, also after a reboot, and lists the processes that use such
+    /// pages. Exit codes: 0 everything is set; 1 something is not; 2 not done.
     Verify(Verify),
     /// Revert applied changes
     ///
-    /// Reverts every applied plan, or the one that is named, the last change first. Leaves values that something else has changed since, and pool
-    /// pages in use; both are reported and stay on record for the next time. Exit codes: 0 everything is reverted; 1
-    /// something is left; 2 not done.
+    /// Reverts every applied plan, or only the named one, the last change first. Leaves values that have changed since,
+    /// and hugetlb pages in use. Both are reported and stay on record for the next time. Exit codes: 0 everything is
+    /// reverted; 1 something is left; 2 not done.
     Undo(Undo),
     /// List what hugewise has changed, and when
     Status,
@@ -191,17 +193,17 @@ pub enum Command {
     Diff(Diff),
     /// Report which page sizes back each process
     ///
-    /// Resident memory includes hugetlb pages, and is split by page kind. Pool pages that no process maps are listed below
-    /// the table. `?` stands for what could not be read.
+    /// Resident memory includes hugetlb pages, and is split by page kind. Pool pages that no process maps are listed
+    /// below the table. `?` marks values that could not be read.
     Ps(Ps),
     /// Report which page sizes back the virtual machines of this host
     ///
-    /// Lists every process that runs a virtual machine: what it was configured for, which page kinds back its memory, which
-    /// pages KVM maps for it, and where these differ.
+    /// Lists every process that runs a virtual machine: its configured page kind, the page kinds that back its memory,
+    /// the pages that KVM maps for it, and where these differ.
     Vm(Vm),
     /// Capture this machine in one file, for --root
     ///
-    /// The file is text. Known secrets are taken out, and a list of what was left out is printed: read the file before you
+    /// The file is text. Known secrets are removed, and the command lists what it left out. Read the file before you
     /// send it.
     Snapshot(Snapshot),
     /// Print a saved result in another format
@@ -267,7 +269,7 @@ pub struct Doctor {
     /// Files given together are checked together. With --root they are checked against that machine.
     #[arg(long, value_name = "FILE")]
     pub file: Vec<PathBuf>,
-    /// Say what the files are, if name and content do not
+    /// Name the kind of the files, if name and content do not show it
     ///
     /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, proxmox, vmware, dpdk, node, incus.
     #[arg(long = "as", value_name = "KIND", requires = "file")]
@@ -285,7 +287,7 @@ pub struct Vm {
 /// Actions of `hugewise vm`.
 #[derive(Debug, Subcommand)]
 pub enum VmWhat {
-    /// List them: the same as without a word
+    /// List them: the same as without an action
     List,
 }
 
@@ -306,10 +308,10 @@ pub struct Report {
     /// Read this result of `hugewise checkup` or of any command with --json
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
-    /// Draw this chart only, as SVG; a wrong name lists those that there are
+    /// Draw only this chart, as SVG; a wrong name lists the available charts
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
-    /// Judge the runs of a comparison anew, by the same rules; refuse a result whose runs do not add up
+    /// Judge the runs of a comparison again, by the same rules; refuse a result whose runs are inconsistent
     #[arg(long, conflicts_with = "chart")]
     pub recheck: bool,
     /// Judge by this metric of the runs (repeatable) [default: those of the result]

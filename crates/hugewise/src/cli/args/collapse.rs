@@ -14,7 +14,7 @@ pub struct Collapse {
     pub range: Span,
     /// Leave a range alone if less of it is in use
     ///
-    /// A huge page is whole, so the rest of the range becomes new memory.
+    /// A huge page is allocated as a whole, so the rest of the range adds memory.
     #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub used: u8,
     /// Work at most this many milliseconds of each second, such as 50ms/s [default: no limit]

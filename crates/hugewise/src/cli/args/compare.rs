@@ -16,9 +16,9 @@ use model::Bytes;
 pub struct Compare {
     /// Compare these arms, the reference first
     ///
-    /// Each is one of base, system, thp-advised, thp, mthp-SIZE, sizes, hugetlb-SIZE, text, or a name from --arms-file. `sizes` is
-    /// base and every THP size of this kernel, as mthp-SIZE. While a run of mthp-SIZE lasts, the machine's switch of that
-    /// size is on for every program (root, Linux 6.8).
+    /// Each is one of base, system, thp-advised, thp, mthp-SIZE, sizes, hugetlb-SIZE, text, or a name from --arms-file.
+    /// `sizes` is base and every THP size of this kernel, as mthp-SIZE. During a run of mthp-SIZE, the machine's switch
+    /// of that size is on for every program (root, Linux 6.8).
     #[arg(long, value_delimiter = ',', value_name = "ARM,..", default_value = "base,thp")]
     pub arms: Vec<String>,
     /// Define arms of your own
@@ -33,24 +33,25 @@ pub struct Compare {
     pub place: Vec<Place>,
     /// Choose how arms get their pages [default: by the program]
     ///
-    /// One of switch, tunables, jvm, program, jemalloc, mimalloc, preload, collapse, for thp and hugetlb arms. Without it the
-    /// program's file decides, or if that does not, trial runs.
+    /// One of switch, tunables, jvm, program, jemalloc, mimalloc, preload, collapse, for thp and hugetlb arms. Without
+    /// it the program's file decides, or trial runs where it does not.
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// Compare this metric (repeatable) [default: wall]
     ///
-    /// One of wall, cpu, user, system, memory, faults, major-faults, waits, preemptions, migrations, instructions, dtlb-misses,
-    /// dtlb-mpki, walk-cycles. Or a number that the program or the load prints: NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND].
-    /// In slices what a program prints or has `from=` is a counter, compared as its rate per CPU second. A command must answer
-    /// within 10 s. Or, beside --workload, one of the recipe's metrics by name; without this option all of them are compared.
-    /// --live without --load has no default.
+    /// One of wall, cpu, user, system, memory, faults, major-faults, waits, preemptions, migrations, instructions,
+    /// dtlb-misses, dtlb-mpki, walk-cycles. Or a number that the program or the load prints:
+    /// NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND]. In slices, a printed number or one with `from=` is a counter,
+    /// compared as its rate per CPU second. A command must answer within 10 s. Or, with --workload, one of the recipe's
+    /// metrics by name; without this option all of them are compared. --live without --load has no default.
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
-    /// Choose how arms take turns
+    /// Choose how arms alternate
     ///
-    /// `runs` starts the program anew each time. `flip` starts it once and changes its memory between base pages and THP, as
-    /// --live does. `slices` keeps all arms alive, one running at a time, and starts all anew after four slices of each. Both
-    /// need metrics that grow; flip takes the time of --load, too. `auto` takes the first that fits of flip, slices and runs.
+    /// `runs` starts the program again each time. `flip` starts it once and changes its memory between base pages and
+    /// THP, as --live does. `slices` keeps all arms alive, one running at a time, and restarts all after four slices of
+    /// each. Both need metrics that grow; flip also accepts the time of --load. `auto` uses the first of flip, slices
+    /// and runs that fits.
     #[arg(long, value_enum, default_value = "auto", hide_possible_values = true)]
     pub design: Design,
     /// Ignore differences below this
@@ -80,7 +81,7 @@ pub struct Compare {
     /// Choose the order within blocks
     #[arg(long, value_enum, default_value = "mirrored", hide_short_help = true)]
     pub order: Order,
-    /// Call an arm in effect from this coverage on
+    /// Treat an arm as in effect from this coverage on
     ///
     /// Coverage is the share of the program's own memory that is backed by the arm's kind.
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, default_value = "50%")]
@@ -117,7 +118,7 @@ pub struct Compare {
     /// In one process it is run once in every slice.
     #[arg(long, value_name = "COMMAND")]
     pub load: Option<String>,
-    /// Wait until this command ends with 0: then the server is ready
+    /// Wait until this command succeeds: then the server is ready
     ///
     /// For at most 120 s, or as long as --budget. Without a program after `--` this command starts the server, as `pg_ctl start`
     /// does, and ends when it is ready; then --stop is needed.
@@ -126,7 +127,7 @@ pub struct Compare {
     /// Stop the server with this command [default: SIGTERM]
     #[arg(long, value_name = "COMMAND", requires = "load")]
     pub stop: Option<String>,
-    /// Run so many loads after each start before those that count
+    /// Run this many uncounted loads after each start
     ///
     /// A server that was just started has cold caches. 0 switches it off.
     #[arg(
@@ -143,12 +144,12 @@ pub struct Compare {
     #[arg(long, value_name = "N", default_value = "2", requires = "load", hide_short_help = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub loads: u32,
-    /// Keep finished runs in this file, one a line
+    /// Save finished runs in this file, one per line
     #[arg(long, value_name = "FILE.jsonl")]
     pub log: Option<PathBuf>,
     /// Continue with the finished runs of this file
     ///
-    /// What earlier looks at the verdicts spent of the error rate stays spent.
+    /// The share of the error rate that earlier looks spent stays spent.
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
     pub resume: Option<PathBuf>,
     /// Exit with 1 on worse, inconclusive, not-in-effect, unknown
@@ -160,7 +161,7 @@ pub struct Compare {
         hide_possible_values = true
     )]
     pub fail_if: Vec<FailIf>,
-    /// Show what a comparison of this time could show here
+    /// Report the smallest difference that a comparison of this time can detect here
     ///
     /// The program is compared with itself: up to 36 blocks of three runs, within this time.
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::duration,
@@ -181,8 +182,8 @@ pub struct Compare {
     pub workload: Option<String>,
     /// Compare these shell commands with each other, the first one as the reference
     ///
-    /// Each is one word of the shell, in quotes: 'sort -n big' 'sort -n --parallel=1 big'. Their runs take turns, and what
-    /// pages, CPUs and memory each had is shown beside.
+    /// Each is one word of the shell, in quotes: 'sort -n big' 'sort -n --parallel=1 big'. Their runs alternate. The
+    /// result also has the pages, CPUs and memory of each.
     #[arg(value_name = "SHELL COMMAND", conflicts_with_all = COMMANDS_HAVE_NO)]
     pub commands: Vec<String>,
     /// Run this program with its arguments, after `--`
@@ -228,7 +229,7 @@ pub struct Between {
     #[arg(long, short = 'P', num_args = 3, value_names = ["VAR", "MIN", "MAX"], hide_short_help = true,
           allow_negative_numbers = true)]
     pub parameter_scan: Vec<String>,
-    /// Take these steps in --parameter-scan
+    /// Use this step in --parameter-scan
     #[arg(
         long,
         short = 'D',
@@ -282,9 +283,9 @@ pub enum Design {
     /// The first that fits: flip (arms base and thp, metrics that grow or come from a load), slices (metrics with `{arm}` in
     /// `from=`), else runs
     Auto,
-    /// Start the program anew for each run
+    /// Start the program again for each run
     Runs,
-    /// Keep all arms alive, one running at a time; start them anew after four slices of each
+    /// Keep all arms alive, one running at a time; restart them after four slices of each
     Slices,
     /// Start the program once; its memory alternates between base and huge pages
     Flip,
@@ -293,7 +294,7 @@ pub enum Design {
 /// Order of the arms within blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// A random order, then the same backwards
+    /// A random order, then its reverse
     Mirrored,
     /// A new random order in every block
     Random,

@@ -13,7 +13,7 @@ pub struct Diff {
     pub b: PathBuf,
     /// Give no verdict on differences up to this
     ///
-    /// Two runs of one machine differ, too. To find by how much, make one run twice and compare these two.
+    /// Two runs of one machine differ, too. To measure by how much, repeat one run and compare the two.
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::values::percent, default_value = "5%")]
     pub allow: f64,
     /// Exit with 1 on these: worse, inconclusive, findings, backing, settings

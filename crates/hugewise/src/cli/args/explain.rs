@@ -11,7 +11,7 @@ pub struct Explain {
     /// Explain this PID, name, virtual machine, systemd unit or container; one of several servers by `postgres:port=5433` or `postgres:DIR`
     #[arg(value_name = "TARGET", required_unless_present = "image")]
     pub target: Option<String>,
-    /// Report which code of this executable, or of all below this directory, can ever be on huge pages
+    /// Report which code of this executable, or of all below this directory, can ever be backed by huge pages
     ///
     /// Reads the headers of ELF files: alignment, place and length of each executable segment. Links are not followed, and other
     /// file systems not entered.

@@ -20,14 +20,16 @@ pub struct HostMemory {
     pub preset: Option<Preset>,
     /// Simulate these policies: never-break, break-all, shareability, linux or ksm [default: those of the file, or else all but linux]
     ///
-    /// never-break: huge pages are broken only to swap. break-all: each one with a page to share, as the states of free memory say.
-    /// shareability: cold ones with much to share, early. linux: no merging, khugepaged collapses. ksm: the same with same-page merging.
+    /// never-break: huge pages are broken only to swap. break-all: each one with a page to share, depending on the
+    /// state of free memory. shareability: cold ones with much to share, early. linux: no merging, khugepaged
+    /// collapses. ksm: the same with same-page merging.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub policy: Vec<Policy>,
     /// Answer "what if" for the virtual machines of a captured host (`hugewise snapshot`)
     ///
-    /// Simulates huge pages off, KSM on, more machines, and 1 GiB pages for one machine. A capture does not show what pages hold and which
-    /// are in use: that is drawn many times from stated ranges, and each answer is the median with the least and the most of all draws.
+    /// Simulates huge pages off, KSM on, more machines, and 1 GiB pages for one machine. A capture shows neither the
+    /// content of pages nor which are in use. Both are drawn many times from stated ranges. Each answer is the median
+    /// with the minimum and maximum of all draws.
     #[arg(long, value_name = "FILE.tree", conflicts_with_all = ["file", "policy"])]
     pub capture: Option<PathBuf>,
     /// Turn huge pages off for these machines [default: all]
@@ -36,15 +38,15 @@ pub struct HostMemory {
     /// Put this machine on 1 GiB pages [default: the one with most memory]
     #[arg(long, value_name = "VM", requires = "capture")]
     pub giant_pages: Option<String>,
-    /// Add so many per cent more machines
+    /// Add this percentage of machines
     #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "capture", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub more: u32,
-    /// Add machines until the memory of all is so many per cent above the host's: 20%
+    /// Add machines until their memory exceeds the host's by this percentage: 20%
     ///
     /// A percentage of memory, where --more is one of the number of machines.
     #[arg(long, value_name = "PERCENT%", requires = "capture", conflicts_with = "more", value_parser = percent)]
     pub overcommit: Option<u32>,
-    /// Draw what a capture does not show so many times
+    /// Draw the unknown values of a capture this many times
     #[arg(long, value_name = "N", default_value_t = 24, requires = "capture", hide_short_help = true, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     pub draws: u32,
 }

@@ -17,17 +17,18 @@ pub enum Measure {
     Latency(Latency),
     /// Measure page faults, forks, process switches and mappings by page kind
     ///
-    /// Runs real processes with what the kernel's memory management has most work with: segv, pcd, nps and fw as in VMware's
-    /// study of nested paging, page faults of every sort, mmap, exec. Each runs with one worker, two, and one for every CPU.
+    /// Runs real processes that load the kernel's memory management most: segv, pcd, nps and fw as in VMware's study of
+    /// nested paging, page faults of every sort, mmap, exec. Each runs with one worker, two, and one for every CPU.
     Kernel(Kernel),
     /// Measure latency inside a KVM guest: guest page size by host backing
     ///
-    /// A tiny KVM guest runs the very loop that is timed natively on the same memory, in turns, so only translation differs.
-    /// First touches, exits and changes to guest page tables are timed too, with KVM's own counters beside them.
+    /// A tiny KVM guest and the native process alternately run the same loop on the same memory, so only translation
+    /// differs. First touches, exits and changes to guest page tables are timed too, with KVM's own counters beside
+    /// them.
     ///
-    /// If it cannot be done it ends with 2 and a message whose first word is stable: no-kvm (no /dev/kvm), kvm-denied (no
-    /// permission), kvm-lacks (this KVM is too old), kvm-failed, no-guest-page, no-memory, guest-failed (the guest faulted or
-    /// hung), not-obtained (none of the page kinds asked for), no-cpu, no-watchdog, bad-input.
+    /// If it cannot run, it exits with 2 and a message whose first word is stable: no-kvm (no /dev/kvm), kvm-denied (no
+    /// permission), kvm-lacks (this KVM is too old), kvm-failed, no-guest-page, no-memory, guest-failed (the guest
+    /// faulted or hung), not-obtained (none of the requested page kinds), no-cpu, no-watchdog, bad-input.
     Guest(Guest),
     /// Measure TLB geometry, walk cost and the host's page size, from timing alone
     ///
@@ -39,11 +40,11 @@ pub enum Measure {
     /// Sends a cache line back and forth between every pair of CPUs, and lets both multiply at the same time. Two CPUs that
     /// halve each other's speed share a core, whatever topology a hypervisor shows.
     Cores(Cores),
-    /// Measure what a move to another CPU costs a program
+    /// Measure the cost of moving a program to another CPU
     ///
-    /// A thread reads and writes its memory on one CPU, is moved, and reads and writes it once on the other. What this pass takes longer
-    /// than one before the move is the cost, by how far the move goes and by how much memory the thread uses. Each cost has a 95 % CI,
-    /// or a bound if visits disagree. Kinds of moves that this machine does not have are named.
+    /// A thread reads and writes its memory on one CPU, is moved, and reads and writes it once on the other. The extra
+    /// time of this pass over one before the move is the cost, by distance of the move and by memory size. Each cost
+    /// has a 95 % CI, or a bound if visits disagree. Kinds of moves that this machine does not have are named.
     Migration(Migration),
 }
 

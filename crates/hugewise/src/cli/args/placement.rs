@@ -10,22 +10,25 @@ use clap::{Args, Subcommand};
 pub enum Placement {
     /// Record on which CPUs a program runs, and how often it moves
     ///
-    /// Reports the share of time on each CPU, moves by kind (SMT sibling, same cache, other core, other socket, other node), waits, and
-    /// CPU steal, for each thread and in total. Forks and threads are followed. Needs no root where kernel.perf_event_paranoid is 2 or
-    /// less: the kernel records every context switch. Elsewhere /proc is read 100 times a second, and moves are a lower bound. The result names the method, and counts what may be missing. The program's output goes to standard error. What it leaves running
-    /// is ended.
+    /// Reports the share of time on each CPU, moves by kind (SMT sibling, same cache, other core, other socket, other
+    /// node), waits, and CPU steal, for each thread and in total. Forks and threads are followed. Needs no root where
+    /// kernel.perf_event_paranoid is 2 or less: the kernel records every context switch. Elsewhere /proc is read 100
+    /// times a second, and moves are a lower bound. The result names the method, and counts what may be missing. The
+    /// program's output goes to standard error. Processes that it leaves running are ended.
     Record(Record),
     /// Report what differs between recordings of `placement record --json`
     ///
-    /// Splits the difference of throughput into CPU time in each second and work for each CPU second. Shows moves, preemptions and
-    /// locality beside them, and prints what weakens the comparison. Runs of one side are written with commas between them, in the
-    /// order of time: from two on there is a 95 % CI. With --published, prints a published study and what follows from its tables.
+    /// Splits the difference of throughput into CPU time in each second and work for each CPU second. Shows moves,
+    /// preemptions and locality beside them, and prints what weakens the comparison. Separate the runs of one side by
+    /// commas, in order of time. From two runs on there is a 95 % CI. With --published, prints a published study and
+    /// what follows from its tables.
     Diff(PlacementDiff),
-    /// Find what is pinned wrongly, and print the line that fixes it
+    /// Find incorrect pinning, and print the lines that fix it
     ///
-    /// Looks at every thread for a second and reports busy threads on one core while another is idle, pinning that does not hold, virtual
-    /// CPUs on siblings or on two nodes, memory on another node than the CPUs, and cpusets that do not get their CPUs. Changes nothing.
-    /// With --root it reads a capture, which has the threads of busy and pinned processes and of VMs. Exit codes: 0 nothing is wrong; 1 something is; 2 not done.
+    /// Observes every thread for a second and reports busy threads on one core while another is idle, pinning that does
+    /// not hold, virtual CPUs on siblings or on two nodes, memory on another node than the CPUs, and cpusets that do
+    /// not get their CPUs. Changes nothing. With --root it reads a capture, which has the threads of busy and pinned
+    /// processes and of VMs. Exit codes: 0 nothing is wrong; 1 something is; 2 not done.
     Check(PlacementCheck),
 }
 
@@ -49,7 +52,7 @@ pub struct PlacementDiff {
 /// Arguments of `hugewise placement check`.
 #[derive(Args, Clone, Debug)]
 pub struct PlacementCheck {
-    /// Check this process with all that descends from it, or all processes
+    /// Check this process and its descendants, or all processes
     #[arg(value_name = "PID|all", default_value = "all")]
     pub target: String,
 }
@@ -57,7 +60,7 @@ pub struct PlacementCheck {
 /// Arguments of `hugewise placement record`.
 #[derive(Args, Clone, Debug)]
 pub struct Record {
-    /// Record this process and all that descends from it, until it ends or Ctrl-C
+    /// Record this process and its descendants, until it ends or Ctrl-C
     #[arg(
         long,
         value_name = "PID",
@@ -68,11 +71,11 @@ pub struct Record {
     /// Record for at most this long, such as 10s [default: until the program ends]
     #[arg(long = "for", value_name = "TIME", value_parser = crate::cli::values::duration)]
     pub time: Option<Duration>,
-    /// Read clocks of each CPU now and then instead of recording every context switch
+    /// Read the clocks of each CPU periodically instead of recording every context switch
     ///
-    /// For programs that switch often. A clock of the kernel counts the time on each CPU, and loses time of threads that move often: half of
-    /// it at 16,000 moves a second. It records moves alone, as root or at kernel.perf_event_paranoid of 1 or less. Runs, preemptions and
-    /// waits are not known; times of single threads come from /proc.
+    /// For programs that switch often. A kernel clock counts the time on each CPU. It loses time of threads that move
+    /// often: half of it at 16,000 moves per second. Only moves are recorded, as root or at kernel.perf_event_paranoid
+    /// of 1 or less. Runs, preemptions and waits are not known; times of single threads come from /proc.
     #[arg(long)]
     pub light: bool,
     /// Start this program and record it until it ends

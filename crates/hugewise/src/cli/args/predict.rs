@@ -16,7 +16,7 @@ pub struct Trace {
     /// Step this many instructions in each window
     #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]
     pub window: u64,
-    /// Take a program that ends with an error, too
+    /// Accept a program that ends with an error
     #[arg(long, short = 'i')]
     pub ignore_failure: bool,
     /// Run this program with its arguments, after `--`
@@ -32,7 +32,8 @@ pub struct Predict {
     /// `list` prints the table's CPUs.
     #[arg(long, value_name = "ID|here|FILE.toml|list")]
     pub machine: Option<String>,
-    /// Run the program for this long on base pages, huge pages and a half of each, too, and scale the prediction by that [default: 3m]
+    /// Also run the program for this long on base pages, huge pages and half of each, and scale the prediction by these
+    /// runs [default: 3m]
     #[arg(
         long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "3m",
         value_parser = crate::cli::values::duration, conflicts_with = "trace"
@@ -53,7 +54,7 @@ pub struct Predict {
     /// Step this many instructions in each window
     #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]
     pub window: u64,
-    /// Take a program that ends with an error, too
+    /// Accept a program that ends with an error
     #[arg(long, short = 'i')]
     pub ignore_failure: bool,
     /// Run this program with its arguments, after `--`

@@ -14,7 +14,7 @@ pub struct Ps {
     /// Report only processes of this user, by name or id
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Report only processes of this name; `*` stands for any text
+    /// Report only processes of this name; `*` matches any text
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
     /// Report only processes in this control group and those below it
@@ -32,7 +32,7 @@ pub struct Ps {
     /// Split the pages by NUMA node; always with PID
     #[arg(long)]
     pub numa: bool,
-    /// Report what huge pages could back and do not, and why; always with PID
+    /// Report memory that huge pages could back but do not, and why; always with PID
     ///
     /// Reads every mapping of processes with 16M or more on base pages.
     #[arg(long)]
@@ -68,7 +68,7 @@ pub enum By {
 pub enum Sort {
     /// Most memory on huge pages first
     Large,
-    /// Most memory first that huge pages could back and do not (with --why)
+    /// Most memory first that huge pages could back but do not (with --why)
     Missed,
     /// Most resident memory first
     Total,

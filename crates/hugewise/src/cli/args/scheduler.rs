@@ -14,11 +14,12 @@ pub struct Scheduler {
     pub file: Option<PathBuf>,
     /// Simulate IBM's study of ESX Server 2.5: ibm-2006, or one table of it as ibm-2006-table-2, -3 or -4
     ///
-    /// Prints published throughput beside what four explanations make of it, which parameter was fitted to which runs, and the error that
-    /// remains. The run that would separate them is not in the paper, and is predicted.
+    /// Prints published throughput beside the results of four explanations, the fitted parameters with their runs, and
+    /// the remaining error. The run that would separate them is not in the paper, and is predicted.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "policy"])]
     pub preset: Option<Preset>,
-    /// Schedule so: esx-2.5.2, esx-2.5.3, linux-like, pinned or latency-sensitivity-high [default: that of the file, or else esx-2.5.3]
+    /// Use this scheduler: esx-2.5.2, esx-2.5.3, linux-like, pinned or latency-sensitivity-high [default: that of the
+    /// file, or else esx-2.5.3]
     #[arg(long, value_name = "NAME")]
     pub policy: Option<Policy>,
 }

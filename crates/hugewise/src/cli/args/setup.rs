@@ -11,7 +11,7 @@ pub struct Apply {
     /// Apply this plan, from `hugewise plan --for GOAL --json`
     #[arg(value_name = "PLAN.json")]
     pub plan: PathBuf,
-    /// Revert everything if a pool gets fewer pages than asked for
+    /// Revert everything if a pool gets fewer pages than planned
     #[arg(long)]
     pub exact: bool,
     /// Leave this much memory outside of pools [default: 10 % of memory, at least 512M]
@@ -25,7 +25,7 @@ pub struct Verify {
     /// Check this plan [default: every plan that was applied and not undone]
     #[arg(value_name = "PLAN.json")]
     pub plan: Option<PathBuf>,
-    /// Exit with 1 also where all is set and not in use yet: a restart is to come, or no process has the pages
+    /// Exit with 1 also if a setting is not in use yet: a restart is pending, or no process has the pages
     #[arg(long)]
     pub in_use: bool,
 }
@@ -36,7 +36,7 @@ pub struct Undo {
     /// Revert this plan alone: its file, or one of its goals as `status` prints it [default: every plan that was applied]
     #[arg(value_name = "PLAN.json|GOAL")]
     pub plan: Option<String>,
-    /// Drop values that something else has changed since: they stay as they are, off the record
+    /// Leave values that have changed since as they are, and remove them from the record
     #[arg(long)]
     pub forget: bool,
 }

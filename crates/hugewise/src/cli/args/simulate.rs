@@ -15,9 +15,9 @@ use translation::study::{Setting, guest_pages};
 pub enum Simulate {
     /// Simulate what address translation costs natively, nested or with shadow paging
     ///
-    /// Runs a pattern of accesses through the TLBs, page walks and caches of a machine, for each page size in guest and host. Reports
-    /// miss rates, page-table entries read, and cycles by cause. What no public source gives is swept, and its effect is printed.
-    /// Nothing is measured, and this machine is not needed.
+    /// Runs a pattern of accesses through the TLBs, page walks and caches of a machine, for each page size in guest and
+    /// host. Reports miss rates, page-table entries read, and cycles by cause. Values without a public source are
+    /// swept, and their effect is printed. Nothing is measured, and this machine is not needed.
     Translation(Box<Translation>),
     /// Simulate which virtual CPUs run where and wait how long, under several schedulers
     ///
@@ -36,8 +36,8 @@ pub enum Simulate {
 pub struct Translation {
     /// Simulate this CPU of the table, or a machine in a TOML file [default: here, this machine's CPU by the table]
     ///
-    /// `list` prints the table's CPUs. Each of several machines with each pattern and number of virtual CPUs is a result of its own: a text,
-    /// or with --json a line.
+    /// `list` prints the table's CPUs. Each of several machines with each pattern and number of virtual CPUs is a
+    /// separate result: a text, or with --json a line.
     #[arg(long, value_delimiter = ',', value_name = "ID|here|FILE.toml|list,..")]
     pub machine: Vec<String>,
     /// Simulate a publication: esx35-large-pages, nehalem-ept, vcf-spr, vcf-icelake or vcf-tlb-table
@@ -46,7 +46,7 @@ pub struct Translation {
     /// are those of the publication.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace", "curve"])]
     pub preset: Option<Preset>,
-    /// Access memory so: random, chase, zipf, stream, stride, memtest, sparse, btree, gc, heap or churn
+    /// Use this access pattern: random, chase, zipf, stream, stride, memtest, sparse, btree, gc, heap or churn
     ///
     /// random: independent loads anywhere. chase: a ring through all lines. zipf: popular pages, exponent 0.99. stream and stride: 8 bytes, or
     /// a page and a line, from load to load. memtest: a chain down by 512 bytes, pass by pass through all lines. sparse: a chain through one
@@ -70,18 +70,18 @@ pub struct Translation {
     /// Access this much memory
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "64M,1G,16G")]
     pub working_sets: Vec<Bytes>,
-    /// Translate so: native, nested (EPT, NPT) or shadow [default: native, and nested or else shadow]
+    /// Use this translation: native, nested (EPT, NPT) or shadow [default: native, and nested or else shadow]
     #[arg(long, value_delimiter = ',', value_name = "MODE,..")]
     pub mode: Vec<Mode>,
-    /// Run this many threads, each on a virtual CPU with TLBs of its own [default: 1]
+    /// Run this many threads, each on a virtual CPU with its own TLBs [default: 1]
     ///
     /// They belong to one process and share its page tables. An invalidation interrupts all other virtual CPUs (shootdown).
     #[arg(long, value_delimiter = ',', value_name = "N,..", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "trace")]
     pub vcpus: Vec<u16>,
     /// Use pages of these sizes, in the host the same as in the guest [default: all that the CPU has of 4K, 2M and 1G]
     ///
-    /// 4K+30% backs 30 % of the aligned 2 MiB ranges by 2M pages and the rest by 4K pages, as on a fragmented machine. Ranges are chosen by
-    /// chance. The host has 4K pages then.
+    /// 4K+30% backs 30 % of the aligned 2 MiB ranges by 2M pages and the rest by 4K pages, as on a fragmented machine.
+    /// Ranges are chosen at random. The host then has 4K pages.
     #[arg(long, value_delimiter = ',', value_name = "SIZE[+SHARE],..", value_parser = guest_pages)]
     pub pages: Vec<(Bytes, Option<u8>)>,
     /// Use these pages in the guest, each with each of --host-pages
@@ -108,7 +108,7 @@ pub struct Translation {
     /// Count this many accesses in each case [default: 1000000 of a pattern, all of a trace]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub accesses: Option<u64>,
-    /// Run this many accesses before them [default: as many as --accesses of a pattern, none of a trace]
+    /// Run this many accesses before the counted ones [default: as many as --accesses of a pattern, none of a trace]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub warm_up: Option<u64>,
 }

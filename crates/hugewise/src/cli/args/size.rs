@@ -163,7 +163,7 @@ pub struct Innodb {
     /// Set innodb_buffer_pool_instances [default: 8 from 1G on, else 1]
     #[arg(long, value_name = "N")]
     pub instances: Option<u64>,
-    /// Count what MariaDB takes beside it: the key buffer, Aria's page cache and two log buffers, of the default sizes
+    /// Add MariaDB's other buffers: the key buffer, Aria's page cache and two log buffers, of the default sizes
     #[arg(long)]
     pub mariadb: bool,
     /// Use this page size
@@ -262,7 +262,7 @@ pub struct EsxMemory {
     /// Set the memory of the host, in GB
     #[arg(long, value_name = "GB")]
     pub total: u64,
-    /// Set what ESX keeps of it, in GB
+    /// Set the memory that ESX reserves of it, in GB
     #[arg(long, value_name = "GB")]
     pub reserved: u64,
     /// Try this much less each time, in GB
