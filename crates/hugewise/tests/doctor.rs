@@ -127,7 +127,11 @@ fn the_machine_that_runs_this_can_be_judged() {
         list.iter().filter_map(|entry| entry["id"].as_str()).collect()
     };
     let rules = done(&["doctor", "--rules"]).out;
-    let is_id = |word: &&str| word.len() == 3 && word[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let is_id = |word: &&str| {
+        word.len() == 3
+            && word.starts_with(|first: char| first.is_ascii_uppercase())
+            && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+    };
     let first_words = rules.lines().filter_map(|line| line.split_whitespace().next());
     let rules: BTreeSet<&str> = first_words.filter(is_id).collect();
     assert_eq!(data["rules"], rules.len());
