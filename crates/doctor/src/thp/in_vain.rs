@@ -111,7 +111,7 @@ fn unread_conf(evidence: &Evidence, program: &Program) -> Result<Option<Case>, R
     // All processes of a container inherit its variables: it is meant for one of them, most likely the largest.
     let all = programs(evidence)?.iter();
     let with_it: Vec<&Program> = all.filter(|other| other.tunable(NAME) == Ok(Some(value))).collect();
-    let size = |program: &Program| program.pages.rss.known().copied().unwrap_or_default();
+    let size = |program: &Program| program.pages.rss.known().copied();
     let has_larger = with_it
         .iter()
         .any(|other| (size(other), other.pid()) > (size(program), program.pid()));
