@@ -4,11 +4,11 @@ use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::Boot;
 use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
+use programs::config::{Boot, Distribution};
 
 use crate::demand::{Shortage, guests, shortages};
-use crate::facts::{boot_fix, default_size, known, pool_file};
+use crate::facts::{boot_fix, default_size, distribution, known, pool_file};
 use crate::pools::mounted_sizes;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -223,15 +223,28 @@ fn unmounted(evidence: &Evidence, guest: &Guest) -> Result<Vec<Case>, Reason> {
         ))
         .seen(&guest.place, "page size", &text)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
-        .fix(format!(
-            "(echo '[Mount]'; echo What=hugetlbfs; echo Where=/dev/hugepages{text}; echo Type=hugetlbfs; echo Options=pagesize={text}; echo '[Install]'; echo WantedBy=multi-user.target) > /etc/systemd/system/dev-hugepages{text}.mount"
-        ))
-        .fix(format!(
-            "systemctl daemon-reload && systemctl enable --now dev-hugepages{text}.mount, then restart libvirt, which looks for mounts at its start: systemctl try-restart virtqemud libvirtd"
-        ))
+        .fix(keep_mounted(distribution(evidence), &text))
+        .fix("then restart libvirt, which looks for mounts at its start: systemctl try-restart virtqemud libvirtd")
         .wants(size)
     });
     Ok(cases.collect())
+}
+
+/// How a hugetlbfs is mounted, at each boot too. NixOS makes /etc/systemd itself, and Talos has no systemd.
+fn keep_mounted(own: Distribution, size: &str) -> String {
+    let path = format!("/dev/hugepages{size}");
+    let unit = format!("dev-hugepages{size}.mount");
+    match own {
+        Distribution::NixOs => format!(
+            "fileSystems.\"{path}\" = {{ device = \"none\"; fsType = \"hugetlbfs\"; options = [ \"pagesize={size}\" ]; }}; in the machine's configuration, then: nixos-rebuild switch"
+        ),
+        Distribution::Talos => format!(
+            "in libvirt's container, at each start of it: mkdir -p {path} && mount -t hugetlbfs -o pagesize={size} hugetlbfs {path}"
+        ),
+        _ => format!(
+            "(echo '[Mount]'; echo What=hugetlbfs; echo Where={path}; echo Type=hugetlbfs; echo Options=pagesize={size}; echo '[Install]'; echo WantedBy=multi-user.target) > /etc/systemd/system/{unit} && systemctl daemon-reload && systemctl enable --now {unit}"
+        ),
+    }
 }
 
 /// Page sizes of a guest that the machine, or x86-64, does not have.
