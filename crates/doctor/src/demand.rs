@@ -187,13 +187,24 @@ pub(super) fn guests(evidence: &Evidence) -> Vec<Guest> {
 /// Does a program of the files ask for pages of this size of the machine?
 pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Reason> {
     let room = Room::of(evidence)?;
+    let is_it = |asked: Option<Bytes>| asked.unwrap_or(room.default) == page;
+    Ok(sizes_asked(evidence, &room).into_iter().any(is_it))
+}
+
+/// Do files ask for pages, and each of them by its size?
+pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
+    let asked = sizes_asked(evidence, room);
+    !asked.is_empty() && asked.iter().all(Option::is_some)
+}
+
+/// The page sizes that programs of the files ask for; `None` is the default one.
+fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
     let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let mut demands = demands(evidence, &sizes, room.default).into_iter();
+    let demands = demands(evidence, &sizes, room.default).into_iter();
     // Proxmox VE fills the pools itself.
     let guests = guests(evidence);
-    let is_it = |asked: Option<Bytes>| asked.unwrap_or(room.default) == page;
-    let mut of_guests = guests.iter().flat_map(Guest::hugetlb);
-    Ok(demands.any(|demand| is_it(demand.page)) || of_guests.any(|(_, asked)| is_it(asked)))
+    let of_guests = guests.iter().flat_map(Guest::hugetlb).map(|(_, asked)| asked);
+    demands.map(|demand| demand.page).chain(of_guests).collect()
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.

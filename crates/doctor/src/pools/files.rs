@@ -8,7 +8,7 @@ use programs::config::{Ignored, IgnoredWhy};
 
 use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
-use crate::demand::Room;
+use crate::demand::{Room, all_name_sizes};
 use crate::facts::in_postgres;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -18,10 +18,14 @@ pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
 pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     let room = Room::of(evidence)?;
     let default = room.default.exact();
-    if room.pages(room.default) > 0 {
+    if room.pages(room.default) > 0 || all_name_sizes(evidence, &room) {
         return Ok(Vec::new());
     }
-    let others = room.filled().map(|(page, (pages, place))| {
+    let refused = evidence.files.refused();
+    // What is refused makes no such pool.
+    let is_taken = |place: &str| refused.iter().all(|why| why.place != place);
+    let taken = room.filled().filter(|(_, (_, place))| is_taken(place));
+    let others = taken.map(|(page, (pages, place))| {
         let size = page.exact();
         Case::likely(format!(
             "programs that name no size request pages of {default} and get none, while a pool of {} has pages of {size}",
