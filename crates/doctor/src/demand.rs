@@ -10,7 +10,7 @@ use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::given::{FileKind, Guest};
-use programs::config::{Boot, Distribution};
+use programs::config::{Boot, BootLine, Distribution};
 
 use crate::facts::{distribution, node_file, persistent};
 use crate::remedy::{Need, Remedy};
@@ -93,8 +93,42 @@ pub(super) struct Shortage {
     is_default: bool,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
+    /// Without a machine, the line that sets the pool.
+    file: Option<FileLine>,
     /// The size of another pool that has room for one which names none.
     other: Option<Bytes>,
+}
+
+/// A line of a file that was given, for the size of a pool.
+struct FileLine {
+    place: String,
+    /// The pages that it sets; `None` of a boot line that sets other pools.
+    old: Option<u64>,
+    is_boot: bool,
+}
+
+impl FileLine {
+    /// The one that counts: sysctl's is applied after those of the boot command line. None where the machine shows its pools.
+    fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
+        let given = Some(&evidence.files).filter(|_| !evidence.has_machine)?;
+        let set = given.sysctl.number("vm.nr_hugepages").ok().flatten();
+        if let Some((pages, line)) = set.filter(|_| page == default) {
+            return Some(Self {
+                place: line.place.clone(),
+                old: Some(pages),
+                is_boot: false,
+            });
+        }
+        let lines = || given.boot.iter().rev();
+        let pages = |line: &BootLine| line.boot.pages_of(page, Some(default));
+        let line = lines().find(|line| pages(line).is_some());
+        let line = line.or_else(|| lines().next().filter(|_| page != default))?;
+        Some(Self {
+            place: line.place.clone(),
+            old: pages(line),
+            is_boot: true,
+        })
+    }
 }
 
 impl Shortage {
@@ -149,14 +183,31 @@ impl Shortage {
         .need(need)
     }
 
-    /// sysctl sets the pool of the default size only.
+    /// Does the pool come with the kernel's start? sysctl sets that of the default size only.
+    pub(super) fn is_at_boot(&self) -> bool {
+        let of_kind = self.page >= Bytes::gib(1) || !self.is_default;
+        self.file.as_ref().map_or(of_kind, |file| file.is_boot)
+    }
+
+    /// How so many pages are requested: where a file of those given sets the pool, in its place.
     fn ask(&self, pages: u64) -> String {
+        let (name, is_boot) = ("vm.nr_hugepages", self.is_at_boot());
         let parameters = || format!("hugepagesz={} hugepages={pages}", self.page.exact());
-        match (self.page >= Bytes::gib(1) || !self.is_default, self.machine) {
-            (true, Some(machine)) => machine.add_boot_parameters(&parameters()),
-            (true, None) => format!("{} on the boot command line", parameters()),
-            (false, Some(machine)) if machine.is_configured_whole() => machine.keep_setting("vm.nr_hugepages", pages),
-            (false, _) => format!("vm.nr_hugepages = {pages} in /etc/sysctl.d"),
+        match (&self.file, self.machine) {
+            (
+                Some(FileLine {
+                    place, old: Some(old), ..
+                }),
+                _,
+            ) => {
+                let name = if is_boot { String::new() } else { format!("{name} = ") };
+                format!("{name}{pages} in place of {old} in {place}")
+            }
+            (Some(FileLine { place, .. }), _) => format!("{}, beside what {place} sets", parameters()),
+            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters()),
+            (None, Some(machine)) if machine.is_configured_whole() => machine.keep_setting(name, pages),
+            (None, None) if is_boot => format!("{} on the boot command line", parameters()),
+            (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
         }
     }
 
@@ -252,6 +303,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
                 whole: part.whole,
                 is_default: page == room.default,
                 machine: evidence.has_machine.then(|| distribution(evidence)),
+                file: FileLine::of(evidence, page, room.default),
                 other,
             });
         }

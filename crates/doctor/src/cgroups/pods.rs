@@ -75,7 +75,11 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
                 short.text()
             );
             let case = short.case(text).severity(Severity::Warning);
-            cases.push(case.fix("then restart the kubelet, which counts the pools when it starts"));
+            // A boot line needs a reboot, which starts the kubelet too.
+            cases.push(case.fix_if(
+                !short.is_at_boot(),
+                "then restart the kubelet, which counts the pools when it starts",
+            ));
         }
     }
     Ok(cases)

@@ -94,6 +94,8 @@ struct File<'a> {
 struct Page<'n> {
     entry: &'n Node,
     size: &'n str,
+    /// Where the count is written.
+    counted: &'n Node,
     count: u64,
     /// `node:`.
     of_node: Option<&'n str>,
@@ -171,7 +173,7 @@ impl File<'_> {
         let first = default.and_then(|node| Some((node, format!("default_hugepagesz={}", node.text()?))));
         let of_sizes = sums
             .into_iter()
-            .map(|(page, sum)| (page.entry, format!("hugepagesz={} hugepages={sum}", page.size)));
+            .map(|(page, sum)| (page.counted, format!("hugepagesz={} hugepages={sum}", page.size)));
         let words = first.into_iter().chain(of_sizes);
         let mut boot: Vec<BootLine> = words.map(|(node, words)| boot_line(self.place(node), &words)).collect();
         boot.extend(self.line(spec(&["additionalKernelArgs"])));
@@ -211,10 +213,12 @@ impl File<'_> {
     fn page<'n>(&self, entry: &'n Node) -> Result<Page<'n>, Unread> {
         let text = |key: &str| entry.get(key).and_then(Node::text);
         let count = text("count").unwrap_or_default();
+        let counted = entry.get("count").unwrap_or(entry);
         let wanted = || garbled(self.path, entry.line, count, "a count of pages");
         Ok(Page {
             entry,
             size: text("size").unwrap_or_default(),
+            counted,
             count: count.parse().map_err(|_| wanted())?,
             of_node: text("node"),
         })
