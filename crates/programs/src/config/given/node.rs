@@ -107,7 +107,7 @@ impl File<'_> {
     }
 
     fn refused(&self, node: &Node, why: String) -> Unread {
-        Unread::new(Cause::Garbled, self.place(node), why)
+        Unread::new(Cause::Garbled, format!("{}:{}", self.path, node.key_line), why)
     }
 
     /// Its kernelArguments. The files and units of Ignition beside them are encoded.
@@ -346,7 +346,7 @@ impl File<'_> {
             let (_, first) = entries[..at].iter().find(|(known, _)| known == key)?;
             let why = format!(
                 "the key `{key}` is in this map already (line {}): Talos refuses the file",
-                first.line
+                first.key_line
             );
             Some(self.refused(value, why))
         });

@@ -7,6 +7,8 @@ use saphyr_parser::{Event, Parser};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) line: usize,
+    /// The line of its key in a map, which is before that of a map or list below it; else its own.
+    pub(super) key_line: usize,
     pub(super) what: What,
 }
 
@@ -20,6 +22,11 @@ pub(super) enum What {
 }
 
 impl Node {
+    fn new(line: usize, what: What) -> Self {
+        let key_line = line;
+        Self { line, key_line, what }
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         self.entries()
             .iter()
@@ -66,16 +73,15 @@ impl Open {
     fn close(self) -> Node {
         let line = self.line;
         if !self.is_map {
-            let what = What::List(self.items);
-            return Node { line, what };
+            return Node::new(line, What::List(self.items));
         }
         let mut items = self.items.into_iter();
         let mut entries = Vec::new();
         while let (Some(key), Some(value)) = (items.next(), items.next()) {
-            entries.push((key.text().unwrap_or_default().to_owned(), value));
+            let key_line = key.line;
+            entries.push((key.text().unwrap_or_default().to_owned(), Node { key_line, ..value }));
         }
-        let what = What::Map(entries);
-        Node { line, what }
+        Node::new(line, What::Map(entries))
     }
 }
 
@@ -102,14 +108,8 @@ pub(super) fn documents(path: &str, text: &str) -> Result<Vec<Node>, Unread> {
                 Some(ended) => ended.close(),
                 None => continue,
             },
-            Event::Scalar(text, ..) => Node {
-                line,
-                what: What::Text(text.into_owned()),
-            },
-            Event::Alias(_) => Node {
-                line,
-                what: What::Alias,
-            },
+            Event::Scalar(text, ..) => Node::new(line, What::Text(text.into_owned())),
+            Event::Alias(_) => Node::new(line, What::Alias),
             _ => continue,
         };
         match open.last_mut() {
