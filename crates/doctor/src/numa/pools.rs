@@ -65,8 +65,7 @@ fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
 fn far_away(pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case> {
     let counts = || near.iter().chain(far).map(|(_, pages)| *pages);
     let (least, most) = (counts().min()?, counts().max()?);
-    let &(first, there) = near.first()?;
-    if far.is_empty() || least == 0 || most - least > 1 {
+    if far.is_empty() || near.is_empty() || least == 0 || most - least > 1 {
         return None;
     }
     let pages = far.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
@@ -85,23 +84,28 @@ fn far_away(pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case
             .seen(format!("/sys/devices/system/node/node{node}/cpulist"), "", "empty")
             .fix(format!("echo 0 > {file}"));
     }
+    Some(shared_out(case, pool, near, counts().fold(0, u64::saturating_add)))
+}
+
+/// With the way to have so many pages on these nodes alone: the first ones take what remains of an even share.
+fn shared_out(case: Case, pool: &Pool, near: &[(u32, u64)], all: u64) -> Case {
+    let nodes = near.len().max(1) as u64;
+    let shares = (1..=nodes).map(|nth| all.saturating_add(nodes - nth) / nodes);
+    let (mut writes, mut boot) = (Vec::new(), Vec::new());
+    for ((node, _), pages) in near.iter().zip(shares) {
+        writes.push(format!("echo {pages} > {}", node_file(pool, *node)));
+        boot.push(format!("{node}:{pages}"));
+    }
     let need = Need::Pool {
         page: pool.size,
-        pages: counts().fold(0, u64::saturating_add),
+        pages: all,
     };
-    let all = there.saturating_add(pages);
-    let near_file = node_file(pool, first);
-    Some(
-        case.fix_with(
-            need,
-            format!("echo {all} > {near_file}, or share them out over the nodes with CPUs"),
-        )
+    case.fix_with(need, writes.join(" && "))
         .fix("the same at each boot by a unit before the programs")
         .fix_with(
             Need::Feature(Feature::NodePages),
-            format!("or hugepages={first}:PAGES,... on the boot line"),
-        ),
-    )
+            format!("or hugepages={} on the boot line", boot.join(",")),
+        )
 }
 
 fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
