@@ -166,6 +166,18 @@ pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
     distribution(evidence).apply_boot_parameters(parameters)
 }
 
+/// The command that applies a file of settings anew.
+pub(super) fn apply_again(evidence: &Evidence, place: &str) -> Option<&'static str> {
+    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+    let is_of_nix = file.starts_with("/etc/") && distribution(evidence) == Distribution::NixOs;
+    match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "nix" => Some("nixos-rebuild switch, and reboot where boot.kernelParams changed"),
+        _ if is_of_nix => Some("nixos-rebuild switch, with the change in the machine's configuration"),
+        "conf" if file.contains("sysctl") => Some("sysctl --system"),
+        _ => None,
+    }
+}
+
 /// How parameters come to the boot entries, from which the kernel is started.
 pub(super) fn entry_fix(evidence: &Evidence, parameters: &str) -> String {
     match distribution(evidence) {

@@ -6,7 +6,9 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::{is_packaged, requested};
 
-use crate::facts::{boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::facts::{
+    apply_again, boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools,
+};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
@@ -259,13 +261,13 @@ pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
     if let Some(pages) = boot.pages_of(default, Some(default)) {
         writers.insert(0, ("/proc/cmdline".to_owned(), pages.to_string()));
     }
-    let mut cases: Vec<Case> = disagreement(&writers).into_iter().collect();
+    let mut cases: Vec<Case> = disagreement(evidence, &writers).into_iter().collect();
     cases.extend(pools.iter().filter_map(|pool| overwritten(evidence, pool)));
     Ok(cases)
 }
 
 /// Places, in the order in which they are applied, that set the default pool to different values.
-pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
+pub(crate) fn disagreement(evidence: &Evidence, writers: &[(String, String)]) -> Option<Case> {
     let name = "vm.nr_hugepages";
     let (place, _) = writers
         .last()
@@ -284,7 +286,7 @@ pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
             "decide on one value; to keep that of {place}, remove the other lines, else remove this one"
         )),
     };
-    Some(case.fix("sysctl --system"))
+    Some(case.fix(apply_again(evidence, place).unwrap_or("sysctl --system")))
 }
 
 /// A package's profile of tuned wins: a file of its name would have to repeat all of it.

@@ -73,7 +73,7 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
         .all(name)
         .map(|line| (line.place.clone(), line.value.clone()));
     let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
-    let case = disagreement(&writers).map(|case| match evidence.files.sysctl.number(name) {
+    let case = disagreement(evidence, &writers).map(|case| match evidence.files.sysctl.number(name) {
         Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => {
             let page = Bytes::mib(2);
             case.fix_with(Need::Pool { page, pages }, counted_in(room.default, pages))
@@ -90,7 +90,7 @@ fn counted_in(default: Bytes, pages: u64) -> String {
         "{name} counts pages of the default size, which default_hugepagesz={size} makes {size}: {pages} of them are {all}. \
          If pages of 2M are meant: leave default_hugepagesz= out, or hugepagesz=2M hugepages={pages} on the boot command line in its place",
         name = "vm.nr_hugepages",
-        all = Bytes(default.0.saturating_mul(pages)),
+        all = Bytes(default.0.saturating_mul(pages)).exact(),
     )
 }
 

@@ -22,9 +22,11 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         let place = format!("{path}:{}", token.line);
         match &token.what {
             What::Word(word) if word.ends_with("kernelParams") => {
-                let words = list(&tokens[at + 1..]).ok_or_else(|| computed(&place, word))?;
+                let after = &tokens[at + 1..];
+                let words = list(after).ok_or_else(|| computed(&place, word))?;
                 if !words.is_empty() {
-                    setup.boot.push(boot_line(place, &words.join(" ")));
+                    let line = first_about_pages(after).unwrap_or(token.line);
+                    setup.boot.push(boot_line(format!("{path}:{line}"), &words.join(" ")));
                 }
             }
             What::Text(name) if name.contains('.') && !assigned(&tokens[at + 1..]).is_empty() => {
@@ -109,6 +111,13 @@ fn list(after: &[Token]) -> Option<Vec<&str>> {
     Some(texts)
 }
 
+/// The line of the first word about pages that is assigned.
+fn first_about_pages(after: &[Token]) -> Option<usize> {
+    let mut until = after.iter().take_while(|token| !token.is(';'));
+    let is_it = |token: &&Token| matches!(&token.what, What::Text(text) if text.contains("huge"));
+    until.find(is_it).map(|token| token.line)
+}
+
 /// The number or text of `= 1280;`, also of `= lib.mkForce 1280;` and `= lib.mkOverride 50 1280;`.
 fn value(after: &[Token]) -> Option<String> {
     let all = assigned(after);
@@ -141,7 +150,7 @@ mod tests {
         let read = setup("a.nix", text).expect("a module");
         let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
         assert_eq!(lines, ["quiet hugepagesz=1G hugepages=16"]);
-        assert_eq!(read.boot[0].place, "a.nix:3");
+        assert_eq!(read.boot[0].place, "a.nix:4");
         let set: Vec<String> = read
             .sysctl
             .iter()
