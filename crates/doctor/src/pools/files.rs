@@ -21,9 +21,9 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     if room.pages(room.default) > 0 || all_name_sizes(evidence, &room) {
         return Ok(Vec::new());
     }
-    let refused = evidence.files.refused();
+    let refused = &evidence.files.refusals;
     // What is refused makes no such pool.
-    let is_taken = |place: &str| refused.iter().all(|why| why.place != place);
+    let is_taken = |place: &str| refused.iter().all(|own| own.unread.place != place);
     let taken = room.filled().filter(|(_, (_, place))| is_taken(place));
     let others = taken.map(|(page, (pages, place))| {
         let size = page.exact();

@@ -7,7 +7,7 @@ use programs::config::given::FileKind;
 use programs::config::{BootLine, Distribution, Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
-use super::facts::{boot_again, default_size, distribution, each, entry_fix, known, parts, thp};
+use super::facts::{apply_again, boot_again, default_size, distribution, each, entry_fix, known, parts, thp};
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
@@ -50,7 +50,7 @@ fn lines(evidence: &Evidence) -> Answer {
     all.sort_by_key(|why| (&why.place, &why.why));
     // Services of one unit share its file.
     all.dedup();
-    let mut cases: Vec<Case> = all.into_iter().map(case).collect();
+    let mut cases: Vec<Case> = all.into_iter().map(|why| case(evidence, why)).collect();
     cases.extend(
         evidence
             .config
@@ -198,7 +198,12 @@ fn of_program(program: &Program) -> impl Iterator<Item = &Unread> {
 
 fn refused_in_files(evidence: &Evidence) -> Answer {
     let files = &evidence.files;
-    let mut cases: Vec<Case> = files.refused().iter().map(case).collect();
+    let refused = files.refused();
+    let mut cases: Vec<Case> = refused.iter().map(|why| case(evidence, why)).collect();
+    cases.extend(files.refusals.iter().map(|own| {
+        let case = seen(&own.unread).fix(&own.fix);
+        case.link(Some(own.link))
+    }));
     let of_boot = files.boot.iter().rev().find_map(|line| line.boot.default_size);
     let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
@@ -269,16 +274,21 @@ fn vpp_buffers(settings: &[Setting], default: Option<Bytes>) -> Option<Case> {
     )
 }
 
-fn case(why: &Unread) -> Case {
+fn case(evidence: &Evidence, why: &Unread) -> Case {
+    let place = &why.place;
+    let again =
+        apply_again(evidence, place).map_or_else(|| "apply it again".to_owned(), |command| format!("then: {command}"));
+    seen(why).fix(format!("correct {place}, and {again}"))
+}
+
+fn seen(why: &Unread) -> Case {
     let Unread { place, why, unread } = why;
     let seen = if *unread == Cause::Garbled {
         "refused or ignored"
     } else {
         "could not be read"
     };
-    Case::sure(why)
-        .seen(place, "", seen)
-        .fix(format!("correct {place}, and apply it again"))
+    Case::sure(why).seen(place, "", seen)
 }
 
 fn unknown(evidence: &Evidence) -> Answer {

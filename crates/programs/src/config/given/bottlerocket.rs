@@ -1,8 +1,8 @@
 //! User data of Bottlerocket: the settings of its API that are about pages.
 
-use model::{Cause, Unread};
+use model::Unread;
 
-use super::garbled::empty;
+use super::garbled::{Refusal, empty};
 use super::node::{Setup, boot_line};
 use super::tokens::{Token, tokens};
 use crate::config::Setting;
@@ -11,6 +11,8 @@ const SYSCTL: &str = "settings.kernel.sysctl.";
 const PARAMETERS: [&str; 2] = ["settings.boot.kernel-parameters.", "settings.boot.kernel."];
 const STATIC: &str = "settings.kernel.hugepages.static.";
 const TRANSPARENT: &str = "settings.kernel.hugepages.transparent.";
+
+const LINK: &str = "https://bottlerocket.dev/en/os/1.45.x/api/settings/boot";
 
 /// Sections that only such files have; inside of YAML they are indented.
 pub(super) fn is_user_data(text: &str) -> bool {
@@ -47,7 +49,7 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         let refused = lost(&words, &all).into_iter();
         setup
             .refused
-            .extend(refused.map(|why| Unread::new(Cause::Garbled, &place, why)));
+            .extend(refused.map(|(why, fix)| Refusal::new(&place, why, fix, LINK)));
         setup.boot.push(boot_line(place, &words.join(" ")));
     }
     match setup.boot.is_empty() && setup.sysctl.is_empty() && setup.sysfs.is_empty() {
@@ -59,28 +61,30 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
     }
 }
 
-/// Why parameters of the kernel come to nothing, or to something else.
-fn lost(words: &[String], all: &[Assignment]) -> Vec<&'static str> {
-    let mut why = Vec::new();
+/// Why parameters of the kernel come to nothing, or to something else; and what helps.
+fn lost(words: &[String], all: &[Assignment]) -> Vec<(&'static str, &'static str)> {
+    let mut lost = Vec::new();
     if !words.iter().any(|word| word.contains("huge")) {
-        return why;
+        return lost;
     }
     let sizes = words.iter().filter_map(|word| word.strip_prefix("hugepagesz="));
     let has_count = words.iter().any(|word| word.starts_with("hugepages="));
     if has_count && sizes.into_iter().any(|size| size != "2M") {
-        why.push(
-            "Bottlerocket keeps no order of kernel-parameters, and `hugepages` before `hugepagesz` counts pages of the default size: \
-             have settings.kernel.hugepages.static make them (1.64 and later)",
-        );
+        lost.push((
+            "Bottlerocket keeps no order of kernel-parameters, and `hugepages` before `hugepagesz` counts pages of the default size",
+            "request them by settings.kernel.hugepages.static in place of both parameters (1.64 and later)",
+        ));
     }
     let reboots = |set: &Assignment| set.name == "settings.boot.reboot-to-reconcile" && set.values == ["true"];
     if !all.iter().any(reboots) {
-        why.push(
+        lost.push((
             "user data comes after the kernel has started: without reboot-to-reconcile = true below [settings.boot] a new node runs without \
-             these parameters (pages of the default size need no reboot in settings.kernel.sysctl)",
-        );
+             these parameters",
+            "add reboot-to-reconcile = true below [settings.boot]; or, for pages of the default size, set vm.nr_hugepages below \
+             [settings.kernel.sysctl], which needs no reboot",
+        ));
     }
-    why
+    lost
 }
 
 /// A setting with its whole name.
@@ -137,7 +141,7 @@ mod tests {
         let lines: Vec<&str> = read.boot.iter().map(|line| line.words.as_str()).collect();
         assert_eq!(lines, ["hugepagesz=1G hugepages=2", "hugepagesz=1G hugepages=3"]);
         assert_eq!(read.boot[1].place, "a.toml:6");
-        let why: Vec<&str> = read.refused.iter().map(|unread| unread.why.as_str()).collect();
+        let why: Vec<&str> = read.refused.iter().map(|refused| refused.unread.why.as_str()).collect();
         assert!(
             why[0].contains("keeps no order") && why[1].contains("reboot-to-reconcile"),
             "{why:?}"

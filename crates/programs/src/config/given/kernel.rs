@@ -1,8 +1,8 @@
 //! The kernel's command line: alone, as /proc/cmdline shows it, in the defaults of GRUB, or in WSL's own configuration.
 
-use model::{Bytes, Cause, Unread};
+use model::{Bytes, Unread};
 
-use super::garbled::empty;
+use super::garbled::{Refusal, empty};
 use crate::config::files::{Line, said};
 use crate::config::grub::in_grub;
 use crate::config::{Boot, BootLine};
@@ -33,7 +33,7 @@ pub(super) fn is_wsl(path: &str) -> bool {
 }
 
 /// `kernelCommandLine=` below `[wsl2]`; its pages come from `memory=`.
-pub(super) fn wsl(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<BootLine, Unread> {
+pub(super) fn wsl(path: &str, text: &str, refused: &mut Vec<Refusal>) -> Result<BootLine, Unread> {
     let pairs: Vec<(Line<'_>, &str, &str)> = said(path, text, &['#', ';'])
         .filter_map(|line| line.pair().map(|(name, value)| (line, name, value)))
         .collect();
@@ -51,10 +51,11 @@ pub(super) fn wsl(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<BootL
     let pages = Bytes(bytes.fold(0, u64::saturating_add));
     if let Some(memory) = memory.filter(|memory| pages.0 > memory.0 / 100 * MOST_OF_MEMORY) {
         let why = format!(
-            "its huge pages are {pages} of memory={}, which leaves too little to programs, and the kernel makes fewer: ask for less, or give WSL more",
+            "the huge pages of kernelCommandLine are {pages} of memory={}, which leaves too little to programs, and the kernel makes fewer",
             memory.exact()
         );
-        bad.push(Unread::new(Cause::Garbled, line.place(), why));
+        let fix = "fewer pages in kernelCommandLine, or a larger memory=, then: wsl --shutdown";
+        refused.push(Refusal::new(&line.place(), why, fix, WSL));
     }
     Ok(BootLine {
         place: line.place(),
@@ -62,6 +63,8 @@ pub(super) fn wsl(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<BootL
         words,
     })
 }
+
+const WSL: &str = "https://learn.microsoft.com/en-us/windows/wsl/wsl-config";
 
 /// Of what a machine has, pools leave programs a tenth.
 const MOST_OF_MEMORY: u64 = 90;

@@ -40,6 +40,7 @@ use node::Setup;
 use starts::{Start, with_arguments};
 
 pub use compose::Run;
+pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
@@ -78,6 +79,8 @@ pub struct Given {
     pub policies: Vec<PolicyLine>,
     /// Lines that have no known form; what they ask for is not judged.
     pub garbled: Vec<Unread>,
+    /// What is refused of nodes' files.
+    pub refusals: Vec<Refusal>,
     kinds: BTreeSet<FileKind>,
     /// Is one of the sysctl files more than lines of tmpfiles.d or sysfs.conf?
     has_sysctl: bool,
@@ -254,7 +257,7 @@ impl Given {
 
     /// What a node is set up with.
     fn setup(&mut self, path: &str, setup: Setup) {
-        self.garbled.extend(setup.refused);
+        self.refusals.extend(setup.refused);
         if setup.is_by_installer {
             self.by_installer.extend(setup.boot.iter().cloned());
         }
@@ -346,7 +349,7 @@ impl Given {
 
     fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let line = match kernel::is_wsl(path) {
-            true => kernel::wsl(path, text, &mut self.garbled)?,
+            true => kernel::wsl(path, text, &mut self.refusals)?,
             false => kernel::boot_line(path, text)?,
         };
         self.push_boot(line);

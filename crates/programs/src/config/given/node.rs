@@ -4,7 +4,7 @@
 use model::{Cause, Unread};
 
 use super::bottlerocket;
-use super::garbled::garbled;
+use super::garbled::{Refusal, garbled};
 use super::yaml::Node;
 use crate::config::{Boot, BootLine, Setting};
 
@@ -21,7 +21,7 @@ pub(super) struct Setup {
     /// A profile of tuned, by the lines of the file.
     pub(super) profiles: Vec<String>,
     /// What it is refused for.
-    pub(super) refused: Vec<Unread>,
+    pub(super) refused: Vec<Refusal>,
 }
 
 /// Objects of OpenShift and of Karpenter, by kind and API group.
@@ -42,6 +42,21 @@ const OF_TALOS: [&str; 2] = ["SysctlConfig", "SysfsConfig"];
 const OF_MACHINE: [&str; 4] = ["sysctls", "sysfs", "install", "kubelet"];
 /// Keys of the first one.
 const TOP_OF_TALOS: [&str; 5] = ["version", "debug", "persist", "machine", "cluster"];
+
+/// A program that takes such a file: what applies one, and its documentation.
+struct Taker {
+    command: &'static str,
+    link: &'static str,
+}
+
+const OPERATOR: Taker = Taker {
+    command: "oc apply -f",
+    link: "https://docs.redhat.com/en/documentation/openshift_container_platform/4.22/html/node_apis/performanceprofile-performance-openshift-io-v2",
+};
+const TALOS: Taker = Taker {
+    command: "talosctl apply-config -n NODE -f",
+    link: "https://docs.siderolabs.com/talos/v1.12/reference/configuration/v1alpha1/config",
+};
 
 /// Lines that only such files have.
 pub(super) fn is_setup(text: &str) -> bool {
@@ -106,15 +121,16 @@ impl File<'_> {
         format!("{}:{}", self.path, node.line)
     }
 
-    fn refused(&self, node: &Node, why: String) -> Unread {
-        Unread::new(Cause::Garbled, format!("{}:{}", self.path, node.key_line), why)
+    fn refused(&self, by: &Taker, node: &Node, why: String, fix: &str) -> Refusal {
+        let fix = format!("{fix}, then: {} {}", by.command, self.path);
+        Refusal::new(&format!("{}:{}", self.path, node.key_line), why, fix, by.link)
     }
 
     /// Its kernelArguments. The files and units of Ignition beside them are encoded.
     fn machine_config(&self, document: &Node) -> Result<Setup, Unread> {
         if let Some(part) = document.at(&["spec", "config"]).and_then(about_pages) {
             let why = "files and units in spec.config of a MachineConfig are not read: give them to hugewise as files of their own";
-            return Err(self.refused(part, why.to_owned()));
+            return Err(Unread::new(Cause::Garbled, self.place(part), why));
         }
         Ok(Setup {
             boot: self.line(document.at(&["spec", "kernelArguments"])),
@@ -185,11 +201,12 @@ impl File<'_> {
     }
 
     /// What the operator refuses of pages (validateHugePages()).
-    fn refused_pages(&self, default: Option<&Node>, pages: &[Page<'_>], base: &str) -> Vec<Unread> {
+    fn refused_pages(&self, default: Option<&Node>, pages: &[Page<'_>], base: &str) -> Vec<Refusal> {
         let mut refused = Vec::new();
         if let (None, Some(first)) = (default, pages.first()) {
             let why = "the operator refuses the profile: pages need a defaultHugepagesSize beside them";
-            refused.push(self.refused(first.entry, why.to_owned()));
+            let fix = format!("defaultHugepagesSize: {} beside pages", first.size);
+            refused.push(self.refused(&OPERATOR, first.entry, why.to_owned(), &fix));
         }
         for (at, page) in pages.iter().enumerate() {
             let (entry, size, of_node) = (page.entry, page.size, page.of_node);
@@ -200,7 +217,7 @@ impl File<'_> {
             {
                 let which = of_node.map_or_else(|| "without a node".to_owned(), |node| format!("of node {node}"));
                 let why = format!("the operator refuses the profile: pages of {size} {which} are there twice");
-                refused.push(self.refused(entry, why));
+                refused.push(self.refused(&OPERATOR, entry, why, "write them as one entry"));
             }
         }
         let is_among = |node: &&Node| pages.iter().any(|page| node.text() == Some(page.size));
@@ -225,23 +242,28 @@ impl File<'_> {
     }
 
     /// Base pages of 64K bring pages of 512M, and have none of 32M and 1G.
-    fn no_such_size(&self, page: &Node, size: &str, base: &str) -> Option<Unread> {
+    fn no_such_size(&self, page: &Node, size: &str, base: &str) -> Option<Refusal> {
         let fits = match base {
             "64k" => OF_64K.contains(&size),
             _ => OF_4K.contains(&size),
         };
-        let why = match base {
+        let (why, fix) = match base {
             _ if fits => return None,
-            "64k" => format!("a kernel with kernelPageSize 64k has pages of 2M and 512M, and none of {size}"),
-            _ if size == "512M" => {
-                "pages of 512M are those of a kernel with kernelPageSize 64k (arm64 alone), and this one has base pages of 4K".to_owned()
-            }
-            _ => format!("`{size}` is no size that the operator takes (2M, 1G; on arm64 also 64k, 32M)"),
+            "64k" => (
+                format!("with base pages of 64K (kernelPageSize: 64k) there are pages of 2M and 512M, and none of {size}"),
+                "name one of these sizes, or kernelPageSize: 4k",
+            ),
+            _ if size == "512M" => (
+                "pages of 512M need base pages of 64K (kernelPageSize: 64k, arm64 alone), and this profile has those of 4K".to_owned(),
+                "add kernelPageSize: 64k on arm64, else name another size (2M, 1G)",
+            ),
+            _ => (
+                format!("`{size}` is no size that the operator takes"),
+                "name one that it takes (2M, 1G; on arm64 also 64k, 32M)",
+            ),
         };
-        Some(self.refused(
-            page,
-            format!("{why}: the operator refuses the profile, or no such page is made"),
-        ))
+        let why = format!("{why}: the operator refuses the profile, or no such page is made");
+        Some(self.refused(&OPERATOR, page, why, fix))
     }
 
     fn tuned(&self, document: &Node) -> Setup {
@@ -309,8 +331,9 @@ impl File<'_> {
         let args = of(&["install", "extraKernelArgs"]);
         let takes_image = of(&["install", "grubUseUKICmdline"]).and_then(Node::text) == Some("true");
         if let Some(args) = args.filter(|_| takes_image) {
-            let why = "Talos refuses extraKernelArgs beside grubUseUKICmdline: take one of them out";
-            refused.push(self.refused(args, why.to_owned()));
+            let why = "Talos refuses extraKernelArgs beside grubUseUKICmdline: true".to_owned();
+            let fix = "remove extraKernelArgs, and have them in the image's schematic; or grubUseUKICmdline: false";
+            refused.push(self.refused(&TALOS, args, why, fix));
         }
         Some(Setup {
             boot: self.line(args),
@@ -323,7 +346,7 @@ impl File<'_> {
     }
 
     /// Maps at the top that are a machine's; where they are all that the file has, it may be another program's.
-    fn astray(&self, document: &Node) -> Vec<Unread> {
+    fn astray(&self, document: &Node) -> Vec<Refusal> {
         let entries = document.entries();
         let if_so = match entries.iter().any(|(key, _)| TOP_OF_TALOS.contains(&key.as_str())) {
             true => "",
@@ -334,13 +357,13 @@ impl File<'_> {
             .filter(|(key, node)| OF_MACHINE.contains(&key.as_str()) && !node.entries().is_empty());
         let refused = astray.map(|(key, node)| {
             let why = format!("{if_so}`{key}` belongs below `machine:`, and Talos refuses the file with it at the top");
-            self.refused(node, why)
+            self.refused(&TALOS, node, why, &format!("move `{key}` below `machine:`"))
         });
         refused.collect()
     }
 
     /// Keys that a map has twice: the parser of Talos takes no such file.
-    fn twice(&self, node: &Node) -> Vec<Unread> {
+    fn twice(&self, node: &Node) -> Vec<Refusal> {
         let entries = node.entries();
         let again = entries.iter().enumerate().filter_map(|(at, (key, value))| {
             let (_, first) = entries[..at].iter().find(|(known, _)| known == key)?;
@@ -348,7 +371,7 @@ impl File<'_> {
                 "the key `{key}` is in this map already (line {}): Talos refuses the file",
                 first.key_line
             );
-            Some(self.refused(value, why))
+            Some(self.refused(&TALOS, value, why, &format!("write both below one `{key}:`")))
         });
         let below = entries.iter().map(|(_, node)| node).chain(node.items());
         again.chain(below.flat_map(|node| self.twice(node))).collect()

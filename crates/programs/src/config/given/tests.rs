@@ -405,13 +405,13 @@ proptest! {
 fn nodes_as_their_operators_take_them() {
     let profile = "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nspec:\n  hugepages:\n    pages:\n    \
                    - {size: 1Gi, count: 4, node: 0}\n    - {size: 1Gi, count: 4, node: 0}\n";
-    let refused = given(&[("p.yaml", profile)]).refused();
+    let refused = given(&[("p.yaml", profile)]).refusals;
     for words in [
         "need a defaultHugepagesSize",
         "`1Gi` is no size",
         "of node 0 are there twice",
     ] {
-        assert!(refused.iter().any(|unread| unread.why.contains(words)), "{refused:?}");
+        assert!(refused.iter().any(|own| own.unread.why.contains(words)), "{refused:?}");
     }
     let pool = "linuxConfig:\n  transparentHugepageEnabled: TRANSPARENT_HUGEPAGE_ENABLED_NEVER\n";
     assert_eq!(given(&[("g.yaml", pool)]).policies[0].value, "never");
