@@ -29,7 +29,7 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
     let is_mongo = |program: &&Program| program.kind.known().copied().flatten() == Some(Kind::Mongo);
     let mongo = evidence.programs.known().into_iter().flatten().find(is_mongo);
     let who = mongo.map_or_else(String::new, |program| {
-        format!(", among them those of {}, whose vendor asks for 0", program.title())
+        format!("; MongoDB asks for 0, and {} is running", program.title())
     });
     // Documentation/admin-guide/sysctl/vm.rst: 1 reclaims, 2 writes dirty pages out, 4 swaps.
     let how = match (mode & 4 > 0, mode & 2 > 0) {

@@ -215,8 +215,8 @@ impl Distribution {
                 )
             }
             Self::Talos => format!(
-                "extraKernelArgs with `{parameters}` in the image's schematic (Image Factory), then talosctl upgrade to its installer; \
-                 where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): machine.install.extraKernelArgs"
+                "add `{parameters}` to extraKernelArgs in the image's schematic (Image Factory), then: talosctl upgrade to its installer; \
+                 where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): to machine.install.extraKernelArgs"
             ),
             Self::Ostree => {
                 let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
@@ -272,7 +272,7 @@ impl Distribution {
                     "boot.kernel.sysctl.\"{name}\" = {value}; in the machine's configuration, then: nixos-rebuild switch"
                 )
             }
-            Self::Talos => format!("machine.sysctls of its configuration: {name}: \"{value}\""),
+            Self::Talos => format!("set {name}: \"{value}\" below machine.sysctls of its configuration"),
             // Without systemd nothing reads the files there; its own file is read in any case.
             Self::Wsl => self.add_boot_parameters(&format!("sysctl.{name}={value}")),
             _ => format!("echo {name}={value} > /etc/sysctl.d/60-hugepages.conf"),
