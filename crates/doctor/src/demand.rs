@@ -194,16 +194,11 @@ impl Shortage {
         let (name, is_boot) = ("vm.nr_hugepages", self.is_at_boot());
         let parameters = || format!("hugepagesz={} hugepages={pages}", self.page.exact());
         match (&self.file, self.machine) {
-            (
-                Some(FileLine {
-                    place, old: Some(old), ..
-                }),
-                _,
-            ) => {
-                let name = if is_boot { String::new() } else { format!("{name} = ") };
-                format!("{name}{pages} in place of {old} in {place}")
-            }
-            (Some(FileLine { place, .. }), _) => format!("{}, beside what {place} sets", parameters()),
+            (Some(file), _) => match file.old {
+                Some(old) if is_boot => format!("{pages} in place of {old} in {}", file.place),
+                Some(old) => format!("{name} = {pages} in place of {old} in {}", file.place),
+                None => format!("{}, beside what {} sets", parameters(), file.place),
+            },
             (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters()),
             (None, Some(machine)) if machine.is_configured_whole() => machine.keep_setting(name, pages),
             (None, None) if is_boot => format!("{} on the boot command line", parameters()),
