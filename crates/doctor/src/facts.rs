@@ -174,6 +174,8 @@ pub(super) fn apply_again(evidence: &Evidence, place: &str) -> Option<&'static s
         "nix" => Some("nixos-rebuild switch, and reboot where boot.kernelParams changed"),
         _ if is_of_nix => Some("nixos-rebuild switch, with the change in the machine's configuration"),
         "conf" if file.contains("sysctl") => Some("sysctl --system"),
+        "service" | "container" => Some("systemctl daemon-reload, and restart it"),
+        "conf" if file.contains(".service.d/") => Some("systemctl daemon-reload, and restart it"),
         _ => None,
     }
 }
