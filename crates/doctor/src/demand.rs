@@ -3,22 +3,24 @@
 mod asked;
 mod room;
 mod taken;
+mod way;
 
 use std::collections::BTreeMap;
 
 use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
+use programs::config::Boot;
 use programs::config::given::{FileKind, Guest};
-use programs::config::{Boot, BootLine, Distribution};
 
-use crate::facts::{distribution, node_file, persistent};
+use crate::facts::{node_file, persistent};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres};
 pub(super) use room::Room;
 use taken::Taken;
+use way::Way;
 
 /// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
@@ -89,46 +91,9 @@ pub(super) struct Shortage {
     pool: (u64, String),
     /// Pages on all nodes, where the pool counts by node.
     whole: u64,
-    /// Is it the size that programs get that name none?
-    is_default: bool,
-    /// How the machine is set up, if there is one.
-    machine: Option<Distribution>,
-    /// Without a machine, the line that sets the pool.
-    file: Option<FileLine>,
+    way: Way,
     /// The size of another pool that has room for one which names none.
     other: Option<Bytes>,
-}
-
-/// A line of a file that was given, for the size of a pool.
-struct FileLine {
-    place: String,
-    /// The pages that it sets; `None` of a boot line that sets other pools.
-    old: Option<u64>,
-    is_boot: bool,
-}
-
-impl FileLine {
-    /// The one that counts: sysctl's is applied after those of the boot command line. None where the machine shows its pools.
-    fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
-        let given = Some(&evidence.files).filter(|_| !evidence.has_machine)?;
-        let set = given.sysctl.number("vm.nr_hugepages").ok().flatten();
-        if let Some((pages, line)) = set.filter(|_| page == default) {
-            return Some(Self {
-                place: line.place.clone(),
-                old: Some(pages),
-                is_boot: false,
-            });
-        }
-        let lines = || given.boot.iter().rev();
-        let pages = |line: &BootLine| line.boot.pages_of(page, Some(default));
-        let line = lines().find(|line| pages(line).is_some());
-        let line = line.or_else(|| lines().next().filter(|_| page != default))?;
-        Some(Self {
-            place: line.place.clone(),
-            old: pages(line),
-            is_boot: true,
-        })
-    }
 }
 
 impl Shortage {
@@ -169,7 +134,10 @@ impl Shortage {
             pages: asked,
         };
         let Some(nodes) = &self.demand.nodes else {
-            let text = format!("request {asked} pages of {size} or more: {}", self.ask(asked));
+            let text = format!(
+                "request {asked} pages of {size} or more: {}",
+                self.way.ask(self.page, asked)
+            );
             return Remedy::new(text).need(need);
         };
         let more = self.need.saturating_sub(self.left);
@@ -183,27 +151,9 @@ impl Shortage {
         .need(need)
     }
 
-    /// Does the pool come with the kernel's start? sysctl sets that of the default size only.
+    /// Does the pool come with the kernel's start?
     pub(super) fn is_at_boot(&self) -> bool {
-        let of_kind = self.page >= Bytes::gib(1) || !self.is_default;
-        self.file.as_ref().map_or(of_kind, |file| file.is_boot)
-    }
-
-    /// How so many pages are requested: where a file of those given sets the pool, in its place.
-    fn ask(&self, pages: u64) -> String {
-        let (name, is_boot) = ("vm.nr_hugepages", self.is_at_boot());
-        let parameters = || format!("hugepagesz={} hugepages={pages}", self.page.exact());
-        match (&self.file, self.machine) {
-            (Some(file), _) => match file.old {
-                Some(old) if is_boot => format!("{pages} in place of {old} in {}", file.place),
-                Some(old) => format!("{name} = {pages} in place of {old} in {}", file.place),
-                None => format!("{}, beside what {} sets", parameters(), file.place),
-            },
-            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters()),
-            (None, Some(machine)) if machine.is_configured_whole() => machine.keep_setting(name, pages),
-            (None, None) if is_boot => format!("{} on the boot command line", parameters()),
-            (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
-        }
+        self.way.is_at_boot
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
@@ -296,9 +246,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
                 taken: part.taken,
                 pool: (part.pages, part.file),
                 whole: part.whole,
-                is_default: page == room.default,
-                machine: evidence.has_machine.then(|| distribution(evidence)),
-                file: FileLine::of(evidence, page, room.default),
+                way: Way::of(evidence, page, room.default),
                 other,
             });
         }

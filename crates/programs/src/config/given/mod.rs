@@ -16,6 +16,7 @@ mod nix;
 mod node;
 mod operators;
 mod pod;
+mod profile;
 mod proxmox;
 mod quadlet;
 mod service;
