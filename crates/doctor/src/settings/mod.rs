@@ -94,6 +94,9 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
     Ok(cases)
 }
 
+/// Where to read of parameters of the boot command line.
+const OF_BOOT: &str = "https://docs.kernel.org/admin-guide/kernel-parameters.html";
+
 /// In place of a fix for which there is no memory.
 const LOWER: &str = "lower its count first: beside the other findings of this report the machine has no room for it";
 
@@ -114,7 +117,14 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::ImageConf => Case::likely,
         _ => Case::sure,
     };
-    let case = |what: &str| new(format!("`{words}` has no effect: {what}")).seen(place, "", &words);
+    let link = match why {
+        UnheardWhy::SysctlConf | UnheardWhy::SysctlName | UnheardWhy::NoSystemd => None,
+        _ => Some(OF_BOOT),
+    };
+    let case = |what: &str| {
+        let case = new(format!("`{words}` has no effect: {what}"));
+        case.link(link).seen(place, "", &words)
+    };
     let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
     let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(LOWER);
     Some(match why {
@@ -245,7 +255,10 @@ fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
         .severity(Severity::Info),
     };
     let fix = Remedy::new(Distribution::Talos.add_boot_parameters(&words)).with_line(evidence, &words);
-    let case = case.seen(&line.place, "extraKernelArgs", &line.words).remedy(fix);
+    let case = case
+        .link(Some(OF_BOOT))
+        .seen(&line.place, "extraKernelArgs", &line.words)
+        .remedy(fix);
     Some(case.otherwise(LOWER))
 }
 
