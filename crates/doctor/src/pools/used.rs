@@ -16,7 +16,7 @@ use crate::facts::{
 };
 use crate::remedy::{Need, fill};
 use crate::rule::{Answer, Case, Reason};
-use crate::thp::asks_in_vain;
+use crate::thp::{asks_in_vain, no_such_size};
 
 /// A smaller pool is most likely a test.
 const WORTH: Bytes = Bytes::mib(64);
@@ -48,15 +48,19 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0)
         .fix("start the program that the pool is meant for; if it falls back, see its own finding");
-        // A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
-        let unwanted = || Need::Unwanted(pool.size);
-        let free = fill(pool, 0, |command| format!("or free it: {command}"));
-        let case = case.remedy(free.need(unwanted()));
-        Ok(Some(match places(evidence, pool) {
-            Some(places) => case.fix_with(unwanted(), format!("and remove it from {places}")),
-            None => case,
-        }))
+        Ok(Some(or_free(case, evidence, pool, "it")))
     })
+}
+
+/// A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
+fn or_free(case: Case, evidence: &Evidence, pool: &Pool, what: &str) -> Case {
+    let unwanted = || Need::Unwanted(pool.size);
+    let free = fill(pool, 0, |command| format!("or free {what}: {command}"));
+    let case = case.remedy(free.need(unwanted()));
+    match places(evidence, pool) {
+        Some(places) => case.fix_with(unwanted(), format!("and remove it from {places}")),
+        None => case,
+    }
 }
 
 pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
@@ -189,8 +193,9 @@ fn beside_idle(evidence: &Evidence) -> Answer {
 fn beside(evidence: &Evidence, program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
     // What is larger than the pool is A04's.
     let is_larger = || segment_of(program).is_some_and(|segment| segment.size() > memory);
-    // What a variable asks for without room is D15's.
-    let has_own_rule = known(&program.kind)?.is_some() || asks_in_vain(evidence, program);
+    // What a variable asks for without room is D15's, a size that the kernel has not D18's.
+    let is_named = asks_in_vain(evidence, program) || no_such_size(evidence, program).is_ok_and(|case| case.is_some());
+    let has_own_rule = known(&program.kind)?.is_some() || is_named;
     if has_own_rule || is_own(program) || refused(evidence, program)?.is_some() || is_larger() {
         return Ok(None);
     }
@@ -215,7 +220,7 @@ const OWN_OPTIONS: [(&str, &str); 3] = [
     ("irisdb", "memlock without its flag 32 in iris.cpf"),
     (
         "db2sysc",
-        "db2set DB2_LARGE_PAGE_MEM=DB as the owner of the instance, whose memlock limit holds its memory",
+        "db2set DB2_LARGE_PAGE_MEM=DB as the owner of the instance, with a memlock limit of at least that memory",
     ),
 ];
 
@@ -301,6 +306,12 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
     .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
     .seen_backing(program, PageKind::Base, base)
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free);
+    if let Some(value) = off_for_efa(program) {
+        let case = case.seen(program.file("environ"), EFA, value).fix(format!(
+            "leave {EFA} out: with it libfabric takes no pages (before Linux 5.13 only where the program does not fork)"
+        ));
+        return or_free(case, evidence, pool, "the pool");
+    }
     let case = match mapping {
         Some(_) => case.wants(pool.size),
         None => case,
@@ -310,12 +321,6 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
     let need = || Need::Pool {
         page: pool.size,
         pages: all,
-    };
-    let case = match off_for_efa(program) {
-        Some(value) => case.seen(program.file("environ"), EFA, value).fix(format!(
-            "leave {EFA} out: with it libfabric takes no pages (before Linux 5.13 only where the program does not fork)"
-        )),
-        None => case,
     };
     let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);
     let case = match own {

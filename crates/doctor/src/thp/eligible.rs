@@ -5,7 +5,8 @@ use host::snapshot::{Feature, MountTree};
 use model::Bytes;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, thp, thp_file};
+use super::vendors::is_against_always;
+use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, policy, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -66,9 +67,15 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     let (pages, sleep) = (number("pages_to_scan")?, number("scan_sleep_millisecs")? / 1000.0);
     let base = known(&evidence.snapshot.kernel.base_page)?.0 as f64;
     let rate = pages * base / sleep.max(0.001);
+    // A faster khugepaged makes worse what D29 finds.
+    let is_always = policy(evidence).is_ok_and(|policy| policy == "always");
+    let is_unwanted = |program: &Program| is_always && is_against_always(&evidence.snapshot, program);
     let mut waiting = Bytes(0);
     let mut unknown = None;
     for examined in looked_into(evidence)? {
+        if examined.as_ref().is_ok_and(|(program, _)| is_unwanted(program)) {
+            continue;
+        }
         match examined.and_then(|(program, _)| counted_areas(program)) {
             Ok(areas) => waiting.0 = areas.iter().map(eligible).fold(waiting.0, u64::saturating_add),
             Err(reason) => unknown = unknown.or(Some(reason)),

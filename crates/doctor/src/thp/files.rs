@@ -85,7 +85,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             .link(told.link)
             .seen(&line.place, told.variable, &told.value)
             .fix(format!("fill the pool: {fill}"))
-            .fix(told.instead)
+            .fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
     }));
     Ok(cases)
 }
@@ -112,7 +112,7 @@ fn without_limit(line: &Setting, told: &Told) -> Case {
     .seen(&line.place, told.variable, &told.value)
     .seen(&line.place, "GCHeapHardLimit", "not set")
     .fix("set DOTNET_GCHeapHardLimit (in hexadecimal bytes) too, with a pool that holds as much")
-    .fix(told.instead)
+    .fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {

@@ -71,8 +71,10 @@ pub(super) struct Told {
     pub(super) pages: u64,
     /// What allocates by it.
     pub(super) what: &'static str,
-    /// What else helps.
-    pub(super) instead: &'static str,
+    /// What else helps, if anything does on every machine.
+    pub(super) instead: Option<&'static str>,
+    /// The sizes that the variable can name, by its own words.
+    sizes: &'static [(&'static str, Bytes)],
     /// Where to read more of what is not glibc's.
     pub(super) link: Option<&'static str>,
     /// What a program has mapped that reads the variable: others inherit the environment.
@@ -82,14 +84,15 @@ pub(super) struct Told {
 }
 
 impl Told {
-    fn new(variable: &'static str, value: &str, what: &'static str, instead: &'static str) -> Self {
+    fn new(variable: &'static str, value: &str, what: &'static str, instead: impl Into<Option<&'static str>>) -> Self {
         Self {
             variable,
             value: value.to_owned(),
             page: None,
             pages: 1,
             what,
-            instead,
+            instead: instead.into(),
+            sizes: &[],
             link: None,
             read_by: None,
             or_always: false,
@@ -163,20 +166,19 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     })
 }
 
+const OF_SGLANG: [(&str, Bytes); 2] = [("2MB", Bytes::mib(2)), ("1GB", Bytes::gib(1))];
+
 /// SGLang's host memory pool names a page size, and falls back to base pages where that pool has not enough (alloc_mmap of its memory_pool_host).
 fn sglang(value: &str) -> Option<Told> {
-    let page = match value.trim().to_ascii_uppercase().as_str() {
-        "2MB" => Bytes::mib(2),
-        "1GB" => Bytes::gib(1),
-        _ => return None,
-    };
-    let instead = "or name the size that has pages: SGLANG_HUGEPAGE_SIZE=2MB or SGLANG_HUGEPAGE_SIZE=1GB";
+    let word = value.trim().to_ascii_uppercase();
+    let (_, page) = OF_SGLANG.into_iter().find(|(name, _)| *name == word)?;
     Some(Told {
         page: Some(page),
         pages: 0,
+        sizes: &OF_SGLANG,
         read_by: Some("python"),
         link: Some("https://github.com/sgl-project/sglang/issues/34972"),
-        ..Told::new("SGLANG_HUGEPAGE_SIZE", value, "the host memory pool", instead)
+        ..Told::new("SGLANG_HUGEPAGE_SIZE", value, "the host memory pool", None)
     })
 }
 
@@ -243,7 +245,8 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let rooms = rooms(evidence)?;
     each_that_can(programs(evidence)?, |program| {
         let asked = unmet_by(evidence, &rooms, program)?;
-        Ok(asked.map(|(told, room)| unmet(evidence, program, &told, room)))
+        let case = |(told, room): (Told, u64)| named(unmet(evidence, program, &told, room), &told, &rooms);
+        Ok(asked.map(case))
     })
 }
 
@@ -288,7 +291,22 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             .otherwise("ask for fewer: the machine has no room for such a pool"),
         None => case.fix("fill the pool, then restart it"),
     };
-    case.fix(told.instead)
+    case.fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
+}
+
+/// With the name of another size that has room.
+fn named(case: Case, told: &Told, rooms: &[(Bytes, u64)]) -> Case {
+    let other = told.sizes.iter().find_map(|(name, size)| {
+        let has_room = |(page, room): &&(Bytes, u64)| page == size && *room >= told.least();
+        Some((name, rooms.iter().find(has_room)?))
+    });
+    match other {
+        Some((name, (page, room))) => case.wants(*page).fix(format!(
+            "or name the size that has pages: {}={name} ({room} can be had)",
+            told.variable
+        )),
+        None => case,
+    }
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {

@@ -21,7 +21,7 @@ pub(super) fn in_vain(evidence: &Evidence) -> Answer {
 }
 
 /// libhugetlbfs warns of a page size that the kernel has not, and leaves malloc on base pages.
-fn no_such_size(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
+pub(crate) fn no_such_size(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
     const NAME: &str = "HUGETLB_DEFAULT_PAGE_SIZE";
     let Some(value) = program.tunable(NAME)? else {
         return Ok(None);
@@ -92,7 +92,7 @@ fn morecore(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reas
 }
 
 /// jemalloc with `thp:always` advises all of its memory. Where none is advised, nothing read the variable: a build with a prefix has one of its own.
-fn unread_conf(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
+pub(crate) fn unread_conf(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
     const NAME: &str = "MALLOC_CONF";
     const WORTH: Bytes = Bytes::mib(64);
     let asks = |value: &&str| value.split(',').any(|option| option.trim() == "thp:always");

@@ -20,6 +20,7 @@ mod tests;
 use programs::config::given::FileKind;
 
 pub(super) use glibc::{asked_by, asks_in_vain};
+pub(super) use in_vain::{no_such_size, unread_conf};
 
 use super::rule::Checks;
 use super::topic::Topic;

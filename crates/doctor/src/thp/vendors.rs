@@ -21,6 +21,8 @@ struct Product {
     sign: &'static str,
     /// The vendor's words.
     asks: &'static str,
+    /// What does for its service alone, if anything does.
+    alone: &'static str,
     /// Where it says so.
     link: &'static str,
 }
@@ -32,12 +34,22 @@ impl Product {
             names,
             sign: "",
             asks,
+            alone: "",
             link,
         }
     }
 
     const fn signed(self, sign: &'static str) -> Self {
         Self { sign, ..self }
+    }
+
+    const fn alone(self, alone: &'static str) -> Self {
+        Self { alone, ..self }
+    }
+
+    /// Does its vendor advise against `always` on this system?
+    fn advises(&self, snapshot: &Snapshot) -> bool {
+        self.title != "Vertica" || !is_old(snapshot)
     }
 
     /// Is it a process of this product?
@@ -104,9 +116,10 @@ const NOT_ALWAYS: [Product; 17] = [
     Product::new(
         "389 Directory Server",
         &["ns-slapd"],
-        "never, or THP_DISABLE=1 for its service",
+        "never",
         "https://github.com/389ds/389-ds-base/issues/5954",
-    ),
+    )
+    .alone("THP_DISABLE=1"),
     Product::new(
         "CockroachDB",
         &["cockroach"],
@@ -136,10 +149,11 @@ const NOT_ALWAYS: [Product; 17] = [
     Product::new(
         "Varnish",
         &["cache-main", "varnishd"],
-        "madvise, or MALLOC_CONF=thp:never for its service (jemalloc 5.2 and later)",
+        "madvise",
         "https://github.com/varnishcache/varnish-cache/issues/3511",
     )
-    .signed("varnishd"),
+    .signed("varnishd")
+    .alone("MALLOC_CONF=thp:never (jemalloc 5.2 and later)"),
 ];
 
 const NUODB: &str = "http://doc.nuodb.com/Latest/Content/Note-About-%20Using-Transparent-Huge-Pages.htm";
@@ -166,6 +180,12 @@ const OLD_VERTICA: &str = "Vertica on Red Hat's 7 and Amazon Linux 2";
 fn is_old(snapshot: &Snapshot) -> bool {
     let release = snapshot.kernel.release.known().map_or("", String::as_str);
     [".el7", ".amzn2"].iter().any(|of| release.contains(of))
+}
+
+/// Does the vendor of this program advise against `always`?
+pub(super) fn is_against_always(snapshot: &Snapshot, program: &Program) -> bool {
+    let mut products = NOT_ALWAYS.iter().filter(|product| product.advises(snapshot));
+    products.any(|product| product.has(program) == Ok(true))
 }
 
 /// Less on huge pages, or on base pages, shows nothing of a policy's effect.
@@ -209,8 +229,10 @@ fn private_thp(program: &Program) -> Result<Bytes, Reason> {
 /// All processes of a product together: a database of many small ones has its memory in their sum.
 fn not_always(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
-    let is_exempt = |product: &Product| product.title == "Vertica" && is_old(&evidence.snapshot);
     each(&NOT_ALWAYS, |product| {
+        if !product.advises(&evidence.snapshot) {
+            return Ok(None);
+        }
         let (mut own, mut unread) = (Vec::new(), None);
         for program in all {
             match product
@@ -222,11 +244,11 @@ fn not_always(evidence: &Evidence) -> Answer {
             }
         }
         let sum: Bytes = own.iter().map(|(_, huge)| *huge).sum();
-        if let Some(reason) = unread.filter(|_| sum < WORTH && !is_exempt(product)) {
+        if let Some(reason) = unread.filter(|_| sum < WORTH) {
             return Err(reason);
         }
         let largest = own.iter().max_by_key(|(_, huge)| *huge);
-        let Some((largest, huge)) = largest.filter(|_| sum >= WORTH && !is_exempt(product)) else {
+        let Some((largest, huge)) = largest.filter(|_| sum >= WORTH) else {
             return Ok(None);
         };
         let who = match own.len() {
@@ -243,6 +265,10 @@ fn not_always(evidence: &Evidence) -> Answer {
             .seen_backing(largest, PageKind::Thp, *huge)
             .plan("thp=madvise")
             .write("enabled", "madvise")
+            .fix_if(
+                !product.alone.is_empty(),
+                format!("or in the environment of its service alone: {}", product.alone),
+            )
             .otherwise("this kernel's policy offers no `madvise`: `never`"),
         ))
     })
