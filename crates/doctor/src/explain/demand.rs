@@ -3,13 +3,14 @@
 use host::groups::{self, TooLow};
 use host::processes::taken_of_pool;
 use host::snapshot::Thp;
-use model::{Bytes, Reading, Unread};
+use model::{Bytes, PageKind, Reading, Unread};
 use programs::Evidence;
 use programs::{Jvm, JvmKind, Kind, Server, Setting, Target};
 
 use super::heap::{Heap, largest_heap};
 use super::parts::asks_for_hugetlb;
 use super::{Asked, Needs, Part, PartKind, PoolState, Why, heap_file};
+use crate::thp::unread_conf;
 
 /// What a program needs, and the limits below that.
 pub(super) type Limited = (Needs, Vec<TooLow>);
@@ -31,7 +32,13 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
             .iter()
             .any(|known| name.starts_with(known))
     });
-    asked.extend(paging.map(|(name, value)| Asked::set(name, value.clone(), target.main.file("environ"))));
+    let is_unread =
+        |name: &str| name == "MALLOC_CONF" && unread_conf(evidence, &target.main).is_ok_and(|case| case.is_some());
+    let read_by = |name: &str| if is_unread(name) { " (read by nothing)" } else { "" };
+    asked.extend(paging.map(|(name, value)| {
+        let value = format!("{value}{}", read_by(name));
+        Asked::set(name, value, target.main.file("environ"))
+    }));
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(Thp::pmd_policy);
     asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
@@ -148,12 +155,20 @@ pub(super) fn why(target: &Target, part: Option<&Part>, pools: &[PoolState]) -> 
         return Vec::new();
     }
     match (asks(target, kind), needs) {
+        (Asks::No(_), _) if part.is_some_and(is_served_by_thp) => Vec::new(),
         (Asks::No(setting), _) => vec![Why::NotAsked {
             setting: setting.to_owned(),
         }],
         (Asks::Yes, Some(needs)) => of_pool(needs, part, pools).into_iter().collect(),
         (Asks::Yes, None) | (Asks::Otherwise, _) => Vec::new(),
     }
+}
+
+/// Private memory that is mostly on THP needs no pool, and the rest has the kernel's own reasons.
+pub(super) fn is_served_by_thp(part: &Part) -> bool {
+    let backing = part.backing.known();
+    let is_most = backing.is_some_and(|backing| backing.of(PageKind::Thp).0 > backing.total().0 / 2);
+    is_most && part.what == PartKind::PrivateMemory
 }
 
 fn asks(target: &Target, kind: Option<Kind>) -> Asks {

@@ -150,7 +150,7 @@ fn with_thp(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part],
     }
     let ground = Ground::new(&evidence.snapshot, &target.mounts);
     why.extend(parts::thp_reasons(target, parts, &ground));
-    if target.main.is_mariadb() {
+    if target.main.is_mariadb() && !parts.first().is_some_and(demand::is_served_by_thp) {
         why.retain(|why| {
             !matches!(
                 why,

@@ -1,7 +1,7 @@
 //! What a reader wants to know first: the answer, the parts of memory, the pools, and why memory is on base pages.
 
 use doctor::explain::{InUse, Part, PartKind, PoolState, Usage, Why};
-use model::{Cause, Reading};
+use model::{Backing, Cause, Reading};
 
 use super::super::ps::by_sort;
 use super::mapped::code;
@@ -94,11 +94,17 @@ fn short(usage: &Usage) -> String {
     match usage.in_use {
         InUse::Yes => format!("yes: {what} is backed by {kinds}"),
         InUse::Partly => format!("in part: {what} is backed by {kinds}"),
+        InUse::No if usage.parts.first().is_some_and(has_large) => format!("hardly: {what} is backed by {kinds}"),
         InUse::No => format!("no: {what} is backed by {kinds}"),
         InUse::Unknown if usage.parts.first().is_some_and(is_absent) => format!("unknown: {what} was not found"),
         InUse::Unknown if denied => "unknown: its mappings could not be read".to_owned(),
         InUse::Unknown => format!("unknown: {what} could not be read or is not touched yet"),
     }
+}
+
+fn has_large(part: &Part) -> bool {
+    let is_backed = |backing: &Backing| backing.large().0 > 0;
+    part.hugetlb.is_some() || part.backing.known().is_some_and(is_backed)
 }
 
 fn is_absent(part: &Part) -> bool {
