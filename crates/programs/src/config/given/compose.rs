@@ -148,8 +148,9 @@ impl Run {
         let of_host = written.split(':').next().unwrap_or_default();
         if of_host.contains("hugepages") {
             let why = format!(
-                "{written}: the container does not start, as a hugetlbfs is a mount and no device. Mount it as a volume if the program maps files there. \
-                 System V segments (Oracle) need a right instead (B01, B02), and mmap needs neither"
+                "{written}: the container does not start, as a hugetlbfs is a mount and no device. Leave it out. \
+                 For System V segments (Oracle) use --ulimit memlock=-1 or --cap-add=IPC_LOCK instead (ulimits or cap_add in a compose file). \
+                 A program that maps files there needs a volume: -v /dev/hugepages:/dev/hugepages"
             );
             self.refused.push(Unread::new(Cause::Garbled, place, why));
         }

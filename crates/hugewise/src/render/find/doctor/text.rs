@@ -19,7 +19,11 @@ const INDENT: usize = 8;
 pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let verdict = wrapped(&(doctor.totals() + "."), look.width);
     let files = doctor.files.iter().map(|file| {
-        let line = format!("{}: taken as {}", printable(&file.name), file.kind);
+        let kind = match &*file.kind {
+            "compose" => "compose (a compose file, a `docker run` command or a Quadlet)",
+            kind => kind,
+        };
+        let line = format!("{}: taken as {kind}", printable(&file.name));
         wrapped(&line, look.width)
     });
     let verdict = painted(verdict.trim_end(), Style::new().bold(), look) + "\n" + &files.collect::<String>();
