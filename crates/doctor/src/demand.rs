@@ -51,6 +51,12 @@ pub(super) enum Other {
     Named(fn(Bytes) -> String),
     /// It tries all sizes for its largest mapping, which is so large.
     ByItself(Bytes),
+    /// It does not, and each part of its memory falls back alone.
+    InParts {
+        /// Pages of one.
+        each: u64,
+        parts: u64,
+    },
 }
 
 impl Demand {
@@ -106,11 +112,8 @@ impl Shortage {
             .seen(place, field, value)
             .seen(&self.pool.1, format!("pages of {size}"), self.pool.0)
             .remedy(self.remedy(asked))
-            .fix_if(self.named().is_some(), self.named().unwrap_or_default())
-            .fix_if(
-                self.demand.fewer.is_some(),
-                self.demand.fewer.as_deref().unwrap_or_default(),
-            )
+            .instead(self.named())
+            .instead(self.demand.fewer.as_deref())
             .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
     }
 

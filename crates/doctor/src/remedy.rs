@@ -21,6 +21,8 @@ pub(super) struct Remedy {
     goal: Option<String>,
     /// Is it for the case that no other can be taken?
     is_last: bool,
+    /// Does it do in place of those before it?
+    is_instead: bool,
     /// The pool whose pages it keeps for the next boot, as all fixes together leave them.
     keeps: Option<Bytes>,
 }
@@ -62,6 +64,7 @@ impl Remedy {
             needs: Vec::new(),
             goal: None,
             is_last: false,
+            is_instead: false,
             keeps: None,
         }
     }
@@ -101,6 +104,11 @@ impl Remedy {
 
     pub(super) fn last(mut self) -> Self {
         self.is_last = true;
+        self
+    }
+
+    pub(super) fn instead(mut self) -> Self {
+        self.is_instead = true;
         self
     }
 }

@@ -322,6 +322,14 @@ impl Case {
         }
     }
 
+    /// With what does in place of the fixes before it, if anything does.
+    pub(super) fn instead(self, step: Option<impl Into<String>>) -> Self {
+        match step {
+            Some(step) => self.remedy(Remedy::new(step).instead()),
+            None => self,
+        }
+    }
+
     /// With something to do where nothing else can be taken.
     pub(super) fn otherwise(self, step: impl Into<String>) -> Self {
         self.remedy(Remedy::new(step).last())

@@ -98,10 +98,7 @@ pub(super) fn mysql(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
-        let what = match short.demand.other {
-            Other::ByItself(_) => "its buffer pool, and in newer releases for what it allocates later",
-            _ => "its buffer pool, with a warning in its log",
-        };
+        let what = without_pages(&short);
         short.case(format!(
             "{} will use base pages for {what}: it {}",
             short.demand.who,
@@ -109,4 +106,17 @@ pub(super) fn mysql(evidence: &Evidence) -> Answer {
         ))
     };
     Ok(shortages(evidence, FileKind::Mysql)?.into_iter().map(case).collect())
+}
+
+/// MySQL maps each chunk of its buffer pool alone, MariaDB the whole.
+fn without_pages(short: &Shortage) -> String {
+    const LOGGED: &str = "with a warning in its log";
+    let Other::InParts { each, parts } = short.demand.other else {
+        return "its buffer pool, and in newer releases for what it allocates later".to_owned();
+    };
+    match parts.saturating_sub(short.left / each.max(1)) {
+        0 => format!("what it allocates after its buffer pool, {LOGGED}"),
+        all if all == parts => format!("its buffer pool, {LOGGED}"),
+        some => format!("{some} of the {parts} chunks of its buffer pool, {LOGGED}"),
+    }
 }

@@ -170,7 +170,8 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
     let name = settings.decides();
     let line = server.settings.last(name);
     let refused = || server.mysql_bytes(name).err();
-    let pages = innodb(&settings, page).ok().and_then(|sizing| sizing.whole("pages"));
+    let sizing = innodb(&settings, page).ok();
+    let whole = |step: &str| sizing.as_ref()?.whole(step);
     Demand {
         asker: FileKind::Mysql,
         who: format!("the server of {}", server.path),
@@ -181,7 +182,7 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
         ),
         page: None,
         strict: false,
-        bytes: match (refused(), pages) {
+        bytes: match (refused(), whole("pages")) {
             (Some(why), _) => Err(why.into()),
             (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
             (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
@@ -191,7 +192,10 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
         // MariaDB tries all sizes, the largest first (my_large_virtual_alloc).
         other: match server.is_mariadb {
             true => Other::ByItself(settings.mapped()),
-            false => Other::None,
+            false => Other::InParts {
+                each: whole("chunk_pages").unwrap_or(1),
+                parts: whole("chunks").unwrap_or(0),
+            },
         },
     }
 }

@@ -73,6 +73,8 @@ struct Account {
     /// Pages in use, with those that the fixes shown so far add.
     used: u64,
     whole: u64,
+    /// The whole pool by the fixes that have no alternative.
+    firm: u64,
 }
 
 impl<'e> Ledger<'e> {
@@ -82,8 +84,8 @@ impl<'e> Ledger<'e> {
         // A pool that could not be read has no account: nothing is advised for it.
         let account = |pool: &Pool| {
             let (now, used) = (*pool.nr.known()?, pool.taken()?);
-            let whole = now;
-            Some((pool.size, Account { now, used, whole }))
+            let (whole, firm) = (now, now);
+            Some((pool.size, Account { now, used, whole, firm }))
         };
         let others = pools.clone().filter(|pool| account(pool).is_none());
         let others = others.filter_map(|pool| Some(pool.size.0.saturating_mul(*pool.nr.known()?)));
@@ -131,6 +133,9 @@ impl<'e> Ledger<'e> {
                 larger(&mut taken, &self.pools);
             }
         }
+        if first.iter().any(|remedy| remedy.is_instead) {
+            unfirm(&mut taken, &before);
+        }
         let last = last.iter().filter(|remedy| self.takes(remedy));
         let otherwise: Vec<String> = last.map(|remedy| remedy.text.clone()).collect();
         if finding.fix.is_empty() {
@@ -149,8 +154,8 @@ impl<'e> Ledger<'e> {
         };
         let pool = self.evidence.snapshot.pool(page);
         let now = pool.and_then(|pool| persistent(pool).ok()).unwrap_or(0);
-        let grown = self.pools.get(&page).filter(|account| account.whole > account.now);
-        let pages = grown.map_or(now, |account| account.whole);
+        let grown = self.pools.get(&page).filter(|account| account.firm > account.now);
+        let pages = grown.map_or(now, |account| account.firm);
         match remedy.text.as_str() {
             "" => keep_pool(self.evidence, page, pages),
             words => format!("{words} {pages}"),
@@ -218,7 +223,13 @@ impl<'e> Ledger<'e> {
         if alone > account.now && self.is_starved {
             return false;
         }
-        let account = Account { used, whole, ..account };
+        let firm = account.firm.max(alone);
+        let account = Account {
+            used,
+            whole,
+            firm,
+            ..account
+        };
         let before = self.pools.insert(page, account);
         // What is there already fits.
         let fits = whole <= account.now || fits(self.evidence, self.bytes());
@@ -242,6 +253,14 @@ fn larger(pools: &mut BTreeMap<Bytes, Account>, others: &BTreeMap<Bytes, Account
     for (page, other) in others {
         let own = pools.entry(*page).or_default();
         (own.used, own.whole) = (own.used.max(other.used), own.whole.max(other.whole));
+        own.firm = own.firm.max(other.firm);
+    }
+}
+
+/// What has an alternative is left out of what is certain.
+fn unfirm(pools: &mut BTreeMap<Bytes, Account>, before: &BTreeMap<Bytes, Account>) {
+    for (page, account) in pools {
+        account.firm = before.get(page).map_or(account.now, |before| before.firm);
     }
 }
 
