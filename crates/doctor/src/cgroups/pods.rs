@@ -1,5 +1,7 @@
 //! Pods of Kubernetes: what the API server rejects, what the kubelet cannot mount, what a node cannot hold.
 
+use std::path::Path;
+
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::Boot;
@@ -100,10 +102,16 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
             "{who}; its huge_pages = off does not hold for initdb: on a node with a pool a new database ends with SIGBUS"
         ))
         .severity(Severity::Info),
-        false => Case::likely(format!(
-            "{who} and its program asks for them: on a node with a pool {} ends with SIGBUS",
-            asks.program
-        ))
+        false => Case::likely(match store_unmounted(container) {
+            Some(directory) => format!(
+                "{who} and mounts none at {directory} for {}: it does not start",
+                asks.program
+            ),
+            None => format!(
+                "{who} and its program asks for them: on a node with a pool {} ends with SIGBUS",
+                asks.program
+            ),
+        })
         .severity(Severity::Warning),
     };
     let case = case
@@ -119,11 +127,49 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
             is_postgres,
             "for a new database: initdb --set huge_pages=off (PostgreSQL 16 and later; POSTGRES_INITDB_ARGS of the official image)",
         )
-        .fix(format!(
-            "or request them: hugepages-{}i in its limits, and cpu or memory",
-            page.exact()
-        )),
+        .fix(request(container, page)),
     )
+}
+
+/// The directory for Ray's object store, where the container has nothing mounted there.
+fn store_unmounted(container: &Container) -> Option<&str> {
+    let directory = container.option("--plasma-directory")?;
+    let mut mounted = container.directories.iter();
+    let holds = |mounted: &String| Path::new(directory).starts_with(mounted);
+    (!mounted.any(holds)).then_some(directory)
+}
+
+/// How it requests the pages that its program asks for, as far as its command says how many.
+fn request(container: &Container, page: Bytes) -> String {
+    let size = page.exact();
+    let bytes = container
+        .option("--object-store-memory")
+        .and_then(|bytes| bytes.parse::<u64>().ok());
+    let amount = bytes.map_or_else(String::new, |bytes| {
+        let whole = bytes.div_ceil(page.0.max(1)).saturating_mul(page.0);
+        format!(": {}Mi or more", whole >> 20)
+    });
+    let beside = match requests_other(container) {
+        true => "",
+        false => ", and cpu or memory",
+    };
+    let volume = store_unmounted(container).map_or_else(String::new, |directory| {
+        format!(", and mount a volume emptyDir: {{medium: HugePages-{size}i}} at {directory}")
+    });
+    format!(
+        "or request them: hugepages-{size}i{amount} in {}{beside}{volume}",
+        container.sized_in
+    )
+}
+
+/// Does it request cpu or memory, which hugetlb pages need beside them?
+fn requests_other(container: &Container) -> bool {
+    let asks = |name: &&str| {
+        same(&container.requests, name)
+            .or(same(&container.limits, name))
+            .is_some()
+    };
+    ["cpu", "memory"].iter().any(asks)
 }
 
 /// What the program in a container needs of pages, against what the container requests of them.
@@ -144,19 +190,22 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
     };
     let (place, field, value) = &demand.seen;
     let size = page.exact();
+    let is_least = demand.asker == FileKind::Postgres;
+    let least = if is_least { "at least " } else { "" };
     let case = Case::likely(format!(
-        "{} of the pod {} needs {need} pages of {size}, and its limit is {pages}: {outcome}",
+        "{} of the pod {} needs {least}{need} pages of {size}, and its limit is {pages}: {outcome}",
         container.name, pod.name
     ))
     .seen(place, field, value)
     .seen(&quantity.place, &quantity.resource, &quantity.written)
     .fix(format!(
-        "hugepages-{size}i: {}Mi in its limits and requests",
-        need.saturating_mul(page.0) >> 20
+        "hugepages-{size}i: {}Mi in {}",
+        need.saturating_mul(page.0) >> 20,
+        container.sized_in
     ));
     let other = demand.asker == FileKind::Java && has.is_none();
     let case = case.fix_if(
-        demand.asker == FileKind::Postgres,
+        is_least,
         "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number",
     );
     Some(case.fix_if(
@@ -224,13 +273,7 @@ fn differs(pod: &Pod, container: &Container) -> Option<Case> {
 
 fn alone(pod: &Pod, container: &Container) -> Option<Case> {
     let (_, quantity) = container.hugetlb().into_iter().next()?;
-    let asks = |name: &str| {
-        same(&container.requests, name)
-            .or(same(&container.limits, name))
-            .is_some()
-    };
-    let beside = asks("cpu") || asks("memory");
-    (!beside).then(|| {
+    (!requests_other(container)).then(|| {
         rejected(
             pod,
             container,

@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::ini::Server;
-use super::pod::{Asks, Container, Pod, Quantity, Volume, named, quantities, quantity};
+use super::pod::{Asks, Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
 use super::yaml::Node;
 use crate::Kind;
 use crate::config::Setting;
@@ -53,15 +53,14 @@ pub(super) fn stackgres(path: &str, objects: &[&Node]) -> Result<Vec<Pod>, Unrea
     let of_clusters = clusters.iter().filter_map(|cluster| {
         let profile = by_name(&profiles, cluster.at(&["spec", "sgInstanceProfile"]))?;
         let config = by_name(&configs, cluster.at(&["spec", "configurations", "sgPostgresConfig"]))?;
-        Some((profile, config))
+        Some((*cluster, profile, config))
     });
-    let mut pairs: Vec<(&Node, &Node)> = of_clusters.collect();
+    let mut all: Vec<(&Node, &Node, &Node)> = of_clusters.collect();
     if let ([profile], [config], []) = (&profiles[..], &configs[..], &clusters[..]) {
-        pairs.push((profile, config));
+        all.push((profile, profile, config));
     }
-    pairs
-        .into_iter()
-        .map(|(profile, config)| of_stackgres(path, profile, config))
+    all.into_iter()
+        .map(|(object, profile, config)| of_stackgres(path, object, profile, config))
         .collect()
 }
 
@@ -71,8 +70,8 @@ fn by_name<'n>(all: &[&'n Node], name: Option<&Node>) -> Option<&'n Node> {
     all.iter().copied().find(is_it)
 }
 
-/// Its container `patroni` gets the pages of the profile.
-fn of_stackgres(path: &str, profile: &Node, config: &Node) -> Result<Pod, Unread> {
+/// Its container `patroni` gets the pages of the profile. It goes by the name of the cluster, or else of the profile.
+fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unread> {
     let spec = profile.get("spec").unwrap_or(profile);
     let place = format!("{path}:{}", spec.line);
     let mut set = config
@@ -99,7 +98,9 @@ fn of_stackgres(path: &str, profile: &Node, config: &Node) -> Result<Pod, Unread
         words: Vec::new(),
         requests: Vec::new(),
         limits,
+        sized_in: "spec.hugePages of its profile",
         mounts: Vec::new(),
+        directories: Vec::new(),
         environment: Vec::new(),
         asks: (!is_off).then(|| asks(&server)),
         java: None,
@@ -108,7 +109,7 @@ fn of_stackgres(path: &str, profile: &Node, config: &Node) -> Result<Pod, Unread
     };
     Ok(Pod {
         place,
-        name: named(profile.get("metadata").unwrap_or(profile)),
+        name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
         volumes: Vec::new(),
         refused: Vec::new(),
@@ -151,7 +152,9 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         words: Vec::new(),
         requests: Vec::new(),
         limits,
+        sized_in: IN_RESOURCES,
         mounts,
+        directories: Vec::new(),
         environment: Vec::new(),
         asks: None,
         java: None,
@@ -206,7 +209,9 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
             words: Vec::new(),
             requests: resources("requests")?,
             limits: resources("limits")?,
+            sized_in: IN_RESOURCES,
             mounts: Vec::new(),
+            directories: Vec::new(),
             environment: Vec::new(),
             asks: sets.is_empty().then(|| asks(&server)),
             java: None,

@@ -40,8 +40,12 @@ pub struct Container {
     pub requests: Vec<Quantity>,
     /// `resources.limits`.
     pub limits: Vec<Quantity>,
+    /// Where its object has these two, in words.
+    pub sized_in: &'static str,
     /// Volumes that it mounts, by name.
     pub mounts: Vec<String>,
+    /// The directories at which it mounts them.
+    pub directories: Vec<String>,
     /// Its environment, as far as it is written there.
     pub environment: Vec<Setting>,
     /// The program in it that is known to ask for hugetlb pages; a server of PostgreSQL may be told not to.
@@ -101,6 +105,8 @@ impl Volume {
     }
 }
 
+pub(super) const IN_RESOURCES: &str = "its limits and requests";
+
 impl Container {
     /// Bytes of hugetlb pages by size: limits, and requests where there is none.
     pub fn hugetlb(&self) -> Vec<(Bytes, &Quantity)> {
@@ -108,6 +114,16 @@ impl Container {
         let requests = self.requests.iter().filter(|asked| !limited(asked));
         let all = self.limits.iter().chain(requests);
         all.filter_map(|quantity| Some((quantity.page()?, quantity))).collect()
+    }
+
+    /// The value of an option of its command, as one word or two.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        let mut words = self.words.iter().map(String::as_str);
+        let rest = words.find_map(|word| {
+            word.strip_prefix(name)
+                .filter(|rest| rest.is_empty() || rest.starts_with('='))
+        })?;
+        rest.strip_prefix('=').or_else(|| words.next())
     }
 }
 
@@ -180,6 +196,7 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
             switch: "without that volume",
         })
     };
+    let directories = mounts.iter().filter_map(|mount| mount.get("mountPath")?.text());
     Ok(Container {
         asks: asks.or_else(of_mount),
         java: start.java(),
@@ -191,7 +208,9 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         words: start.words,
         requests: quantities(path, node.at(&["resources", "requests"]))?,
         limits: quantities(path, node.at(&["resources", "limits"]))?,
+        sized_in: IN_RESOURCES,
         mounts: mounts.iter().map(named).collect(),
+        directories: directories.map(str::to_owned).collect(),
         environment,
     })
 }
