@@ -72,25 +72,58 @@ pub(crate) fn vpp(path: &str, text: &str) -> Vec<Setting> {
 
 /// Does a script set what Open vSwitch asks of DPDK?
 pub(crate) fn is_ovs(text: &str) -> bool {
-    text.contains("ovs-vsctl") && text.contains("other_config:dpdk-socket-mem")
+    let keys = ["dpdk-socket-mem", "dpdk-alloc-mem", "dpdk-extra"];
+    let has_key = |key: &&str| text.contains(&format!("other_config:{key}"));
+    text.contains("ovs-vsctl") && keys.iter().any(has_key)
+}
+
+/// What such settings ask for, as one setting whose name ends in `socket-mem` where it is by node. Options in `dpdk-extra` win over the
+/// settings for memory, and of those the one by node (lib/dpdk.c).
+pub(crate) fn asked_by_ovs(settings: &[Setting]) -> Option<Setting> {
+    let last = |name: &str| settings.iter().rfind(|set| set.name == name);
+    let extra = last("dpdk-extra");
+    let is_off = last("dpdk-init").is_some_and(|set| set.value == "false");
+    if is_off || extra.is_some_and(|set| set.value.contains("--no-huge")) {
+        return None;
+    }
+    let of_memory = || last("dpdk-socket-mem").or_else(|| last("dpdk-alloc-mem")).cloned();
+    extra.and_then(of_extra).or_else(of_memory)
+}
+
+/// The memory in options of DPDK. What a variable of the shell holds is not known: it is given as it is written.
+fn of_extra(extra: &Setting) -> Option<Setting> {
+    let words: Vec<String> = extra.value.split_whitespace().map(str::to_owned).collect();
+    let whole = words.iter().skip_while(|word| *word != "-m").nth(1);
+    let by_node = socket_mem(&words).map(|list| ("dpdk-extra --socket-mem", list));
+    let asked = by_node.or_else(|| Some(("dpdk-extra -m", whole?.as_str())));
+    let unknown = Some(("dpdk-extra", extra.value.as_str())).filter(|(_, value)| value.contains('$'));
+    let (name, value) = asked.or(unknown)?;
+    Some(Setting {
+        place: extra.place.clone(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+    })
 }
 
 /// `ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem="1024,0"`: what such commands set, named by the keys. A command may go on in further lines.
 pub(crate) fn ovs(path: &str, text: &str) -> Vec<Setting> {
     let marks = ['"', '\'', ';'];
     let of_line = |line: Line<'_>| -> Vec<Setting> {
-        let words = line.text.split_whitespace().map(|word| word.trim_matches(marks));
-        let pairs = words.filter_map(|word| word.strip_prefix("other_config:")?.split_once('='));
-        pairs
-            .map(|(key, value)| line.setting(key, value.trim_matches(marks)))
-            .collect()
+        let split = || line.text.split_whitespace().map(str::to_owned).collect();
+        let words: Vec<String> = shlex::split(line.text).unwrap_or_else(split);
+        let setting = |word: &String| {
+            let pair = word.trim_matches(marks).strip_prefix("other_config:")?;
+            let (key, value) = pair.split_once('=')?;
+            Some(line.setting(key, value.trim_matches(marks)))
+        };
+        words.iter().filter_map(setting).collect()
     };
     said(path, text, &['#']).flat_map(of_line).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_ovs, ovs, socket_mem, vpp};
+    use super::{asked_by_ovs, is_ovs, ovs, socket_mem, vpp};
 
     #[test]
     fn what_commands_of_open_vswitch_set() {
@@ -107,6 +140,32 @@ mod tests {
             last("dpdk-socket-mem"),
             Some(("2048,0".to_owned(), "ovs.sh:5".to_owned()))
         );
+    }
+
+    #[test]
+    fn what_open_vswitch_asks_for_in_the_end() {
+        let asked = |keys: &[&str]| {
+            let lines = keys
+                .iter()
+                .map(|key| format!("ovs-vsctl set Open_vSwitch . other_config:{key}\n"));
+            let text: String = lines.collect();
+            assert!(is_ovs(&text), "{text}");
+            asked_by_ovs(&ovs("ovs.sh", &text)).map(|set| (set.name, set.value))
+        };
+        let is = |name: &str, value: &str| Some((name.to_owned(), value.to_owned()));
+        let (by_node, whole) = ("dpdk-socket-mem=\"1024,0\"", "dpdk-alloc-mem=2048");
+        assert_eq!(asked(&[whole]), is("dpdk-alloc-mem", "2048"));
+        assert_eq!(asked(&[by_node, whole]), is("dpdk-socket-mem", "1024,0"));
+        let extra = "dpdk-extra=\"-a 0000:03:00.0 --socket-mem 64,64\"";
+        assert_eq!(asked(&[by_node, extra]), is("dpdk-extra --socket-mem", "64,64"));
+        assert_eq!(asked(&["dpdk-extra='-m 512'"]), is("dpdk-extra -m", "512"));
+        assert_eq!(
+            asked(&[by_node, "dpdk-extra=\"-w 0000:03:00.0\""]),
+            is("dpdk-socket-mem", "1024,0")
+        );
+        assert_eq!(asked(&["dpdk-extra=\"$EXTRA\""]), is("dpdk-extra", "$EXTRA"));
+        assert_eq!(asked(&[by_node, "dpdk-extra=--no-huge"]), None);
+        assert_eq!(asked(&[by_node, "dpdk-init=false"]), None);
     }
 
     #[test]

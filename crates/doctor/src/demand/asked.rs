@@ -75,8 +75,9 @@ fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
         mib => mib.parse::<u64>().ok(),
     };
     let list: Option<Vec<u64>> = set.value.split(',').map(number).collect();
-    // Files alone show no nodes: there the pool as a whole has to do.
-    let asked: Vec<(Option<u32>, Option<u64>)> = match (list, evidence.has_machine) {
+    // Files alone show no nodes: there the pool as a whole has to do, as for what is not asked by node.
+    let is_by_node = evidence.has_machine && set.name.ends_with("socket-mem");
+    let asked: Vec<(Option<u32>, Option<u64>)> = match (list, is_by_node) {
         (Some(list), true) => (0..).map(Some).zip(list.into_iter().map(Some)).collect(),
         (list, _) => vec![(None, list.map(|list| list.into_iter().fold(0, u64::saturating_add)))],
     };

@@ -142,11 +142,9 @@ impl Given {
         started.collect()
     }
 
-    /// What programs of DPDK ask of each node.
+    /// What programs of DPDK ask of each node, or of all together.
     pub fn socket_mem(&self) -> Vec<Setting> {
-        let last = |name: &str| self.ovs.iter().rfind(|set| set.name == name);
-        let is_on = last("dpdk-init").is_none_or(|set| set.value != "false");
-        let of_ovs = last("dpdk-socket-mem").filter(|_| is_on).cloned();
+        let of_ovs = dpdk::asked_by_ovs(&self.ovs);
         let starts = self.starts();
         starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
     }
