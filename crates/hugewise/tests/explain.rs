@@ -203,3 +203,22 @@ fn a_process_of_this_machine_is_explained_by_its_number_and_its_numbers_are_the_
         "{sum} of {all}: {result}"
     );
 }
+
+#[test]
+fn settings_in_vain_and_small_shares_are_no_answer() {
+    let explained = |case: &str, word: &str| {
+        let root = format!("{}/../../fixtures/cases/{case}", env!("CARGO_MANIFEST_DIR"));
+        done(&["--root", &root, "explain", word, "--json"]).out + &done(&["--root", &root, "explain", word]).out
+    };
+    let unread = explained("121-variables-in-vain/rust.tree", "faf-allocator-b");
+    assert!(unread.contains("background_thread:true (read by nothing)"), "{unread}");
+    let share = explained("120-hugetlb-and-fork/registered.tree", "wave_mpi");
+    assert!(
+        share.contains("hardly: private memory is backed by hugetlb-2M 2G"),
+        "{share}"
+    );
+    // Its buffer pool is on THP, which it switched off for what came later.
+    let served = explained("118-off-by-itself/mariadb.tree", "mysql");
+    assert!(served.contains("2G of private memory: switched off"), "{served}");
+    assert!(!served.contains("plan --for"), "{served}");
+}
