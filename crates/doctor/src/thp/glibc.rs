@@ -84,14 +84,14 @@ pub(super) struct Told {
 }
 
 impl Told {
-    fn new(variable: &'static str, value: &str, what: &'static str, instead: impl Into<Option<&'static str>>) -> Self {
+    fn new(variable: &'static str, value: &str, what: &'static str, instead: &'static str) -> Self {
         Self {
             variable,
             value: value.to_owned(),
             page: None,
             pages: 1,
             what,
-            instead: instead.into(),
+            instead: Some(instead),
             sizes: &[],
             link: None,
             read_by: None,
@@ -175,10 +175,11 @@ fn sglang(value: &str) -> Option<Told> {
     Some(Told {
         page: Some(page),
         pages: 0,
+        instead: None,
         sizes: &OF_SGLANG,
         read_by: Some("python"),
         link: Some("https://github.com/sgl-project/sglang/issues/34972"),
-        ..Told::new("SGLANG_HUGEPAGE_SIZE", value, "the host memory pool", None)
+        ..Told::new("SGLANG_HUGEPAGE_SIZE", value, "the host memory pool", "")
     })
 }
 
