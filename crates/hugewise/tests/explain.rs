@@ -217,6 +217,9 @@ fn settings_in_vain_and_small_shares_are_no_answer() {
         share.contains("hardly: private memory is backed by hugetlb-2M 2G"),
         "{share}"
     );
+    // The evidence is the child's.
+    let forked = explained("120-hugetlb-and-fork/heap.tree", "matcher");
+    assert!(forked.contains("write to one heap"), "{forked}");
     // Its buffer pool is on THP, which it switched off for what came later.
     let served = explained("118-off-by-itself/mariadb.tree", "mysql");
     assert!(served.contains("2G of private memory: switched off"), "{served}");

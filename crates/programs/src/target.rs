@@ -19,13 +19,15 @@ use host::{Snapshot, Source};
 const LEAST_SHARED: Bytes = Bytes::mib(8);
 /// Counting the mappings of a server's other processes stops after this long.
 const FAMILY: Duration = Duration::from_millis(500);
+/// By this variable of gperftools the heap is a file, which children may share: so many of them are looked into.
+const HEAP_FILE: (&str, usize) = ("TCMALLOC_MEMFS_MALLOC_PATH", 8);
 
 /// One program with all that belongs to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The process that stands for it, such as PostgreSQL's postmaster, looked into.
     pub main: Program,
-    /// Its other processes, such as PostgreSQL's sessions.
+    /// Its other processes, such as PostgreSQL's sessions; those that may share a heap are looked into as well.
     pub others: Vec<Program>,
     /// The mappings of those, as far as they could be counted.
     pub family: Vec<Vec<Area>>,
@@ -167,8 +169,13 @@ pub fn age(source: &Source, program: &Program) -> Option<Duration> {
     Duration::try_from_secs_f64(uptime(source).known()? - started).ok()
 }
 
-fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: Vec<Program>) -> Target {
+fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, mut others: Vec<Program>) -> Target {
     look::into(source, snapshot, &mut main);
+    let (variable, most) = HEAP_FILE;
+    let has_file = |other: &&mut Program| other.tunables.known().is_some_and(|all| all.contains_key(variable));
+    for other in others.iter_mut().filter(has_file).take(most) {
+        look::into(source, snapshot, other);
+    }
     let kind = main.kind.known().copied().flatten();
     let segments = main.areas().unwrap_or_default().iter();
     let mut shared: Vec<SharedMemory> = segments

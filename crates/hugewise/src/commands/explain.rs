@@ -30,8 +30,9 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
     let machine = Evidence::of(&session.source, snapshot.clone(), Reading::Known(Vec::new()));
     let planner = Planner::new(&session.source);
     let usage = |target: &Target| {
+        let others = target.others.iter().filter(|other| other.details.is_some());
         let evidence = Evidence {
-            programs: Reading::Known(vec![target.main.clone()]),
+            programs: Reading::Known(std::iter::once(&target.main).chain(others).cloned().collect()),
             ..machine.clone()
         };
         let mut usage = ::doctor::explain::usage(&evidence, target);
