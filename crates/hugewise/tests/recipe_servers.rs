@@ -13,7 +13,7 @@ const RECIPE: &str = "\
 about = 'a server that attacks root'
 unprivileged = true
 command = ['/bin/sh', '-c', '''
-{ id -u; cut -d' ' -f1,5-7 /proc/$$/stat; env | grep -c SECRET; grep -c hugewise-secret /proc/keys; cat /proc/self/oom_score_adj; } > @/report
+{ id -u; cut -d' ' -f1,5-7 /proc/$$/stat; env | grep -c SECRET; grep -c hugewise-secret /proc/keys; cat /proc/self/oom_score_adj; } > @/new$$ && mv @/new$$ @/report
 ln -sf @/victim '{scratch}/asked'
 touch '{scratch}/up'
 while :; do sleep 0.1; done''']
