@@ -307,7 +307,7 @@ fn called(command: &[String]) -> Option<&str> {
     Some(file_name(program)).filter(|_| !command[0].starts_with('-'))
 }
 
-/// By its command, or by its image where it has none: programs of RandomX, and Ray, whose object store is told to take them.
+/// By its command, or by its image where it has none: programs of RandomX, and Ray, whose object store is configured to take them.
 fn by_program(node: &Node, words: &[&Node], start: &Start, place: impl Fn(&Node) -> String) -> Option<Asks> {
     let is_called = |name: &str| called(&start.words) == Some(name);
     let of_ray = words
@@ -327,7 +327,7 @@ fn by_program(node: &Node, words: &[&Node], start: &Start, place: impl Fn(&Node)
     let (name, _, program, switch) = OF_RANDOMX
         .into_iter()
         .find(|(name, images, ..)| is_called(name) || is_image(images))?;
-    // Its first bit is that of large pages. It may be hexadecimal.
+    // Its first bit is that of huge pages. It may be hexadecimal.
     let masks = |line: &Setting| {
         let last = line.value.chars().next_back().and_then(|digit| digit.to_digit(16));
         line.name == "MONERO_RANDOMX_UMASK" && last.is_some_and(|digit| digit % 2 == 1)
