@@ -203,7 +203,12 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
     // Proxmox VE fills the pools itself.
     let guests = guests(evidence);
     let of_guests = guests.iter().flat_map(Guest::hugetlb).map(|(_, asked)| asked);
-    demands.map(|demand| demand.page).chain(of_guests).collect()
+    let of_vpp = evidence.files.vpp_pages();
+    demands
+        .map(|demand| demand.page)
+        .chain(of_guests)
+        .chain(of_vpp)
+        .collect()
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.

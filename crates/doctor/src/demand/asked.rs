@@ -125,7 +125,7 @@ pub(crate) fn postgres(server: &Server) -> Option<Demand> {
         page: settings.as_ref().ok().and_then(|settings| settings.page),
         strict: huge_pages == HugePages::On,
         bytes: settings.map(|settings| settings.shared_memory()).map_err(Reason::from),
-        nodes: None,
+        nodes: server.nodes.clone(),
         fewer: None,
         other: Other::Named(|size| format!("huge_page_size = {} (PostgreSQL 14 and later)", in_postgres(size))),
     })
@@ -149,7 +149,7 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
         seen: (java.path.clone(), "heap".to_owned(), xmx.to_owned()),
         page: own,
         strict: java.jvm.collector == Some(model::Collector::Z),
-        nodes: None,
+        nodes: java.nodes.clone(),
         fewer: None,
         // OpenJ9 takes the default size alone (eclipse-openj9/openj9#1418).
         other: match java.jvm.kind {
@@ -188,7 +188,7 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
             (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
             (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
         },
-        nodes: None,
+        nodes: server.nodes.clone(),
         fewer: settings.fewer(page),
         // MariaDB tries all sizes, the largest first (my_large_virtual_alloc).
         other: match server.is_mariadb {

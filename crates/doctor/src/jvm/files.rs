@@ -132,13 +132,19 @@ fn by_policy(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let cases = transparent.into_iter().map(|java| {
-        Case::sure(format!(
+        let is_zgc = java.jvm.collector == Some(model::Collector::Z);
+        let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
+        new(format!(
             "the JVM of {} is configured to use THP, and the THP policy is `never`",
             java.path
         ))
         .seen(&java.path, "-XX:+UseTransparentHugePages", "set")
         .seen(&line.place, "transparent_hugepage", &line.value)
         .fix("transparent_hugepage=madvise")
+        .fix_if(
+            is_zgc,
+            "or JDK 22 and later, in which shmem_enabled alone decides for ZGC",
+        )
     });
     Ok(cases.collect())
 }

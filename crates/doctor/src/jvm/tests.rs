@@ -184,6 +184,11 @@ fn e05_and_e06_transparent_pages_that_are_off() {
     let zgc = || java(&["-XX:+UseZGC", "-XX:+UseTransparentHugePages"]).area(shared(512, "/memfd:java_heap (deleted)"));
     found("E06", zgc().on(thp(machine(), "shmem_enabled", shmem_never)));
     clear("E06", zgc().on(machine()));
+    // JDK 21 looks at the policy of anonymous memory too.
+    let under_never = |home: &str| version(zgc(), home).on(thp(machine(), "enabled", never));
+    let finding = found("E05", under_never("/usr/lib/jvm/java-21-openjdk-amd64"));
+    assert!(finding.fix.iter().any(|fix| fix.contains("JDK 22")), "{finding:?}");
+    clear("E05", under_never("/usr/lib/jvm/java-22-openjdk-amd64"));
     clear("E06", transparent().on(thp(machine(), "shmem_enabled", shmem_never)));
     // Zing's heap is shared memory too, and its UseLargePages switches THP off.
     let library = || {

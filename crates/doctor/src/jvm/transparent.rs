@@ -37,10 +37,14 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     let is_transparent = |jvm: &Jvm| jvm.transparent;
     each_jvm(evidence, is_transparent, |program, jvm| {
-        if policy == "madvise" && jvm.kind == JvmKind::HotSpot && jvm.collector != Some(model::Collector::Z) {
+        let is_hotspot = jvm.kind == JvmKind::HotSpot;
+        let is_zgc = is_hotspot && jvm.collector == Some(model::Collector::Z);
+        if policy == "madvise" && is_hotspot && !is_zgc {
             return not_advised(program, jvm);
         }
-        if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
+        // ZGC's heap has a policy of its own; these releases look at that of anonymous memory first (JDK-8310233, JDK-8319969).
+        let is_asked = !is_zgc || matches!(jvm.version, Some(17 | 21));
+        if policy != "never" || !is_asked {
             return Ok(None);
         }
         let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));
@@ -51,7 +55,8 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
             // That it gets none is known all the same.
             Err(_) => String::new(),
         };
-        let case = Case::sure(format!(
+        let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
+        let case = new(format!(
             "{} is configured to use THP, the THP policy is `never`{what}",
             program.title()
         ))
@@ -61,6 +66,10 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
         .write_as("enabled", "madvise", |command| {
             format!("{command}, then restart the JVM")
         })
+        .fix_if(
+            is_zgc,
+            format!("or JDK 22 and later, in which shmem_enabled alone decides for ZGC: {BUGS}8319969"),
+        )
         .otherwise("this kernel's policy offers no `madvise`: `always`, or a hugetlb pool");
         Ok(Some(case))
     })

@@ -2,6 +2,7 @@
 
 use host::snapshot::Feature;
 use model::Bytes;
+use model::findings::Severity;
 use programs::config::{Unit, memlock_for};
 use programs::{Details, Evidence, Kind, Limit, Program};
 
@@ -12,6 +13,9 @@ use crate::rule::{Answer, Case, Reason};
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
     let by_memlock = !has(evidence, Feature::ShmWithoutMemlock)? && has_pool(evidence)?;
     each(programs(evidence)?, |program| {
+        if let Some(case) = registers(evidence, program)? {
+            return Ok(Some(case));
+        }
         let shm = if by_memlock { shm_user(program)? } else { None };
         let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor) && pins(program);
         if (shm.is_none() && !vfio) || program.may_lock()? {
@@ -38,6 +42,31 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
         };
         Ok(Some(limit_fix(evidence, program, case)))
     })
+}
+
+/// Less than this has no room for the buffers that programs of RDMA register.
+const REGISTERED: Bytes = Bytes::mib(64);
+
+/// One with a device of RDMA open: what it registers there is locked (ib_umem_get()).
+fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
+    // Mappings that could not be read are no reason to leave other programs unjudged.
+    let mut areas = program.areas().unwrap_or_default().iter();
+    let device = areas.find(|area| area.name.starts_with("/dev/infiniband/uverbs"));
+    let (Some(device), Some(details)) = (device, &program.details) else {
+        return Ok(None);
+    };
+    let (limit, resident) = (*known(&details.memlock)?, *known(&program.pages.resident)?);
+    if program.may_lock()? || limit >= Limit::Bytes(resident.min(REGISTERED).0) {
+        return Ok(None);
+    }
+    let case = Case::likely(format!(
+        "{} registers memory with an RDMA device, which locks it, and may lock {limit}: registration fails",
+        program.title()
+    ))
+    .severity(Severity::Warning)
+    .seen(program.file("maps"), &*device.name, "mapped")
+    .seen(program.file("limits"), "Max locked memory", limit);
+    Ok(Some(limit_fix(evidence, program, case)))
 }
 
 fn pins(program: &Program) -> bool {

@@ -51,6 +51,20 @@ fn b02_memory_that_has_to_be_locked() {
     };
     found("B02", guest("8388608").on(machine()));
     clear("B02", guest("2147483648").on(machine()));
+    let rank = |memlock| {
+        process(70, "xhpl")
+            .cgroup("/system.slice/slurmd.service")
+            .area(anonymous(1024))
+            .area(anonymous(1).named("/dev/infiniband/uverbs0").perms("-w-s"))
+            .memlock(memlock)
+    };
+    let finding = found("B02", rank("65536").on(machine()));
+    assert!(
+        finding.fix[0].starts_with("systemctl edit slurmd.service"),
+        "{finding:?}"
+    );
+    clear("B02", rank("unlimited").on(machine()));
+    clear("B02", rank("65536").locks().on(machine()));
 }
 
 fn service(limits: &str, unit: &str) -> Tree {

@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::{is_packaged, requested};
+use programs::config::{Boot, is_packaged, requested};
 
 use crate::facts::{
     apply_again, boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools,
@@ -90,15 +90,8 @@ fn by_file(evidence: &Evidence) -> Result<Option<Case>, Reason> {
 /// Gigabytes that the boot line itself did not get: no later request gets them either, unless memory was set aside for that.
 fn short_at_boot(evidence: &Evidence, case: Case, pool: &Pool, has: u64) -> Case {
     let size = pool.size.exact();
-    let cma = evidence.config.boot.known().and_then(|boot| boot.cma.as_ref());
-    let line = evidence.snapshot.kernel.command_line.known();
-    // Linux 6.15 and later take them from that memory at boot.
-    let is_on = |word: &str| {
-        word.strip_prefix("hugetlb_cma_only=")
-            .is_some_and(|value| !value.starts_with(['0', 'n', 'N']))
-    };
-    let is_early = line.is_some_and(|line| line.split_whitespace().any(is_on));
-    if let Some(cma) = cma.filter(|cma| *cma != "0" && !is_early) {
+    let boot = evidence.config.boot.known();
+    if let Some(cma) = boot.and_then(Boot::cma_at_run_time) {
         let file = pool_file(pool, "nr_hugepages");
         return case.fix(format!(
             "with hugetlb_cma={cma} the kernel makes no pages of {size} at boot: have a unit fill the pool from that memory at each boot \

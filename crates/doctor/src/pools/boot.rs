@@ -111,6 +111,11 @@ pub(crate) fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &
     if ignored.why == IgnoredWhy::SysctlTooOld {
         return case.fix("ask for them with hugepages=, or by vm.nr_hugepages in /etc/sysctl.d");
     }
+    if ignored.why == IgnoredWhy::BesideCma {
+        return case
+            .fix("take hugetlb_cma= out, or add hugetlb_cma_only=1 (Linux 6.15 and later), and reboot")
+            .fix("or have a unit fill the pool from that memory at each boot: echo PAGES > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
+    }
     let case = case.fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES");
     match pairs(line) {
         Some(pairs) => {

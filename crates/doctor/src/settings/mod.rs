@@ -7,11 +7,13 @@ use programs::config::given::FileKind;
 use programs::config::{BootLine, Distribution, Setting, Settings, Unheard, UnheardWhy};
 use programs::{Evidence, Program};
 
+use super::demand::Room;
 use super::facts::{apply_again, boot_again, default_size, distribution, each, entry_fix, known, parts, thp};
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
+mod keys;
 #[cfg(test)]
 mod tests;
 
@@ -64,7 +66,7 @@ fn lines(evidence: &Evidence) -> Answer {
 /// Settings that releases of the kernel refuse whatever their value is; of files alone the release is not known.
 fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reason>) -> Answer {
     let kernel = &evidence.snapshot.kernel;
-    let mut cases = Vec::new();
+    let mut cases = keys::of_no_kernel(evidence, sysctl);
     let refused = |line: &Setting, why: &str, fix: &str| {
         Case::sure(format!("`{} = {}` is refused: {why}", line.name, line.value))
             .seen(&line.place, &line.name, &line.value)
@@ -219,6 +221,7 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
     cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
     cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
+    cases.extend(vpp_socket_mem(evidence));
     cases.extend(
         files
             .by_installer
@@ -285,6 +288,27 @@ fn vpp_buffers(settings: &[Setting], default: Option<Bytes>) -> Option<Case> {
             "default-hugepage-size {page} in the section memory, or default_hugepagesz={page} on the boot command line"
         )),
     )
+}
+
+/// What VPP's section dpdk asks for: later releases warn that it is deprecated, and go on (plugins/dpdk/device/init.c).
+fn vpp_socket_mem(evidence: &Evidence) -> Option<Case> {
+    let line = evidence.files.of_vpp("dpdk socket-mem")?;
+    let parts: Option<Vec<u64>> = line.value.split(',').map(|mib| mib.parse().ok()).collect();
+    let asked = Bytes::mib(parts?.into_iter().fold(0, u64::saturating_add));
+    let room = Room::of(evidence).ok()?;
+    let has = room.filled().map(|(page, (pages, _))| page.0.saturating_mul(*pages));
+    let has = Bytes(has.fold(0, u64::saturating_add));
+    if has >= asked {
+        return None;
+    }
+    let pages = asked.0.div_ceil(room.default.0.max(1));
+    let case = Case::hint(format!(
+        "an older VPP does not start: its socket-mem asks for {asked} ({pages} pages of {}), and the pools have {has}; later releases ignore that line",
+        room.default.exact()
+    ))
+    .severity(Severity::Info)
+    .seen(&line.place, "socket-mem", &line.value);
+    Some(case.fix("leave socket-mem out where VPP warns that it is deprecated; an older VPP needs pools of that size"))
 }
 
 fn case(evidence: &Evidence, why: &Unread) -> Case {

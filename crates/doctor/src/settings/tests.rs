@@ -36,6 +36,33 @@ fn i01_values_that_nothing_takes() {
     found("I01", with("/etc/sysctl.d/60-x.conf", gone).without("/proc/meminfo"));
 }
 
+#[test]
+fn i01_names_that_linux_does_not_have() {
+    for (line, fix) in [
+        ("vm.transparent_hugepage = never\n", "transparent_hugepage=never"),
+        (
+            "vm/transparent_hugepage/enabled = 0\n",
+            "transparent_hugepage=always|madvise|never",
+        ),
+        (
+            "kernel.mm.transparent_hugepage.defrag = defer\n",
+            "transparent_hugepage/defrag - - - - defer",
+        ),
+        ("vm.nr_hugepage = 64\n", "vm.nr_hugepages"),
+        ("vm.hugepages_overcommit = 64\n", "vm.nr_overcommit_hugepages"),
+        ("vm.hugepagesize = 1G\n", "default_hugepagesz="),
+    ] {
+        let finding = found("I01", with("/etc/sysctl.d/60-x.conf", line));
+        let said = finding.fix.iter().any(|step| step.contains(fix));
+        assert!(
+            finding.consequence.contains("has no effect") && said,
+            "{line}: {finding:?}"
+        );
+    }
+    let own = "vm.hugetlb_shm_group = 1001\nvm.hugetlb_optimize_vmemmap = 1\nvm.nr_hugepages_mempolicy = 4\nkernel.shmmax = 4096\n";
+    clear("I01", with("/etc/sysctl.d/60-x.conf", own));
+}
+
 /// What tuned works out or takes off, and what the kernel takes with a unit.
 #[test]
 fn i01_values_that_are_taken() {

@@ -3,7 +3,9 @@
 use model::{Bytes, PageKind};
 use programs::{Evidence, Program, in_list};
 
-use crate::facts::{available, count, each_that_can, known, policy, pools, programs, thp_file};
+use crate::facts::{
+    available, boot_fix, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
+};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -275,21 +277,25 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
         .seen(program.file("environ"), told.variable, &told.value)
         .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
         .seen_free(evidence);
-    let case = match told.page {
-        Some(page) if told.pages == 0 => case.fix(format!("fill the pool of {}, then restart it", page.exact())),
-        Some(page) => case
-            .fix_with(
-                Need::More {
-                    page,
-                    pages: told.pages,
-                },
-                format!(
-                    "fill the pool of {} with {} more, then restart it",
-                    page.exact(),
-                    told.pages
-                ),
-            )
-            .otherwise("ask for fewer: the machine has no room for such a pool"),
+    let page = told.page.or_else(|| default_size(evidence).ok());
+    let case = match page {
+        Some(page) if told.page.is_some() && told.pages > 0 => {
+            let pages = told.pages;
+            let more = pages.saturating_sub(room);
+            let text = format!(
+                "{} of {}: {}",
+                count(more, "more page", "more pages"),
+                page.exact(),
+                fill(evidence, page, Some(more))
+            );
+            case.fix_with(Need::More { page, pages }, text)
+                .otherwise("ask for fewer: the machine has no room for such a pool")
+        }
+        Some(page) => case.fix(format!(
+            "fill the pool of {}: {}",
+            page.exact(),
+            fill(evidence, page, None)
+        )),
         None => case.fix("fill the pool, then restart it"),
     };
     case.fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
@@ -307,6 +313,17 @@ fn named(case: Case, told: &Told, rooms: &[(Bytes, u64)]) -> Case {
             told.variable
         )),
         None => case,
+    }
+}
+
+/// How a pool gets so many more pages. Those of 1G are made at boot, before memory is fragmented.
+fn fill(evidence: &Evidence, page: Bytes, more: Option<u64>) -> String {
+    let pool = evidence.snapshot.pool(page);
+    let has = pool.and_then(|pool| pool.nr.known().copied()).unwrap_or(0);
+    let pages = more.map_or_else(|| "PAGES".to_owned(), |more| has.saturating_add(more).to_string());
+    match pool.filter(|_| page < Bytes::gib(1)) {
+        Some(pool) => format!("echo {pages} > {}, then restart it", pool_file(pool, "nr_hugepages")),
+        None => boot_fix(evidence, &format!("hugepagesz={} hugepages={pages}", page.exact())),
     }
 }
 

@@ -297,6 +297,8 @@ fn d15_malloc_that_was_told_to_use_an_empty_pool() {
         finding.consequence.contains("4 pages of 1G, and 3 can be had"),
         "{finding:?}"
     );
+    assert!(finding.fix[0].starts_with("1 more page of 1G: "), "{finding:?}");
+    assert!(finding.fix[0].contains("hugepagesz=1G hugepages=4"), "{finding:?}");
     clear("D15", reserve().on(pool(machine(), "1048576kB", 4, 4, 0)));
     clear("D15", with("MIMALLOC_RESERVE_HUGE_OS_PAGES=0").on(machine()));
     let files = || with("TCMALLOC_MEMFS_MALLOC_PATH=/dev/hugepages/tc");

@@ -49,7 +49,7 @@ model::table! {
         /// not show it.
         HeapNotAdvised = (
             "ZGC heap not advised",
-            "ZGC's heap, which a JVM with -XX:+UseTransparentHugePages advises only when it allocates the memory: the THP policy for it (shmem_enabled) has to be `advise` by then",
+            "ZGC's heap, which a JVM with -XX:+UseTransparentHugePages advises as it allocates the memory: shmem_enabled was not yet `advise` then, or the machine's policy was `never` (JDK 17 and 21)",
         ),
         /// A file of a tmpfs such as /dev/shm whose mount has no option `huge=` that allows it.
         OfTmpfs = ("tmpfs huge=", "a file of a tmpfs, whose mount option `huge=` decides"),

@@ -1,9 +1,12 @@
 //! The hugetlb parameters of the boot command line, taken in order as the kernel does (hugetlbpage.rst, mm/hugetlb.c).
 
+use std::fmt;
+
 use host::parse::memparse;
 use model::Bytes;
 
 use super::kernel_number;
+use super::passed_over::{Ignored, IgnoredWhy};
 
 /// What the command line asks of the pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub struct Boot {
     pub ignored: Vec<Ignored>,
     /// `hugetlb_cma=`: memory set aside for pages of 1 GiB at run time.
     pub cma: Option<String>,
+    /// `hugetlb_cma_only=`: pages of boot come from that memory too (Linux 6.15 and later).
+    pub cma_only: bool,
     /// `transparent_hugepage=`.
     pub thp: Option<String>,
     /// Counts of which the kernel takes the digits at the beginning alone, as `4` of `hugepages=4G`.
@@ -59,65 +64,25 @@ pub enum PoolRequest {
     ByNode(Vec<(u32, u64)>),
 }
 
-/// A parameter without effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
-    /// As written, such as `hugepagesz=3M`.
-    pub parameter: String,
-    /// Why the kernel passes over it.
-    pub why: IgnoredWhy,
-}
-
-/// Why a parameter has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IgnoredWhy {
-    /// This kernel and CPU have no pages of that size.
-    UnsupportedSize,
-    /// It follows an ignored page size.
-    FollowsIgnored,
-    /// That size was given before.
-    SizeTwice,
-    /// That pool's count was given before.
-    CountTwice,
-    /// It is neither a number nor a list of `NODE:PAGES`.
-    NotACount,
-    /// It is spelt like this known parameter, and nearly so.
-    Misspelt(&'static str),
-    /// `NODE:PAGES` on a kernel before 5.16, which takes the number in front of the colon for the count.
-    NodesTooOld,
-    /// It is no policy of THP.
-    NotAPolicy,
-    /// `sysctl.NAME=` on a kernel before 5.8.
-    SysctlTooOld,
-}
-
-impl IgnoredWhy {
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::UnsupportedSize => "this kernel and CPU have no pages of that size",
-            Self::FollowsIgnored => "it follows a page size that is ignored",
-            Self::SizeTwice => "that page size was given before",
-            Self::CountTwice => "the count of that pool was given before, and the first one holds",
-            Self::NotACount => "it is neither a number nor a list of NODE:PAGES",
-            Self::Misspelt("transparent_hugepage") => "the kernel has no such parameter: it is `transparent_hugepage=`",
-            Self::Misspelt("hugepagesz") => "the kernel has no such parameter: it is `hugepagesz=`",
-            Self::Misspelt("default_hugepagesz") => "the kernel has no such parameter: it is `default_hugepagesz=`",
-            Self::Misspelt(_) => "the kernel has no such parameter: it is `hugepages=`",
-            Self::NotAPolicy => "the kernel takes always, madvise or never",
-            Self::SysctlTooOld => "Linux before 5.8 reads no sysctl settings there",
-            Self::NodesTooOld => {
-                "Linux before 5.16 does not know NODE:PAGES, and takes the number in front of the colon for the count"
-            }
-        }
-    }
-}
-
 impl PoolRequest {
     /// Pages on all nodes together.
     pub fn total(&self) -> u64 {
         match self {
             Self::Total(pages) => *pages,
             Self::ByNode(nodes) => nodes.iter().fold(0, |sum, (_, pages)| sum.saturating_add(*pages)),
+        }
+    }
+}
+
+/// As it is written.
+impl fmt::Display for PoolRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Total(pages) => write!(f, "{pages}"),
+            Self::ByNode(nodes) => {
+                let words: Vec<String> = nodes.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
+                f.write_str(&words.join(","))
+            }
         }
     }
 }
@@ -215,6 +180,7 @@ impl Boot {
                 }
                 "hugepages" => next = boot.count(word, value, next),
                 "hugetlb_cma" => boot.cma = Some(value.to_owned()),
+                "hugetlb_cma_only" => boot.cma_only = !value.starts_with(['0', 'n', 'N']),
                 "sysctl.vm.nr_hugepages" | "sysctl.vm/nr_hugepages" => {
                     boot.sysctl = by_sysctl(word, value).or(boot.sysctl.take());
                 }
@@ -352,13 +318,35 @@ impl Boot {
         self
     }
 
+    /// `hugetlb_cma=` where the kernel makes no gigantic pages at boot for it (hugetlb_hstate_alloc_pages()).
+    pub fn cma_at_run_time(&self) -> Option<&str> {
+        self.cma.as_deref().filter(|cma| *cma != "0" && !self.cma_only)
+    }
+
+    /// Without the pools that the kernel passes over for it.
+    #[must_use]
+    pub fn without_gigantic(mut self) -> Self {
+        if self.cma_at_run_time().is_none() {
+            return self;
+        }
+        let default = self.default_size;
+        let is_kept = |pool: &BootPool| pool.size.or(default).is_none_or(|size| size < Bytes::gib(1));
+        let (kept, gigantic): (Vec<BootPool>, Vec<BootPool>) =
+            std::mem::take(&mut self.pools).into_iter().partition(is_kept);
+        self.pools = kept;
+        self.ignored.extend(gigantic.iter().map(|pool| Ignored {
+            parameter: format!("hugepages={}", pool.pages),
+            why: IgnoredWhy::BesideCma,
+        }));
+        self
+    }
+
     /// The same line to a kernel before 5.16, which knows no nodes: it takes the digits at the beginning of each count.
     #[must_use]
     pub fn without_nodes(mut self) -> Self {
         for pool in &mut self.pools {
             if let PoolRequest::ByNode(nodes) = &pool.pages {
-                let words: Vec<String> = nodes.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
-                let parameter = format!("hugepages={}", words.join(","));
+                let parameter = format!("hugepages={}", pool.pages);
                 let why = IgnoredWhy::NodesTooOld;
                 self.ignored.push(Ignored { parameter, why });
                 pool.pages = PoolRequest::Total(nodes.first().map_or(0, |(node, _)| u64::from(*node)));

@@ -2,7 +2,8 @@
 
 use model::{Bytes, Cause};
 
-use super::boot::{Boot, IgnoredWhy, PoolRequest};
+use super::boot::{Boot, PoolRequest};
+use super::passed_over::IgnoredWhy;
 use super::{Config, memlock_for, unit};
 use crate::Limit;
 use host::{Snapshot, Source, Tree};

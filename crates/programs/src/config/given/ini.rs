@@ -1,5 +1,6 @@
 //! Files of servers: postgresql.conf, YAML of Patroni, which writes it, and my.cnf.
 
+use host::CpuList;
 use model::{Bytes, Cause, Unread};
 
 use super::{operators, yaml};
@@ -20,6 +21,8 @@ pub struct Server {
     pub settings: Settings,
     /// Has it a group that MariaDB alone reads?
     pub is_mariadb: bool,
+    /// The nodes that its memory has to be on, where what starts it says so.
+    pub nodes: Option<CpuList>,
 }
 
 impl Server {
@@ -29,6 +32,7 @@ impl Server {
             path: path.to_owned(),
             settings: Settings(settings),
             is_mariadb: false,
+            nodes: None,
         }
     }
 

@@ -6,7 +6,7 @@ use super::garbled::empty;
 use super::kind::is_java;
 use super::shell;
 use crate::Jvm;
-use host::{Snapshot, Source, Tree};
+use host::{CpuList, Snapshot, Source, Tree};
 
 /// The options of a Java virtual machine to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Java {
     pub arguments: Vec<String>,
     /// What they mean for pages.
     pub jvm: Jvm,
+    /// The nodes that its memory has to be on, where what starts it says so.
+    pub nodes: Option<CpuList>,
 }
 
 impl Java {
@@ -54,6 +56,7 @@ pub(super) fn of_words(path: &str, arguments: Vec<String>) -> Option<Java> {
         path: path.to_owned(),
         jvm: jvm(&arguments)?,
         arguments,
+        nodes: None,
     })
 }
 

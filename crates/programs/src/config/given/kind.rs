@@ -35,7 +35,7 @@ pub enum FileKind {
     Vmware,
     /// Variables that a service gets: a file of /etc/default or /etc/sysconfig.
     Environment,
-    /// A virtual machine of Proxmox VE.
+    /// A virtual machine or a container of Proxmox VE.
     Proxmox,
     /// A compose file, a `docker run` command, or a Quadlet of Podman.
     Compose,

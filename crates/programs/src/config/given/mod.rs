@@ -30,7 +30,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use model::Unread;
+use model::{Bytes, Unread};
 
 use super::files::{Line, said};
 use super::{
@@ -149,11 +149,30 @@ impl Given {
         starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
     }
 
+    /// Sizes of the pages that VPP's buffers and heap are on, whatever their number; `None` is the default size.
+    pub fn vpp_pages(&self) -> Vec<Option<Bytes>> {
+        let size = |name: &str| self.of_vpp(name).map(|set| set.value.parse().ok());
+        let buffers = (!self.vpp.is_empty()).then(|| size("buffers page-size").flatten());
+        buffers.into_iter().chain(size("memory main-heap-page-size")).collect()
+    }
+
+    /// The setting of VPP that holds in the end.
+    pub fn of_vpp(&self, name: &str) -> Option<&Setting> {
+        self.vpp.iter().rfind(|set| set.name == name)
+    }
+
     /// Servers of a kind.
     pub fn servers(&self, kind: Kind) -> Vec<Server> {
         let files = self.servers.iter().filter(|server| server.kind == kind).cloned();
         let starts = self.starts();
-        with_arguments(files.collect(), starts.iter().filter_map(|start| start.server(kind)))
+        let started = starts.iter().filter_map(|start| start.server(kind));
+        let mut servers = with_arguments(files.collect(), started);
+        let is_one = servers.len() == 1;
+        for only in servers.iter_mut().filter(|server| is_one && server.nodes.is_none()) {
+            let mut services = self.services.iter().filter(|service| service.is_named_for(kind));
+            only.nodes = services.find_map(Service::nodes).and_then(|list| list.parse().ok());
+        }
+        servers
     }
 
     /// Lines that have no known form, or that the program refuses or ignores for which they are.
@@ -233,7 +252,7 @@ impl Given {
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
-            FileKind::Proxmox => self.guests.push(proxmox::parse(path, text)?),
+            FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::parse(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
@@ -326,7 +345,7 @@ impl Given {
                     let words = value.trim_start_matches(['+', '=']).trim_matches('"');
                     self.boot.push(BootLine {
                         place: line.place(),
-                        boot: Boot::parse(words, Some(&Boot::SIZES)),
+                        boot: Boot::parse(words, Some(&Boot::SIZES)).without_gigantic(),
                         words: words.to_owned(),
                     });
                     self.kinds.insert(FileKind::Cmdline);
@@ -355,7 +374,8 @@ impl Given {
         Ok(())
     }
 
-    fn push_boot(&mut self, line: BootLine) {
+    fn push_boot(&mut self, mut line: BootLine) {
+        line.boot = line.boot.without_gigantic();
         let policy = line.boot.thp.as_deref();
         let policy = policy.map(|value| PolicyLine::new(&line.place, value));
         self.policies.extend(policy);

@@ -9,8 +9,8 @@ use crate::config::files::{Line, said};
 
 const ONE_G: u64 = 1024;
 
-/// A file of one machine. What follows the first `[section]` are snapshots.
-pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
+/// A file of one machine; `None` of a container, which has no memory of its own (pct.conf(5)). What follows the first `[section]` are snapshots.
+pub(super) fn parse(path: &str, text: &str) -> Result<Option<Guest>, Unread> {
     let lines: Vec<(Line<'_>, &str, &str)> = said(path, text, &['#'])
         .take_while(|line| !line.text.starts_with('['))
         .filter_map(|line| {
@@ -19,6 +19,10 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
                 .map(|(key, value)| (line, key.trim(), value.trim()))
         })
         .collect();
+    let is_of_container = |key: &str| matches!(key, "rootfs" | "unprivileged") || key.starts_with("lxc.");
+    if lines.iter().any(|(_, key, _)| is_of_container(key)) {
+        return Ok(None);
+    }
     let find = |name: &str| lines.iter().find(|(_, key, _)| *key == name);
     let (memory_line, _, memory) = find("memory").ok_or_else(|| empty(path, "it has no `memory:`"))?;
     let memory = memory.rsplit(['=', ',']).next().unwrap_or(memory);
@@ -42,7 +46,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         why,
         wrong: Wrong::Cells,
     };
-    Ok(Guest {
+    Ok(Some(Guest {
         refused: refused.into_iter().map(of_place).collect(),
         place,
         name: find("name").map_or("the guest", |(_, _, name)| name).to_owned(),
@@ -54,7 +58,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         prealloc: true,
         by_file: false,
         manager: Manager::Proxmox,
-    })
+    }))
 }
 
 /// The page size of a node, in MiB, by `hugepages:`.
@@ -128,7 +132,7 @@ mod tests {
     use super::parse;
 
     fn refused(text: &str) -> Vec<String> {
-        let guest = parse("100.conf", text).expect("a machine");
+        let guest = parse("100.conf", text).expect("a file").expect("a machine");
         guest.refused.into_iter().map(|refused| refused.why).collect()
     }
 
@@ -153,6 +157,7 @@ mod tests {
             "1.conf",
             "memory: 6144\nhugepages: any\nnuma: 1\nsockets: 2\nname: db\n",
         )
+        .expect("a file")
         .expect("a machine");
         let takes: Vec<String> = guest
             .takes()

@@ -3,8 +3,9 @@
 use model::Unread;
 
 use super::starts::Start;
+use crate::Kind;
 use crate::config::files::said;
-use crate::config::{Setting, Unit, unit};
+use crate::config::{Setting, Settings, Unit, unit};
 
 /// One service: settings of its files, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Service {
     files: Vec<String>,
     /// `ExecStart=`.
     commands: Vec<Setting>,
+    /// What binds its memory to nodes.
+    binding: Settings,
 }
 
 /// The service that a file belongs to: `db.service`, `db.service.d/limits.conf`.
@@ -54,12 +57,40 @@ impl Service {
         };
         let more = given.iter().filter(|(path, _)| named(path)).flat_map(|(_, set)| set);
         let environment: Vec<Setting> = self.environment.iter().chain(more).cloned().collect();
-        let commands = self.commands.iter().map(|command| Start {
-            place: command.place.clone(),
-            words: shlex::split(&command.value).unwrap_or_default(),
-            environment: environment.clone(),
+        // systemd binds as numactl does.
+        let binds = self
+            .nodes()
+            .map(|nodes| ["numactl".to_owned(), format!("--membind={nodes}")]);
+        let commands = self.commands.iter().map(|command| {
+            let own = shlex::split(&command.value).unwrap_or_default();
+            Start {
+                place: command.place.clone(),
+                words: binds.iter().flatten().cloned().chain(own).collect(),
+                environment: environment.clone(),
+            }
         });
         commands.collect()
+    }
+
+    /// The nodes that its memory has to be on.
+    pub(super) fn nodes(&self) -> Option<String> {
+        let value = |name: &str| self.binding.last(name).map(|set| set.value.as_str());
+        let mask = match value("NUMAPolicy") {
+            Some("bind") => value("NUMAMask"),
+            _ => value("AllowedMemoryNodes"),
+        };
+        let parts: Vec<&str> = mask?.split_whitespace().collect();
+        (!parts.is_empty()).then(|| parts.join(","))
+    }
+
+    /// Does its name say that it starts a server of this kind? A drop-in alone has no command.
+    pub(super) fn is_named_for(&self, kind: Kind) -> bool {
+        let names: &[&str] = match kind {
+            Kind::Postgres => &["postgres"],
+            Kind::Mysql => &["mysql", "mariadb"],
+            _ => &[],
+        };
+        names.iter().any(|name| self.name.starts_with(name))
     }
 
     pub(super) fn take(&mut self, path: &str, text: &str, bad: &mut Vec<Unread>) {
@@ -84,6 +115,7 @@ impl Service {
             "EnvironmentFile" => self.files.push(setting.value.trim_start_matches('-').to_owned()),
             "ExecStart" if setting.value.is_empty() => self.commands.clear(),
             "ExecStart" => self.commands.push(setting.clone()),
+            "NUMAPolicy" | "NUMAMask" | "AllowedMemoryNodes" => self.binding.0.push(setting.clone()),
             name => return self.unit.take(section, name, &setting.value, &setting.place),
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! What a command with its environment starts, in a unit or in a container: a JVM, PostgreSQL, MySQL.
 
+use host::CpuList;
+
 use super::ini::Server;
 use super::java::{Java, of_words};
 use super::kind::is_java;
@@ -59,7 +61,22 @@ impl Start {
             return None;
         }
         let place = options.map(|set| &set.place).next().filter(|_| started.is_none());
-        of_words(place.unwrap_or(&self.place), words)
+        let java = of_words(place.unwrap_or(&self.place), words)?;
+        let nodes = self.nodes();
+        Some(Java { nodes, ..java })
+    }
+
+    /// The nodes that its memory has to be on (numactl(8)).
+    fn nodes(&self) -> Option<CpuList> {
+        let own = self.from(|name| name == "numactl")?;
+        let is_own = |word: &&String| word.starts_with('-') || word.parse::<CpuList>().is_ok();
+        let mut own = own[1..].iter().take_while(is_own);
+        let option = own.find(|word| word.starts_with("--membind") || word.starts_with("-m"))?;
+        let value = option.trim_start_matches("--membind").trim_start_matches("-m");
+        match value.trim_start_matches('=') {
+            "" => own.next()?.parse().ok(),
+            value => value.parse().ok(),
+        }
     }
 
     /// `$JAVA_OPTS` and `${JAVA_OPTS}` as systemd splits them.
@@ -118,6 +135,7 @@ impl Start {
         };
         Some(Server {
             is_mariadb: words[0].ends_with("mariadbd"),
+            nodes: self.nodes(),
             ..Server::new(kind, &self.place, set.map(setting).collect())
         })
     }
@@ -131,6 +149,7 @@ pub(super) fn with_arguments(files: Vec<Server>, started: impl Iterator<Item = S
             [only] if is_one => {
                 only.settings.0.extend(start.settings.0);
                 only.is_mariadb |= start.is_mariadb;
+                only.nodes = start.nodes.or(only.nodes.take());
             }
             _ => servers.push(start),
         }

@@ -1,0 +1,57 @@
+//! Parameters of the boot command line that the kernel passes over, and why.
+
+/// A parameter without effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// As written, such as `hugepagesz=3M`.
+    pub parameter: String,
+    /// Why the kernel passes over it.
+    pub why: IgnoredWhy,
+}
+
+/// Why a parameter has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IgnoredWhy {
+    /// This kernel and CPU have no pages of that size.
+    UnsupportedSize,
+    /// It follows an ignored page size.
+    FollowsIgnored,
+    /// That size was given before.
+    SizeTwice,
+    /// That pool's count was given before.
+    CountTwice,
+    /// It is neither a number nor a list of `NODE:PAGES`.
+    NotACount,
+    /// It is spelt like this known parameter, and nearly so.
+    Misspelt(&'static str),
+    /// `NODE:PAGES` on a kernel before 5.16, which takes the number in front of the colon for the count.
+    NodesTooOld,
+    /// It is no policy of THP.
+    NotAPolicy,
+    /// `sysctl.NAME=` on a kernel before 5.8.
+    SysctlTooOld,
+    /// Pages of 1 GiB and more beside `hugetlb_cma=`.
+    BesideCma,
+}
+
+impl IgnoredWhy {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::UnsupportedSize => "this kernel and CPU have no pages of that size",
+            Self::FollowsIgnored => "it follows a page size that is ignored",
+            Self::SizeTwice => "that page size was given before",
+            Self::CountTwice => "the count of that pool was given before, and the first one holds",
+            Self::NotACount => "it is neither a number nor a list of NODE:PAGES",
+            Self::Misspelt("transparent_hugepage") => "the kernel has no such parameter: it is `transparent_hugepage=`",
+            Self::Misspelt("hugepagesz") => "the kernel has no such parameter: it is `hugepagesz=`",
+            Self::Misspelt("default_hugepagesz") => "the kernel has no such parameter: it is `default_hugepagesz=`",
+            Self::Misspelt(_) => "the kernel has no such parameter: it is `hugepages=`",
+            Self::NotAPolicy => "the kernel takes always, madvise or never",
+            Self::BesideCma => "with hugetlb_cma= the kernel makes no pages of 1G and more at boot",
+            Self::SysctlTooOld => "Linux before 5.8 reads no sysctl settings there",
+            Self::NodesTooOld => {
+                "Linux before 5.16 does not know NODE:PAGES, and takes the number in front of the colon for the count"
+            }
+        }
+    }
+}
