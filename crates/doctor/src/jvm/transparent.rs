@@ -43,8 +43,7 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
             return not_advised(program, jvm);
         }
         // ZGC's heap has a policy of its own; these releases look at that of anonymous memory first (JDK-8310233, JDK-8319969).
-        let is_asked = !is_zgc || matches!(jvm.version, Some(17 | 21));
-        if policy != "never" || !is_asked {
+        if policy != "never" || (is_zgc && !matches!(version(program, jvm)?, 17 | 21)) {
             return Ok(None);
         }
         let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));

@@ -13,21 +13,23 @@ use crate::rule::{Answer, Case, Reason};
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
     let by_memlock = !has(evidence, Feature::ShmWithoutMemlock)? && has_pool(evidence)?;
     each(programs(evidence)?, |program| {
-        if let Some(case) = registers(evidence, program)? {
-            return Ok(Some(case));
+        // Mappings that could not be read leave what the limits alone show.
+        let registered = registers(evidence, program);
+        if matches!(registered, Ok(Some(_))) {
+            return registered;
         }
         let shm = if by_memlock { shm_user(program)? } else { None };
         let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor) && pins(program);
         if (shm.is_none() && !vfio) || program.may_lock()? {
-            return Ok(None);
+            return registered;
         }
         let Some(details) = &program.details else {
-            return Ok(None);
+            return registered;
         };
         let limit = *known(&details.memlock)?;
         let need = need(program)?;
         if limit >= Limit::Bytes(need.0) || (shm.is_some() && program.hugetlb()?.0 > 0) {
-            return Ok(None);
+            return registered;
         }
         let what = shm.unwrap_or("its guest's memory, for VFIO devices");
         let case = Case::likely(format!(
@@ -49,10 +51,15 @@ const REGISTERED: Bytes = Bytes::mib(64);
 
 /// One with a device of RDMA open: what it registers there is locked (ib_umem_get()).
 fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
-    // Mappings that could not be read are no reason to leave other programs unjudged.
-    let mut areas = program.areas().unwrap_or_default().iter();
-    let device = areas.find(|area| area.name.starts_with("/dev/infiniband/uverbs"));
-    let (Some(device), Some(details)) = (device, &program.details) else {
+    let Some(details) = &program.details else {
+        return Ok(None);
+    };
+    let is_enough = |limit: &Limit| *limit >= Limit::Bytes(REGISTERED.0);
+    if details.memlock.known().is_some_and(is_enough) {
+        return Ok(None);
+    }
+    let mut areas = program.areas()?.iter();
+    let Some(device) = areas.find(|area| area.name.starts_with("/dev/infiniband/uverbs")) else {
         return Ok(None);
     };
     let (limit, resident) = (*known(&details.memlock)?, *known(&program.pages.resident)?);
