@@ -53,6 +53,12 @@ fn a02_a_pool_that_nobody_uses() {
     clear("A02", pool(machine(), "2048kB", 512, 512, 512));
     let booting = pool(machine(), "2048kB", 512, 512, 0).line("/proc/uptime", "30.00 40.00");
     assert_eq!(found("A02", booting).severity, Severity::Info);
+    let limited = |line: &str| {
+        let tree = pool(machine(), "2048kB", 512, 512, 0);
+        found("A02", tree.file("/etc/security/limits.conf", line)).fix.join("\n")
+    };
+    assert!(limited("db soft memlock 1100000\n").contains("of db, which may lock so much"));
+    assert!(limited("@audio - memlock unlimited\n").contains("or free it"));
     not_judged(
         "A02",
         machine().denied("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use host::snapshot::Pool;
 use model::findings::Confidence;
 use model::{Bytes, PageKind};
-use programs::Evidence;
-use programs::{Area, Details, Kind, Program};
+use programs::config::LimitLine;
+use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
 use super::asked::places;
 use super::malloc::by_malloc;
@@ -34,21 +34,98 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));
+        let meant = meant_for(evidence, pool, memory);
         let confidence = if just_booted { Confidence::Low } else { Confidence::High };
         let small = just_booted || memory < WORTH;
+        let why = match meant.first() {
+            Some(_) => "no program uses it yet",
+            None => "no program uses it, and it cannot serve as other memory",
+        };
         let case = Case::new(
             confidence,
-            format!(
-                "{memory} in the pool of {} pages is idle: no program uses it, and it cannot serve as other memory",
-                pool.size.exact()
-            ),
+            format!("{memory} in the pool of {} pages is idle: {why}", pool.size.exact()),
         )
-        .info_if(small)
+        .info_if(small || !meant.is_empty())
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen(pool_file(pool, "free_hugepages"), "", nr)
-        .seen(pool_file(pool, "resv_hugepages"), "", 0)
-        .fix("start the program that the pool is meant for; if it falls back, see its own finding");
-        Ok(Some(or_free(case, evidence, pool, "it")))
+        .seen(pool_file(pool, "resv_hugepages"), "", 0);
+        Ok(Some(match meant.first() {
+            Some(first) => meant
+                .iter()
+                .fold(case, |case, own| case.seen(&own.place, own.field, &own.value))
+                .fix(format!(
+                    "start the program {}; if it falls back, see its own finding",
+                    first.whose
+                )),
+            None => {
+                let start = "start the program that the pool is meant for; if it falls back, see its own finding";
+                or_free(case.fix(start), evidence, pool, "it")
+            }
+        }))
+    })
+}
+
+/// For whom a pool is, as a file or a setting says it.
+struct Meant {
+    place: String,
+    field: &'static str,
+    value: String,
+    /// Whose program is to be started.
+    whose: String,
+}
+
+fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<Meant> {
+    let is_default = default_size(evidence).ok() == Some(pool.size);
+    let group = by_group(evidence).filter(|_| is_default);
+    let meant = group.into_iter().chain(by_limit(evidence, memory));
+    meant.chain(by_given(evidence, pool)).collect()
+}
+
+/// `vm.hugetlb_shm_group` serves pools alone.
+fn by_group(evidence: &Evidence) -> Option<Meant> {
+    let name = "vm.hugetlb_shm_group";
+    let gid: u32 = evidence.snapshot.sysctls.number(name).into_result().ok()?;
+    let groups = &evidence.config.accounts.known()?.groups;
+    let group = groups.get(&gid).filter(|_| gid != 0)?;
+    Some(Meant {
+        place: "/proc/sys/vm/hugetlb_shm_group".to_owned(),
+        field: "",
+        value: gid.to_string(),
+        whose: format!("of the group {} ({name})", group.name),
+    })
+}
+
+/// A limit of locked memory that was calculated for this pool: a user's own, and at most twice as large.
+fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
+    let fits = |line: &&LimitLine| match line.memlock() {
+        Some(Limit::Bytes(bytes)) => bytes >= memory.0 && bytes / 2 <= memory.0,
+        _ => false,
+    };
+    let own = evidence.config.limits.known().into_iter().flatten();
+    let mut own = own.chain(&evidence.files.limits);
+    let line = own.rfind(|line| !matches!(line.domain.as_str(), "*" | "root") && fits(line))?;
+    Some(Meant {
+        place: line.place.clone(),
+        field: "memlock in KiB",
+        value: line.value.clone(),
+        whose: format!("of {}, which may lock so much", line.domain),
+    })
+}
+
+/// A file that was given asks for the pool.
+fn by_given(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
+    let (files, default) = (&evidence.files, default_size(evidence).ok());
+    let set = files.sysctl.number("vm.nr_hugepages").ok().flatten();
+    let set = set.filter(|_| default == Some(pool.size));
+    let mut lines = files.boot.iter().rev();
+    let by_boot = || lines.find_map(|line| Some((line.boot.pages_of(pool.size, default)?, &line.place)));
+    let set = set.map(|(pages, line)| (pages, &line.place)).or_else(by_boot);
+    let (pages, place) = set.filter(|(pages, _)| *pages > 0)?;
+    Some(Meant {
+        place: place.clone(),
+        field: "pages",
+        value: pages.to_string(),
+        whose: format!("for which {place} asks for these pages"),
     })
 }
 

@@ -24,6 +24,13 @@ pub struct LimitLine {
     pub value: String,
 }
 
+impl LimitLine {
+    /// What it lets processes lock; `None` of other items.
+    pub fn memlock(&self) -> Option<Limit> {
+        memlock(&self.value).filter(|_| self.item == "memlock")
+    }
+}
+
 /// All lines: limits.conf first, then limits.d in order of name, so that later ones hold.
 pub(super) fn read(source: &Source) -> Result<Vec<LimitLine>, Unread> {
     has_configuration(source)?;
