@@ -55,7 +55,9 @@ fn a02_a_pool_that_nobody_uses() {
     assert_eq!(found("A02", booting).severity, Severity::Info);
     let limited = |line: &str| {
         let tree = pool(machine(), "2048kB", 512, 512, 0);
-        found("A02", tree.file("/etc/security/limits.conf", line)).fix.join("\n")
+        found("A02", tree.file("/etc/security/limits.conf", line))
+            .fix
+            .join("\n")
     };
     assert!(limited("db soft memlock 1100000\n").contains("of db, which may lock so much"));
     assert!(limited("@audio - memlock unlimited\n").contains("or free it"));
