@@ -44,9 +44,12 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     Ok(cases.collect())
 }
 
-/// Containers whose program locks its memory, and which may not.
+/// Containers whose limit is above that of their user, or too low for a program that locks its memory.
 pub(super) fn containers(evidence: &Evidence) -> Answer {
     let cases = evidence.files.runs.iter().filter_map(|run| {
+        if let Some(case) = above_user(evidence, run) {
+            return Some(case);
+        }
         let (limit, place) = run.memlock.as_ref()?;
         let Limit::Bytes(bytes) = *limit else { return None };
         let (why, least, outcome) = locks(run)?;
@@ -65,6 +68,35 @@ pub(super) fn containers(evidence: &Evidence) -> Answer {
         )
     });
     Ok(cases.collect())
+}
+
+/// A container of a user's own Podman gets no limit above the hard one of its user. Which user that is no file shows: the highest
+/// of limits.conf counts.
+fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
+    let (limit, place) = run.memlock.as_ref().filter(|_| run.may_be_rootless)?;
+    let own = evidence.config.limits.known().into_iter().flatten();
+    let lines = own.chain(&evidence.files.limits);
+    let lines = lines.filter(|line| line.kind != "soft" && line.domain != "root");
+    let hard = lines.filter_map(|line| Some((line.memlock()?, line)));
+    let (most, line) = hard.max_by_key(|(most, _)| *most)?;
+    if *limit <= most {
+        return None;
+    }
+    let case = Case::likely(format!(
+        "{} does not start where a user without root runs it: its memlock limit ({limit}) is above the user's hard limit ({most})",
+        run.name
+    ));
+    Some(
+        case.severity(Severity::Warning)
+            .seen(place, "memlock", limit)
+            .seen(
+                &line.place,
+                format!("{} {} memlock", line.domain, line.kind),
+                &line.value,
+            )
+            .fix("raise the user's hard limit: `USER hard memlock unlimited` in place of that line, and log in again")
+            .fix("or leave the option out (--ulimit host): the container has the limits of its user"),
+    )
 }
 
 /// Why a program locks memory, how much it locks at least if that is known, and what happens where it may not.

@@ -29,6 +29,8 @@ pub struct Run {
     pub is_limited: bool,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
+    /// Does Podman start it without sudo, so that a user without root may own it?
+    pub may_be_rootless: bool,
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
@@ -47,6 +49,7 @@ impl Run {
             may_lock: false,
             is_limited: false,
             is_quadlet: false,
+            may_be_rootless: false,
             environment: Vec::new(),
             words: Vec::new(),
             refused: Vec::new(),
@@ -261,6 +264,8 @@ const SWITCHES: [&str; 15] = [
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {
     let words = shell::words(path, text, is_runtime)?;
+    let by_podman = words.first().is_some_and(|word| shell::file_name(word) == "podman");
+    let by_root = shell::starts(text, |program| matches!(program, "sudo" | "doas"));
     let mut words = words
         .iter()
         .map(String::as_str)
@@ -272,6 +277,7 @@ fn command(path: &str, text: &str) -> Result<Run, Unread> {
     let line = text.lines().position(starts).map_or(1, |at| at + 1);
     let place = format!("{path}:{line}");
     let mut run = Run::new(place.clone(), "the container");
+    run.may_be_rootless = by_podman && !by_root;
     let image = run
         .options(&place, &mut words)?
         .ok_or_else(|| empty(path, "the `run` command names no image"))?;
