@@ -5,6 +5,8 @@ use model::findings::Severity;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
 use programs::{Evidence, Program};
 
+use super::used::ASK;
+use crate::demand::guests;
 use crate::facts::{count, each, known, lacks_hugetlb, pools, programs};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -191,16 +193,50 @@ pub(super) fn no_1g(evidence: &Evidence) -> Answer {
     }
     let line = known(&evidence.snapshot.kernel.command_line)?;
     let asks = |word: &str| matches!(word, "hugepagesz=1G" | "default_hugepagesz=1G" | "hugepagesz=1024M");
-    if let Some(word) = line.split_whitespace().find(|word| asks(word)) {
-        return Ok(vec![case(evidence, "/proc/cmdline", word)]);
+    let of_boot = line.split_whitespace().find(|word| asks(word));
+    let of_boot = of_boot.map(|word| ("/proc/cmdline".to_owned(), word.to_owned()));
+    if let Some((place, asked)) = of_boot.or_else(|| in_files(evidence)) {
+        return Ok(vec![case(evidence, &place, &asked, IN_2M)]);
     }
     each(programs(evidence)?, |program: &Program| {
-        let asked = program.jvm()?.and_then(|jvm| jvm.page_size) == Some(Bytes::gib(1));
-        Ok(asked.then(|| case(evidence, &program.file("cmdline"), "-XX:LargePageSizeInBytes=1G")))
+        let place = program.file("cmdline");
+        if program.jvm()?.and_then(|jvm| jvm.page_size) == Some(Bytes::gib(1)) {
+            return Ok(Some(case(evidence, &place, JVM_1G, IN_2M)));
+        }
+        let is_miner = ASK.contains(&program.pages.name.as_str());
+        if !is_miner || known(&program.arguments)?.iter().all(|word| word != RANDOMX_1G) {
+            return Ok(None);
+        }
+        let falls_back = format!("or leave {RANDOMX_1G} out: RandomX uses pages of 2M where there are none of 1G");
+        let has_pages = program.hugetlb().is_ok_and(|bytes| bytes.0 > 0);
+        Ok(Some(case(evidence, &place, RANDOMX_1G, &falls_back).info_if(has_pages)))
     })
 }
 
-fn case(evidence: &Evidence, source: &str, asked: &str) -> Case {
+const JVM_1G: &str = "-XX:LargePageSizeInBytes=1G";
+const RANDOMX_1G: &str = "--randomx-1gb-pages";
+const IN_2M: &str = "or use pages of 2 MiB: hugepagesz=2M";
+
+/// The first of the files that asks for pages of 1 GiB: where, and by which words.
+fn in_files(evidence: &Evidence) -> Option<(String, String)> {
+    let (files, page) = (&evidence.files, Bytes::gib(1));
+    let java = files.java().into_iter().find(|java| java.jvm.page_size == Some(page));
+    let java = java.map(|java| (java.path, JVM_1G.to_owned()));
+    let miner = || Some((files.starts_with_option(RANDOMX_1G)?, RANDOMX_1G.to_owned()));
+    let guest = || {
+        let mut all = guests(evidence).into_iter();
+        let guest = all.find(|guest| guest.hugetlb().any(|(_, asked)| asked == Some(page)))?;
+        Some((guest.place, "hugetlb pages of 1G".to_owned()))
+    };
+    let vpp = || {
+        let mut set = files.vpp.iter().filter(|set| set.name.ends_with("page-size"));
+        let set = set.find(|set| set.value.parse::<Bytes>() == Ok(page))?;
+        Some((set.place.clone(), format!("{} {}", set.name, set.value)))
+    };
+    java.or_else(miner).or_else(guest).or_else(vpp)
+}
+
+fn case(evidence: &Evidence, source: &str, asked: &str, smaller: &str) -> Case {
     let hypervisor = evidence.snapshot.cpu.hypervisor.known().map_or("", String::as_str);
     let own = match hypervisor.to_ascii_lowercase() {
         name if name.contains("vmware") => {
@@ -217,5 +253,5 @@ fn case(evidence: &Evidence, source: &str, asked: &str) -> Case {
     .seen(source, "", asked)
     .seen("/proc/cpuinfo", "flags", "no pdpe1gb")
     .fix_if(hypervisor != "none", own)
-    .fix("or use pages of 2 MiB: hugepagesz=2M")
+    .fix(smaller)
 }

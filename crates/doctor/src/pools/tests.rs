@@ -243,6 +243,12 @@ fn a15_pages_of_1g_on_a_cpu_without() {
         .arg("-XX:LargePageSizeInBytes=1g")
         .arg("Main");
     found("A15", java.on(old()));
+    let miner = || process(9, "xmrig").arg("--randomx-1gb-pages");
+    let finding = found("A15", miner().on(old()));
+    assert!(!finding.fix.join("\n").contains("hugepagesz"), "{finding:?}");
+    clear("A15", miner().on(machine()));
+    clear("A15", process(9, "xmrig").on(old()));
+    not_judged("A15", miner().on(old()).denied("/proc/9/cmdline"), "denied");
     clear("A15", old());
     clear("A15", machine().line("/proc/cmdline", "hugepagesz=1G hugepages=4"));
 }

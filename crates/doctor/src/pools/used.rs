@@ -312,7 +312,7 @@ fn off_for_efa(program: &Program) -> Option<&str> {
 }
 
 /// Programs that ask for hugetlb pages by default, and fall back where they get none.
-const ASK: [&str; 2] = ["xmrig", "xmrig-notls"];
+pub(super) const ASK: [&str; 2] = ["xmrig", "xmrig-notls"];
 
 /// The largest mapping of its own memory on base pages: what it asks for at once, if it asks.
 fn largest_mapping(program: &Program) -> Option<Bytes> {

@@ -149,6 +149,12 @@ impl Given {
         starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
     }
 
+    /// Where a command with this option is started.
+    pub fn starts_with_option(&self, option: &str) -> Option<String> {
+        let has = |start: &Start| start.words.iter().any(|word| word == option);
+        self.starts().into_iter().find(has).map(|start| start.place)
+    }
+
     /// Sizes of the pages that VPP's buffers and heap are on, whatever their number; `None` is the default size.
     pub fn vpp_pages(&self) -> Vec<Option<Bytes>> {
         let size = |name: &str| self.of_vpp(name).map(|set| set.value.parse().ok());
