@@ -226,7 +226,7 @@ fn in_files(evidence: &Evidence) -> Option<(String, String)> {
     let guest = || {
         let mut all = guests(evidence).into_iter();
         let guest = all.find(|guest| guest.hugetlb().any(|(_, asked)| asked == Some(page)))?;
-        Some((guest.place, "hugetlb pages of 1G".to_owned()))
+        Some((guest.place, format!("{}: memory on pages of 1G", guest.name)))
     };
     let vpp = || {
         let mut set = files.vpp.iter().filter(|set| set.name.ends_with("page-size"));
