@@ -1,18 +1,18 @@
 //! Databases whose vendors recommend a THP policy.
 
 use host::snapshot::Feature;
-use model::PageKind;
+use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Kind, Program};
 
-use crate::facts::{each, known, policy, programs, thp, thp_file};
+use crate::facts::{boot_fix, each, known, policy, programs, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn redis(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     each(programs(evidence)?, |program| {
-        if !program.is(Kind::Redis)? || policy != "always" || !*known(&program.pages.thp_enabled)? {
+        if !program.is(Kind::Redis)? || policy == "madvise" || !*known(&program.pages.thp_enabled)? {
             return Ok(None);
         }
         let huge = program.thp()?;
@@ -29,6 +29,9 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
                 "the first write to each huge page during a save copies 2 MiB, memory grows by as much, and latency spikes"
             }
         };
+        if policy == "never" {
+            return Ok(kept(evidence, program, huge, cost).map(|case| case.info_if(splits)));
+        }
         let case = Case::sure(format!("{} has {huge} backed by THP: {cost}", program.title()))
             .info_if(splits)
             .seen(thp_file("enabled"), "", &policy)
@@ -38,6 +41,26 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
             .plan("redis")
             .write_as("enabled", "madvise", |command| format!("or for the machine: {command}"));
         Ok(Some(case))
+    })
+}
+
+/// Less than this may be on the huge pages of files.
+const KEPT: Bytes = Bytes::mib(64);
+
+/// Under `never`, a process that has the pages of the policy before.
+fn kept(evidence: &Evidence, program: &Program, huge: Bytes, cost: &str) -> Option<Case> {
+    (huge >= KEPT).then(|| {
+        Case::likely(format!(
+            "{} has {huge} backed by THP from before the policy was `never`: {cost}",
+            program.title()
+        ))
+        .seen(thp_file("enabled"), "", "never")
+        .seen_backing(program, PageKind::Thp, huge)
+        .fix("restart it: a change of the policy leaves a process the huge pages that it has")
+        .fix(format!(
+            "set the policy before services start, for which /etc/rc.local is too late: {}",
+            boot_fix(evidence, "transparent_hugepage=never")
+        ))
     })
 }
 
@@ -72,16 +95,20 @@ pub(super) fn mongo(evidence: &Evidence) -> Answer {
         let version = *known(&details.version)?;
         if version >= (8, 0) {
             new_mongo(evidence, program, version, &policy)
+        } else if policy == "never" {
+            Ok(kept(evidence, program, program.thp()?, OF_MONGO))
         } else {
             Ok(old_mongo(program, version, &policy))
         }
     })
 }
 
+const OF_MONGO: &str = "memory grows and latency varies";
+
 fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Case> {
     (policy == "always").then(|| {
         Case::likely(format!(
-            "MongoDB {}.{} should run without THP and gets it everywhere: memory grows and latency varies",
+            "MongoDB {}.{} should run without THP and gets it everywhere: {OF_MONGO}",
             version.0, version.1
         ))
         .seen(thp_file("enabled"), "", policy)

@@ -56,6 +56,10 @@ fn d02_redis_on_large_pages() {
     found("D02", redis().on(thp(machine(), "enabled", ALWAYS)));
     clear("D02", redis().on(machine()));
     clear("D02", redis().thp_off().on(thp(machine(), "enabled", ALWAYS)));
+    let before = found("D02", redis().on(thp(machine(), "enabled", NEVER)));
+    assert!(before.fix[0].starts_with("restart it"), "{before:?}");
+    let since = process(21, "redis-server").area(anonymous(200));
+    clear("D02", since.on(thp(machine(), "enabled", NEVER)));
     clear(
         "D02",
         process(21, "redis-server")
@@ -74,6 +78,9 @@ fn d03_mongodb_by_version() {
     let always = || thp(machine(), "enabled", ALWAYS);
     found("D03", mongo("7.0.12").on(always()));
     clear("D03", mongo("7.0.12").on(machine()));
+    clear("D03", mongo("7.0.12").on(thp(machine(), "enabled", NEVER)));
+    let kept = mongo("7.0.12").area(anonymous(200).thp(100));
+    found("D03", kept.on(thp(machine(), "enabled", NEVER)));
     found("D03", mongo("8.0.4").on(machine()));
     let tuned = thp(always(), "defrag", "always defer [defer+madvise] madvise never");
     clear("D03", mongo("8.0.4").on(tuned));
