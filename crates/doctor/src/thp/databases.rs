@@ -11,26 +11,29 @@ use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn redis(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
+    // Linux 5.8 (commit 3917c80280c9): the fault after a fork splits the huge page and copies one base page.
+    let splits = evidence.snapshot.kernel.has(Feature::CopySplitsThp) == Some(true);
+    let cost = match splits {
+        true => {
+            "the first write to each huge page during a save splits it and copies 4 KiB, so that commands are slower for a while"
+        }
+        false => {
+            "the first write to each huge page during a save copies 2 MiB, memory grows by as much, and latency spikes"
+        }
+    };
     each(programs(evidence)?, |program| {
-        if !program.is(Kind::Redis)? || policy == "madvise" || !*known(&program.pages.thp_enabled)? {
+        if !program.is(Kind::Redis)? || policy == "madvise" {
             return Ok(None);
         }
-        let huge = program.thp()?;
+        if policy == "never" {
+            return Ok(kept(evidence, program, program.thp()?, cost).map(|case| case.info_if(splits)));
+        }
+        let huge = match *known(&program.pages.thp_enabled)? {
+            true => program.thp()?,
+            false => return Ok(None),
+        };
         if huge.0 == 0 {
             return Ok(None);
-        }
-        // Linux 5.8 (commit 3917c80280c9): the fault after a fork splits the huge page and copies one base page.
-        let splits = evidence.snapshot.kernel.has(Feature::CopySplitsThp) == Some(true);
-        let cost = match splits {
-            true => {
-                "the first write to each huge page during a save splits it and copies 4 KiB, so that commands are slower for a while"
-            }
-            false => {
-                "the first write to each huge page during a save copies 2 MiB, memory grows by as much, and latency spikes"
-            }
-        };
-        if policy == "never" {
-            return Ok(kept(evidence, program, huge, cost).map(|case| case.info_if(splits)));
         }
         let case = Case::sure(format!("{} has {huge} backed by THP: {cost}", program.title()))
             .info_if(splits)
