@@ -4,8 +4,8 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
 use programs::Limit;
-use programs::config::given::{FileKind, Run};
-use programs::config::memlock_for;
+use programs::config::given::{Container, FileKind, Run};
+use programs::config::{Setting, memlock_for};
 
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
@@ -52,7 +52,7 @@ pub(super) fn containers(evidence: &Evidence) -> Answer {
         }
         let (limit, place) = run.memlock.as_ref()?;
         let Limit::Bytes(bytes) = *limit else { return None };
-        let (why, least, outcome) = locks(run)?;
+        let (why, least, outcome) = locks(&run.environment, &run.words)?;
         if run.may_lock || least.is_some_and(|least| bytes > least.0) {
             return None;
         }
@@ -67,7 +67,26 @@ pub(super) fn containers(evidence: &Evidence) -> Answer {
                 }),
         )
     });
-    Ok(cases.collect())
+    let pods = evidence.files.containers().filter_map(in_pod);
+    Ok(cases.chain(pods).collect())
+}
+
+/// Kubernetes has no setting for it: containers have the limit of their run-time.
+fn in_pod(container: &Container) -> Option<Case> {
+    let (why, least, outcome) = locks(&container.environment, &container.words)?;
+    let raises = container.words.iter().any(|word| word == "ulimit");
+    let hook = container.hook.as_ref().filter(|_| least.is_none() && !raises)?;
+    Some(
+        Case::likely(format!(
+            "{}: {why}, and `ulimit` in a hook changes the limit of the hook's shell alone: {outcome}",
+            container.name
+        ))
+        .severity(Severity::Warning)
+        .seen(&hook.place, &hook.name, &hook.value)
+        .fix("on the nodes: systemctl edit containerd (or crio, docker), and there: [Service] LimitMEMLOCK=infinity")
+        .fix("restart that run-time and start the pod again; added capabilities reach programs of root alone")
+        .fix("or let it not lock its memory: a kubelet runs without swap by default"),
+    )
 }
 
 /// A container of a user's own Podman gets no limit above the hard one of its user. Which user that is no file shows: the highest
@@ -100,12 +119,12 @@ fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
 }
 
 /// Why a program locks memory, how much it locks at least if that is known, and what happens where it may not.
-fn locks(run: &Run) -> Option<(&'static str, Option<Bytes>, &'static str)> {
+fn locks(environment: &[Setting], words: &[String]) -> Option<(&'static str, Option<Bytes>, &'static str)> {
     let has = |name: &str, value: &str| {
-        let mut all = run.environment.iter();
+        let mut all = environment.iter();
         all.any(|set| set.name == name && set.value.trim_matches('"') == value)
     };
-    let asks = |option: &str| run.words.iter().any(|word| word == option);
+    let asks = |option: &str| words.iter().any(|word| word == option);
     if has("bootstrap.memory_lock", "true") {
         return Some((
             "bootstrap.memory_lock locks the whole heap",
@@ -123,7 +142,7 @@ fn locks(run: &Run) -> Option<(&'static str, Option<Bytes>, &'static str)> {
     if asks("--memlock") {
         return Some(("--memlock locks the whole server", None, "it starts without the lock"));
     }
-    let is_mariadb = run.words.first().is_some_and(|word| word.ends_with("mariadbd"));
+    let is_mariadb = words.first().is_some_and(|word| word.ends_with("mariadbd"));
     is_mariadb.then_some((
         "MariaDB 10.6 and later lock the rings of io_uring, on kernels before 5.12 out of the limit of all processes of the user",
         Some(Bytes::mib(1)),

@@ -18,7 +18,12 @@ pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("B01", shm::eperm),
-        Checks::of_both("B02", memlock::too_low, &[FileKind::Compose], files::containers),
+        Checks::of_both(
+            "B02",
+            memlock::too_low,
+            &[FileKind::Compose, FileKind::Pod],
+            files::containers,
+        ),
         Checks::of_both(
             "B03",
             memlock::unlike_limits_conf,

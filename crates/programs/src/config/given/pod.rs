@@ -27,7 +27,7 @@ pub struct Pod {
     pub(super) refused: Vec<Unread>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Container {
     /// `FILE:LINE`.
     pub place: String,
@@ -56,6 +56,8 @@ pub struct Container {
     pub postgres: Option<Server>,
     /// The MySQL or MariaDB server in it, if its command has `--large-pages`.
     pub mysql: Option<Server>,
+    /// `ulimit -l` in a hook of its start: it holds for the hook's shell alone.
+    pub hook: Option<Setting>,
 }
 
 /// A program that asks for hugetlb pages when there are some.
@@ -212,6 +214,18 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         mounts: mounts.iter().map(named).collect(),
         directories: directories.map(str::to_owned).collect(),
         environment,
+        hook: hook(path, node),
+    })
+}
+
+fn hook(path: &str, node: &Node) -> Option<Setting> {
+    let command = node.at(&["lifecycle", "postStart", "exec", "command"])?;
+    let mut words = command.items().iter().filter_map(Node::text);
+    let word = words.find(|word| word.contains("ulimit -l"))?;
+    Some(Setting {
+        place: format!("{path}:{}", command.line),
+        name: "postStart".to_owned(),
+        value: word.to_owned(),
     })
 }
 
