@@ -67,6 +67,7 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
         for container in &pod.containers {
             cases.extend(asks_unrequested(evidence, pod, container));
             cases.extend(too_few(evidence, pod, container));
+            cases.extend(on_no_node(evidence, pod, container));
         }
     }
     if evidence.files.sets_pools() || evidence.has_machine {
@@ -85,6 +86,44 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
         }
     }
     Ok(cases)
+}
+
+/// Pages that all nodes have together and none has, where the kubelet takes all of a container from one. It aligns pods of the class
+/// Guaranteed.
+fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
+    let policy = evidence.files.aligned.as_ref()?;
+    let of = |all: &[Quantity], name: &str| all.iter().find(|own| own.resource == name).map(|own| own.amount);
+    let is_whole = |name: &str| {
+        let limit = of(&container.limits, name);
+        limit.is_some() && of(&container.requests, name).is_none_or(|request| Some(request) == limit)
+    };
+    if !is_whole("cpu") || !is_whole("memory") {
+        return None;
+    }
+    container.hugetlb().into_iter().find_map(|(page, quantity)| {
+        let need = quantity.amount.div_ceil(page.0.max(1));
+        let pool = evidence.snapshot.pool(page)?;
+        let nodes: Option<Vec<u64>> = pool.nodes.known()?.iter().map(|node| node.nr.known().copied()).collect();
+        let nodes = nodes?;
+        let most = nodes.iter().copied().max()?;
+        // What all nodes together lack is said above.
+        if need <= most || need > nodes.iter().fold(0, |sum, pages| sum.saturating_add(*pages)) {
+            return None;
+        }
+        let size = page.exact();
+        let case = Case::likely(format!(
+            "{} of the pod {} needs {need} pages of {size} on one node, and no node has more than {most}: the kubelet refuses it (TopologyAffinityError)",
+            container.name, pod.name
+        ));
+        Some(
+            case.severity(Severity::Warning)
+                .seen(&quantity.place, &quantity.resource, &quantity.written)
+                .seen(&policy.place, &policy.name, &policy.value)
+                .seen(pool.directory(), "the most pages on one node", most)
+                .fix(format!("request at most {most} pages of {size} in a container, or have {need} on one node"))
+                .fix("or topologyManagerPolicy: restricted, which lets a container have memory of several nodes"),
+        )
+    })
 }
 
 /// A container that requests no pages, with a program that takes them where it can: its limit is 0, and the first touch is a SIGBUS.

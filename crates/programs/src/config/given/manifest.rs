@@ -7,12 +7,14 @@ use super::node::{self, Setup};
 use super::operators;
 use super::pod::{self, Pod};
 use super::yaml::{self, Node};
+use crate::config::Setting;
 
 /// What a file of manifests has.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     pub(super) pods: Vec<Pod>,
     pub(super) nodes: Vec<Setup>,
+    pub(super) aligned: Option<Setting>,
 }
 
 /// What a kubelet refuses of its configuration goes to `refused`.
@@ -26,6 +28,7 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
         if document.get("kind").and_then(Node::text) == Some("KubeletConfiguration") {
             is_kubelet = true;
             refused.extend(reserved(path, document));
+            read.aligned = aligned(path, document);
         }
         for object in objects(document) {
             if let Some(setup) = node::setup(path, object)? {
@@ -66,13 +69,28 @@ fn specs(node: &Node) -> Vec<&Node> {
         .collect()
 }
 
+fn is_static(kubelet: &Node) -> bool {
+    kubelet.get("memoryManagerPolicy").and_then(Node::text) == Some("Static")
+}
+
+/// The policy by which all memory of a container comes from one node.
+fn aligned(path: &str, kubelet: &Node) -> Option<Setting> {
+    let name = "topologyManagerPolicy";
+    let policy = kubelet.get(name).filter(|_| is_static(kubelet))?;
+    let value = policy.text().filter(|policy| *policy == "single-numa-node")?;
+    Some(Setting {
+        place: format!("{path}:{}", policy.line),
+        name: name.to_owned(),
+        value: value.to_owned(),
+    })
+}
+
 /// hugetlb pages in `reservedMemory`: the memory manager compares each resource with kubeReserved, systemReserved and evictionHard, which take
 /// no pages (kubernetes/enhancements, KEP-6252), so any amount but 0 differs.
 fn reserved(path: &str, kubelet: &Node) -> Vec<Unread> {
-    let is_static = kubelet.get("memoryManagerPolicy").and_then(Node::text) == Some("Static");
     let nodes = kubelet
         .get("reservedMemory")
-        .filter(|_| is_static)
+        .filter(|_| is_static(kubelet))
         .map_or(&[][..], Node::items);
     let limits = nodes
         .iter()

@@ -66,6 +66,8 @@ pub struct Given {
     servers: Vec<Server>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,
+    /// The kubelet's policy by which all memory of a container comes from one node.
+    pub aligned: Option<Setting>,
     /// Containers of compose files and of `docker run`.
     pub runs: Vec<Run>,
     /// Virtual machines of libvirt and of hypervisors.
@@ -273,6 +275,7 @@ impl Given {
             self.kinds.insert(FileKind::Pod);
         }
         self.pods.extend(read.pods);
+        self.aligned = read.aligned.or_else(|| self.aligned.take());
         for setup in read.nodes {
             self.setup(path, setup);
         }
