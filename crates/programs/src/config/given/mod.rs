@@ -1,5 +1,6 @@
 //! Configuration files that were given by name: what they ask for, with no machine around them.
 
+mod asks;
 mod bottlerocket;
 mod compose;
 mod garbled;
@@ -40,13 +41,14 @@ use crate::{Kind, dpdk};
 use node::Setup;
 use starts::{Start, with_arguments};
 
+pub use asks::Asks;
 pub use compose::Run;
 pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
 pub use kind::{FileKind, GivenError};
-pub use pod::{Asks, Container, Pod, Quantity, Volume};
+pub use pod::{Container, Pod, Quantity, Volume};
 pub use service::Service;
 
 /// All files together: they are judged as one machine's.

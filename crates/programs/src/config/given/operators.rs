@@ -2,8 +2,9 @@
 
 use model::Unread;
 
+use super::asks::Asks;
 use super::ini::Server;
-use super::pod::{Asks, Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
+use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
 use super::yaml::Node;
 use crate::Kind;
 use crate::config::Setting;
