@@ -79,11 +79,7 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
         .at(&["spec", "postgresql.conf"])
         .map_or_else(Vec::new, |node| settings(path, node));
     // StackGres sets `off` where the parameters do not set it.
-    let default = Setting {
-        place: format!("{path}:{}", config.line),
-        name: "huge_pages".into(),
-        value: "off".into(),
-    };
+    let default = Setting::new(format!("{path}:{}", config.line), "huge_pages", "off");
     set.insert(0, default);
     let server = Server::new(Kind::Postgres, &place, set);
     let is_off = server.settings.last("huge_pages").is_some_and(|set| set.value == "off");
@@ -232,11 +228,8 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
 /// Parameters of PostgreSQL, as YAML has them.
 pub(super) fn settings(path: &str, parameters: &Node) -> Vec<Setting> {
     let setting = |(name, node): &(String, Node)| {
-        Some(Setting {
-            place: format!("{path}:{}", node.line),
-            name: name.to_ascii_lowercase(),
-            value: node.text()?.to_owned(),
-        })
+        let place = format!("{path}:{}", node.line);
+        Some(Setting::new(place, name.to_ascii_lowercase(), node.text()?))
     };
     parameters.entries().iter().filter_map(setting).collect()
 }

@@ -199,11 +199,12 @@ pub(super) fn image(node: &Node) -> Option<&str> {
 }
 
 fn variable(path: &str, node: &Node) -> Option<Setting> {
-    Some(Setting {
-        place: format!("{path}:{}", node.line),
-        name: node.get("name")?.text()?.to_owned(),
-        value: node.get("value")?.text()?.to_owned(),
-    })
+    let text = |key: &str| node.get(key)?.text();
+    Some(Setting::new(
+        format!("{path}:{}", node.line),
+        text("name")?,
+        text("value")?,
+    ))
 }
 
 fn volume(path: &str, node: &Node) -> Option<Volume> {
