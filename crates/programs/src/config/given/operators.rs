@@ -91,25 +91,17 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
     let container = Container {
         place: place.clone(),
         name: "patroni".to_owned(),
-        image: String::new(),
-        words: Vec::new(),
-        requests: Vec::new(),
         limits,
         sized_in: "spec.hugePages of its profile",
-        mounts: Vec::new(),
-        directories: Vec::new(),
-        environment: Vec::new(),
         asks: (!is_off).then(|| asks(&server)),
-        java: None,
         postgres: Some(server),
-        mysql: None,
+        ..Container::default()
     };
     Ok(Pod {
         place,
         name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
-        volumes: Vec::new(),
-        refused: Vec::new(),
+        ..Pod::default()
     })
 }
 
@@ -145,25 +137,17 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     let container = Container {
         place: place.clone(),
         name: "the guest".to_owned(),
-        image: String::new(),
-        words: Vec::new(),
-        requests: Vec::new(),
         limits,
         sized_in: IN_RESOURCES,
         mounts,
-        directories: Vec::new(),
-        environment: Vec::new(),
-        asks: None,
-        java: None,
-        postgres: None,
-        mysql: None,
+        ..Container::default()
     };
     Ok(Some(Pod {
         place,
         name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
         volumes,
-        refused: Vec::new(),
+        ..Pod::default()
     }))
 }
 
@@ -202,26 +186,19 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
                 [] => "postgres".to_owned(),
                 _ => named(node),
             },
-            image: String::new(),
-            words: Vec::new(),
             requests: resources("requests")?,
             limits: resources("limits")?,
             sized_in: IN_RESOURCES,
-            mounts: Vec::new(),
-            directories: Vec::new(),
-            environment: Vec::new(),
             asks: sets.is_empty().then(|| asks(&server)),
-            java: None,
             postgres: Some(server.clone()),
-            mysql: None,
+            ..Container::default()
         })
     });
     Ok(Some(Pod {
         place: place.clone(),
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers.collect::<Result<_, Unread>>()?,
-        volumes: Vec::new(),
-        refused: Vec::new(),
+        ..Pod::default()
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::{Kind, image_names};
 use host::parse;
 
 /// A pod, or the template of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
     /// `FILE:LINE` of its specification.
     pub place: String,
@@ -27,7 +27,7 @@ pub struct Pod {
     pub(super) refused: Vec<Unread>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Container {
     /// `FILE:LINE`.
     pub place: String,
