@@ -42,7 +42,7 @@ use programs::Evidence;
 use remedy::{Draft, Ledger};
 
 pub use catalogue::rules;
-pub use rule::{Rule, Verdict};
+pub use rule::{NO_FILE, Rule, Verdict};
 
 /// Applies every rule to a machine, to files that are to hold on it, or to files alone. Findings are ordered by severity, then by id.
 /// Their fixes are those that the machine can take, all together.

@@ -98,11 +98,7 @@ fn of_extra(extra: &Setting) -> Option<Setting> {
     let asked = by_node.or_else(|| Some(("dpdk-extra -m", whole?.as_str())));
     let unknown = Some(("dpdk-extra", extra.value.as_str())).filter(|(_, value)| value.contains('$'));
     let (name, value) = asked.or(unknown)?;
-    Some(Setting {
-        place: extra.place.clone(),
-        name: name.to_owned(),
-        value: value.to_owned(),
-    })
+    Some(Setting::new(&extra.place, name, value))
 }
 
 /// `ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem="1024,0"`: what such commands set, named by the keys. A command may go on in further lines.

@@ -40,6 +40,18 @@ pub struct BootLine {
     pub boot: Boot,
 }
 
+impl BootLine {
+    /// With pages of every size.
+    pub(super) fn new(place: impl Into<String>, words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self {
+            place: place.into(),
+            boot: Boot::parse(&words, Some(&Boot::SIZES)),
+            words,
+        }
+    }
+}
+
 /// A count as written, and as the kernel reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigitsTaken {

@@ -91,11 +91,7 @@ impl<'a> Line<'a> {
 
     /// A setting that the line makes.
     pub(crate) fn setting(&self, name: impl Into<String>, value: impl Into<String>) -> Setting {
-        Setting {
-            place: self.place(),
-            name: name.into(),
-            value: value.into(),
-        }
+        Setting::new(self.place(), name, value)
     }
 
     /// The error that it is not of the form wanted.

@@ -4,7 +4,7 @@ use host::Source;
 use model::Unread;
 
 use super::files::{Line, content, listed, said};
-use super::{Boot, BootLine, Distribution, Unheard, UnheardWhy};
+use super::{BootLine, Distribution, Unheard, UnheardWhy};
 
 /// In the order in which they come to the kernel.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
@@ -48,11 +48,7 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
     if listed_entries?.is_empty() {
         return Ok(Grub {
             unheard: assigned_anew(&lines, &words),
-            next_boot: Some(BootLine {
-                place: line.place(),
-                boot: Boot::parse(&words, Some(&Boot::SIZES)),
-                words,
-            }),
+            next_boot: Some(BootLine::new(line.place(), words)),
         });
     }
     let unheard = entries(source)?.and_then(|entries| not_in(&words, &entries));
@@ -92,11 +88,7 @@ fn without_grub(source: &Source, in_grub: Option<(Line<'_>, String)>) -> Result<
     });
     Ok(Grub {
         unheard: unheard.into_iter().chain(of_image).collect(),
-        next_boot: (!words.is_empty()).then(|| BootLine {
-            place: format!("{CMDLINE}:1"),
-            boot: Boot::parse(&words, Some(&Boot::SIZES)),
-            words,
-        }),
+        next_boot: (!words.is_empty()).then(|| BootLine::new(format!("{CMDLINE}:1"), words)),
     })
 }
 

@@ -16,19 +16,14 @@ pub(super) fn all(
     let policies = policies.known().into_iter().flatten();
     let limits = limit_lines.filter(|line| line.item == "memlock" && !limits::is_known(line));
     let policies = policies.filter(|line| !boot::is_policy(&line.value));
-    let setting = |place: &str, name: &str, value: &str| Setting {
-        place: place.to_owned(),
-        name: name.to_owned(),
-        value: value.to_owned(),
-    };
     sysctl
         .filter_map(sysctl_files::refused)
         .chain(limits.map(|line| {
-            setting(&line.place, &line.item, &line.value).garbled("KiB or `unlimited`, so PAM sets no such limit")
+            Setting::new(&line.place, &line.item, &line.value).garbled("KiB or `unlimited`, so PAM sets no such limit")
         }))
         .chain(policies.map(|line| {
             let wanted = "always, madvise or never, so the policy stays as it was";
-            setting(&line.place, "transparent_hugepage", &line.value).garbled(wanted)
+            Setting::new(&line.place, "transparent_hugepage", &line.value).garbled(wanted)
         }))
         .chain(more)
         .collect()

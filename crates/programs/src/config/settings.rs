@@ -66,6 +66,14 @@ impl Settings {
 }
 
 impl Setting {
+    pub fn new(place: impl Into<String>, name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+
     /// Its value is not what it should be.
     pub fn garbled(&self, wanted: &str) -> Unread {
         let (path, line) = self.place.rsplit_once(':').unwrap_or((&self.place, "1"));

@@ -138,11 +138,7 @@ pub(super) fn taken_as(setting: Setting) -> Setting {
         .then(|| kernel_number::taken(&setting.value).ok())
         .flatten();
     let value = taken.map_or(setting.value, |number| number.to_string());
-    Setting {
-        place: setting.place,
-        name,
-        value,
-    }
+    Setting::new(setting.place, name, value)
 }
 
 /// Why the kernel does not take the setting, if it does not.

@@ -2,6 +2,7 @@
 
 pub mod conf;
 pub mod need;
+mod settings;
 
 use model::{Cause, Unread};
 
@@ -10,7 +11,7 @@ use super::kind::{Known, Load, Server};
 use super::{Program, Setting};
 use conf::Options;
 use host::Source;
-use need::Innodb;
+use settings::Innodb;
 
 pub(crate) const KNOWN: Known = Known {
     images: &[

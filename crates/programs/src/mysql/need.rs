@@ -1,16 +1,14 @@
-//! What InnoDB needs, of MySQL and MariaDB.
+//! How many pages InnoDB needs, of MySQL and MariaDB.
 
 use model::Bytes;
 
-use super::conf;
+pub use super::settings::Innodb;
+use super::settings::{POOL_CHUNK, POOL_MAX};
 use model::sizing::{SizeError, Sizing, pages_for};
 
 /// Bytes of bookkeeping that InnoDB keeps with each of its pages: a chunk of 128 MiB asks for 137,428,992 bytes.
 const INNODB_BLOCK: u64 = 392;
 const INNODB_PAGE: u64 = 16 << 10;
-const POOL: &str = "innodb_buffer_pool_size";
-const POOL_MAX: &str = "innodb_buffer_pool_size_max";
-const POOL_CHUNK: &str = "innodb_buffer_pool_chunk_size";
 
 /// The buffer pool that InnoDB makes of what is asked for: a multiple of chunk x instances.
 fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
@@ -24,45 +22,10 @@ fn with_blocks(chunk: Bytes) -> Bytes {
     Bytes(chunk.0.saturating_add(blocks.saturating_mul(INNODB_BLOCK)))
 }
 
-/// The settings that decide InnoDB's pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Innodb {
-    /// `innodb_buffer_pool_size`.
-    pub pool: Bytes,
-    /// `innodb_buffer_pool_size_max` of MariaDB, if it is set; its default counts for base pages alone.
-    pub pool_max: Option<Bytes>,
-    /// `innodb_buffer_pool_chunk_size`.
-    pub chunk: Bytes,
-    /// `innodb_buffer_pool_instances`; without, 8 from 1 GiB on, else 1.
-    pub instances: Option<u64>,
-    /// `innodb_log_buffer_size`.
-    pub log_buffer: Bytes,
-    /// `key_buffer_size`, for MyISAM, if it is set.
-    pub key_buffer: Option<Bytes>,
-    /// `aria_pagecache_buffer_size`, of MariaDB, if it is set.
-    pub aria: Option<Bytes>,
-    /// MariaDB puts more of its memory on huge pages than the buffer pool.
-    pub is_mariadb: bool,
-}
-
 /// What else comes from the pool: the names of the step and the setting, how often, and the bytes that are mapped at once.
 type Beside = (&'static str, &'static str, u64, Bytes);
 
 impl Innodb {
-    /// With the server's defaults.
-    pub fn new(pool: Bytes) -> Self {
-        Self {
-            pool,
-            pool_max: None,
-            chunk: Bytes::mib(128),
-            instances: None,
-            log_buffer: Bytes::mib(16),
-            key_buffer: None,
-            aria: None,
-            is_mariadb: false,
-        }
-    }
-
     /// Memory beside the buffer pool, where it is set or the server is MariaDB: that has 128 MiB for both caches, and puts their blocks on
     /// huge pages without what it keeps of each block. The shares are those of 10.11.19, which asks for 106M, 124M and twice 16M.
     fn beside(&self) -> Vec<Beside> {
@@ -81,37 +44,6 @@ impl Innodb {
         all.into_iter()
             .filter_map(|(name, setting, times, bytes)| Some((name, setting, times, bytes?)))
             .collect()
-    }
-
-    /// From what the server's files set, names with underscores: values are bytes, or have K, M, G or T. What cannot be read is as if
-    /// it were not there, which the server would refuse at its start.
-    pub fn of<'a>(set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut settings = Self::new(Bytes::mib(128));
-        set.into_iter().for_each(|(name, value)| settings.take(name, value));
-        settings
-    }
-
-    /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
-    #[must_use]
-    pub fn with_options(mut self, arguments: &[String]) -> Self {
-        options(arguments).for_each(|(name, value)| self.take(&name, value));
-        self
-    }
-
-    /// Does the command line give the buffer pool a size?
-    pub fn is_pool_among(arguments: &[String]) -> bool {
-        options(arguments).any(|(name, _)| name == POOL)
-    }
-
-    /// What MariaDB maps at its start: with large pages all that the buffer pool may grow to (my_large_virtual_alloc).
-    pub fn mapped(&self) -> Bytes {
-        let max = self.pool_max.filter(|_| self.is_mariadb);
-        max.map_or(self.pool, |max| max.max(self.pool))
-    }
-
-    /// The setting that decides how large the buffer pool is.
-    pub fn decides(&self) -> &'static str {
-        if self.mapped() > self.pool { POOL_MAX } else { POOL }
     }
 
     /// How it needs fewer pages for the same buffer pool.
@@ -140,33 +72,6 @@ impl Innodb {
             )
         })
     }
-
-    fn take(&mut self, name: &str, value: &str) {
-        let size = || conf::size(value);
-        match name {
-            POOL => self.pool = size().unwrap_or(self.pool),
-            POOL_MAX => self.pool_max = size(),
-            POOL_CHUNK => self.chunk = size().unwrap_or(self.chunk),
-            "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
-            "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
-            "key_buffer_size" => self.key_buffer = size(),
-            "aria_pagecache_buffer_size" => self.aria = size(),
-            _ => {}
-        }
-    }
-}
-
-/// What options of the form `--name=value` set.
-fn options(arguments: &[String]) -> impl Iterator<Item = (String, &str)> {
-    let pairs = arguments
-        .iter()
-        .filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
-    pairs.map(|(name, value)| (written(name), value))
-}
-
-/// Dashes and underscores are the same in a name.
-fn written(name: &str) -> String {
-    name.trim().replace('-', "_")
 }
 
 /// `size innodb`: MySQL maps each chunk of the buffer pool with its bookkeeping, MariaDB the whole pool.
@@ -292,21 +197,6 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bytes_or_have_a_unit_and_what_is_no_size_is_not_there() {
-        let settings = Innodb::of([
-            ("innodb_buffer_pool_size", "8G"),
-            ("innodb_buffer_pool_instances", "4"),
-            ("innodb_buffer_pool_chunk_size", "268435456"),
-            ("innodb_log_buffer_size", "much"),
-        ]);
-        assert_eq!(
-            (settings.pool, settings.chunk, settings.instances, settings.log_buffer),
-            (Bytes::gib(8), Bytes::mib(256), Some(4), Bytes::mib(16))
-        );
-        assert_eq!(Innodb::of([]), Innodb::new(Bytes::mib(128)));
-    }
-
-    #[test]
     fn mariadb_takes_the_pages_that_it_asks_the_kernel_for() {
         let pages = |set: &[(&str, &str)]| {
             let settings = Innodb::of(set.iter().copied());
@@ -390,18 +280,5 @@ mod tests {
         assert!(fewer.contains("chunk_size = 8G"), "{fewer}");
         assert!(fewer.ends_with("needs 17"), "{fewer}");
         assert_eq!(settings.fewer(Bytes::mib(2)), None);
-    }
-
-    #[test]
-    fn options_of_the_command_line_win_over_the_file() {
-        let arguments = [
-            "mysqld",
-            "--innodb_buffer_pool_size=2G",
-            "--innodb-buffer-pool-instances=2",
-        ];
-        let arguments = arguments.map(str::to_owned);
-        let settings = Innodb::of([("innodb_buffer_pool_size", "8G")]).with_options(&arguments);
-        assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
-        assert!(Innodb::is_pool_among(&arguments) && !Innodb::is_pool_among(&arguments[..1]));
     }
 }

@@ -25,11 +25,7 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
     let (mut first, mut words): (Option<usize>, Vec<String>) = (None, Vec::new());
     for Assignment { line, name, values } in &all {
         let value = values.first().cloned().unwrap_or_default();
-        let setting = |name: String| Setting {
-            place: format!("{path}:{line}"),
-            name,
-            value: value.clone(),
-        };
+        let setting = |name: String| Setting::new(format!("{path}:{line}"), name, &value);
         if let Some(name) = name.strip_prefix(SYSCTL) {
             setup.sysctl.push(setting(name.to_owned()));
         } else if let Some(name) = PARAMETERS.iter().find_map(|section| name.strip_prefix(section)) {

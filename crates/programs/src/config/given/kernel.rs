@@ -3,9 +3,10 @@
 use model::{Bytes, Unread};
 
 use super::garbled::{Refusal, empty};
+use super::node;
+use crate::config::BootLine;
 use crate::config::files::{Line, said};
 use crate::config::grub::in_grub;
-use crate::config::{Boot, BootLine};
 
 pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
     let lines: Vec<Line<'_>> = said(path, text, &['#']).collect();
@@ -19,12 +20,7 @@ pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
             (*first, words.join(" "))
         }
     };
-    let boot = Boot::parse(&words, Some(&Boot::SIZES)).with_sysctl(true, None);
-    Ok(BootLine {
-        place: place.place(),
-        boot,
-        words,
-    })
+    Ok(node::boot_line(place.place(), &words))
 }
 
 /// `%UserProfile%\.wslconfig`.
@@ -40,7 +36,8 @@ pub(super) fn wsl(path: &str, text: &str, refused: &mut Vec<Refusal>) -> Result<
     let find = |wanted: &str| pairs.iter().rfind(|(_, name, _)| name.eq_ignore_ascii_case(wanted));
     let (line, _, words) = find("kernelCommandLine").ok_or_else(|| empty(path, "it has no kernelCommandLine="))?;
     let words = words.trim_matches('"').replace("\\\"", "\"");
-    let boot = Boot::parse(&words, Some(&Boot::SIZES)).with_sysctl(true, None);
+    let taken = node::boot_line(line.place(), &words);
+    let boot = &taken.boot;
     let memory =
         find("memory").and_then(|(_, _, value)| value.to_ascii_uppercase().trim_end_matches('B').parse::<Bytes>().ok());
     let default = boot.default_size.unwrap_or(Bytes::mib(2));
@@ -57,11 +54,7 @@ pub(super) fn wsl(path: &str, text: &str, refused: &mut Vec<Refusal>) -> Result<
         let fix = "fewer pages in kernelCommandLine, or a larger memory=, then: wsl --shutdown";
         refused.push(Refusal::new(&line.place(), why, fix, WSL));
     }
-    Ok(BootLine {
-        place: line.place(),
-        boot,
-        words,
-    })
+    Ok(taken)
 }
 
 const WSL: &str = "https://learn.microsoft.com/en-us/windows/wsl/wsl-config";

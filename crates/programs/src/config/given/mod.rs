@@ -1,5 +1,6 @@
 //! Configuration files that were given by name: what they ask for, with no machine around them.
 
+mod asks;
 mod bottlerocket;
 mod compose;
 mod garbled;
@@ -22,6 +23,7 @@ mod quadlet;
 mod service;
 mod shell;
 mod starts;
+mod take;
 mod tokens;
 mod yaml;
 
@@ -32,21 +34,18 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Unread};
 
-use super::files::{Line, said};
-use super::{
-    Boot, BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware, limits, policy, sysctl_files, tuned, written,
-};
+use super::{BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware};
 use crate::{Kind, dpdk};
-use node::Setup;
 use starts::{Start, with_arguments};
 
+pub use asks::Asks;
 pub use compose::Run;
 pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
 pub use kind::{FileKind, GivenError};
-pub use pod::{Asks, Container, Pod, Quantity, Volume};
+pub use pod::{Container, Pod, Quantity, Volume};
 pub use service::Service;
 
 /// All files together: they are judged as one machine's.
@@ -237,169 +236,5 @@ impl Given {
             .flat_map(|container| &container.environment)
             .chain(of_runs.flat_map(|run| &run.environment));
         all.any(|set| set == line)
-    }
-
-    fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
-        match kind {
-            FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
-            FileKind::Sysctl if written::is_form(path, text) => self.written(&written::in_text(path, text)),
-            FileKind::Sysctl => self.sysctl(path, text),
-            FileKind::Cmdline => self.boot_line(path, text)?,
-            FileKind::Limits => self.limits(path, text),
-            FileKind::Unit => self.service(path, text),
-            FileKind::Environment => self
-                .environment
-                .push((path.to_owned(), service::environment(path, text))),
-            FileKind::Java => self.java.push(java::parse(path, text)?),
-            FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
-            FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
-            FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
-            FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)?),
-            FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?),
-            FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
-            FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
-            FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
-            FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
-            FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
-            FileKind::Qemu => self.guests.push(guest::parse(path, text)?),
-            FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
-            FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
-            FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
-        }
-        Ok(())
-    }
-
-    fn manifest(&mut self, path: &str, text: &str) -> Result<(), Unread> {
-        let read = manifest::parse(path, text, &mut self.garbled)?;
-        if !read.pods.is_empty() {
-            self.kinds.insert(FileKind::Pod);
-        }
-        self.pods.extend(read.pods);
-        self.aligned = read.aligned.or_else(|| self.aligned.take());
-        for setup in read.nodes {
-            self.setup(path, setup);
-        }
-        Ok(())
-    }
-
-    /// What a node is set up with.
-    fn setup(&mut self, path: &str, setup: Setup) {
-        self.refusals.extend(setup.refused);
-        if setup.is_by_installer {
-            self.by_installer.extend(setup.boot.iter().cloned());
-        }
-        for line in setup.boot {
-            self.kinds.insert(FileKind::Cmdline);
-            self.push_boot(line);
-        }
-        for setting in setup.sysctl {
-            self.kinds.insert(FileKind::Sysctl);
-            self.has_sysctl = true;
-            self.sysctl_setting(sysctl_files::taken_as(setting));
-        }
-        self.written(&setup.sysfs);
-        for profile in setup.profiles {
-            self.kinds.insert(FileKind::Sysctl);
-            self.profile(path, &profile);
-        }
-    }
-
-    fn sysctl(&mut self, path: &str, text: &str) {
-        self.has_sysctl = true;
-        for line in said(path, text, &['#', ';']) {
-            self.sysctl_line(&line);
-        }
-    }
-
-    /// Lines of tmpfiles.d or sysfs.conf.
-    fn written(&mut self, settings: &[Setting]) {
-        self.garbled.extend(settings.iter().filter_map(written::refused));
-        self.policies.extend(settings.iter().filter_map(policy::of_file));
-    }
-
-    fn sysctl_line(&mut self, line: &Line<'_>) {
-        match sysctl_files::setting(line) {
-            Some(setting) => self.sysctl_setting(setting),
-            // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
-            None if line.text.starts_with('-') => {}
-            None => self.garbled.push(line.garbled("`name = value`")),
-        }
-    }
-
-    fn sysctl_setting(&mut self, setting: Setting) {
-        self.garbled.extend(sysctl_files::refused(&setting));
-        self.sysctl.0.push(setting);
-    }
-
-    /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
-    fn profile(&mut self, path: &str, text: &str) {
-        self.has_sysctl = true;
-        let mut section = "";
-        for line in said(path, text, tuned::COMMENT) {
-            if line.text.starts_with('[') {
-                section = line.text;
-            }
-            let Some((key, value)) = line.pair() else { continue };
-            match section {
-                "[sysctl]" => match tuned::setting(&line) {
-                    Some(setting) => self.sysctl_setting(setting),
-                    // What tuned works out leaves rules about it without an answer.
-                    None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
-                },
-                "[vm]" if key.starts_with("transparent_huge") => {
-                    let policy = tuned::value(value).map(|value| PolicyLine::new(line.place(), value));
-                    self.policies.extend(policy);
-                }
-                "[bootloader]" if key.starts_with("cmdline") => {
-                    let words = value.trim_start_matches(['+', '=']).trim_matches('"');
-                    self.boot.push(BootLine {
-                        place: line.place(),
-                        boot: Boot::parse(words, Some(&Boot::SIZES)).without_gigantic(),
-                        words: words.to_owned(),
-                    });
-                    self.kinds.insert(FileKind::Cmdline);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn limits(&mut self, path: &str, text: &str) {
-        for line in said(path, text, &['#']) {
-            let wanted = "`DOMAIN soft|hard|- ITEM VALUE`, memlock in KiB";
-            match limits::limit_line(&line).filter(limits::is_known) {
-                Some(limit) => self.limits.push(limit),
-                None => self.garbled.push(line.garbled(wanted)),
-            }
-        }
-    }
-
-    fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
-        let line = match kernel::is_wsl(path) {
-            true => kernel::wsl(path, text, &mut self.refusals)?,
-            false => kernel::boot_line(path, text)?,
-        };
-        self.push_boot(line);
-        Ok(())
-    }
-
-    fn push_boot(&mut self, mut line: BootLine) {
-        line.boot = line.boot.without_gigantic();
-        let policy = line.boot.thp.as_deref();
-        let policy = policy.map(|value| PolicyLine::new(&line.place, value));
-        self.policies.extend(policy);
-        self.boot.push(line);
-    }
-
-    fn service(&mut self, path: &str, text: &str) {
-        let name = service::name(path);
-        let known = self.services.iter().position(|service| service.name == name);
-        let at = known.unwrap_or_else(|| {
-            self.services.push(Service::new(name));
-            self.services.len() - 1
-        });
-        self.services[at].take(path, text, &mut self.garbled);
-        let policies = policy::in_unit(path, text, &mut self.garbled);
-        self.policies.extend(policies);
     }
 }

@@ -32,11 +32,7 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
             What::Text(name) if name.contains('.') && !assigned(&tokens[at + 1..]).is_empty() => {
                 let literal = value(&tokens[at + 1..]).filter(|_| is_sysctl(&tokens[..at]));
                 match literal {
-                    Some(value) => setup.sysctl.push(Setting {
-                        place,
-                        name: name.clone(),
-                        value,
-                    }),
+                    Some(value) => setup.sysctl.push(Setting::new(place, name, value)),
                     // Also in a set that depends on something.
                     None if name.starts_with("vm.") && name.contains("huge") => return Err(computed(&place, name)),
                     None => {}

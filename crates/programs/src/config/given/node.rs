@@ -6,7 +6,7 @@ use model::{Cause, Unread};
 use super::bottlerocket;
 use super::garbled::Refusal;
 use super::yaml::Node;
-use crate::config::{Boot, BootLine, Setting};
+use crate::config::{BootLine, Setting};
 
 /// What of it is about pages.
 #[derive(Debug, Default)]
@@ -143,13 +143,7 @@ impl File<'_> {
     /// A map of names and values.
     fn settings(&self, map: Option<&Node>) -> Vec<Setting> {
         let entries = map.map_or(&[][..], Node::entries).iter();
-        let setting = |(name, node): &(String, Node)| {
-            Some(Setting {
-                place: self.place(node),
-                name: name.clone(),
-                value: node.text()?.to_owned(),
-            })
-        };
+        let setting = |(name, node): &(String, Node)| Some(Setting::new(self.place(node), name, node.text()?));
         entries.filter_map(setting).collect()
     }
 
@@ -188,11 +182,8 @@ impl File<'_> {
     fn gke_policy(&self, linux: &Node) -> Option<Setting> {
         let node = linux.get("transparentHugepageEnabled")?;
         let value = node.text()?.rsplit('_').next()?.to_ascii_lowercase();
-        (value != "unspecified").then(|| Setting {
-            place: self.place(node),
-            name: "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
-            value,
-        })
+        let name = "/sys/kernel/mm/transparent_hugepage/enabled";
+        (value != "unspecified").then(|| Setting::new(self.place(node), name, value))
     }
 
     /// Talos's own configuration, a patch of it, or the schematic of an image.
@@ -305,9 +296,9 @@ fn in_place(node: &Node, text: &str) -> String {
 }
 
 pub(super) fn boot_line(place: String, words: &str) -> BootLine {
+    let line = BootLine::new(place, words);
     BootLine {
-        place,
-        boot: Boot::parse(words, Some(&Boot::SIZES)).with_sysctl(true, None),
-        words: words.to_owned(),
+        boot: line.boot.with_sysctl(true, None),
+        ..line
     }
 }

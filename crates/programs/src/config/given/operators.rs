@@ -2,8 +2,9 @@
 
 use model::Unread;
 
+use super::asks::Asks;
 use super::ini::Server;
-use super::pod::{Asks, Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
+use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
 use super::yaml::Node;
 use crate::Kind;
 use crate::config::Setting;
@@ -78,11 +79,7 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
         .at(&["spec", "postgresql.conf"])
         .map_or_else(Vec::new, |node| settings(path, node));
     // StackGres sets `off` where the parameters do not set it.
-    let default = Setting {
-        place: format!("{path}:{}", config.line),
-        name: "huge_pages".into(),
-        value: "off".into(),
-    };
+    let default = Setting::new(format!("{path}:{}", config.line), "huge_pages", "off");
     set.insert(0, default);
     let server = Server::new(Kind::Postgres, &place, set);
     let is_off = server.settings.last("huge_pages").is_some_and(|set| set.value == "off");
@@ -104,8 +101,7 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
         place,
         name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
-        volumes: Vec::new(),
-        refused: Vec::new(),
+        ..Pod::default()
     })
 }
 
@@ -151,7 +147,7 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         name: named(object.get("metadata").unwrap_or(object)),
         containers: vec![container],
         volumes,
-        refused: Vec::new(),
+        ..Pod::default()
     }))
 }
 
@@ -202,19 +198,15 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         place: place.clone(),
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers.collect::<Result<_, Unread>>()?,
-        volumes: Vec::new(),
-        refused: Vec::new(),
+        ..Pod::default()
     }))
 }
 
 /// Parameters of PostgreSQL, as YAML has them.
 pub(super) fn settings(path: &str, parameters: &Node) -> Vec<Setting> {
     let setting = |(name, node): &(String, Node)| {
-        Some(Setting {
-            place: format!("{path}:{}", node.line),
-            name: name.to_ascii_lowercase(),
-            value: node.text()?.to_owned(),
-        })
+        let place = format!("{path}:{}", node.line);
+        Some(Setting::new(place, name.to_ascii_lowercase(), node.text()?))
     };
     parameters.entries().iter().filter_map(setting).collect()
 }

@@ -117,22 +117,14 @@ impl Start {
     /// What a program of DPDK asks of each node.
     pub(super) fn socket_mem(&self) -> Option<Setting> {
         let list = dpdk::socket_mem(&self.words)?;
-        Some(Setting {
-            place: self.place.clone(),
-            name: "--socket-mem".to_owned(),
-            value: list.to_owned(),
-        })
+        Some(Setting::new(&self.place, "--socket-mem", list))
     }
 
     /// A server of this kind with what its arguments set, if it is started.
     pub(super) fn server(&self, kind: Kind) -> Option<Server> {
         let words = self.from(|name| Kind::of(name, &[]) == Some(kind))?;
         let set = (kind.server()?.set_by)(words).into_iter();
-        let setting = |(name, value)| Setting {
-            place: self.place.clone(),
-            name,
-            value,
-        };
+        let setting = |(name, value): (String, String)| Setting::new(&self.place, name, value);
         Some(Server {
             is_mariadb: words[0].ends_with("mariadbd"),
             nodes: self.nodes(),

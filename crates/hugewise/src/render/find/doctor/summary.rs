@@ -1,5 +1,6 @@
 //! What several forms of a diagnosis say of it, of its findings and of rules.
 
+use doctor::NO_FILE;
 use model::findings::{Confidence, Finding, NotJudged, Severity};
 
 use crate::results::Doctor;
@@ -51,6 +52,19 @@ pub(super) fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
         }
     }
     reasons
+}
+
+/// The same in lines, of which kinds of files that were not given share one.
+pub(super) fn reason_lines(list: &[NotJudged]) -> Vec<String> {
+    let (mut lines, mut kinds) = (Vec::new(), Vec::new());
+    for (reason, ids) in reasons(list) {
+        match reason.strip_prefix(NO_FILE) {
+            Some(kind) => kinds.push(format!("{} ({kind})", ids.join(" "))),
+            None => lines.push(format!("{}: {reason}", ids.join(" "))),
+        }
+    }
+    lines.extend((!kinds.is_empty()).then(|| format!("{NO_FILE}{}", kinds.join(", "))));
+    lines
 }
 
 /// The name of a rule, where this version knows it.

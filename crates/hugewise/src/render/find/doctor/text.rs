@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
 
-use super::summary::{headline, reasons};
+use super::summary::{headline, reason_lines};
 use crate::results::Doctor;
 use crate::show::wrapped;
 use draw::layout::{behind, folded, step};
@@ -108,8 +108,8 @@ fn unjudged(what: &str, list: &[NotJudged], rules: usize, look: Look) -> Option<
     let head = format!("{what}: {} of {}", list.len(), counted(rules, "rule"));
     let head = painted(&head, Style::new().bold(), look);
     let room = usize::from(look.width).saturating_sub(4);
-    let lines = reasons(list).into_iter().flat_map(|(reason, ids)| {
-        let lines = folded(&format!("{}: {}", ids.join(" "), printable(reason)), room);
+    let lines = reason_lines(list).into_iter().flat_map(|line| {
+        let lines = folded(&printable(&line), room);
         let indents = iter::once("  ").chain(iter::repeat("    "));
         indents
             .zip(lines)

@@ -1,0 +1,160 @@
+//! Programs in containers that ask for hugetlb pages when there are some, and how each does not.
+
+use super::pod::{image, named};
+use super::shell::file_name;
+use super::starts::Start;
+use super::yaml::Node;
+use crate::config::Setting;
+use crate::{Kind, image_names, in_list};
+
+/// A program that asks for hugetlb pages when there are some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asks {
+    /// `FILE:LINE` of what shows it.
+    pub place: String,
+    pub written: String,
+    pub program: &'static str,
+    /// How it is set not to ask.
+    pub switch: &'static str,
+}
+
+impl Asks {
+    pub(super) fn new(place: String, written: &str, program: &'static str, switch: &'static str) -> Self {
+        Self {
+            place,
+            written: written.to_owned(),
+            program,
+            switch,
+        }
+    }
+
+    /// A JVM with the option, `written` so.
+    fn java(place: String, written: &str) -> Self {
+        Self::new(place, written, "the JVM", "-XX:-UseLargePages")
+    }
+}
+
+/// The host's own hugetlbfs, at the places and by the names that guides give it: /dev/hugepages, /mnt/hugepages-1G, /var/lib/hugetlbfs.
+pub(super) fn is_of_host(volume: &Node) -> bool {
+    let path = volume
+        .at(&["hostPath", "path"])
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let is_size =
+        |rest: &str| rest.is_empty() || rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    let is_name = |part: &str| part == "hugetlbfs" || part.strip_prefix("hugepages").is_some_and(is_size);
+    let is_place = ["/dev/", "/mnt/", "/run/", "/var/lib/"]
+        .iter()
+        .any(|place| path.starts_with(place));
+    is_place && path.split('/').any(is_name)
+}
+
+/// What maps files of the host's hugetlbfs, of whose volumes `of_host` are the names.
+pub(super) fn of_mounts(path: &str, mounts: &[Node], of_host: &[String]) -> Option<Asks> {
+    let is_written = |mount: &Node| mount.get("readOnly").and_then(Node::text) != Some("true");
+    let mount = mounts
+        .iter()
+        .find(|mount| of_host.contains(&named(mount)) && is_written(mount))?;
+    let place = format!("{path}:{}", mount.line);
+    let program = "a program that maps files there";
+    Some(Asks::new(place, "the host's hugetlbfs", program, "without that volume"))
+}
+
+const LARGE: &str = "-XX:+UseLargePages";
+
+/// A JVM with the option in its command or environment; PostgreSQL and PHP's OPcache, which try by default.
+pub(super) fn of_start(path: &str, node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
+    let place = |node: &Node| format!("{path}:{}", node.line);
+    if let Some(word) = words
+        .iter()
+        .find(|word| word.text().is_some_and(|text| text.contains(LARGE)))
+    {
+        return Some(Asks::java(place(word), LARGE));
+    }
+    if let Some(line) = start.environment.iter().find(|line| line.value.contains(LARGE)) {
+        return Some(Asks::java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
+    }
+    let by_malloc = start.environment.iter().find_map(|line| Some((line, malloc(line)?)));
+    if let Some((line, switch)) = by_malloc {
+        let written = format!("{}={}", line.name, line.value);
+        return Some(Asks::new(line.place.clone(), &written, "malloc", switch));
+    }
+    if let Some(asks) = by_program(node, words, start, place) {
+        return Some(asks);
+    }
+    let image = node.get("image")?;
+    let written = image.text()?;
+    let (program, switch) = match image_names::program(written) {
+        Some(Kind::Postgres) => ("PostgreSQL (huge_pages = try)", "huge_pages = off"),
+        _ if words.is_empty() && image_names::has_opcache(written) => (
+            "PHP's OPcache",
+            "opcache.memory_consumption of an odd number of MB, such as 127 (OPcache asks for whole pages of 2M), or opcache.enable=0",
+        ),
+        _ => return None,
+    };
+    Some(Asks::new(place(image), written, program, switch))
+}
+
+/// Programs that map RandomX's memory by MAP_HUGETLB where a pool is: their names, images that start them, and how each does not.
+type OfRandomX = (&'static str, &'static [&'static str], &'static str, &'static str);
+const OF_RANDOMX: [OfRandomX; 2] = [
+    (
+        "monerod",
+        &["monerod", "simple-monerod"],
+        "monerod",
+        "MONERO_RANDOMX_UMASK=1 in its environment",
+    ),
+    ("xmrig", &["xmrig"], "XMRig", "--no-huge-pages"),
+];
+
+/// The program of a command, behind a shell or numactl; none where there are options alone.
+fn called(command: &[String]) -> Option<&str> {
+    let is_before = |word: &String| {
+        word.starts_with('-')
+            || word.contains('=')
+            || ["sh", "bash", "ash", "exec", "numactl"].contains(&file_name(word))
+    };
+    let program = command.iter().find(|word| !is_before(word))?;
+    Some(file_name(program)).filter(|_| !command[0].starts_with('-'))
+}
+
+/// By its command, or by its image where it has none: programs of RandomX, and Ray, whose object store is configured to take them.
+fn by_program(node: &Node, words: &[&Node], start: &Start, place: impl Fn(&Node) -> String) -> Option<Asks> {
+    let is_called = |name: &str| called(&start.words) == Some(name);
+    let of_ray = words
+        .iter()
+        .find(|word| is_called("ray") && word.text().is_some_and(|text| text.contains("--huge-pages")));
+    if let Some(word) = of_ray {
+        let switch = "without --huge-pages and --plasma-directory";
+        return Some(Asks::new(place(word), "--huge-pages", "Ray's object store", switch));
+    }
+    let image = image(node).unwrap_or_default();
+    let has_command = start.words.first().is_some_and(|word| !word.starts_with('-'));
+    let is_image = |names: &[&str]| !has_command && names.contains(&image_names::name(image));
+    let (name, _, program, switch) = OF_RANDOMX
+        .into_iter()
+        .find(|(name, images, ..)| is_called(name) || is_image(images))?;
+    // Its first bit is that of huge pages. It may be hexadecimal.
+    let masks = |line: &Setting| {
+        let last = line.value.chars().next_back().and_then(|digit| digit.to_digit(16));
+        line.name == "MONERO_RANDOMX_UMASK" && last.is_some_and(|digit| digit % 2 == 1)
+    };
+    if start.words.iter().any(|word| word == switch) || (name == "monerod" && start.environment.iter().any(masks)) {
+        return None;
+    }
+    let written = if is_called(name) { name } else { image };
+    let shown = words.first().copied().or_else(|| node.get("image"))?;
+    Some(Asks::new(place(shown), written, program, switch))
+}
+
+/// Does a variable make malloc ask for pages of a pool? How it does not.
+fn malloc(line: &Setting) -> Option<&'static str> {
+    match line.name.as_str() {
+        "HUGETLB_MORECORE" if !matches!(&*line.value, "no" | "thp") => Some("without HUGETLB_MORECORE"),
+        // A size of its own may be that of another pool.
+        "GLIBC_TUNABLES" if in_list(&line.value, "glibc.malloc.hugetlb") == Some("2") => {
+            Some("glibc.malloc.hugetlb=1, which asks for THP")
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,138 @@
+//! The settings of MySQL and MariaDB that decide InnoDB's pages: from option files and from the command line.
+
+use model::Bytes;
+
+use super::conf;
+
+const POOL: &str = "innodb_buffer_pool_size";
+pub(super) const POOL_MAX: &str = "innodb_buffer_pool_size_max";
+pub(super) const POOL_CHUNK: &str = "innodb_buffer_pool_chunk_size";
+
+/// The settings that decide InnoDB's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Innodb {
+    /// `innodb_buffer_pool_size`.
+    pub pool: Bytes,
+    /// `innodb_buffer_pool_size_max` of MariaDB, if it is set; its default counts for base pages alone.
+    pub pool_max: Option<Bytes>,
+    /// `innodb_buffer_pool_chunk_size`.
+    pub chunk: Bytes,
+    /// `innodb_buffer_pool_instances`; without, 8 from 1 GiB on, else 1.
+    pub instances: Option<u64>,
+    /// `innodb_log_buffer_size`.
+    pub log_buffer: Bytes,
+    /// `key_buffer_size`, for MyISAM, if it is set.
+    pub key_buffer: Option<Bytes>,
+    /// `aria_pagecache_buffer_size`, of MariaDB, if it is set.
+    pub aria: Option<Bytes>,
+    /// MariaDB puts more of its memory on huge pages than the buffer pool.
+    pub is_mariadb: bool,
+}
+
+impl Innodb {
+    /// With the server's defaults.
+    pub fn new(pool: Bytes) -> Self {
+        Self {
+            pool,
+            pool_max: None,
+            chunk: Bytes::mib(128),
+            instances: None,
+            log_buffer: Bytes::mib(16),
+            key_buffer: None,
+            aria: None,
+            is_mariadb: false,
+        }
+    }
+
+    /// From what the server's files set, names with underscores: values are bytes, or have K, M, G or T. What cannot be read is as if
+    /// it were not there, which the server would refuse at its start.
+    pub fn of<'a>(set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut settings = Self::new(Bytes::mib(128));
+        set.into_iter().for_each(|(name, value)| settings.take(name, value));
+        settings
+    }
+
+    /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
+    #[must_use]
+    pub fn with_options(mut self, arguments: &[String]) -> Self {
+        options(arguments).for_each(|(name, value)| self.take(&name, value));
+        self
+    }
+
+    /// Does the command line give the buffer pool a size?
+    pub fn is_pool_among(arguments: &[String]) -> bool {
+        options(arguments).any(|(name, _)| name == POOL)
+    }
+
+    /// What MariaDB maps at its start: with `large-pages` all that the buffer pool may grow to (my_large_virtual_alloc).
+    pub fn mapped(&self) -> Bytes {
+        let max = self.pool_max.filter(|_| self.is_mariadb);
+        max.map_or(self.pool, |max| max.max(self.pool))
+    }
+
+    /// The setting that decides how large the buffer pool is.
+    pub fn decides(&self) -> &'static str {
+        if self.mapped() > self.pool { POOL_MAX } else { POOL }
+    }
+
+    fn take(&mut self, name: &str, value: &str) {
+        let size = || conf::size(value);
+        match name {
+            POOL => self.pool = size().unwrap_or(self.pool),
+            POOL_MAX => self.pool_max = size(),
+            POOL_CHUNK => self.chunk = size().unwrap_or(self.chunk),
+            "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
+            "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
+            "key_buffer_size" => self.key_buffer = size(),
+            "aria_pagecache_buffer_size" => self.aria = size(),
+            _ => {}
+        }
+    }
+}
+
+/// What options of the form `--name=value` set.
+fn options(arguments: &[String]) -> impl Iterator<Item = (String, &str)> {
+    let pairs = arguments
+        .iter()
+        .filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
+    pairs.map(|(name, value)| (written(name), value))
+}
+
+/// Dashes and underscores are the same in a name.
+fn written(name: &str) -> String {
+    name.trim().replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Innodb;
+    use model::Bytes;
+
+    #[test]
+    fn sizes_are_bytes_or_have_a_unit_and_what_is_no_size_is_not_there() {
+        let settings = Innodb::of([
+            ("innodb_buffer_pool_size", "8G"),
+            ("innodb_buffer_pool_instances", "4"),
+            ("innodb_buffer_pool_chunk_size", "268435456"),
+            ("innodb_log_buffer_size", "much"),
+        ]);
+        assert_eq!(
+            (settings.pool, settings.chunk, settings.instances, settings.log_buffer),
+            (Bytes::gib(8), Bytes::mib(256), Some(4), Bytes::mib(16))
+        );
+        assert_eq!(Innodb::of([]), Innodb::new(Bytes::mib(128)));
+    }
+
+    #[test]
+    fn options_of_the_command_line_win_over_the_file() {
+        let arguments = [
+            "mysqld",
+            "--innodb_buffer_pool_size=2G",
+            "--innodb-buffer-pool-instances=2",
+        ];
+        let arguments = arguments.map(str::to_owned);
+        let settings = Innodb::of([("innodb_buffer_pool_size", "8G")]).with_options(&arguments);
+        assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
+        assert!(Innodb::is_pool_among(&arguments) && !Innodb::is_pool_among(&arguments[..1]));
+    }
+}
