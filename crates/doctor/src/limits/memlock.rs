@@ -71,7 +71,7 @@ fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Rea
         program.title()
     ))
     .severity(Severity::Warning)
-    .seen(program.file("maps"), &*device.name, "mapped")
+    .seen(program.file("smaps"), &*device.name, "mapped")
     .seen(program.file("limits"), "Max locked memory", limit);
     Ok(Some(limit_fix(evidence, program, case)))
 }
