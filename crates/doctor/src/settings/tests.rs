@@ -290,3 +290,23 @@ fn i01_a_sysctl_file_that_debian_13_reads_no_more() {
     clear("I01", debian("12"));
     found("A01", debian("12"));
 }
+
+/// Two findings name one file: what the second one writes there leaves the line of the first.
+#[test]
+fn settings_of_one_report_go_into_one_file() {
+    let group = machine()
+        .file("/etc/sysctl.conf", "vm.hugetlb_shm_group = 1001\n")
+        .file("/etc/os-release", "ID=debian\nVERSION_ID=\"13\"\n");
+    let diagnosis = crate::judge(&evidence(pool(group, "2048kB", 64, 0, 0)));
+    let fixes = |id| {
+        diagnosis
+            .of(id)
+            .flat_map(|finding| finding.fix.clone())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for (id, line) in [("I01", "'vm.hugetlb_shm_group = 1001'"), ("D23", "vm.nr_hugepages=64")] {
+        let command = format!("echo {line} >> /etc/sysctl.d/60-hugepages.conf");
+        assert!(fixes(id).contains(&command), "{id}: {diagnosis:#?}");
+    }
+}
