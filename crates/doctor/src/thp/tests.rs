@@ -637,6 +637,25 @@ fn d23_a_pool_that_a_reboot_changes() {
     not_judged("D23", machine().denied("/etc/tmpfiles.d"), "denied");
 }
 
+/// Beside `hugetlb_cma=` the kernel passes over counts of 1G on the boot line.
+#[test]
+fn a_pool_of_1g_beside_cma_is_kept_by_a_unit() {
+    let kept = |line: &str| {
+        let tree = machine().line("/proc/cmdline", line);
+        found("D23", pool(tree, "1048576kB", 4, 4, 0)).fix.join("\n")
+    };
+    assert!(kept("quiet").contains("hugepagesz=1G hugepages=4"));
+    let fix = kept("hugetlb_cma=16G quiet");
+    let file = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+    assert!(
+        fix.contains(&format!(
+            "a unit has to fill the pool at each boot, before the programs: echo 4 > {file}"
+        )),
+        "{fix}"
+    );
+    assert!(!fix.contains("hugepagesz="), "{fix}");
+}
+
 #[test]
 fn d24_a_program_older_than_the_policy() {
     let judged = |at: f64| {
