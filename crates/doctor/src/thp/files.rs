@@ -58,10 +58,11 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
         return Ok(cases);
     }
     let room = Room::of(evidence)?;
-    let is_short = |told: &Told| match told.page {
+    let is_short = |told: &Told| match told.size(Some(room.default)) {
         Some(page) => room.pages(page) < told.least(),
-        None => room.filled().next().is_none() && !told.has_always(evidence),
+        None => room.filled().next().is_none(),
     };
+    let is_short = |told: &Told| is_short(told) && !told.has_always(evidence);
     let why = "it is configured to use a pool, and none has the pages";
     let of_malloc = asking
         .iter()

@@ -334,6 +334,25 @@ fn d15_malloc_that_was_told_to_use_an_empty_pool() {
     );
 }
 
+/// Pages of another size are of no use to what takes those of the default size, or of a size that it names.
+#[test]
+fn d15_pages_of_another_size_do_not_serve_malloc() {
+    let one_gib = || pool(machine(), "1048576kB", 4, 4, 0);
+    let asking = |value: &str| tuned(&format!("glibc.malloc.hugetlb={value}")).area(anonymous(100));
+    let finding = found("D15", asking("2").on(one_gib()));
+    assert!(
+        finding
+            .consequence
+            .contains("the pool of 2M, the default size, which has no free page"),
+        "{finding:?}"
+    );
+    assert!(finding.fix[0].contains("fill the pool of 2M"), "{finding:?}");
+    // The idle pool is not its only fault.
+    clear("A24", asking("2").area(anonymous(4096)).on(one_gib()));
+    clear("D15", asking("1073741824").on(one_gib()));
+    found("D15", asking("1073741824").on(pool(machine(), "2048kB", 64, 64, 0)));
+}
+
 #[test]
 fn d15_a_page_size_that_sglang_names() {
     let with = |size: &str| {
