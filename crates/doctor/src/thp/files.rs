@@ -6,9 +6,10 @@ use programs::config::given::FileKind;
 use programs::{Evidence, in_list};
 
 use super::drift::conflicting;
-use super::glibc::{Told, told, told_dotnet};
+use super::glibc::{Told, told, told_dotnet, without_room};
 use super::sizes::dropped_in_files;
 use crate::demand::Room;
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
@@ -82,10 +83,13 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             ),
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
+        let page = told.page.unwrap_or(room.default);
+        let pages = told.least();
         Case::sure(what)
             .link(told.link)
             .seen(&line.place, told.variable, &told.value)
-            .fix(format!("fill the pool: {fill}"))
+            .fix_with(Need::More { page, pages }, format!("fill the pool: {fill}"))
+            .otherwise(without_room(evidence, page))
             .fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
     }));
     Ok(cases)

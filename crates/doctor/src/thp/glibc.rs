@@ -302,26 +302,35 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
         .seen_free(evidence);
     let page = told.page.or_else(|| default_size(evidence).ok());
     let case = match page {
-        Some(page) if told.page.is_some() && told.pages > 0 => {
-            let pages = told.pages;
-            let more = pages.saturating_sub(room);
-            let text = format!(
-                "{} of {}: {}",
-                count(more, "more page", "more pages"),
-                page.exact(),
-                fill(evidence, page, Some(more))
-            );
+        Some(page) => {
+            let counted = told.page.is_some() && told.pages > 0;
+            let more = told.pages.saturating_sub(room);
+            let what = match counted {
+                true => format!("{} of {}", count(more, "more page", "more pages"), page.exact()),
+                false => format!("fill the pool of {}", page.exact()),
+            };
+            let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
+            let pages = told.least();
             case.fix_with(Need::More { page, pages }, text)
-                .otherwise("ask for fewer: the machine has no room for such a pool")
+                .otherwise(without_room(evidence, page))
         }
-        Some(page) => case.fix(format!(
-            "fill the pool of {}: {}",
-            page.exact(),
-            fill(evidence, page, None)
-        )),
         None => case.fix("fill the pool, then restart it"),
     };
     case.fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
+}
+
+/// Where the pool of that size cannot have the pages.
+pub(super) fn without_room(evidence: &Evidence, page: Bytes) -> String {
+    let pools = evidence.snapshot.pools.known().into_iter().flatten();
+    let sizes: Vec<String> = pools.map(|pool| pool.size.exact()).collect();
+    let (page, has) = match evidence.snapshot.pool(page) {
+        Some(_) => return "ask for fewer: the machine has no room for such a pool".to_owned(),
+        None => (page.exact(), sizes.join(" and ")),
+    };
+    match sizes.is_empty() {
+        true => format!("leave it out: this machine has no pages of {page}"),
+        false => format!("ask for another size: this machine has no pages of {page}, and has those of {has}"),
+    }
 }
 
 /// With the name of another size that has room.

@@ -375,6 +375,13 @@ fn d15_a_page_size_that_sglang_names() {
     clear("A24", with("1GB").on(two()));
     clear("D15", with("2MB").on(two()));
     clear("D15", with("").on(two()));
+    // A machine that has no pages of 1G, and nothing else to name.
+    let lacking = machine().without("/sys/kernel/mm/hugepages/hugepages-1048576kB");
+    let fix = found("D15", with("1GB").on(lacking)).fix.join("\n");
+    assert!(
+        fix.contains("this machine has no pages of 1G, and has those of 2M") && !fix.contains("hugepagesz=1G"),
+        "{fix}"
+    );
 }
 
 #[test]
