@@ -9,6 +9,7 @@ use super::drift::conflicting;
 use super::glibc::{Told, told, told_dotnet, without_room};
 use super::sizes::dropped_in_files;
 use crate::demand::Room;
+use crate::facts::distribution;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -81,6 +82,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
                 page.exact(),
                 told.pages
             ),
+            None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
         let page = told.page.unwrap_or(room.default);
