@@ -120,8 +120,10 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         return None;
     }
     // systemd is to change that of images (systemd/systemd#43781).
+    let own = distribution(evidence);
     let new: fn(String) -> Case = match why {
         UnheardWhy::ImageConf => Case::likely,
+        UnheardWhy::NoGrub if is_by_files(own) => Case::likely,
         _ => Case::sure,
     };
     let link = match why {
@@ -146,7 +148,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         ),
-        UnheardWhy::NoGrub => by_entry(without_grub(distribution(evidence))),
+        UnheardWhy::NoGrub => by_entry(without_grub(own)),
         UnheardWhy::ImageConf => by_entry(
             "kernel-install and mkinitcpio pass a command line of their own, from /etc/kernel/cmdline or the running kernel, which overrides this file's",
         ),
@@ -216,6 +218,14 @@ fn as_parameter(words: &str) -> String {
     format!("sysctl.{}", words.replace(" = ", "="))
 }
 
+/// Do files alone show what starts the machine, and not the boot line?
+fn is_by_files(own: Distribution) -> bool {
+    matches!(
+        own,
+        Distribution::UnifiedImage | Distribution::Extlinux | Distribution::Armbian
+    )
+}
+
 /// Why nothing reads the defaults of GRUB.
 fn without_grub(own: Distribution) -> &'static str {
     match own {
@@ -223,7 +233,10 @@ fn without_grub(own: Distribution) -> &'static str {
             "sdbootutil writes the boot entries here, from /etc/kernel/cmdline, and nothing reads the defaults of GRUB"
         }
         Distribution::UnifiedImage => {
-            "this kernel was started as a unified kernel image, whose command line is part of it, and nothing reads the defaults of GRUB"
+            "kernel-install makes unified kernel images here, whose command line is part of them, and nothing reads the defaults of GRUB"
+        }
+        Distribution::Extlinux | Distribution::Armbian => {
+            "U-Boot starts this machine, and nothing reads the defaults of GRUB"
         }
         _ => {
             "this kernel was started by EFI and not by GRUB (`initrd=\\...` on its line), whose files nothing reads here"

@@ -1,6 +1,7 @@
 //! Each rule of `settings` where it fires and where it must not.
 
 use host::Tree;
+use model::findings::Confidence;
 
 use crate::machines::*;
 
@@ -232,7 +233,18 @@ fn i01_defaults_of_grub_beside_another_starter() {
                 format!("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet {words}\"\n"),
             );
         clear("A01", tree.clone());
-        found("I01", tree).fix.join("\n")
+        let finding = found("I01", tree);
+        let is_of_efi = finding.consequence.contains("started by EFI");
+        assert_eq!(is_of_efi, os.contains("pop"), "{finding:?}");
+        let sure = ["suse", "pop"].iter().any(|own| os.contains(own));
+        assert_eq!(finding.confidence == Confidence::High, sure, "{finding:?}");
+        let by = match file.0 {
+            path if path.starts_with("/boot/") => "U-Boot starts this machine",
+            "/etc/kernel/install.conf" => "kernel-install makes unified kernel images here",
+            _ => "defaults of GRUB",
+        };
+        assert!(is_of_efi || finding.consequence.contains(by), "{finding:?}");
+        finding.fix.join("\n")
     };
     let suse = "ID=\"opensuse-tumbleweed\"\nID_LIKE=\"opensuse suse\"\n";
     let cmdline = ("/etc/kernel/cmdline", "quiet");
