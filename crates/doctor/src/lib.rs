@@ -42,7 +42,10 @@ use programs::Evidence;
 use remedy::{Draft, Ledger};
 
 pub use catalogue::rules;
-pub use rule::{NO_FILE, Rule, Verdict};
+pub use rule::{Rule, Verdict};
+
+/// How a reason begins that ends with the kinds of files which a rule looks at.
+pub const NO_FILE: &str = "no file of that kind was given: ";
 
 /// Applies every rule to a machine, to files that are to hold on it, or to files alone. Findings are ordered by severity, then by id.
 /// Their fixes are those that the machine can take, all together.

@@ -12,9 +12,6 @@ use serde::{Deserialize, Deserializer};
 use crate::quoted::Quoted;
 use crate::remedy::{Draft, Ledger, Need, Remedy, fill, write_thp};
 
-/// How a reason begins that ends with the kinds of files which a rule looks at.
-pub const NO_FILE: &str = "no file of that kind was given: ";
-
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -152,7 +149,7 @@ impl Rule {
             return self.verdict(check(evidence));
         }
         let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        self.not_judged(&format!("{NO_FILE}{}", kinds.join(" or ")))
+        self.not_judged(&format!("{}{}", crate::NO_FILE, kinds.join(" or ")))
     }
 
     fn not_judged(&self, reason: &str) -> Verdict<Draft> {

@@ -138,6 +138,29 @@ pub struct Point {
     pub counters: Option<Counters>,
 }
 
+impl Point {
+    /// One that nothing was measured of yet.
+    pub fn bare(kind: PageKind, bytes: Bytes, pattern: Pattern, access: Access, backing: Backed) -> Self {
+        Self {
+            kind,
+            bytes,
+            pattern,
+            access,
+            ns: None,
+            visits: Vec::new(),
+            bound: None,
+            convergence: None,
+            cycles: None,
+            quiet: None,
+            backing,
+            not_measured: None,
+            stopped: None,
+            dropped: Dropped::default(),
+            counters: None,
+        }
+    }
+}
+
 /// A step without disturbance. An SMT sibling (in a VM often another guest's) takes cache lines away in bursts and moves
 /// the median; the shortest samples do not feel it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -294,31 +317,25 @@ pub struct Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Backed, Dropped, Frames, Pattern, Point};
+    use super::{Access, Backed, Frames, Pattern, Point};
     use crate::{Backing, Bytes, PageKind};
 
     #[test]
     fn a_point_saved_before_there_were_visits_still_reads() {
+        let backing = Backed {
+            asked: PageKind::Base,
+            got: Backing::new(),
+            proof: "smaps".to_owned(),
+        };
         let point = Point {
-            kind: PageKind::Base,
-            bytes: Bytes::mib(1),
-            pattern: Pattern::RandomLine,
-            access: Access::Read,
-            ns: None,
             visits: vec![1.5, 2.5],
-            bound: None,
-            convergence: None,
-            cycles: None,
-            quiet: None,
-            backing: Backed {
-                asked: PageKind::Base,
-                got: Backing::new(),
-                proof: "smaps".to_owned(),
-            },
-            not_measured: None,
-            stopped: None,
-            dropped: Dropped::default(),
-            counters: None,
+            ..Point::bare(
+                PageKind::Base,
+                Bytes::mib(1),
+                Pattern::RandomLine,
+                Access::Read,
+                backing,
+            )
         };
         let mut json = serde_json::to_value(&point).expect("json");
         assert_eq!(serde_json::from_value::<Point>(json.clone()).expect("shape"), point);

@@ -286,7 +286,8 @@ fn fills_from_cma(host: &Host<'_>, page: Bytes) -> bool {
 /// A kernel setting that is set again at each boot.
 pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) {
     let own = drafts.host.distribution();
-    if own == Distribution::Talos || drafts.host.config.is_sysctl_unread {
+    let is_by_api = matches!(own, Distribution::Talos | Distribution::Bottlerocket);
+    if is_by_api || drafts.host.config.is_sysctl_unread {
         let how = own.keep_setting(name, value);
         let draft = Draft::instruction(Layer::Persistence, "sysctl", "this host", how);
         let why = format!("nothing here reads files of sysctl.d at boot; {why}");

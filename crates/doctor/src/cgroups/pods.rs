@@ -107,7 +107,7 @@ fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<C
         let nodes = nodes?;
         let most = nodes.iter().copied().max()?;
         // What all nodes together lack is said above.
-        if need <= most || need > nodes.iter().fold(0, |sum, pages| sum.saturating_add(*pages)) {
+        if need <= most || need > nodes.iter().copied().fold(0, u64::saturating_add) {
             return None;
         }
         let size = page.exact();

@@ -5,6 +5,7 @@ mod boot;
 mod files;
 mod fork;
 mod malloc;
+mod meant;
 mod memory;
 mod path;
 mod size;

@@ -9,7 +9,7 @@ use model::{Bytes, Reading};
 use programs::Evidence;
 
 use super::{Need, Remedy};
-use crate::facts::{keep_pool, persistent, total};
+use crate::facts::{distribution, keep_pool, persistent, total};
 
 /// A finding whose fixes have not been held against the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +145,7 @@ impl<'e> Ledger<'e> {
         self.pools = taken;
         self.name_files(&mut finding);
         self.leave_to_host(&mut finding);
+        self.leave_to_configuration(&mut finding);
         finding
     }
 
@@ -188,6 +189,19 @@ impl<'e> Ledger<'e> {
         for fix in finding.fix.iter_mut().filter(is_setting) {
             *fix = format!("on the host (/sys is read-only here): {fix}");
         }
+    }
+
+    /// Where one configuration makes all files of /etc, a change to such a file does not last.
+    fn leave_to_configuration(&self, finding: &mut Finding) {
+        let has = |words: &[&str]| {
+            finding
+                .fix
+                .iter()
+                .any(|fix| words.iter().any(|word| fix.contains(word)))
+        };
+        let where_else = distribution(self.evidence).configured_in();
+        let is_lost = has(&["/etc/", "systemctl edit"]) && !has(&["configuration", "settings"]);
+        finding.fix.extend(where_else.filter(|_| is_lost).map(str::to_owned));
     }
 
     fn takes(&mut self, remedy: &Remedy) -> bool {

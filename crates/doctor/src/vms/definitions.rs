@@ -238,7 +238,7 @@ fn keep_mounted(own: Distribution, size: &str) -> String {
         Distribution::NixOs => format!(
             "fileSystems.\"{path}\" = {{ device = \"none\"; fsType = \"hugetlbfs\"; options = [ \"pagesize={size}\" ]; }}; in the machine's configuration, then: nixos-rebuild switch"
         ),
-        Distribution::Talos => format!(
+        Distribution::Talos | Distribution::Bottlerocket => format!(
             "in libvirt's container, at each start of it: mkdir -p {path} && mount -t hugetlbfs -o pagesize={size} hugetlbfs {path}"
         ),
         _ => format!(

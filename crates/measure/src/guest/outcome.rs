@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use host::snapshot::Mmu;
 use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
-use model::latency::{Backed, Dropped, Point};
+use model::latency::{Backed, Point};
 use model::{Bytes, Estimate, NotMeasured, PageKind, Warning};
 
 use super::cell::{Cell, Counted, SANITY, Turns};
@@ -253,23 +253,7 @@ struct Draft<'a> {
 }
 
 fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: &'a Clock) -> Draft<'a> {
-    let point = Point {
-        kind,
-        bytes,
-        pattern: spec.pattern,
-        access: spec.access,
-        ns: None,
-        visits: Vec::new(),
-        bound: None,
-        convergence: None,
-        cycles: None,
-        quiet: None,
-        backing: backed.clone(),
-        not_measured: None,
-        stopped: None,
-        dropped: Dropped::default(),
-        counters: None,
-    };
+    let point = Point::bare(kind, bytes, spec.pattern, spec.access, backed.clone());
     Draft { point, clock }
 }
 

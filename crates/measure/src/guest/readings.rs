@@ -80,7 +80,7 @@ mod tests {
 
     use host::snapshot::Mmu;
     use model::guest::{FirstTouch, Guest, GuestPage, GuestPoint};
-    use model::latency::{Access, Backed, Dropped, Pattern, Point};
+    use model::latency::{Access, Backed, Pattern, Point};
     use model::{Backing, Bytes, Estimate, PageKind, Reading};
 
     use super::all;
@@ -103,28 +103,16 @@ mod tests {
     }
 
     fn point(page: GuestPage, kind: PageKind, ns: f64, ratio: f64) -> GuestPoint {
+        let backing = Backed {
+            asked: kind,
+            got: Backing::new(),
+            proof: String::new(),
+        };
         GuestPoint {
             guest_page: Some(page),
             point: Point {
-                kind,
-                bytes: Bytes::gib(1),
-                pattern: Pattern::RandomLine,
-                access: Access::Read,
                 ns: Some(estimate(ns)),
-                visits: Vec::new(),
-                bound: None,
-                convergence: None,
-                cycles: None,
-                quiet: None,
-                backing: Backed {
-                    asked: kind,
-                    got: Backing::new(),
-                    proof: String::new(),
-                },
-                not_measured: None,
-                stopped: None,
-                dropped: Dropped::default(),
-                counters: None,
+                ..Point::bare(kind, Bytes::gib(1), Pattern::RandomLine, Access::Read, backing)
             },
             ratio: Some(estimate(ratio)),
             warm_stats: BTreeMap::new(),

@@ -32,6 +32,8 @@ pub enum Distribution {
     NixOs,
     /// Talos: the command line is part of its image.
     Talos,
+    /// Bottlerocket: all of it comes from the settings of its API.
+    Bottlerocket,
     /// Fedora CoreOS and its kin: `rpm-ostree`.
     Ostree,
     /// A Raspberry Pi by its own firmware, which reads a file.
@@ -97,8 +99,13 @@ impl Distribution {
         let text = source.text("/etc/os-release");
         let names = names(text.known().map_or("", String::as_str));
         let is = |name: &str| names.contains(&name);
-        if is("nixos") || is("talos") {
-            return Some(if is("talos") { Self::Talos } else { Self::NixOs });
+        let whole = [
+            ("nixos", Self::NixOs),
+            ("talos", Self::Talos),
+            ("bottlerocket", Self::Bottlerocket),
+        ];
+        if let Some((_, own)) = whole.into_iter().find(|(name, _)| is(name)) {
+            return Some(own);
         }
         let starter = |word: &str| STARTERS.into_iter().find(|own| word.starts_with(own));
         match line.split_whitespace().find_map(starter) {
@@ -152,7 +159,21 @@ impl Distribution {
 
     /// Does all of its configuration come from one place, so that files of /etc are not the way?
     pub fn is_configured_whole(self) -> bool {
-        matches!(self, Self::NixOs | Self::Talos)
+        self.configured_in().is_some()
+    }
+
+    /// Where such a one is configured.
+    pub fn configured_in(self) -> Option<&'static str> {
+        match self {
+            Self::NixOs => Some(
+                "NixOS makes files below /etc of the machine's configuration: change it there, then nixos-rebuild switch",
+            ),
+            Self::Talos => Some("Talos keeps no changes below /etc: make it in the machine's configuration"),
+            Self::Bottlerocket => {
+                Some("Bottlerocket keeps no changes below /etc: make it in its settings (apiclient set, or user data)")
+            }
+            _ => None,
+        }
     }
 
     fn parse(text: &str) -> Self {
@@ -182,7 +203,8 @@ impl Distribution {
             | Self::Wsl
             | Self::Kernelstub
             | Self::NixOs
-            | Self::Talos => return self.add_boot_parameters(parameters),
+            | Self::Talos
+            | Self::Bottlerocket => return self.add_boot_parameters(parameters),
             Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
             Self::SuseMicro => "transactional-update grub.cfg && reboot",
             Self::SuseEntries => "sdbootutil update-all-entries && reboot",
@@ -217,6 +239,9 @@ impl Distribution {
             Self::Talos => format!(
                 "add `{parameters}` to extraKernelArgs in the image's schematic (Image Factory), then: talosctl upgrade to its installer; \
                  where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): to machine.install.extraKernelArgs"
+            ),
+            Self::Bottlerocket => format!(
+                "`{parameters}` in its settings, with boot.reboot-to-reconcile = true: boot.kernel-parameters, and for pools kernel.hugepages.static"
             ),
             Self::Ostree => {
                 let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
@@ -273,6 +298,7 @@ impl Distribution {
                 )
             }
             Self::Talos => format!("set {name}: \"{value}\" below machine.sysctls of its configuration"),
+            Self::Bottlerocket => format!("\"{name}\" = \"{value}\" below [settings.kernel.sysctl] of its settings"),
             // Without systemd nothing reads the files there; its own file is read in any case.
             Self::Wsl => self.add_boot_parameters(&format!("sysctl.{name}={value}")),
             _ => format!("echo {name}={value} >> /etc/sysctl.d/60-hugepages.conf"),

@@ -1,0 +1,72 @@
+//! For whom an idle pool is.
+
+use host::snapshot::Pool;
+use model::Bytes;
+use programs::config::LimitLine;
+use programs::{Evidence, Limit};
+
+use crate::facts::default_size;
+
+/// For whom a pool is, as a file or a setting says it.
+pub(super) struct Meant {
+    pub(super) place: String,
+    pub(super) field: &'static str,
+    pub(super) value: String,
+    /// Whose program is to be started.
+    pub(super) whose: String,
+}
+
+pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<Meant> {
+    let is_default = default_size(evidence).ok() == Some(pool.size);
+    let group = by_group(evidence).filter(|_| is_default);
+    let meant = group.into_iter().chain(by_limit(evidence, memory));
+    meant.chain(by_given(evidence, pool)).collect()
+}
+
+/// `vm.hugetlb_shm_group` serves pools alone.
+fn by_group(evidence: &Evidence) -> Option<Meant> {
+    let name = "vm.hugetlb_shm_group";
+    let gid: u32 = evidence.snapshot.sysctls.number(name).into_result().ok()?;
+    let groups = &evidence.config.accounts.known()?.groups;
+    let group = groups.get(&gid).filter(|_| gid != 0)?;
+    Some(Meant {
+        place: "/proc/sys/vm/hugetlb_shm_group".to_owned(),
+        field: "",
+        value: gid.to_string(),
+        whose: format!("of the group {} ({name})", group.name),
+    })
+}
+
+/// A limit of locked memory that was calculated for this pool: a user's own, and at most twice as large.
+fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
+    let fits = |line: &&LimitLine| match line.memlock() {
+        Some(Limit::Bytes(bytes)) => bytes >= memory.0 && bytes / 2 <= memory.0,
+        _ => false,
+    };
+    let own = evidence.config.limits.known().into_iter().flatten();
+    let mut own = own.chain(&evidence.files.limits);
+    let line = own.rfind(|line| !matches!(line.domain.as_str(), "*" | "root") && fits(line))?;
+    Some(Meant {
+        place: line.place.clone(),
+        field: "memlock in KiB",
+        value: line.value.clone(),
+        whose: format!("of {}, which may lock so much", line.domain),
+    })
+}
+
+/// A file that was given asks for the pool.
+fn by_given(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
+    let (files, default) = (&evidence.files, default_size(evidence).ok());
+    let set = files.sysctl.number("vm.nr_hugepages").ok().flatten();
+    let set = set.filter(|_| default == Some(pool.size));
+    let mut lines = files.boot.iter().rev();
+    let by_boot = || lines.find_map(|line| Some((line.boot.pages_of(pool.size, default)?, &line.place)));
+    let set = set.map(|(pages, line)| (pages, &line.place)).or_else(by_boot);
+    let (pages, place) = set.filter(|(pages, _)| *pages > 0)?;
+    Some(Meant {
+        place: place.clone(),
+        field: "pages",
+        value: pages.to_string(),
+        whose: format!("for which {place} asks for these pages"),
+    })
+}
