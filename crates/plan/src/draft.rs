@@ -174,8 +174,9 @@ impl<'h> Drafts<'h> {
         self.drafts.sort_by_key(|draft| rank(draft.layer));
         let mut changes: Vec<Change> = Vec::new();
         for mut change in std::mem::take(&mut self.drafts) {
-            if self.host.distribution() == Distribution::NixOs {
-                by_configuration(&mut change);
+            let own = self.host.distribution();
+            if own.is_configured_whole() {
+                by_configuration(own, &mut change);
             }
             change.before = self.host.before(&change.target);
             change.also_written_by.sort();
@@ -198,19 +199,57 @@ impl<'h> Drafts<'h> {
     }
 }
 
-/// NixOS makes its units of its configuration, and nothing else can write them.
-fn by_configuration(change: &mut Change) {
+/// Where one configuration makes the files of /etc, it has to make this one; files of sysctl.d are read beside its own.
+fn by_configuration(own: Distribution, change: &mut Change) {
     let Target::File { path, .. } = &change.target else {
         return;
     };
-    let Some(unit) = path.strip_prefix("/etc/systemd/system/") else {
+    if !path.starts_with("/etc/") || path.starts_with("/etc/sysctl.d/") {
         return;
-    };
+    }
     let Some(text) = change.after.text() else { return };
-    change.after = Value::Text(format!("have the machine's configuration make {unit}:\n{text}"));
+    let how = match own {
+        Distribution::NixOs => by_nix(path, &text),
+        _ => format!(
+            "no change below /etc lasts here: have the machine's configuration do what {path} would do:\n{text}"
+        ),
+    };
+    change.after = Value::Text(how);
     change.target = Target::Instruction {
         on: "this host".to_owned(),
     };
+}
+
+/// NixOS makes links of these files, and has pam_limits read another one.
+fn by_nix(path: &str, text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let list = |option: &str, items: Vec<String>| {
+        let items = items.join(" ");
+        format!("{option} = [ {items} ]; in the machine's configuration, then: nixos-rebuild switch")
+    };
+    if path.starts_with("/etc/tmpfiles.d/") {
+        return list(
+            "systemd.tmpfiles.rules",
+            lines.map(|line| format!("\"{line}\"")).collect(),
+        );
+    }
+    if path.starts_with("/etc/security/") {
+        return list("security.pam.loginLimits", lines.filter_map(login_limit).collect());
+    }
+    let name = path.strip_prefix("/etc/systemd/system/").unwrap_or(path);
+    format!("have the machine's configuration make {name}:\n{text}")
+}
+
+/// A line of limits.conf(5) for NixOS.
+fn login_limit(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [domain, kind, item, value] = words[..] else {
+        return None;
+    };
+    Some(format!(
+        "{{ domain = \"{domain}\"; type = \"{kind}\"; item = \"{item}\"; value = \"{value}\"; }}"
+    ))
 }
 
 /// The id, with a number if another change has it.
@@ -252,4 +291,24 @@ fn slug(text: &str) -> String {
         }
     };
     text.chars().map(plain).take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_nix;
+
+    #[test]
+    fn lines_of_limits_are_options_of_nixos() {
+        let text = "# of hugewise\ndb soft memlock 2048\ndb hard memlock 2048\n";
+        let limit =
+            |kind: &str| format!("{{ domain = \"db\"; type = \"{kind}\"; item = \"memlock\"; value = \"2048\"; }}");
+        assert_eq!(
+            by_nix("/etc/security/limits.d/60-hugewise.conf", text),
+            format!(
+                "security.pam.loginLimits = [ {} {} ]; in the machine's configuration, then: nixos-rebuild switch",
+                limit("soft"),
+                limit("hard")
+            )
+        );
+    }
 }

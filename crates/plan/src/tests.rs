@@ -298,6 +298,26 @@ fn a_mount_is_made_now_and_by_a_unit() {
     assert!(asked.iter().any(|text| text.starts_with(unit)), "{asked:#?}");
     let is_unit = |change: &Change| change.target.path().is_some_and(|path| path.contains("/systemd/"));
     assert!(!plan.changes.iter().any(is_unit), "{plan:#?}");
+    let is_of_etc = |change: &Change| {
+        let path = change.target.path();
+        path.is_some_and(|path| path.starts_with("/etc/") && !path.starts_with("/etc/sysctl.d/"))
+    };
+    for (os, words) in [
+        (
+            "ID=nixos\n",
+            "systemd.tmpfiles.rules = [ \"w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise\" ];",
+        ),
+        (
+            "ID=talos\n",
+            "no change below /etc lasts here: have the machine's configuration do what /etc/tmpfiles.d/60-hugewise.conf",
+        ),
+    ] {
+        let whole = Source::from_tree("test", small().file("/etc/os-release", os));
+        let plan = planned(&whole, &[wanted("thp=madvise", &[])]);
+        assert!(!plan.changes.iter().any(is_of_etc), "{plan:#?}");
+        let mut texts = plan.changes.iter().filter_map(|change| change.after.text());
+        assert!(texts.any(|text| text.starts_with(words)), "{plan:#?}");
+    }
 }
 
 #[test]

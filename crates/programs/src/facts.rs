@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cause, Reading, Unread};
+use model::{Bytes, Cause, Reading, Unread};
 
 use super::tunables::is_tunable;
 use super::{Limit, Setting};
@@ -38,6 +38,7 @@ pub(super) struct StatusLines {
     pub(super) parent: Reading<u32>,
     pub(super) groups: Reading<Vec<u32>>,
     pub(super) capabilities: Reading<u64>,
+    pub(super) pinned: Reading<Bytes>,
     pub(super) nodes: Reading<CpuList>,
     pub(super) threads: Reading<u64>,
 }
@@ -68,6 +69,9 @@ impl StatusLines {
                     u64::from_str_radix(&hex, 16)
                         .map_err(|_| parse::garbled(&path, index, "CapEff", "a set of bits in hex", &hex))
                 })
+                .into(),
+            pinned: field("VmPin")
+                .and_then(|(index, size)| parse::kib(&path, index, "VmPin", size.trim_end_matches("kB")))
                 .into(),
             nodes: field("Mems_allowed_list")
                 .and_then(|(index, list)| parse::value(&path, index, "Mems_allowed_list", "a list of nodes", &list))

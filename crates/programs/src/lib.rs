@@ -76,6 +76,8 @@ pub struct Program {
     pub groups: Reading<Vec<u32>>,
     /// Its effective capabilities, one bit each.
     pub capabilities: Reading<u64>,
+    /// Memory that drivers have pinned, as of RDMA (`VmPin`).
+    pub pinned: Reading<Bytes>,
     /// The NUMA nodes that it may take memory from.
     pub nodes: Reading<CpuList>,
     pub threads: Reading<u64>,

@@ -107,6 +107,7 @@ fn cheap(source: &Source, pages: ProcessPages) -> Program {
         parent: status.parent,
         groups: status.groups,
         capabilities: status.capabilities,
+        pinned: status.pinned,
         nodes: status.nodes,
         threads: status.threads,
         pages,

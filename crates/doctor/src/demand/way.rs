@@ -4,13 +4,17 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{BootLine, Distribution};
 
-use crate::facts::distribution;
+use crate::facts::{by_unit, distribution, filled_from_cma};
 
 pub(super) struct Way {
     /// Without a machine, the line that sets the pool.
     file: Option<FileLine>,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
+    /// The file of the pool, where a unit fills it.
+    by_unit: Option<String>,
+    /// Does nothing read the files of sysctl.d there?
+    is_sysctl_unread: bool,
     /// Does the pool come with the kernel's start?
     pub(super) is_at_boot: bool,
 }
@@ -23,6 +27,8 @@ impl Way {
         Self {
             is_at_boot: file.as_ref().map_or(of_size, |file| file.is_boot),
             machine: evidence.has_machine.then(|| distribution(evidence)),
+            is_sysctl_unread: evidence.config.is_sysctl_unread,
+            by_unit: filled_from_cma(evidence, page).filter(|_| evidence.has_machine),
             file,
         }
     }
@@ -33,12 +39,20 @@ impl Way {
         let parameters = || format!("hugepagesz={} hugepages={pages}", page.exact());
         match (&self.file, self.machine) {
             (Some(file), _) => match file.old {
-                Some(old) if is_boot => format!("{pages} in place of {old} in {}", file.place),
+                Some(old) if is_boot => {
+                    let all = if file.is_by_node { " in all" } else { "" };
+                    format!("{pages}{all} in place of {old}{all} in {}", file.place)
+                }
                 Some(old) => format!("{name} = {pages} in place of {old} in {}", file.place),
                 None => format!("{}, beside what {} sets", parameters(), file.place),
             },
-            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters()),
-            (None, Some(machine)) if machine.is_configured_whole() => machine.keep_setting(name, pages),
+            (None, Some(machine)) if is_boot => match &self.by_unit {
+                Some(file) => by_unit(file, pages),
+                None => machine.add_boot_parameters(&parameters()),
+            },
+            (None, Some(machine)) if machine.is_configured_whole() || self.is_sysctl_unread => {
+                machine.keep_setting(name, pages)
+            }
             (None, None) if is_boot => format!("{} on the boot command line", parameters()),
             (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
         }
@@ -50,6 +64,8 @@ struct FileLine {
     place: String,
     /// The pages that it sets; `None` of a boot line that sets other pools.
     old: Option<u64>,
+    /// Are these the pages of several nodes?
+    is_by_node: bool,
     is_boot: bool,
 }
 
@@ -62,6 +78,7 @@ impl FileLine {
             return Some(Self {
                 place: line.place.clone(),
                 old: Some(pages),
+                is_by_node: false,
                 is_boot: false,
             });
         }
@@ -72,6 +89,7 @@ impl FileLine {
         Some(Self {
             place: line.place.clone(),
             old: pages(line),
+            is_by_node: line.boot.is_by_node(),
             is_boot: true,
         })
     }

@@ -406,6 +406,27 @@ fn vmware_settings() {
     clear("G07", &[("esx.txt", "Mem.AllocGuestLargePage = 1\n")]);
 }
 
+/// WSL without systemd reads no file of sysctl.d: a larger pool is not asked for there.
+#[test]
+fn a_shortage_is_mended_where_something_reads_it() {
+    let fixes = |release: &str| {
+        let tree = pool(machine(), "2048kB", 100, 100, 0)
+            .line("/proc/sys/kernel/osrelease", release)
+            .line("/proc/1/comm", "init");
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = given(&[("start.sh", "java -XX:+UseLargePages -Xmx1g Main\n")]);
+        let diagnosis = judge(&evidence);
+        let short = diagnosis.of("E01").flat_map(|finding| finding.fix.clone());
+        short.collect::<Vec<_>>().join("\n")
+    };
+    assert!(fixes("6.12.10").contains("in /etc/sysctl.d"), "{}", fixes("6.12.10"));
+    let wsl = fixes("6.6.87.2-microsoft-standard-WSL2");
+    assert!(
+        wsl.contains("kernelCommandLine=sysctl.vm.nr_hugepages=") && !wsl.contains("/etc/sysctl.d"),
+        "{wsl}"
+    );
+}
+
 #[test]
 fn files_are_held_against_the_machine_that_is_given_too() {
     let files = given(&[("start.sh", "java -XX:+UseLargePages -Xmx1g Main\n")]);

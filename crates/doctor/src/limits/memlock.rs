@@ -55,7 +55,9 @@ fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Rea
         return Ok(None);
     };
     let is_enough = |limit: &Limit| *limit >= Limit::Bytes(REGISTERED.0);
-    if details.memlock.known().is_some_and(is_enough) {
+    // What it has registered already fits.
+    let has_registered = program.pinned.known().is_some_and(|pinned| pinned.0 > 0);
+    if has_registered || details.memlock.known().is_some_and(is_enough) {
         return Ok(None);
     }
     let mut areas = program.areas()?.iter();
@@ -67,12 +69,13 @@ fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Rea
         return Ok(None);
     }
     let case = Case::likely(format!(
-        "{} registers memory with an RDMA device, which locks it, and may lock {limit}: registration fails",
+        "{} registers memory with an RDMA device, which locks it, and may lock {limit}: registration may fail",
         program.title()
     ))
     .severity(Severity::Warning)
     .seen(program.file("smaps"), &*device.name, "mapped")
-    .seen(program.file("limits"), "Max locked memory", limit);
+    .seen(program.file("limits"), "Max locked memory", limit)
+    .seen(program.file("status"), "VmPin", &program.pinned);
     Ok(Some(limit_fix(evidence, program, case)))
 }
 
@@ -129,7 +132,7 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
                     "in {}: `{user} {} memlock unlimited`, in place of {} (a line of a new file that is sorted before it loses)",
                     line.place, line.kind, line.value
                 ),
-                None => format!("echo '{user} - memlock unlimited' > /etc/security/limits.d/60-memlock.conf"),
+                None => format!("echo '{user} - memlock unlimited' >> /etc/security/limits.d/60-memlock.conf"),
             };
             case.fix(step).fix("log in again, and restart it")
         }

@@ -63,7 +63,11 @@ fn b02_memory_that_has_to_be_locked() {
         finding.fix[0].starts_with("systemctl edit slurmd.service"),
         "{finding:?}"
     );
+    assert!(finding.consequence.ends_with("registration may fail"), "{finding:?}");
     clear("B02", rank("unlimited").on(machine()));
+    // What it registers fits into the limit, as its pinned memory shows.
+    clear("B02", rank("8388608").pinned(4).on(machine()));
+    found("B02", rank("8388608").on(machine()));
     clear("B02", rank("65536").locks().on(machine()));
 }
 

@@ -50,25 +50,43 @@ pub(crate) fn uses_malloc(program: &Program) -> bool {
     own_heap(program).is_none() && is_of_glibc(program)
 }
 
-/// The ways to a pool, or to THP, that lead through malloc.
-pub(super) fn by_malloc(case: Case, evidence: &Evidence, program: &Program) -> Case {
+/// Why glibc's tunables do not reach it, as far as its code shows.
+fn without_tunable(program: &Program) -> Option<String> {
+    if !is_of_glibc(program) {
+        return Some(
+            "it maps no glibc, so that malloc's tunables do not reach it, unless glibc is linked in".to_owned(),
+        );
+    }
+    let glibc = program.details.as_ref()?.glibc.known();
+    let (major, minor) = glibc.filter(|version| **version < (2, 35))?;
+    Some(format!(
+        "its glibc {major}.{minor} has no tunable for huge pages (2.35 and later)"
+    ))
+}
+
+/// The ways to a pool, or to THP, that lead through malloc. A pool that is too small comes before all of them.
+pub(super) fn by_malloc(case: Case, evidence: &Evidence, program: &Program, is_too_small: bool) -> Case {
     if let Some(way) = own_heap(program) {
         return case.fix(way);
     }
-    if let Some((variable, value)) = asked_by(program) {
-        return case.seen(program.file("environ"), variable, value).fix(format!(
-            "{variable} has no effect on it: another allocator, a static program and one with raised privileges do not read it. Without another option free the pool"
-        ));
+    let asked = asked_by(program);
+    let is_of_other = asked
+        .as_ref()
+        .is_some_and(|(name, _)| !name.starts_with("GLIBC_TUNABLES"));
+    if let Some(why) = without_tunable(program).filter(|_| !is_of_other) {
+        return case.fix(format!("{why}: without another option free the pool"));
     }
-    if !is_of_glibc(program) {
+    if let Some((variable, value)) = asked {
         return case
-            .fix("it maps no glibc, so that malloc's tunables do not reach it, unless glibc is linked in: without such an option free the pool");
-    }
-    let glibc = program.details.as_ref().and_then(|details| details.glibc.known());
-    if let Some((major, minor)) = glibc.filter(|version| **version < (2, 35)) {
-        return case.fix(format!(
-            "its glibc {major}.{minor} has no tunable for huge pages (2.35 and later): without such an option free the pool"
-        ));
+            .seen(program.file("environ"), variable, value)
+            .fix(format!(
+                "restart it{}: {variable} is read at its start, and the pool may have had no room then",
+                if is_too_small { " with a larger pool" } else { "" }
+            ))
+            .fix_if(
+                !is_too_small,
+                "if that changes nothing, it does not read the variable (another allocator, raised privileges): then free the pool",
+            );
     }
     case.fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID")
         .fix_if(

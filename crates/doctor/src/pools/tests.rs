@@ -418,15 +418,33 @@ fn a24_what_a_program_is_told_by_its_environment() {
     assert!(fix.contains("leave FI_EFA_USE_HUGE_PAGE out"), "{fix}");
     let finding = found("A24", train("FI_EFA_USE_HUGE_PAGE=1").on(filled()));
     assert!(!finding.fix.join("\n").contains("libfabric"), "{finding:?}");
-    // A program that takes nothing of a pool that has room.
-    let fixed = process(41, "app")
-        .env("GLIBC_TUNABLES=glibc.malloc.hugetlb=2")
-        .area(anonymous(2048));
-    let fix = found("A24", fixed.on(filled())).fix.join("\n");
+    // A program that takes nothing of a pool that has room: it may have started before.
+    let asking = |mib| {
+        let code = anonymous(2).named("/usr/lib/libc.so.6").perms("r-xp");
+        let app = process(41, "app").env("GLIBC_TUNABLES=glibc.malloc.hugetlb=2");
+        app.area(anonymous(mib)).area(code)
+    };
+    let fix = found("A24", asking(2048).on(filled())).fix.join("\n");
     assert!(
-        fix.contains("has no effect on it") && !fix.contains("or start it with"),
+        fix.contains("restart it: GLIBC_TUNABLES") && !fix.contains("or start it with"),
         "{fix}"
     );
+    let larger = found("A24", asking(3000).on(filled())).fix.join("\n");
+    assert!(
+        larger.contains("476 pages more in the pool") && larger.contains("restart it with a larger pool"),
+        "{larger}"
+    );
+    assert!(
+        !larger.contains("free the pool") && !larger.contains("does not read"),
+        "{larger}"
+    );
+    // Of musl, which has no such tunable.
+    let musl = process(41, "app")
+        .env("GLIBC_TUNABLES=glibc.malloc.hugetlb=2")
+        .area(anonymous(2048))
+        .area(anonymous(2).named("/lib/ld-musl-x86_64.so.1").perms("r-xp"));
+    let fix = found("A24", musl.on(filled())).fix.join("\n");
+    assert!(fix.contains("it maps no glibc") && !fix.contains("restart it"), "{fix}");
     // A glibc that has no such tunable.
     let old = process(41, "app")
         .area(anonymous(2048))

@@ -353,5 +353,5 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         ),
         None => case,
     };
-    by_malloc(case, evidence, program)
+    by_malloc(case, evidence, program, mapping.is_some())
 }

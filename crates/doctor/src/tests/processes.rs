@@ -18,6 +18,7 @@ pub(crate) struct Process {
     locks: bool,
     nodes: String,
     memlock: String,
+    pinned: u64,
     cgroup: String,
     arguments: Vec<String>,
     environment: Vec<String>,
@@ -135,6 +136,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         locks: false,
         nodes: "0".to_owned(),
         memlock: "8388608".to_owned(),
+        pinned: 0,
         cgroup: "/user.slice/user-1000.slice/session-1.scope".to_owned(),
         arguments: vec![format!("/usr/bin/{name}")],
         environment: vec!["HOME=/root".to_owned()],
@@ -194,6 +196,12 @@ impl Process {
         self
     }
 
+    /// So many MiB of it pinned by a driver.
+    pub(crate) fn pinned(mut self, mib: u64) -> Self {
+        self.pinned = mib;
+        self
+    }
+
     pub(crate) fn cgroup(mut self, path: &str) -> Self {
         path.clone_into(&mut self.cgroup);
         self
@@ -238,6 +246,7 @@ impl Process {
             ("Gid", ids),
             ("Groups", self.groups.clone()),
             ("VmRSS", format!("{} kB", sum(&anonymous) + sum(&shared) + 4096)),
+            ("VmPin", format!("{} kB", self.pinned * 1024)),
             ("RssAnon", format!("{} kB", sum(&anonymous) + 4096)),
             ("RssFile", "0 kB".to_owned()),
             ("RssShmem", format!("{} kB", sum(&shared))),

@@ -6,9 +6,11 @@ use programs::config::given::FileKind;
 use programs::{Evidence, in_list};
 
 use super::drift::conflicting;
-use super::glibc::{Told, told, told_dotnet};
+use super::glibc::{Told, told, told_dotnet, without_room};
 use super::sizes::dropped_in_files;
 use crate::demand::Room;
+use crate::facts::distribution;
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
@@ -58,10 +60,11 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
         return Ok(cases);
     }
     let room = Room::of(evidence)?;
-    let is_short = |told: &Told| match told.page {
+    let is_short = |told: &Told| match told.size(Some(room.default)) {
         Some(page) => room.pages(page) < told.least(),
-        None => room.filled().next().is_none() && !told.has_always(evidence),
+        None => room.filled().next().is_none(),
     };
+    let is_short = |told: &Told| is_short(told) && !told.has_always(evidence);
     let why = "it is configured to use a pool, and none has the pages";
     let of_malloc = asking
         .iter()
@@ -79,12 +82,16 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
                 page.exact(),
                 told.pages
             ),
+            None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
+        let page = told.page.unwrap_or(room.default);
+        let pages = told.least();
         Case::sure(what)
             .link(told.link)
             .seen(&line.place, told.variable, &told.value)
-            .fix(format!("fill the pool: {fill}"))
+            .fix_with(Need::More { page, pages }, format!("fill the pool: {fill}"))
+            .otherwise(without_room(evidence, page))
             .fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
     }));
     Ok(cases)

@@ -4,7 +4,7 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Program, in_list};
 
 use crate::facts::{
-    available, boot_fix, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
+    available, boot_pages, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -69,6 +69,8 @@ pub(super) struct Told {
     pub(super) value: String,
     /// Of this size alone.
     pub(super) page: Option<Bytes>,
+    /// Else of the default size alone, as mmap() takes it?
+    is_default: bool,
     /// 0 where the variable does not say how many.
     pub(super) pages: u64,
     /// What allocates by it.
@@ -91,6 +93,7 @@ impl Told {
             variable,
             value: value.to_owned(),
             page: None,
+            is_default: false,
             pages: 1,
             what,
             instead: Some(instead),
@@ -104,6 +107,11 @@ impl Told {
     /// So many pages at least.
     pub(super) fn least(&self) -> u64 {
         self.pages.max(1)
+    }
+
+    /// Of which size it takes pages, if only of one.
+    pub(super) fn size(&self, default: Option<Bytes>) -> Option<Bytes> {
+        self.page.or(default.filter(|_| self.is_default))
     }
 
     pub(super) fn has_always(&self, evidence: &Evidence) -> bool {
@@ -123,12 +131,19 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
     if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
         let variable = "GLIBC_TUNABLES: glibc.malloc.hugetlb";
-        return Some(Told::new(
+        let named = number(value).filter(|value| *value > 2).map(Bytes);
+        let told = Told::new(
             variable,
             value,
             "malloc",
             "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-        ));
+        );
+        return Some(Told {
+            page: named,
+            is_default: true,
+            pages: u64::from(named.is_none()),
+            ..told
+        });
     }
     let reserve = get("MIMALLOC_RESERVE_HUGE_OS_PAGES").and_then(|value| Some((value, number(value)?)));
     if let Some((value, pages @ 1..)) = reserve {
@@ -143,6 +158,7 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     if let Some(value) = switched("TBB_MALLOC_USE_HUGE_PAGES") {
         let instead = "or use THP: the policy `always`, with that variable";
         return Some(Told {
+            is_default: true,
             or_always: true,
             read_by: Some("/libtbbmalloc"),
             link: Some(
@@ -153,6 +169,7 @@ pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
     }
     if let Some(value) = switched("PYTHON_PYMALLOC_HUGEPAGES") {
         return Some(Told {
+            is_default: true,
             read_by: Some("python"),
             link: Some("https://github.com/python/cpython/issues/144319"),
             ..Told::new("PYTHON_PYMALLOC_HUGEPAGES", value, "pymalloc", POLICY)
@@ -212,6 +229,7 @@ pub(super) fn told_dotnet<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<T
     let switch = |name| Some((name, get(name).filter(|value| *value == "1")?));
     let (name, value) = switch("DOTNET_GCLargePages").or_else(|| switch("COMPlus_GCLargePages"))?;
     Some(Told {
+        is_default: true,
         link: Some("https://learn.microsoft.com/en-us/dotnet/core/runtime-config/garbage-collector"),
         ..Told::new(name, value, "the heap", POLICY)
     })
@@ -236,9 +254,8 @@ fn unmet_by(evidence: &Evidence, rooms: &[(Bytes, u64)], program: &Program) -> R
     if !reads(program, &told)? {
         return Ok(None);
     }
-    let own = rooms
-        .iter()
-        .filter(|(size, _)| told.page.is_none_or(|page| page == *size));
+    let page = told.size(default_size(evidence).ok());
+    let own = rooms.iter().filter(|(size, _)| page.is_none_or(|page| page == *size));
     let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
     let is_met = room >= told.least() || program.hugetlb()?.0 > 0 || told.has_always(evidence);
     Ok((!is_met).then_some((told, room)))
@@ -270,7 +287,13 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
         None if told.or_always => {
             "it takes pages of a pool, or THP under the policy `always` alone, and has neither".to_owned()
         }
-        None => "it is configured to use a pool, and no pool has a free page".to_owned(),
+        None => match told.size(default_size(evidence).ok()) {
+            Some(page) => format!(
+                "it is configured to use the pool of {}, the default size, which has no free page",
+                page.exact()
+            ),
+            None => "it is configured to use a pool, and no pool has a free page".to_owned(),
+        },
     };
     let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
         .link(told.link)
@@ -279,26 +302,35 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
         .seen_free(evidence);
     let page = told.page.or_else(|| default_size(evidence).ok());
     let case = match page {
-        Some(page) if told.page.is_some() && told.pages > 0 => {
-            let pages = told.pages;
-            let more = pages.saturating_sub(room);
-            let text = format!(
-                "{} of {}: {}",
-                count(more, "more page", "more pages"),
-                page.exact(),
-                fill(evidence, page, Some(more))
-            );
+        Some(page) => {
+            let counted = told.page.is_some() && told.pages > 0;
+            let more = told.pages.saturating_sub(room);
+            let what = match counted {
+                true => format!("{} of {}", count(more, "more page", "more pages"), page.exact()),
+                false => format!("fill the pool of {}", page.exact()),
+            };
+            let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
+            let pages = told.least();
             case.fix_with(Need::More { page, pages }, text)
-                .otherwise("ask for fewer: the machine has no room for such a pool")
+                .otherwise(without_room(evidence, page))
         }
-        Some(page) => case.fix(format!(
-            "fill the pool of {}: {}",
-            page.exact(),
-            fill(evidence, page, None)
-        )),
         None => case.fix("fill the pool, then restart it"),
     };
     case.fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
+}
+
+/// Where the pool of that size cannot have the pages.
+pub(super) fn without_room(evidence: &Evidence, page: Bytes) -> String {
+    let pools = evidence.snapshot.pools.known().into_iter().flatten();
+    let sizes: Vec<String> = pools.map(|pool| pool.size.exact()).collect();
+    let (page, has) = match evidence.snapshot.pool(page) {
+        Some(_) => return "ask for fewer: the machine has no room for such a pool".to_owned(),
+        None => (page.exact(), sizes.join(" and ")),
+    };
+    match sizes.is_empty() {
+        true => format!("leave it out: this machine has no pages of {page}"),
+        false => format!("ask for another size: this machine has no pages of {page}, and has those of {has}"),
+    }
 }
 
 /// With the name of another size that has room.
@@ -323,7 +355,7 @@ fn fill(evidence: &Evidence, page: Bytes, more: Option<u64>) -> String {
     let pages = more.map_or_else(|| "PAGES".to_owned(), |more| has.saturating_add(more).to_string());
     match pool.filter(|_| page < Bytes::gib(1)) {
         Some(pool) => format!("echo {pages} > {}, then restart it", pool_file(pool, "nr_hugepages")),
-        None => boot_fix(evidence, &format!("hugepagesz={} hugepages={pages}", page.exact())),
+        None => boot_pages(evidence, page, pages),
     }
 }
 

@@ -301,7 +301,7 @@ impl Distribution {
             Self::Bottlerocket => format!("\"{name}\" = \"{value}\" below [settings.kernel.sysctl] of its settings"),
             // Without systemd nothing reads the files there; its own file is read in any case.
             Self::Wsl => self.add_boot_parameters(&format!("sysctl.{name}={value}")),
-            _ => format!("echo {name}={value} > /etc/sysctl.d/60-hugepages.conf"),
+            _ => format!("echo {name}={value} >> /etc/sysctl.d/60-hugepages.conf"),
         }
     }
 }

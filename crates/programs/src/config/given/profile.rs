@@ -27,6 +27,18 @@ struct Page<'n> {
     of_node: Option<&'n str>,
 }
 
+/// The counts of one size: by node where each entry names one.
+fn request(pages: &[&Page<'_>]) -> String {
+    let of_node = |page: &&Page<'_>| Some(format!("{}:{}", page.of_node?.parse::<u32>().ok()?, page.count));
+    match pages.iter().map(of_node).collect::<Option<Vec<_>>>() {
+        Some(nodes) => nodes.join(","),
+        None => pages
+            .iter()
+            .fold(0_u64, |sum, page| sum.saturating_add(page.count))
+            .to_string(),
+    }
+}
+
 impl File<'_> {
     /// The operator asks for pages without a node by the command line, and for those of a node when it starts: here all of a size are one.
     pub(super) fn profile(&self, document: &Node) -> Result<Setup, Unread> {
@@ -35,17 +47,18 @@ impl File<'_> {
         let default = spec(&["hugepages", "defaultHugepagesSize"]);
         let entries = spec(&["hugepages", "pages"]).map_or(&[][..], Node::items);
         let pages: Vec<Page<'_>> = entries.iter().map(|entry| self.page(entry)).collect::<Result<_, _>>()?;
-        let mut sums: Vec<(&Page<'_>, u64)> = Vec::new();
+        let mut by_size: Vec<Vec<&Page<'_>>> = Vec::new();
         for page in &pages {
-            match sums.iter_mut().find(|(known, _)| known.size == page.size) {
-                Some((_, sum)) => *sum = sum.saturating_add(page.count),
-                None => sums.push((page, page.count)),
+            match by_size.iter_mut().find(|known| known[0].size == page.size) {
+                Some(known) => known.push(page),
+                None => by_size.push(vec![page]),
             }
         }
         let first = default.and_then(|node| Some((node, format!("default_hugepagesz={}", node.text()?))));
-        let of_sizes = sums
-            .into_iter()
-            .map(|(page, sum)| (page.counted, format!("hugepagesz={} hugepages={sum}", page.size)));
+        let of_sizes = by_size.iter().map(|own| {
+            let words = format!("hugepagesz={} hugepages={}", own[0].size, request(own));
+            (own[0].counted, words)
+        });
         let words = first.into_iter().chain(of_sizes);
         let mut boot: Vec<BootLine> = words.map(|(node, words)| boot_line(self.place(node), &words)).collect();
         boot.extend(self.line(spec(&["additionalKernelArgs"])));
