@@ -144,6 +144,24 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_text_of_several_lines_is_a_value() {
+        for motd in [
+            "\"\"\"hello\nworld\"\"\"",
+            "'''\nit's\n'''",
+            "\"\"\"\\\"\"\"\n\"\"\"\"\"",
+        ] {
+            let text = format!("[settings]\nmotd = {motd}\n[settings.kernel.sysctl]\n\"vm.nr_hugepages\" = \"8G\"\n");
+            let read = setup("a.toml", &text).expect("settings");
+            let set: Vec<String> = read
+                .sysctl
+                .iter()
+                .map(|set| format!("{}={}", set.name, set.value))
+                .collect();
+            assert_eq!(set, ["vm.nr_hugepages=8G"], "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_has_an_end(text in "[\\[\\]={}\"'#a-z.0-9é\n ]{0,60}") {
