@@ -107,14 +107,13 @@ impl Run {
             if !word.starts_with('-') {
                 return Ok(Some(word));
             }
-            let is_short = !word.starts_with("--");
-            let is_switch = SWITCHES.contains(&word) || (is_short && word[1..].chars().all(|c| "ditPq".contains(c)));
-            let (name, value) = match word.split_once('=').filter(|_| !is_short) {
-                Some(pair) => pair,
-                None if is_switch => (word, ""),
-                None => (word, words.next_if(|next| !is_option(next)).unwrap_or_default()),
-            };
-            self.option(place, name, value)?;
+            if word == "--" {
+                return Ok(words.next());
+            }
+            let (name, attached) = named(word);
+            let behind = || words.next_if(|next| !is_option(next));
+            let value = attached.or_else(behind).unwrap_or_default();
+            self.option(place, &name, value)?;
         }
         Ok(None)
     }
@@ -240,6 +239,26 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());
     }
     Ok(run.of_image(service.get("image").and_then(Node::text).unwrap_or_default()))
+}
+
+/// The name of an option, and its value where it is not the next word. Short ones without a value may come before another in one word, and
+/// the value of a short one may follow it there (spf13/pflag).
+fn named(word: &str) -> (String, Option<&str>) {
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value)),
+            None => (word.to_owned(), SWITCHES.contains(&word).then_some("")),
+        };
+    }
+    let mut rest = word[1..].trim_start_matches(['d', 'i', 't', 'P', 'q']).chars();
+    match rest.next() {
+        None | Some('=') => (word.to_owned(), Some("")),
+        Some(name) => {
+            let value = rest.as_str();
+            let value = value.strip_prefix('=').unwrap_or(value);
+            (format!("-{name}"), (!value.is_empty()).then_some(value))
+        }
+    }
 }
 
 /// Options of `run` that have no value.
