@@ -122,7 +122,7 @@ impl Run {
     pub(super) fn option(&mut self, place: &str, name: &str, value: &str) -> Result<(), Unread> {
         let place = place.to_owned();
         match name {
-            "--privileged" => self.may_lock = true,
+            "--privileged" => self.may_lock |= !is_off(value),
             "-m" | "--memory" => self.is_limited = true,
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
@@ -262,23 +262,39 @@ fn named(word: &str) -> (String, Option<&str>) {
 }
 
 /// Options of `run` that have no value.
-const SWITCHES: [&str; 15] = [
+const SWITCHES: [&str; 26] = [
     "--detach",
     "--disable-content-trust",
+    "--env-host",
     "--help",
+    "--http-proxy",
     "--init",
     "--interactive",
     "--no-healthcheck",
+    "--no-hostname",
+    "--no-hosts",
     "--oom-kill-disable",
+    "--passwd",
     "--privileged",
     "--publish-all",
     "--quiet",
     "--read-only",
+    "--read-only-tmpfs",
     "--replace",
     "--rm",
+    "--rmi",
+    "--rootfs",
     "--sig-proxy",
+    "--tls-verify",
     "--tty",
+    "--unsetenv-all",
+    "--use-api-socket",
 ];
+
+/// A switch that is switched off (Go's `ParseBool`).
+fn is_off(value: &str) -> bool {
+    ["0", "f", "F", "false", "False", "FALSE"].contains(&value)
+}
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {

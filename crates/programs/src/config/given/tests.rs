@@ -302,6 +302,14 @@ fn containers_of_compose_files_and_commands() {
             "{text}"
         );
     }
+    let given = self::given(&[(
+        "start",
+        "podman run --no-hosts --tls-verify=false --privileged=false postgres:17\n",
+    )]);
+    assert_eq!(
+        (given.runs[0].image.as_str(), given.runs[0].may_lock),
+        ("postgres:17", false)
+    );
     for wrong in [
         "services:\n  db:\n    image: x\n    ulimits:\n      memlock: lots\n",
         "services: []\n",
