@@ -1,5 +1,7 @@
 //! Facts that several rules need.
 
+use std::fmt::Display;
+
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, PageKind, Reading};
@@ -149,6 +151,28 @@ pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
     distribution(evidence).add_boot_parameters(parameters)
 }
 
+/// Where a unit fills the pool at each boot: beside `hugetlb_cma=` the kernel makes none of its pages before.
+pub(super) fn filled_from_cma(evidence: &Evidence, page: Bytes) -> Option<String> {
+    let boot = evidence.config.boot.known().filter(|_| page >= Bytes::gib(1))?;
+    boot.cma_at_run_time()?;
+    Some(pool_file(evidence.snapshot.pool(page)?, "nr_hugepages"))
+}
+
+/// The words of such a unit.
+pub(super) fn by_unit(file: &str, pages: impl Display) -> String {
+    format!(
+        "with hugetlb_cma= on the boot line a unit has to fill the pool at each boot, before the programs: echo {pages} > {file}"
+    )
+}
+
+/// How so many pages are requested at boot.
+pub(super) fn boot_pages(evidence: &Evidence, page: Bytes, pages: impl Display) -> String {
+    match filled_from_cma(evidence, page) {
+        Some(file) => by_unit(&file, pages),
+        None => boot_fix(evidence, &format!("hugepagesz={} hugepages={pages}", page.exact())),
+    }
+}
+
 /// How to have so many pages after the next boot too.
 pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String {
     if default_size(evidence).is_ok_and(|default| default == page) {
@@ -157,8 +181,7 @@ pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String 
             distribution(evidence).keep_setting("vm.nr_hugepages", pages)
         );
     }
-    let parameters = format!("hugepagesz={} hugepages={pages}", page.exact());
-    format!("to keep it: {}", boot_fix(evidence, &parameters))
+    format!("to keep it: {}", boot_pages(evidence, page, pages))
 }
 
 /// How those that stand in the defaults of GRUB already come to the kernel.

@@ -252,14 +252,15 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
     // An older kernel takes `0:4` for 0, and spreads a plain number over all nodes alike.
     let takes_nodes = drafts.host.snapshot.kernel.has(Feature::NodePages) == Some(true);
     let has_systemd = drafts.host.has_systemd();
+    let is_by_cma = is_gigantic && fills_from_cma(drafts.host, pool.size);
     if is_whole && pool.size == drafts.host.default_page() && !is_gigantic {
         let pages = parts.iter().map(|(_, pages)| pages.to_string()).collect::<String>();
         sysctl(drafts, "vm.nr_hugepages", &pages, why);
-    } else if has_systemd && (!is_gigantic || node.is_some() && !takes_nodes) {
+    } else if has_systemd && (!is_gigantic || is_by_cma || node.is_some() && !takes_nodes) {
         unit(drafts, pool.size, parts, why);
-    } else if takes_nodes || is_whole {
+    } else if !is_by_cma && (takes_nodes || is_whole) {
         boot::pool(drafts, pool.size, parts, why);
-    } else if node.is_none() {
+    } else if !is_by_cma && node.is_none() {
         let pages = parts.iter().map(|(_, pages)| pages).sum();
         boot::pool(drafts, pool.size, &[(None, pages)], why);
     } else {
@@ -268,9 +269,18 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
             .map(|&(node, pages)| format!("echo {pages} > {}", setting(pool.size, node)));
         let text = lines.collect::<Vec<_>>().join("\n");
         let draft = Draft::instruction(Layer::Persistence, "rc-local", "this host: /etc/rc.local", text);
-        let why = format!("before Linux 5.16 the command line cannot name a node; {why}");
-        drafts.add(draft.why(why).source(HUGETLB));
+        let cause = match is_by_cma {
+            true => "beside hugetlb_cma= the kernel makes no such pages at boot",
+            false => "before Linux 5.16 the command line cannot name a node",
+        };
+        drafts.add(draft.why(format!("{cause}; {why}")).source(HUGETLB));
     }
+}
+
+/// Does the boot line set memory aside for pages of this size, from which they are taken at run time alone?
+fn fills_from_cma(host: &Host<'_>, page: Bytes) -> bool {
+    let boot = host.config.boot.known();
+    page >= Bytes::gib(1) && boot.is_some_and(|boot| boot.cma_at_run_time().is_some())
 }
 
 /// A kernel setting that is set again at each boot.

@@ -4,13 +4,15 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{BootLine, Distribution};
 
-use crate::facts::distribution;
+use crate::facts::{by_unit, distribution, filled_from_cma};
 
 pub(super) struct Way {
     /// Without a machine, the line that sets the pool.
     file: Option<FileLine>,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
+    /// The file of the pool, where a unit fills it.
+    by_unit: Option<String>,
     /// Does the pool come with the kernel's start?
     pub(super) is_at_boot: bool,
 }
@@ -23,6 +25,7 @@ impl Way {
         Self {
             is_at_boot: file.as_ref().map_or(of_size, |file| file.is_boot),
             machine: evidence.has_machine.then(|| distribution(evidence)),
+            by_unit: filled_from_cma(evidence, page).filter(|_| evidence.has_machine),
             file,
         }
     }
@@ -37,7 +40,10 @@ impl Way {
                 Some(old) => format!("{name} = {pages} in place of {old} in {}", file.place),
                 None => format!("{}, beside what {} sets", parameters(), file.place),
             },
-            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters()),
+            (None, Some(machine)) if is_boot => match &self.by_unit {
+                Some(file) => by_unit(file, pages),
+                None => machine.add_boot_parameters(&parameters()),
+            },
             (None, Some(machine)) if machine.is_configured_whole() => machine.keep_setting(name, pages),
             (None, None) if is_boot => format!("{} on the boot command line", parameters()),
             (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),

@@ -129,7 +129,7 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
                     "in {}: `{user} {} memlock unlimited`, in place of {} (a line of a new file that is sorted before it loses)",
                     line.place, line.kind, line.value
                 ),
-                None => format!("echo '{user} - memlock unlimited' > /etc/security/limits.d/60-memlock.conf"),
+                None => format!("echo '{user} - memlock unlimited' >> /etc/security/limits.d/60-memlock.conf"),
             };
             case.fix(step).fix("log in again, and restart it")
         }

@@ -7,8 +7,10 @@ use programs::config::given::FileKind;
 use programs::{Area, Evidence, Kind, Program};
 
 use crate::demand::{Shortage, shortages};
-use crate::facts::{absent, each, is_own, known, node_file, pool_file, pools, programs};
-use crate::remedy::Need;
+use crate::facts::{
+    absent, boot_fix, default_size, each, filled_from_cma, is_own, known, node_file, pool_file, pools, programs,
+};
+use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn imbalance(evidence: &Evidence) -> Answer {
@@ -27,7 +29,7 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
                 false => counts.push(of_node),
             }
         }
-        if let Some(case) = far_away(pool, &counts, &far) {
+        if let Some(case) = far_away(evidence, pool, &counts, &far) {
             return Ok(Some(case));
         }
         let least = counts.iter().min_by_key(|(_, pages)| *pages);
@@ -39,7 +41,7 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
         if most - least <= 1 || most as f64 <= least as f64 * 1.2 {
             return Ok(None);
         }
-        Ok(Some(lopsided(pool, &counts, (poor, least), (rich, most))))
+        Ok(Some(lopsided(evidence, pool, &counts, (poor, least), (rich, most))))
     })
 }
 
@@ -62,7 +64,7 @@ fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
 }
 
 /// Nodes of memory alone that have the share of any other: the pool was requested without a node. Other counts were written by node.
-fn far_away(pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case> {
+fn far_away(evidence: &Evidence, pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case> {
     let counts = || near.iter().chain(far).map(|(_, pages)| *pages);
     let (least, most) = (counts().min()?, counts().max()?);
     if far.is_empty() || near.is_empty() || least == 0 || most - least > 1 {
@@ -82,55 +84,82 @@ fn far_away(pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case
         case = case
             .seen(&file, "", *pages)
             .seen(format!("/sys/devices/system/node/node{node}/cpulist"), "", "empty")
-            .fix(format!("echo 0 > {file}"));
+            .fix_if(!is_for_boot(evidence, pool), format!("echo 0 > {file}"));
     }
-    Some(shared_out(case, pool, near, counts().fold(0, u64::saturating_add)))
+    let all = counts().fold(0, u64::saturating_add);
+    Some(shared_out(case, evidence, pool, near, all))
+}
+
+/// Pages of this size that are freed are hardly made again before the next boot.
+fn is_for_boot(evidence: &Evidence, pool: &Pool) -> bool {
+    pool.size >= Bytes::gib(1) && filled_from_cma(evidence, pool.size).is_none()
+}
+
+fn writes(pool: &Pool, shares: &[(u32, u64)]) -> String {
+    let write = |(node, pages): &(u32, u64)| format!("echo {pages} > {}", node_file(pool, *node));
+    shares.iter().map(write).collect::<Vec<_>>().join(" && ")
+}
+
+/// So many pages on each node, from the kernel's start on.
+fn at_boot(case: Case, evidence: &Evidence, pool: &Pool, shares: &[(u32, u64)]) -> Case {
+    if filled_from_cma(evidence, pool.size).is_some() {
+        return case;
+    }
+    let list: Vec<String> = shares.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
+    let parameters = format!("hugepagesz={} hugepages={}", pool.size.exact(), list.join(","));
+    let boot = evidence.config.boot.known();
+    let there = boot.and_then(|boot| boot.pages_of(pool.size, default_size(evidence).ok()));
+    let there = there.map_or_else(String::new, |pages| format!(" (in place of the {pages} pages there)"));
+    let text = format!("from the next boot on{there}: {}", boot_fix(evidence, &parameters));
+    // What waits for more of these pages asks for a larger pool.
+    let remedy = Remedy::new(text).need(Need::Feature(Feature::NodePages));
+    case.remedy(remedy.need(Need::Unwanted(pool.size)))
+        .otherwise(format!(
+            "have a unit do it at boot, before any service starts, where the boot line cannot name nodes (before Linux 5.16): {}",
+            writes(pool, shares)
+        ))
 }
 
 /// With the way to have so many pages on these nodes alone: the first ones take what remains of an even share.
-fn shared_out(case: Case, pool: &Pool, near: &[(u32, u64)], all: u64) -> Case {
+fn shared_out(case: Case, evidence: &Evidence, pool: &Pool, near: &[(u32, u64)], all: u64) -> Case {
     let nodes = near.len().max(1) as u64;
     let shares = (1..=nodes).map(|nth| all.saturating_add(nodes - nth) / nodes);
-    let (mut writes, mut boot) = (Vec::new(), Vec::new());
-    for ((node, _), pages) in near.iter().zip(shares) {
-        writes.push(format!("echo {pages} > {}", node_file(pool, *node)));
-        boot.push(format!("{node}:{pages}"));
-    }
+    let shares: Vec<(u32, u64)> = near.iter().map(|(node, _)| *node).zip(shares).collect();
     let need = Need::Pool {
         page: pool.size,
         pages: all,
     };
-    case.fix_with(need, writes.join(" && "))
-        .fix("the same at each boot by a unit before the programs")
-        .fix_with(
-            Need::Feature(Feature::NodePages),
-            format!("or hugepages={} on the boot line", boot.join(",")),
-        )
+    let case = match is_for_boot(evidence, pool) {
+        true => case,
+        false => case
+            .fix_with(need, writes(pool, &shares))
+            .fix("the same at each boot by a unit before the programs"),
+    };
+    at_boot(case, evidence, pool, &shares)
 }
 
-fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
+fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
     let file = |node: u32| node_file(pool, node);
     let pages = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
     let fair = pages / counts.len().max(1) as u64;
     let need = Need::Pool { page: pool.size, pages };
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
-    Case::likely(format!(
+    let case = Case::likely(format!(
         "node {} has {missing} less in pages of {} than its share: programs there use remote memory or get no pages",
         poor.0,
         pool.size.exact()
     ))
     .seen(file(poor.0), "", poor.1)
-    .seen(file(rich.0), "", rich.1)
+    .seen(file(rich.0), "", rich.1);
+    if is_for_boot(evidence, pool) {
+        return shared_out(case, evidence, pool, counts, pages);
+    }
+    let shares: Vec<(u32, u64)> = counts.iter().map(|(node, _)| (*node, fair)).collect();
     // A program that lacks pages of this pool waits for all that were requested.
-    .fix_with(Need::Unwanted(pool.size), format!("echo {fair} > {}", file(rich.0)))
-    .fix_with(need, format!("echo {fair} > {}", file(poor.0)))
-    .fix_with(
-        Need::Feature(Feature::NodePages),
-        "if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES",
-    )
-    .otherwise(
-        "fill the pool at the next boot, before memory is fragmented: the kernel spreads it over the nodes alike",
-    )
+    let case = case
+        .fix_with(Need::Unwanted(pool.size), format!("echo {fair} > {}", file(rich.0)))
+        .fix_with(need, format!("echo {fair} > {}", file(poor.0)));
+    at_boot(case, evidence, pool, &shares)
 }
 
 pub(super) fn mismatch(evidence: &Evidence) -> Answer {

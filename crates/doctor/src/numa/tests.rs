@@ -49,6 +49,37 @@ fn a09_pages_on_a_node_without_cpus() {
     clear("A09", nodes(300));
 }
 
+/// Pages of 1G: their boot line names the size, and what is freed at run time is hardly made again.
+#[test]
+fn a09_pages_of_1g_are_shared_out_at_boot() {
+    let nodes = |counts: [u64; 2], cpus: [&str; 2]| {
+        let all = counts[0] + counts[1];
+        let tree = pool(machine(), "1048576kB", all, all, 0).line("/sys/devices/system/node/online", "0-1");
+        (0..2).zip(counts).zip(cpus).fold(tree, |tree, ((node, pages), list)| {
+            let tree = node_pool(tree, node, "1048576kB", pages, pages);
+            tree.line(&format!("/sys/devices/system/node/node{node}/cpulist"), list)
+        })
+    };
+    let fix = |tree: Tree| found("A09", tree).fix.join("\n");
+    let far = fix(nodes([2, 2], ["0-3", ""]));
+    assert!(
+        far.contains("hugepagesz=1G hugepages=0:4") && !far.contains("echo "),
+        "{far}"
+    );
+    let uneven = fix(nodes([1, 5], ["0-3", "4-7"]));
+    assert!(uneven.contains("hugepagesz=1G hugepages=0:3,1:3"), "{uneven}");
+    assert!(!uneven.contains("echo "), "{uneven}");
+    // From memory that is set aside they are made at any time, and never at boot.
+    let cma = fix(nodes([2, 2], ["0-3", ""]).line("/proc/cmdline", "hugetlb_cma=8G"));
+    assert!(cma.contains("echo 4 > ") && !cma.contains("hugepagesz="), "{cma}");
+    // Before Linux 5.16 the boot line names no nodes.
+    let old = fix(nodes([2, 2], ["0-3", ""]).line("/proc/sys/kernel/osrelease", "5.10.0"));
+    assert!(
+        old.starts_with("have a unit do it at boot") && old.contains("echo 4 > "),
+        "{old}"
+    );
+}
+
 #[test]
 fn a09_a_rich_node_keeps_its_pages_while_the_pool_is_short() {
     let lowers = |tree: Tree| {

@@ -7,7 +7,7 @@ use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
 use crate::facts::{
-    apply_again, boot_again, boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools,
+    apply_again, boot_again, boot_pages, bytes, default_size, known, node_file, persistent, pool_file, pools,
 };
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
@@ -137,7 +137,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
             "the running kernel was started without it: {}",
             boot_again(evidence, &parameters)
         ),
-        false => boot_fix(evidence, &parameters),
+        false => boot_pages(evidence, pool.size, request.pages),
     };
     if pool.size >= Bytes::gib(1) {
         return case.fix_with(need(), boot).otherwise(lower);

@@ -8,8 +8,10 @@ use programs::config::{BootLine, Distribution, Setting, Settings, Unheard, Unhea
 use programs::{Evidence, Program};
 
 use super::demand::Room;
-use super::facts::{apply_again, boot_again, default_size, distribution, each, entry_fix, known, parts, thp};
-use super::remedy::Remedy;
+use super::facts::{
+    apply_again, boot_again, default_size, distribution, each, entry_fix, known, parts, persistent, thp,
+};
+use super::remedy::{Need, Remedy};
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
@@ -53,14 +55,17 @@ fn lines(evidence: &Evidence) -> Answer {
     // Services of one unit share its file.
     all.dedup();
     let mut cases: Vec<Case> = all.into_iter().map(|why| case(evidence, why)).collect();
-    cases.extend(
-        evidence
-            .config
-            .unheard
-            .iter()
-            .filter_map(|line| unheard(evidence, line)),
-    );
+    let is_misnamed = |line: &&Unheard| line.why == UnheardWhy::SysctlName;
+    let (misnamed, others): (Vec<_>, Vec<_>) = evidence.config.unheard.iter().partition(is_misnamed);
+    cases.extend(others.into_iter().filter_map(|line| unheard(evidence, line)));
+    // One file is renamed once, whatever it sets.
+    let of_files = misnamed.chunk_by(|a, b| file_of(&a.place) == file_of(&b.place));
+    cases.extend(of_files.filter_map(|lines| named_wrong(evidence, lines)));
     Ok(cases)
+}
+
+fn file_of(place: &str) -> &str {
+    place.rsplit_once(':').map_or(place, |(file, _)| file)
 }
 
 /// Settings that releases of the kernel refuse whatever their value is; of files alone the release is not known.
@@ -145,34 +150,64 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::ImageConf => by_entry(
             "kernel-install and mkinitcpio pass a command line of their own, from /etc/kernel/cmdline or the running kernel, which overrides this file's",
         ),
-        UnheardWhy::SysctlConf | UnheardWhy::SysctlName | UnheardWhy::NoSystemd => {
-            sysctl_unheard(evidence, why, place, &words, case)
+        UnheardWhy::NoSystemd => case("WSL starts no systemd here, and nothing else reads sysctl settings at start")
+            .fix(distribution(evidence).add_boot_parameters(&as_parameter(&words)))
+            .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
+        // Files with a wrong name have a case each.
+        UnheardWhy::SysctlConf | UnheardWhy::SysctlName => {
+            let file = "/etc/sysctl.d/60-hugepages.conf";
+            let case = case("this release of Debian reads the files of sysctl.d at boot, and not this one")
+                .fix(format!("move it to a file of its own: echo '{words}' >> {file}"));
+            let like_it = evidence.config.unheard.iter().filter(|line| line.why == *why);
+            let all: Vec<&str> = like_it.map(|line| &*line.words).collect();
+            applied(case, evidence, file, &all)
         }
     })
 }
 
-/// The same of a sysctl setting.
-fn sysctl_unheard(
-    evidence: &Evidence,
-    why: &UnheardWhy,
-    place: &str,
-    words: &str,
-    case: impl Fn(&str) -> Case,
-) -> Case {
-    match why {
-        UnheardWhy::SysctlName => {
-            let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
-            case("files of sysctl.d are read whose names end in .conf, and this one's does not")
-                .fix(format!("mv {file} {file}.conf && sysctl -p {file}.conf"))
-        }
-        UnheardWhy::NoSystemd => case("WSL starts no systemd here, and nothing else reads sysctl settings at start")
-            .fix(distribution(evidence).add_boot_parameters(&as_parameter(words)))
-            .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
-        _ => case("this release of Debian reads the files of sysctl.d at boot, and not this one")
-            .fix(format!(
-                "move it to a file of its own: echo '{words}' >> /etc/sysctl.d/60-hugepages.conf"
-            ))
-            .fix("sysctl -p /etc/sysctl.d/60-hugepages.conf"),
+/// Lines of one file of sysctl.d whose name lacks its end.
+fn named_wrong(evidence: &Evidence, lines: &[&Unheard]) -> Option<Case> {
+    let file = file_of(&lines.first()?.place);
+    let right = format!("{file}.conf");
+    let running = evidence.snapshot.kernel.command_line.known().map_or("", String::as_str);
+    let is_running = |words: &str| running.split_whitespace().any(|word| word == as_parameter(words));
+    let lines = lines.iter().filter(|line| !is_running(&line.words));
+    let (words, places): (Vec<&str>, Vec<&str>) = lines.map(|line| (&*line.words, &*line.place)).unzip();
+    let all = words.iter().map(|words| format!("`{words}`")).collect::<Vec<_>>();
+    let has = if all.len() == 1 { "has" } else { "have" };
+    let case = Case::sure(format!(
+        "{} {has} no effect: files of sysctl.d are read whose names end in .conf, and this one's does not",
+        all.join(" and ")
+    ));
+    let seen = places.iter().zip(&words);
+    let case = seen.fold(case, |case, (place, words)| case.seen(*place, "", *words));
+    let settings = evidence.config.sysctl.known();
+    let is_there = settings.is_some_and(|all| all.iter().any(|line| file_of(&line.place) == right));
+    let case = match is_there {
+        true => case.fix(format!("add its lines to {right}, which is there already")),
+        false => case.fix(format!(
+            "mv -n {file} {right} (where {right} is there already, add the lines to it)"
+        )),
+    };
+    (!words.is_empty()).then(|| applied(case, evidence, &right, &words))
+}
+
+/// With the command that applies a file of these settings, unless it takes pages off a pool that runs.
+fn applied(case: Case, evidence: &Evidence, file: &str, words: &[&str]) -> Case {
+    let command = Remedy::new(format!("sysctl -p {file}"));
+    let pool = |words: &&&str| words.starts_with("vm.nr_hugepages = ");
+    let Some(asked) = words.iter().rev().find(pool) else {
+        return case.remedy(command);
+    };
+    let asked = asked.rsplit(' ').next().unwrap_or_default();
+    let page = default_size(evidence).unwrap_or_default();
+    let now = evidence.snapshot.pool(page).and_then(|pool| persistent(pool).ok());
+    match (asked.parse::<u64>(), now) {
+        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::Pool { page, pages })),
+        (Ok(pages), Some(now)) => case.fix(format!(
+            "the pool has {now} pages now, and `sysctl -p` would leave {pages}: raise the number there to keep them"
+        )),
+        _ => case,
     }
 }
 

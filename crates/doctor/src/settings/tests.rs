@@ -290,3 +290,66 @@ fn i01_a_sysctl_file_that_debian_13_reads_no_more() {
     clear("I01", debian("12"));
     found("A01", debian("12"));
 }
+
+/// Two findings name one file: what the second one writes there leaves the line of the first.
+#[test]
+fn settings_of_one_report_go_into_one_file() {
+    let group = machine()
+        .file("/etc/sysctl.conf", "vm.hugetlb_shm_group = 1001\n")
+        .file("/etc/os-release", "ID=debian\nVERSION_ID=\"13\"\n");
+    let diagnosis = crate::judge(&evidence(pool(group, "2048kB", 64, 0, 0)));
+    let fixes = |id| {
+        diagnosis
+            .of(id)
+            .flat_map(|finding| finding.fix.clone())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for (id, line) in [("I01", "'vm.hugetlb_shm_group = 1001'"), ("D23", "vm.nr_hugepages=64")] {
+        let command = format!("echo {line} >> /etc/sysctl.d/60-hugepages.conf");
+        assert!(fixes(id).contains(&command), "{id}: {diagnosis:#?}");
+    }
+}
+
+/// A file of sysctl.d whose name lacks its end: renaming it destroys no other file, and applying it takes no pages off a pool.
+#[test]
+fn i01_a_misnamed_file_of_sysctl_is_one_finding() {
+    let named = |pages| {
+        let text = "vm.nr_hugepages = 64\nvm.hugetlb_shm_group = 1001\n";
+        pool(with("/etc/sysctl.d/99-huge", text), "2048kB", pages, 0, 0)
+    };
+    let diagnosis = crate::judge(&evidence(named(0)));
+    assert_eq!(diagnosis.of("I01").count(), 1, "{diagnosis:#?}");
+    let one = found("I01", named(0));
+    assert!(
+        one.fix[0].starts_with("mv -n /etc/sysctl.d/99-huge /etc/sysctl.d/99-huge.conf "),
+        "{one:?}"
+    );
+    assert_eq!(one.fix[1], "sysctl -p /etc/sysctl.d/99-huge.conf");
+    let larger = found("I01", named(1024)).fix.join("\n");
+    assert!(
+        larger.contains("the pool has 1024 pages now") && !larger.contains("sysctl -p /"),
+        "{larger}"
+    );
+    let beside = named(0).file("/etc/sysctl.d/99-huge.conf", "vm.swappiness = 1\n");
+    let merged = found("I01", beside).fix.join("\n");
+    assert!(
+        merged.starts_with("add its lines to /etc/sysctl.d/99-huge.conf"),
+        "{merged}"
+    );
+    assert!(!merged.contains("mv "), "{merged}");
+}
+
+/// The same of Debian's file: one line of the pool is enough, whichever line the finding is about.
+#[test]
+fn i01_what_debian_13_reads_no_more_is_not_applied_to_a_larger_pool() {
+    let text = "vm.nr_hugepages = 64\nvm.hugetlb_shm_group = 1001\n";
+    let tree = with("/etc/sysctl.conf", text).file("/etc/os-release", "ID=debian\nVERSION_ID=\"13\"\n");
+    let fixes = |pages| {
+        let diagnosis = crate::judge(&evidence(pool(tree.clone(), "2048kB", pages, 0, 0)));
+        let all = diagnosis.of("I01").flat_map(|finding| finding.fix.clone());
+        all.collect::<Vec<_>>().join("\n")
+    };
+    assert!(fixes(0).contains("sysctl -p /"), "{}", fixes(0));
+    assert!(!fixes(1024).contains("sysctl -p /"), "{}", fixes(1024));
+}

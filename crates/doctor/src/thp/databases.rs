@@ -5,6 +5,7 @@ use model::{Bytes, PageKind};
 use programs::Evidence;
 use programs::{Kind, Program};
 
+use super::vendors::{against_always, apart_from};
 use crate::facts::{boot_fix, each, known, policy, programs, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -106,6 +107,14 @@ pub(super) fn mongo(evidence: &Evidence) -> Answer {
     })
 }
 
+/// Is it a MongoDB that is to run without THP?
+pub(super) fn is_old_mongo(program: &Program) -> Result<bool, Reason> {
+    match &program.details {
+        Some(details) if program.is(Kind::Mongo)? => Ok(*known(&details.version)? < (8, 0)),
+        _ => Ok(false),
+    }
+}
+
 const OF_MONGO: &str = "memory grows and latency varies";
 
 fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Case> {
@@ -134,20 +143,23 @@ fn new_mongo(
     if policy == "always" && defrag == "defer+madvise" && none == 0 {
         return Ok(None);
     }
+    let case = Case::likely(format!(
+        "MongoDB {}.{} is made for THP, and does not get it as its vendor asks",
+        version.0, version.1
+    ))
+    .seen(thp_file("enabled"), "", policy)
+    .seen(thp_file("defrag"), "", defrag)
+    .seen(thp_file("khugepaged/max_ptes_none"), "", none)
+    .seen(program.file("status"), "Name", &program.pages.name);
+    if let Some(other) = against_always(evidence, false).filter(|_| policy != "always") {
+        return Ok(Some(case.fix(apart_from(other))));
+    }
     Ok(Some(
-        Case::likely(format!(
-            "MongoDB {}.{} is made for THP, and does not get it as its vendor asks",
-            version.0, version.1
-        ))
-        .seen(thp_file("enabled"), "", policy)
-        .seen(thp_file("defrag"), "", defrag)
-        .seen(thp_file("khugepaged/max_ptes_none"), "", none)
-        .seen(program.file("status"), "Name", &program.pages.name)
-        .plan("thp=always,defrag=defer+madvise,khugepaged.max_ptes_none=0")
-        .write("enabled", "always")
-        .write("defrag", "defer+madvise")
-        .write("khugepaged/max_ptes_none", "0")
-        .fix_with(Need::Sysctl("vm.overcommit_memory"), "sysctl -w vm.overcommit_memory=1")
-        .otherwise("its vendor's settings need a newer kernel"),
+        case.plan("thp=always,defrag=defer+madvise,khugepaged.max_ptes_none=0")
+            .write("enabled", "always")
+            .write("defrag", "defer+madvise")
+            .write("khugepaged/max_ptes_none", "0")
+            .fix_with(Need::Sysctl("vm.overcommit_memory"), "sysctl -w vm.overcommit_memory=1")
+            .otherwise("its vendor's settings need a newer kernel"),
     ))
 }

@@ -4,7 +4,7 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Program, in_list};
 
 use crate::facts::{
-    available, boot_fix, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
+    available, boot_pages, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -323,7 +323,7 @@ fn fill(evidence: &Evidence, page: Bytes, more: Option<u64>) -> String {
     let pages = more.map_or_else(|| "PAGES".to_owned(), |more| has.saturating_add(more).to_string());
     match pool.filter(|_| page < Bytes::gib(1)) {
         Some(pool) => format!("echo {pages} > {}, then restart it", pool_file(pool, "nr_hugepages")),
-        None => boot_fix(evidence, &format!("hugepagesz={} hugepages={pages}", page.exact())),
+        None => boot_pages(evidence, page, pages),
     }
 }
 

@@ -528,6 +528,40 @@ fn d29_a_policy_that_takes_thp_from_a_product_that_is_to_have_it() {
     clear("D29", vertica("4.18.0-553.el8.x86_64"));
 }
 
+/// Two products on one machine: the fix for one of them is no fault of the other.
+#[test]
+fn always_is_not_advised_beside_a_product_that_must_not_have_it() {
+    let beside = |own: Process, other: Process| {
+        own.area(anonymous(4096))
+            .on(other.area(anonymous(100)).on(thp(machine(), "enabled", NEVER)))
+    };
+    let sql = |other| found("D29", beside(process(70, "sqlservr"), other)).fix.join("\n");
+    let alone = sql(process(71, "nginx"));
+    assert!(alone.contains("thp=always") && !alone.contains("madvise"), "{alone}");
+    let secret = beside(process(70, "sqlservr"), process(71, "memcached")).denied("/proc/71/cmdline");
+    let unknown = found("D29", secret).fix.join("\n");
+    for fix in [
+        sql(process(71, "clickhouse-serv")),
+        sql(process(71, "redis-server")),
+        sql(process(71, "mongod").env("MONGO_VERSION=7.0.12")),
+        unknown,
+    ] {
+        assert!(fix.contains("thp=madvise") && !fix.contains("echo always"), "{fix}");
+    }
+    // A Redis that has switched THP off for itself.
+    let fix = sql(process(71, "redis-server").thp_off());
+    assert!(fix.contains("thp=always"), "{fix}");
+    // MongoDB 8 has no other policy.
+    let mongo = |other| {
+        found("D03", beside(process(70, "mongod").env("MONGO_VERSION=8.0.4"), other))
+            .fix
+            .join("\n")
+    };
+    assert!(mongo(process(71, "nginx")).contains("thp=always"));
+    let apart = mongo(process(71, "clickhouse-serv"));
+    assert!(apart.starts_with("run it apart from clickhouse-serv (71)"), "{apart}");
+}
+
 /// The option of a tmpfs: in vain, too generous, or not there.
 #[test]
 fn d28_huge_of_a_tmpfs() {
@@ -601,6 +635,25 @@ fn d23_a_pool_that_a_reboot_changes() {
     assert_eq!(found("D23", asked(100)).severity, Severity::Warning);
     clear("D23", asked(64));
     not_judged("D23", machine().denied("/etc/tmpfiles.d"), "denied");
+}
+
+/// Beside `hugetlb_cma=` the kernel passes over counts of 1G on the boot line.
+#[test]
+fn a_pool_of_1g_beside_cma_is_kept_by_a_unit() {
+    let kept = |line: &str| {
+        let tree = machine().line("/proc/cmdline", line);
+        found("D23", pool(tree, "1048576kB", 4, 4, 0)).fix.join("\n")
+    };
+    assert!(kept("quiet").contains("hugepagesz=1G hugepages=4"));
+    let fix = kept("hugetlb_cma=16G quiet");
+    let file = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+    assert!(
+        fix.contains(&format!(
+            "a unit has to fill the pool at each boot, before the programs: echo 4 > {file}"
+        )),
+        "{fix}"
+    );
+    assert!(!fix.contains("hugepagesz="), "{fix}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use programs::config::Setting;
 use programs::config::given::{FileKind, Server};
 use programs::{Evidence, Kind, Program, image_name};
 
+use super::databases::is_old_mongo;
 use crate::facts::{each, known, policy, programs, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
@@ -188,6 +189,22 @@ pub(super) fn is_against_always(snapshot: &Snapshot, program: &Program) -> bool 
     products.any(|product| product.has(program) == Ok(true))
 }
 
+/// A program that runs and is not to have THP by the policy `always`; with `or_unknown` also one that may be such a program.
+pub(super) fn against_always(evidence: &Evidence, or_unknown: bool) -> Option<&Program> {
+    let is_against = |program: &Program| -> Result<bool, Reason> {
+        for product in NOT_ALWAYS.iter().filter(|product| product.advises(&evidence.snapshot)) {
+            if product.has(program)? {
+                return Ok(true);
+            }
+        }
+        Ok(program.is(Kind::Redis)? || is_old_mongo(program)?)
+    };
+    // What has THP switched off for itself gets none by a policy.
+    let takes = |program: &&Program| program.pages.thp_enabled.known() != Some(&false);
+    let mut all = evidence.programs.known()?.iter().filter(takes);
+    all.find(|program| is_against(program).unwrap_or(or_unknown))
+}
+
 /// Less on huge pages, or on base pages, shows nothing of a policy's effect.
 const WORTH: Bytes = Bytes::gib(1);
 
@@ -276,7 +293,7 @@ fn not_always(evidence: &Evidence) -> Answer {
 
 fn kept_on(evidence: &Evidence, policy: &str, off: &[&Kept]) -> Answer {
     let all = programs(evidence)?;
-    each(off, |(product, _)| {
+    each(off, |(product, good)| {
         let mut own = Vec::new();
         for program in all {
             if product.has(program)? {
@@ -287,20 +304,32 @@ fn kept_on(evidence: &Evidence, policy: &str, off: &[&Kept]) -> Answer {
         let Some((program, resident)) = largest.filter(|(_, resident)| *resident >= WORTH) else {
             return Ok(None);
         };
-        Ok(Some(
-            Case::likely(format!(
-                "{} has {resident} of memory under the policy `{policy}`; the vendor of {} asks for {}",
-                program.title(),
-                product.title,
-                product.asks
-            ))
-            .link(Some(product.link))
-            .seen(thp_file("enabled"), "", policy)
-            .seen(program.file("status"), "VmRSS", resident)
-            .plan("thp=always")
-            .write("enabled", "always"),
+        let case = Case::likely(format!(
+            "{} has {resident} of memory under the policy `{policy}`; the vendor of {} asks for {}",
+            program.title(),
+            product.title,
+            product.asks
         ))
+        .link(Some(product.link))
+        .seen(thp_file("enabled"), "", policy)
+        .seen(program.file("status"), "VmRSS", resident);
+        let does_without = good.contains(&"madvise");
+        Ok(Some(match against_always(evidence, does_without) {
+            None => case.plan("thp=always").write("enabled", "always"),
+            Some(other) if does_without => case.plan("thp=madvise").write_as("enabled", "madvise", |command| {
+                format!("{command} (not `always`, for the sake of {})", other.title())
+            }),
+            Some(other) => case.fix(apart_from(other)),
+        }))
     })
+}
+
+/// In place of the policy `always`.
+pub(super) fn apart_from(other: &Program) -> String {
+    format!(
+        "run it apart from {}, which is not to have the policy `always`, or leave the policy as it is",
+        other.title()
+    )
 }
 
 pub(super) const REFUSING: &[FileKind] = &[FileKind::Mysql, FileKind::Pod, FileKind::Compose];

@@ -8,7 +8,7 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 use programs::config::{Boot, Distribution};
 
 use crate::demand::{Shortage, guests, shortages};
-use crate::facts::{boot_fix, default_size, distribution, known, pool_file};
+use crate::facts::{boot_fix, boot_pages, default_size, distribution, known, pool_file};
 use crate::pools::mounted_sizes;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -154,7 +154,7 @@ fn without_hpage(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         ))
         .seen("/sys/module/kvm/parameters/hpage", "", 0)
         .seen(&guest.place, "huge pages", "requested")
-        .fix("echo 'options kvm hpage=1 nested=0' > /etc/modprobe.d/kvm.conf, and load kvm anew (with nested=1 it refuses hpage=1)"),
+        .fix("echo 'options kvm hpage=1 nested=0' >> /etc/modprobe.d/kvm.conf, and load kvm anew (with nested=1 it refuses hpage=1)"),
     )
 }
 
@@ -193,7 +193,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
             Need::More { page, pages: need },
-            boot_fix(evidence, &format!("hugepagesz=1G hugepages={}", taken.saturating_add(need))),
+            boot_pages(evidence, page, taken.saturating_add(need)),
         )
         .fix("or hugepages: 2")
     })

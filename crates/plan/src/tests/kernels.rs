@@ -1,7 +1,7 @@
 //! What depends on the kernel's release, and on the hierarchy of control groups.
 
 use host::{Source, Tree};
-use model::plan::{Layer, Target};
+use model::plan::{Layer, Plan, Target};
 
 use super::{TWO, after, failed, planned, small, wanted};
 use crate::{Facts, Wanted};
@@ -87,6 +87,29 @@ fn the_boot_line_names_nodes_only_where_the_kernel_takes_them() {
     assert!(
         after(&plan, "/etc/systemd/system/hugewise-pools.service").contains("node1/hugepages"),
         "{plan:#?}"
+    );
+}
+
+/// Beside `hugetlb_cma=` the kernel makes no pages of 1G at boot: a unit takes them from that memory.
+#[test]
+fn pages_of_1g_beside_cma_are_made_by_a_unit() {
+    let plan = |line: &str| {
+        let pool = "/sys/kernel/mm/hugepages/hugepages-1048576kB";
+        let tree = ["nr", "free", "resv", "surplus"]
+            .iter()
+            .fold(small(), |tree, name| tree.line(&format!("{pool}/{name}_hugepages"), 0));
+        let source = Source::from_tree("test", tree.line("/proc/cmdline", line));
+        planned(&source, &[wanted("pool:1G=4", &[])])
+    };
+    let is_of_boot = |plan: &Plan| plan.changes.iter().any(|change| change.layer == Layer::Boot);
+    for line in ["quiet", "hugetlb_cma=16G hugetlb_cma_only=1"] {
+        assert!(is_of_boot(&plan(line)), "{line}");
+    }
+    let unit = plan("hugetlb_cma=16G quiet");
+    assert!(!is_of_boot(&unit), "{unit:#?}");
+    assert!(
+        after(&unit, "/etc/systemd/system/hugewise-pools.service").contains("echo 4 > /sys/kernel/mm/hugepages"),
+        "{unit:#?}"
     );
 }
 

@@ -275,7 +275,7 @@ impl Distribution {
             Self::Talos => format!("set {name}: \"{value}\" below machine.sysctls of its configuration"),
             // Without systemd nothing reads the files there; its own file is read in any case.
             Self::Wsl => self.add_boot_parameters(&format!("sysctl.{name}={value}")),
-            _ => format!("echo {name}={value} > /etc/sysctl.d/60-hugepages.conf"),
+            _ => format!("echo {name}={value} >> /etc/sysctl.d/60-hugepages.conf"),
         }
     }
 }
