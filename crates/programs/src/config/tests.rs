@@ -4,7 +4,7 @@ use model::{Bytes, Cause};
 
 use super::boot::{Boot, PoolRequest};
 use super::passed_over::IgnoredWhy;
-use super::{Config, memlock_for, unit};
+use super::{Config, UnheardWhy, memlock_for, unit};
 use crate::Limit;
 use host::{Snapshot, Source, Tree};
 
@@ -149,6 +149,36 @@ fn a_capture_without_its_configuration_is_absent_and_a_denied_file_is_denied() {
         Some(Cause::Denied)
     );
     assert_eq!(cause(Tree::new().line("/etc/os-release", "ID=x")), None);
+}
+
+#[test]
+fn a_command_of_wsl_may_apply_sysctl_settings() {
+    let why = |conf: &str| {
+        let config = read(
+            Tree::new()
+                .line("/proc/sys/kernel/osrelease", "6.6.87.2-microsoft-standard-WSL2")
+                .line("/proc/1/comm", "init")
+                .file("/etc/wsl.conf", conf)
+                .file("/etc/sysctl.d/60-h.conf", "vm.nr_hugepages = 64\n"),
+        );
+        let why = config.unheard.first().map(|unheard| unheard.why.clone());
+        assert_eq!(config.is_sysctl_unread, why.is_some(), "{conf}");
+        why
+    };
+    for applies in ["service procps start", "\"sysctl --system\""] {
+        assert_eq!(why(&format!("[user]\ndefault=me\n[boot]\ncommand = {applies}\n")), None);
+    }
+    assert_eq!(
+        why("[boot]\ncommand=/etc/start.sh\n"),
+        Some(UnheardWhy::PerhapsByCommand)
+    );
+    for none in [
+        "[boot]\n# command=sysctl --system\n",
+        "[user]\ncommand=sysctl --system\n",
+        "[boot]\ncommand=\n",
+    ] {
+        assert_eq!(why(none), Some(UnheardWhy::NoSystemd), "{none}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::pattern::expand;
 use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
+use crate::config::applies_sysctl;
 use host::tree::Node;
 
 /// A file of configuration is written by people.
@@ -198,9 +199,20 @@ fn unit(bytes: &[u8]) -> Kept {
     })
 }
 
-/// A command at start that applies sysctl settings.
+/// A command at start, and what it is where it applies sysctl settings.
 fn of_wsl(bytes: &[u8]) -> Kept {
-    Kept::lines(bytes, |line| line.contains("sysctl"))
+    let text = String::from_utf8_lossy(bytes);
+    let short = |line: &str| match line.split_once('=') {
+        Some((name, command)) if name.trim() == "command" && !applies_sysctl(command) => {
+            "command = <left out>\n".to_owned()
+        }
+        _ => format!("{line}\n"),
+    };
+    let lines: String = text.lines().map(short).collect();
+    Kept::lines(lines.as_bytes(), |line| {
+        let line = line.trim();
+        line == "[boot]" || line.starts_with("command")
+    })
 }
 
 /// U-Boot's list of entries, and settings of Armbian's script: that they are there says what starts the machine.
@@ -275,7 +287,7 @@ fn boot_line(line: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{boot_lines, unit};
+    use super::{boot_lines, of_wsl, unit};
 
     fn text(kept: super::Kept) -> String {
         String::from_utf8(kept.bytes).expect("text")
@@ -304,6 +316,23 @@ mod tests {
             "options $kernelopts\n"
         );
         assert_eq!(text(boot_lines(b"root=/dev/sda1 hugepages=4\n")), "hugepages=4\n");
+    }
+
+    #[test]
+    fn a_command_of_wsl_is_kept_where_it_applies_settings() {
+        let file = |command: &str| {
+            text(of_wsl(
+                format!("[user]\nname = me\n[boot]\ncommand = {command}\n").as_bytes(),
+            ))
+        };
+        assert_eq!(
+            file("service procps start"),
+            "\n\n[boot]\ncommand = service procps start\n"
+        );
+        assert_eq!(
+            file("mount -o key=x /dev/sdb /srv"),
+            "\n\n[boot]\ncommand = <left out>\n"
+        );
     }
 
     #[test]
