@@ -76,6 +76,35 @@ fn what_the_kernel_passes_over_says_why() {
 }
 
 #[test]
+fn memory_for_pages_of_run_time_holds_a_page_at_least() {
+    let pages = |words: &str| {
+        let boot = boot(&format!("{words} hugepagesz=1G hugepages=4")).without_gigantic();
+        boot.pages_of(Bytes::gib(1), None)
+    };
+    for at_run_time in [
+        "4G",
+        "1024M",
+        "0:512M,1:1G",
+        "4G hugetlb_cma_only=off",
+        "4G hugetlb_cma_only=f",
+        "4G hugetlb_cma_only=",
+    ] {
+        assert_eq!(pages(&format!("hugetlb_cma={at_run_time}")), None, "{at_run_time}");
+    }
+    for at_boot in [
+        "0",
+        "0M",
+        "512M",
+        "0:512M,1:512M",
+        "4G hugetlb_cma_only=on",
+        "4G hugetlb_cma_only=1",
+        "4G hugetlb_cma_only=y hugetlb_cma_only=",
+    ] {
+        assert_eq!(pages(&format!("hugetlb_cma={at_boot}")), Some(4), "{at_boot}");
+    }
+}
+
+#[test]
 fn sysctl_on_the_boot_line_is_applied_last_and_not_before_5_8() {
     let line = "hugepages=8 hugepagesz=1G hugepages=2 sysctl.vm.nr_hugepages=64";
     let pages = |boot: &Boot, size| boot.pages_of(size, Some(Bytes::mib(2)));
