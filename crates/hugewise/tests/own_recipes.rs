@@ -1,5 +1,8 @@
 //! Recipes and experiments of one's own: they run as the built-in ones do, and never if another user can change them.
 
+#[allow(dead_code)]
+#[path = "../build.rs"]
+mod build;
 mod common;
 
 use std::fs::{self, Permissions};
@@ -275,4 +278,27 @@ fn results_of_another_experiment_of_that_name_are_not_taken_for_its_own() {
         "{}",
         run.err
     );
+}
+
+#[test]
+fn what_was_built_beside_a_recipe_is_not_carried_along() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let put = |name: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(&path, b"\xff").expect("a file");
+    };
+    for name in [
+        "a/recipe.toml",
+        "a/app/A.java",
+        "a/target/A.class",
+        "a/__pycache__/a.pyc",
+        "none/x",
+    ] {
+        put(name);
+    }
+    let recipes = build::recipes(folder.path()).expect("folders");
+    let a = folder.path().join("a");
+    let files = vec![a.join("app/A.java"), a.join("recipe.toml")];
+    assert_eq!(recipes, [(a, files)]);
 }

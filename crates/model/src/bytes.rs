@@ -23,24 +23,27 @@ pub struct ParseBytesError {
 const UNITS: [(char, u64); 5] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10), ('B', 1)];
 
 impl Bytes {
-    /// One KiB times `n`.
+    /// One KiB times `n`; of products that no machine has, the largest number stands for all.
     pub const fn kib(n: u64) -> Self {
-        Self(n << 10)
+        Self(n.saturating_mul(1 << 10))
     }
 
     /// One MiB times `n`.
     pub const fn mib(n: u64) -> Self {
-        Self(n << 20)
+        Self(n.saturating_mul(1 << 20))
     }
 
     /// One GiB times `n`.
     pub const fn gib(n: u64) -> Self {
-        Self(n << 30)
+        Self(n.saturating_mul(1 << 30))
     }
 
-    /// The smallest multiple of `step` that is no smaller than this size.
+    /// The smallest multiple of `step` that is no smaller than this size, or the largest one that there is.
     pub const fn round_up_to(self, step: Bytes) -> Self {
-        Self(self.0.next_multiple_of(step.0))
+        match self.0.checked_next_multiple_of(step.0) {
+            Some(bytes) => Self(bytes),
+            None => Self(self.0 / step.0 * step.0),
+        }
     }
 
     /// As `usize`, for address arithmetic on the machine that runs this.
@@ -155,6 +158,18 @@ mod tests {
             let error = text.parse::<Bytes>().expect_err(text).to_string();
             assert!(error.contains("3.5G"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_no_machine_has_stays_large() {
+        for bytes in [Bytes::kib(1 << 54), Bytes::mib(1 << 44), Bytes::gib(1 << 34)] {
+            assert_eq!(bytes, Bytes(u64::MAX));
+        }
+        assert_eq!(
+            Bytes(u64::MAX).round_up_to(Bytes::mib(2)),
+            Bytes(u64::MAX - (2 << 20) + 1)
+        );
+        assert_eq!(Bytes(5).round_up_to(Bytes(4)), Bytes(8));
     }
 
     #[test]

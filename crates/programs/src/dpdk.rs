@@ -101,20 +101,40 @@ fn of_extra(extra: &Setting) -> Option<Setting> {
     Some(Setting::new(&extra.place, name, value))
 }
 
-/// `ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem="1024,0"`: what such commands set, named by the keys. A command may go on in further lines.
+/// `ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem="1024,0"`: what such commands set, named by the keys. A command may go on in
+/// further lines, and so may a value in quotes.
 pub(crate) fn ovs(path: &str, text: &str) -> Vec<Setting> {
+    let (mut settings, mut open) = (Vec::new(), None::<(Line<'_>, String)>);
+    for line in said(path, text, &['#']) {
+        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
+        let (first, mut written) = open.take().unwrap_or((line, String::new()));
+        let may_close = written.is_empty() || own.contains(['"', '\'']);
+        written.push_str(own);
+        written.push(' ');
+        match may_close.then(|| shlex::split(&written)).flatten() {
+            Some(words) => settings.extend(set_by(&first, &words)),
+            None if written.contains(OTHER_CONFIG) => open = Some((first, written)),
+            None => {}
+        }
+    }
+    if let Some((first, written)) = open {
+        let words: Vec<String> = written.split_whitespace().map(str::to_owned).collect();
+        settings.extend(set_by(&first, &words));
+    }
+    settings
+}
+
+const OTHER_CONFIG: &str = "other_config:";
+
+/// What words of a command set.
+fn set_by(line: &Line<'_>, words: &[String]) -> Vec<Setting> {
     let marks = ['"', '\'', ';'];
-    let of_line = |line: Line<'_>| -> Vec<Setting> {
-        let split = || line.text.split_whitespace().map(str::to_owned).collect();
-        let words: Vec<String> = shlex::split(line.text).unwrap_or_else(split);
-        let setting = |word: &String| {
-            let pair = word.trim_matches(marks).strip_prefix("other_config:")?;
-            let (key, value) = pair.split_once('=')?;
-            Some(line.setting(key, value.trim_matches(marks)))
-        };
-        words.iter().filter_map(setting).collect()
+    let setting = |word: &String| {
+        let pair = word.trim_matches(marks).strip_prefix(OTHER_CONFIG)?;
+        let (key, value) = pair.split_once('=')?;
+        Some(line.setting(key, value.trim_matches(marks)))
     };
-    said(path, text, &['#']).flat_map(of_line).collect()
+    words.iter().filter_map(setting).collect()
 }
 
 #[cfg(test)]
@@ -136,6 +156,33 @@ mod tests {
             last("dpdk-socket-mem"),
             Some(("2048,0".to_owned(), "ovs.sh:5".to_owned()))
         );
+    }
+
+    #[test]
+    fn a_command_of_open_vswitch_goes_on() {
+        let start = "ovs-vsctl --no-wait set Open_vSwitch . other_config:dpdk-init=true \\\n";
+        let asked = |rest: &str| {
+            let set = asked_by_ovs(&ovs("ovs.sh", &format!("{start}{rest}")));
+            set.map(|set| (set.place, set.value))
+        };
+        let by_node = Some(("ovs.sh:2".to_owned(), "4096,4096".to_owned()));
+        let last = "  other_config:dpdk-socket-mem=\"512,0\"\n";
+        for extra in [
+            "other_config:dpdk-extra=\"-a 0000:03:00.0 --socket-mem 4096,4096\" \\\n",
+            "other_config:dpdk-extra=\"-a 0000:03:00.0 \\\n --socket-mem 4096,4096\" \\\n",
+            "'other_config:dpdk-extra=\"-a 0000:03:00.0 --socket-mem=4096,4096\"'\\\n",
+        ] {
+            assert_eq!(asked(&format!("  {extra}{last}")), by_node, "{extra}");
+        }
+        assert_eq!(
+            asked(&format!(
+                "  other_config:dpdk-extra=\"-a 0000:03:00.0 --no-huge\" \\\n{last}"
+            )),
+            None
+        );
+        // Quotes that stay open hide nothing.
+        let open = asked("  other_config:dpdk-socket-mem=\"4096,4096\n");
+        assert_eq!(open, by_node);
     }
 
     #[test]

@@ -122,12 +122,13 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
     // systemd is to change that of images (systemd/systemd#43781).
     let own = distribution(evidence);
     let new: fn(String) -> Case = match why {
-        UnheardWhy::ImageConf => Case::likely,
+        UnheardWhy::ImageConf | UnheardWhy::PerhapsByCommand => Case::likely,
         UnheardWhy::NoGrub if is_by_files(own) => Case::likely,
         _ => Case::sure,
     };
     let link = match why {
-        UnheardWhy::SysctlConf | UnheardWhy::SysctlName | UnheardWhy::NoSystemd => None,
+        UnheardWhy::SysctlConf | UnheardWhy::SysctlName => None,
+        UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => None,
         _ => Some(OF_BOOT),
     };
     let case = |what: &str| {
@@ -152,7 +153,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::ImageConf => by_entry(
             "kernel-install and mkinitcpio pass a command line of their own, from /etc/kernel/cmdline or the running kernel, which overrides this file's",
         ),
-        UnheardWhy::NoSystemd => case("WSL starts no systemd here, and nothing else reads sysctl settings at start")
+        UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => case(without_systemd(why))
             .fix(distribution(evidence).add_boot_parameters(&as_parameter(&words)))
             .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
         // Files with a wrong name have a case each.
@@ -165,6 +166,15 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
             applied(case, evidence, file, &all)
         }
     })
+}
+
+fn without_systemd(why: &UnheardWhy) -> &'static str {
+    match why {
+        UnheardWhy::PerhapsByCommand => {
+            "WSL starts no systemd here, and reads sysctl settings at start only if the command of /etc/wsl.conf does"
+        }
+        _ => "WSL starts no systemd here, and nothing else reads sysctl settings at start",
+    }
 }
 
 /// Lines of one file of sysctl.d whose name lacks its end.

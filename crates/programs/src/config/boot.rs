@@ -192,7 +192,7 @@ impl Boot {
                 }
                 "hugepages" => next = boot.count(word, value, next),
                 "hugetlb_cma" => boot.cma = Some(value.to_owned()),
-                "hugetlb_cma_only" => boot.cma_only = !value.starts_with(['0', 'n', 'N']),
+                "hugetlb_cma_only" => boot.cma_only = switch(value).unwrap_or(boot.cma_only),
                 "sysctl.vm.nr_hugepages" | "sysctl.vm/nr_hugepages" => {
                     boot.sysctl = by_sysctl(word, value).or(boot.sysctl.take());
                 }
@@ -274,6 +274,27 @@ fn meant(name: &str) -> Option<&'static str> {
     found.map(|(_, meant)| *meant)
 }
 
+/// kstrtobool(); what it refuses leaves a switch as it was.
+fn switch(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_bytes() {
+        [b'1' | b'y' | b't' | b'e', ..] | [b'o', b'n', ..] => Some(true),
+        [b'0' | b'n' | b'f' | b'd', ..] | [b'o', b'f', ..] => Some(false),
+        _ => None,
+    }
+}
+
+/// Does the kernel set anything aside for `hugetlb_cma=`, an amount or one for each node? It drops what is less than a page (hugetlb_cma_reserve()).
+fn has_page(cma: &str) -> bool {
+    let is_page = |amount: &str| memparse(amount).is_some_and(|bytes| bytes >= Bytes::gib(1));
+    match cma.contains(':') {
+        true => cma
+            .split(',')
+            .filter_map(|part| part.split_once(':'))
+            .any(|(_, amount)| is_page(amount)),
+        false => is_page(cma),
+    }
+}
+
 fn by_sysctl(word: &str, value: &str) -> Option<DigitsTaken> {
     let pages = kernel_number::taken(value).ok()?;
     let parameter = word.to_owned();
@@ -332,7 +353,7 @@ impl Boot {
 
     /// `hugetlb_cma=` where the kernel makes no gigantic pages at boot for it (hugetlb_hstate_alloc_pages()).
     pub fn cma_at_run_time(&self) -> Option<&str> {
-        self.cma.as_deref().filter(|cma| *cma != "0" && !self.cma_only)
+        self.cma.as_deref().filter(|cma| has_page(cma) && !self.cma_only)
     }
 
     /// Without the pools that the kernel passes over for it.

@@ -41,6 +41,7 @@ pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;
 pub use pool_lines::{PoolLine, requested};
 pub use settings::{Setting, Settings};
+pub(crate) use sysctl_files::applies_sysctl;
 pub use sysctl_files::is_packaged;
 pub use unit::Unit;
 pub use vmware::Vmware;
@@ -117,6 +118,8 @@ pub enum UnheardWhy {
     SysctlName,
     /// WSL without systemd: nothing applies sysctl settings.
     NoSystemd,
+    /// The same, but a command of one's own runs at start, and may apply them.
+    PerhapsByCommand,
 }
 
 impl Config {

@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::files::{Line, content, drop_ins, has_configuration, listed, taken};
+use super::files::{Line, content, drop_ins, has_configuration, listed, said, taken};
 use super::{Distribution, Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number, tuned};
 use host::Source;
 
@@ -52,7 +52,8 @@ pub(super) fn unheard(source: &Source) -> Result<Vec<Unheard>, Unread> {
         let mut paths = all_files(source)?;
         paths.retain(|path| !is_packaged(path));
         paths.push(SYSCTL_CONF.to_owned());
-        return lost(source, paths, &UnheardWhy::NoSystemd);
+        let why = wsl_command(source).map_or(UnheardWhy::NoSystemd, |_| UnheardWhy::PerhapsByCommand);
+        return lost(source, paths, &why);
     }
     let mut unheard = lost(source, misnamed(source)?, &UnheardWhy::SysctlName)?;
     if !is_read(source, &files(source)?) {
@@ -83,12 +84,29 @@ fn misnamed(source: &Source) -> Result<Vec<String>, Unread> {
 
 /// WSL starts its own init where systemd is not switched on. It applies no such files, unless its own command does.
 pub(super) fn is_without_systemd(source: &Source) -> bool {
-    let own = content(source, WSL_CONF).ok().flatten().unwrap_or_default();
-    let is_command = |line: &str| line.trim_start().starts_with("command") && line.contains("sysctl");
     let init = source.line("/proc/1/comm");
     Distribution::by_start(source) == Some(Distribution::Wsl)
         && init.known().is_some_and(|name| name != "systemd")
-        && !own.lines().any(is_command)
+        && !wsl_command(source).is_some_and(|command| applies_sysctl(&command))
+}
+
+/// What WSL runs at start: `command=` below [boot] of its file.
+fn wsl_command(source: &Source) -> Option<String> {
+    let text = content(source, WSL_CONF).ok().flatten()?;
+    let (mut section, mut command) = ("", None);
+    for line in said(WSL_CONF, &text, &['#', ';']) {
+        match line.pair() {
+            Some(("command", value)) if section == "[boot]" => command = Some(value.to_owned()),
+            Some(_) => {}
+            None => section = line.text,
+        }
+    }
+    command.filter(|command| !command.is_empty())
+}
+
+/// `service procps start` runs sysctl on the same files.
+pub(crate) fn applies_sysctl(command: &str) -> bool {
+    command.contains("sysctl") || command.contains("procps")
 }
 
 /// The files in the order of application: by name, whatever the directory.

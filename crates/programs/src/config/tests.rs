@@ -4,7 +4,7 @@ use model::{Bytes, Cause};
 
 use super::boot::{Boot, PoolRequest};
 use super::passed_over::IgnoredWhy;
-use super::{Config, memlock_for, unit};
+use super::{Config, UnheardWhy, memlock_for, unit};
 use crate::Limit;
 use host::{Snapshot, Source, Tree};
 
@@ -73,6 +73,35 @@ fn what_the_kernel_passes_over_says_why() {
         Boot::parse("hugepagesz=3M", None).ignored.is_empty(),
         "without sizes none is unsupported"
     );
+}
+
+#[test]
+fn memory_for_pages_of_run_time_holds_a_page_at_least() {
+    let pages = |words: &str| {
+        let boot = boot(&format!("{words} hugepagesz=1G hugepages=4")).without_gigantic();
+        boot.pages_of(Bytes::gib(1), None)
+    };
+    for at_run_time in [
+        "4G",
+        "1024M",
+        "0:512M,1:1G",
+        "4G hugetlb_cma_only=off",
+        "4G hugetlb_cma_only=f",
+        "4G hugetlb_cma_only=",
+    ] {
+        assert_eq!(pages(&format!("hugetlb_cma={at_run_time}")), None, "{at_run_time}");
+    }
+    for at_boot in [
+        "0",
+        "0M",
+        "512M",
+        "0:512M,1:512M",
+        "4G hugetlb_cma_only=on",
+        "4G hugetlb_cma_only=1",
+        "4G hugetlb_cma_only=y hugetlb_cma_only=",
+    ] {
+        assert_eq!(pages(&format!("hugetlb_cma={at_boot}")), Some(4), "{at_boot}");
+    }
 }
 
 #[test]
@@ -149,6 +178,36 @@ fn a_capture_without_its_configuration_is_absent_and_a_denied_file_is_denied() {
         Some(Cause::Denied)
     );
     assert_eq!(cause(Tree::new().line("/etc/os-release", "ID=x")), None);
+}
+
+#[test]
+fn a_command_of_wsl_may_apply_sysctl_settings() {
+    let why = |conf: &str| {
+        let config = read(
+            Tree::new()
+                .line("/proc/sys/kernel/osrelease", "6.6.87.2-microsoft-standard-WSL2")
+                .line("/proc/1/comm", "init")
+                .file("/etc/wsl.conf", conf)
+                .file("/etc/sysctl.d/60-h.conf", "vm.nr_hugepages = 64\n"),
+        );
+        let why = config.unheard.first().map(|unheard| unheard.why.clone());
+        assert_eq!(config.is_sysctl_unread, why.is_some(), "{conf}");
+        why
+    };
+    for applies in ["service procps start", "\"sysctl --system\""] {
+        assert_eq!(why(&format!("[user]\ndefault=me\n[boot]\ncommand = {applies}\n")), None);
+    }
+    assert_eq!(
+        why("[boot]\ncommand=/etc/start.sh\n"),
+        Some(UnheardWhy::PerhapsByCommand)
+    );
+    for none in [
+        "[boot]\n# command=sysctl --system\n",
+        "[user]\ncommand=sysctl --system\n",
+        "[boot]\ncommand=\n",
+    ] {
+        assert_eq!(why(none), Some(UnheardWhy::NoSystemd), "{none}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::pattern::expand;
 use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
+use crate::config::applies_sysctl;
 use host::tree::Node;
 
 /// A file of configuration is written by people.
@@ -198,16 +199,27 @@ fn unit(bytes: &[u8]) -> Kept {
     })
 }
 
-/// A command at start that applies sysctl settings.
+/// A command at start, and what it is where it applies sysctl settings.
 fn of_wsl(bytes: &[u8]) -> Kept {
-    Kept::lines(bytes, |line| line.contains("sysctl"))
+    let text = String::from_utf8_lossy(bytes);
+    let short = |line: &str| match line.split_once('=') {
+        Some((name, command)) if name.trim() == "command" && !applies_sysctl(command) => {
+            "command = <left out>\n".to_owned()
+        }
+        _ => format!("{line}\n"),
+    };
+    let lines: String = text.lines().map(short).collect();
+    Kept::lines(lines.as_bytes(), |line| {
+        let line = line.trim();
+        line == "[boot]" || line.starts_with("command")
+    })
 }
 
 /// U-Boot's list of entries, and settings of Armbian's script: that they are there says what starts the machine.
 fn of_board(bytes: &[u8]) -> Kept {
-    Kept::lines(bytes, |line| {
+    with_parameters(bytes, |line| {
         let line = line.trim_start().to_ascii_lowercase();
-        line.starts_with("label") || line.starts_with("verbosity") || names_memory(&line)
+        line.starts_with("label") || line.starts_with("verbosity")
     })
 }
 
@@ -226,10 +238,19 @@ fn memory_file_systems(bytes: &[u8]) -> Kept {
 
 /// Lines with boot parameters, and of those only the ones that decide page sizes.
 fn boot_lines(bytes: &[u8]) -> Kept {
+    with_parameters(bytes, |_| false)
+}
+
+/// The same, and the lines that `keeps` holds for.
+fn with_parameters(bytes: &[u8], keeps: impl Fn(&str) -> bool) -> Kept {
     let text = String::from_utf8_lossy(bytes);
     let mut left_out = 0;
     let mut lines = String::new();
     for line in text.lines() {
+        if keeps(line) {
+            lines += &format!("{}\n", secrets::line(line));
+            continue;
+        }
         let (head, parameters) = boot_line(line);
         let (known, others): (Vec<&str>, Vec<&str>) = parameters
             .split_whitespace()
@@ -259,14 +280,23 @@ fn is_boot_word(word: &str) -> bool {
     is_parameter(word) || word.starts_with('$')
 }
 
+/// Names before boot parameters: in entries of systemd-boot, in GRUB's environment, of unified images, of U-Boot and of Armbian.
+const BEFORE_PARAMETERS: [&str; 6] = [
+    "options",
+    "kernelopts",
+    "Cmdline",
+    "append",
+    "extraargs",
+    "extraboardargs",
+];
+
 /// `GRUB_CMDLINE_LINUX="..."`, `options ...`, or a bare command line: what stands before the parameters, and these.
 fn boot_line(line: &str) -> (&str, &str) {
     let line = line.trim();
-    match (line.starts_with('#'), line.split_once(['=', ' '])) {
+    let is_before = |name: &str| BEFORE_PARAMETERS.iter().any(|own| own.eq_ignore_ascii_case(name));
+    match (line.starts_with('#'), line.split_once(['=', ' ', '\t'])) {
         (true, _) => ("", ""),
-        (_, Some((name, rest)))
-            if name.starts_with("GRUB_CMDLINE_LINUX") || ["options", "kernelopts", "Cmdline"].contains(&name) =>
-        {
+        (_, Some((name, rest))) if name.starts_with("GRUB_CMDLINE_LINUX") || is_before(name) => {
             (&line[..=name.len()], rest)
         }
         _ => ("", line),
@@ -275,7 +305,7 @@ fn boot_line(line: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{boot_lines, unit};
+    use super::{boot_lines, of_board, of_wsl, unit};
 
     fn text(kept: super::Kept) -> String {
         String::from_utf8(kept.bytes).expect("text")
@@ -304,6 +334,39 @@ mod tests {
             "options $kernelopts\n"
         );
         assert_eq!(text(boot_lines(b"root=/dev/sda1 hugepages=4\n")), "hugepages=4\n");
+    }
+
+    #[test]
+    fn lines_of_boards_lose_what_decides_nothing() {
+        let extlinux = "TIMEOUT 30\nLABEL primary\n  LINUX /boot/Image\n  APPEND ${cbootargs} root=UUID=1 cryptdevice=/dev/sda2 hugepages=4\n";
+        assert_eq!(
+            text(of_board(extlinux.as_bytes())),
+            "\nLABEL primary\n\nAPPEND ${cbootargs} hugepages=4\n"
+        );
+        let tabs = "label l0\n\tappend\troot=UUID=1 quiet\n";
+        assert_eq!(text(of_board(tabs.as_bytes())), "label l0\nappend\t\n");
+        let armbian = "verbosity=1\nrootdev=UUID=1\nextraargs=ip=10.0.0.7 hugepagesz=1G\n";
+        assert_eq!(
+            text(of_board(armbian.as_bytes())),
+            "verbosity=1\n\nextraargs=\"hugepagesz=1G\"\n"
+        );
+    }
+
+    #[test]
+    fn a_command_of_wsl_is_kept_where_it_applies_settings() {
+        let file = |command: &str| {
+            text(of_wsl(
+                format!("[user]\nname = me\n[boot]\ncommand = {command}\n").as_bytes(),
+            ))
+        };
+        assert_eq!(
+            file("service procps start"),
+            "\n\n[boot]\ncommand = service procps start\n"
+        );
+        assert_eq!(
+            file("mount -o key=x /dev/sdb /srv"),
+            "\n\n[boot]\ncommand = <left out>\n"
+        );
     }
 
     #[test]

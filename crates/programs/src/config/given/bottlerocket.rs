@@ -16,8 +16,8 @@ const LINK: &str = "https://bottlerocket.dev/en/os/1.45.x/api/settings/boot";
 
 /// Sections that only such files have; inside of YAML they are indented.
 pub(super) fn is_user_data(text: &str) -> bool {
-    let is_ours = |line: &str| line.starts_with("[settings.kernel") || line.starts_with("[settings.boot");
-    text.lines().any(is_ours)
+    let is_ours = |name: &str| name.starts_with("settings.kernel") || name.starts_with("settings.boot");
+    text.lines().any(|line| is_ours(line.strip_prefix('[').unwrap_or(line)))
 }
 
 pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
@@ -92,28 +92,49 @@ struct Assignment {
 
 fn assignments(text: &str) -> Vec<Assignment> {
     let tokens = tokens(text, false);
-    let (mut rest, mut section, mut found) = (&tokens[..], String::new(), Vec::new());
+    // The section, and the inline tables that are open in it.
+    let (mut rest, mut open, mut found) = (&tokens[..], vec![String::new()], Vec::new());
     while let [first, others @ ..] = rest {
         let is_header = first.is('[');
-        let (words, after) = until(if is_header { others } else { rest }, |token| token.text().is_none());
+        let is_end = |token: &Token| token.text().is_none() || token.line > first.line;
+        let (words, after) = until(if is_header { others } else { rest }, is_end);
         let name: String = words.iter().filter_map(Token::text).collect();
-        rest = after.get(1..).unwrap_or_default();
+        let is_sign = |token: &&Token| token.text().is_none() && token.line == first.line;
+        let sign = after.first().filter(is_sign);
+        rest = if sign.is_some() { &after[1..] } else { after };
         if is_header {
-            section = name;
-        } else if after.first().is_some_and(|sign| sign.is('=')) {
-            let (values, after) = match rest.split_first() {
-                Some((open, inside)) if open.is('[') => until(inside, |token| token.is(']')),
-                _ => rest.split_at(rest.len().min(1)),
-            };
-            rest = after;
-            found.push(Assignment {
-                line: first.line,
-                name: format!("{section}.{name}").trim_start_matches('.').to_owned(),
-                values: values.iter().filter_map(Token::text).map(str::to_owned).collect(),
-            });
+            open = vec![name];
+        } else if sign.is_some_and(|sign| sign.is('}')) {
+            open.truncate(open.len().saturating_sub(1).max(1));
+        } else if sign.is_some_and(|sign| sign.is('=')) {
+            match rest.split_first() {
+                Some((brace, inside)) if brace.is('{') => {
+                    open.push(name);
+                    rest = inside;
+                }
+                _ => {
+                    let (values, after) = values(rest);
+                    rest = after;
+                    open.push(name);
+                    found.push(Assignment {
+                        line: first.line,
+                        name: open.join(".").trim_start_matches('.').to_owned(),
+                        values: values.iter().filter_map(Token::text).map(str::to_owned).collect(),
+                    });
+                    open.pop();
+                }
+            }
         }
     }
     found
+}
+
+/// The value behind a `=`, or those of a list, and what follows them.
+fn values(tokens: &[Token]) -> (&[Token], &[Token]) {
+    match tokens.split_first() {
+        Some((bracket, inside)) if bracket.is('[') => until(inside, |token| token.is(']')),
+        _ => tokens.split_at(tokens.len().min(1)),
+    }
 }
 
 fn until(tokens: &[Token], is_end: impl Fn(&Token) -> bool) -> (&[Token], &[Token]) {
@@ -124,7 +145,7 @@ fn until(tokens: &[Token], is_end: impl Fn(&Token) -> bool) -> (&[Token], &[Toke
 mod tests {
     use proptest::prelude::*;
 
-    use super::{assignments, setup};
+    use super::{assignments, is_user_data, setup};
 
     #[test]
     fn sections_and_lists_are_read() {
@@ -142,6 +163,46 @@ mod tests {
             why[0].contains("keeps no order") && why[1].contains("reboot-to-reconcile"),
             "{why:?}"
         );
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_a_value() {
+        for motd in [
+            "\"\"\"hello\nworld\"\"\"",
+            "'''\nit's\n'''",
+            "\"\"\"\\\"\"\"\n\"\"\"\"\"",
+        ] {
+            let text = format!("[settings]\nmotd = {motd}\n[settings.kernel.sysctl]\n\"vm.nr_hugepages\" = \"8G\"\n");
+            let read = setup("a.toml", &text).expect("settings");
+            let set: Vec<String> = read
+                .sysctl
+                .iter()
+                .map(|set| format!("{}={}", set.name, set.value))
+                .collect();
+            assert_eq!(set, ["vm.nr_hugepages=8G"], "{text}");
+        }
+    }
+
+    #[test]
+    fn inline_tables_are_sections() {
+        let sysctl = |text: &str| {
+            let read = setup("a.toml", text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+            let set = read.sysctl.iter();
+            set.map(|set| format!("{}={}", set.name, set.value)).collect::<Vec<_>>()
+        };
+        for text in [
+            "[settings.kernel]\nsysctl = { \"vm.nr_hugepages\" = \"8G\" }\n",
+            "settings = { motd = \"x\", kernel = { sysctl = { \"vm.nr_hugepages\" = \"8G\" }, lockdown = \"none\" } }\n",
+            "settings.kernel.sysctl = { \"vm.nr_hugepages\" = \"8G\" }\n[settings.boot]\n\"vm.x\" = 1\n",
+            "[settings.ntp]\nat = 1979-05-27T07:32:00Z\n[settings.kernel.sysctl]\n\"vm.nr_hugepages\" = \"8G\"\n",
+        ] {
+            assert_eq!(sysctl(text), ["vm.nr_hugepages=8G"], "{text}");
+        }
+        let both = "[settings]\na = { b = 1 }\nkernel.sysctl = { \"vm.a\" = \"1\" }\nkernel.sysctl.\"vm.b\" = \"2\"\n";
+        assert_eq!(sysctl(both), ["vm.a=1", "vm.b=2"]);
+        assert!(is_user_data(
+            "settings.kernel.sysctl = { \"vm.nr_hugepages\" = \"8G\" }\n"
+        ));
     }
 
     proptest! {

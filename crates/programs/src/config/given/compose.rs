@@ -107,14 +107,13 @@ impl Run {
             if !word.starts_with('-') {
                 return Ok(Some(word));
             }
-            let is_short = !word.starts_with("--");
-            let is_switch = SWITCHES.contains(&word) || (is_short && word[1..].chars().all(|c| "ditPq".contains(c)));
-            let (name, value) = match word.split_once('=').filter(|_| !is_short) {
-                Some(pair) => pair,
-                None if is_switch => (word, ""),
-                None => (word, words.next_if(|next| !is_option(next)).unwrap_or_default()),
-            };
-            self.option(place, name, value)?;
+            if word == "--" {
+                return Ok(words.next());
+            }
+            let (name, attached) = named(word);
+            let behind = || words.next_if(|next| !is_option(next));
+            let value = attached.or_else(behind).unwrap_or_default();
+            self.option(place, &name, value)?;
         }
         Ok(None)
     }
@@ -123,7 +122,7 @@ impl Run {
     pub(super) fn option(&mut self, place: &str, name: &str, value: &str) -> Result<(), Unread> {
         let place = place.to_owned();
         match name {
-            "--privileged" => self.may_lock = true,
+            "--privileged" => self.may_lock |= !is_off(value),
             "-m" | "--memory" => self.is_limited = true,
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
@@ -242,24 +241,60 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     Ok(run.of_image(service.get("image").and_then(Node::text).unwrap_or_default()))
 }
 
+/// The name of an option, and its value where it is not the next word. Short ones without a value may come before another in one word, and
+/// the value of a short one may follow it there (spf13/pflag).
+fn named(word: &str) -> (String, Option<&str>) {
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value)),
+            None => (word.to_owned(), SWITCHES.contains(&word).then_some("")),
+        };
+    }
+    let mut rest = word[1..].trim_start_matches(['d', 'i', 't', 'P', 'q']).chars();
+    match rest.next() {
+        None | Some('=') => (word.to_owned(), Some("")),
+        Some(name) => {
+            let value = rest.as_str();
+            let value = value.strip_prefix('=').unwrap_or(value);
+            (format!("-{name}"), (!value.is_empty()).then_some(value))
+        }
+    }
+}
+
 /// Options of `run` that have no value.
-const SWITCHES: [&str; 15] = [
+const SWITCHES: [&str; 26] = [
     "--detach",
     "--disable-content-trust",
+    "--env-host",
     "--help",
+    "--http-proxy",
     "--init",
     "--interactive",
     "--no-healthcheck",
+    "--no-hostname",
+    "--no-hosts",
     "--oom-kill-disable",
+    "--passwd",
     "--privileged",
     "--publish-all",
     "--quiet",
     "--read-only",
+    "--read-only-tmpfs",
     "--replace",
     "--rm",
+    "--rmi",
+    "--rootfs",
     "--sig-proxy",
+    "--tls-verify",
     "--tty",
+    "--unsetenv-all",
+    "--use-api-socket",
 ];
+
+/// A switch that is switched off (Go's `ParseBool`).
+fn is_off(value: &str) -> bool {
+    ["0", "f", "F", "false", "False", "FALSE"].contains(&value)
+}
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {

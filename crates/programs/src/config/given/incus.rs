@@ -1,4 +1,4 @@
-//! Instances and profiles of Incus and LXD, as `incus config show` and `incus profile show` print them.
+//! Instances and profiles of Incus and LXD, as `incus config show` and `incus profile show` print them, or in a file for `init --preseed`.
 
 use model::{Bytes, Cause, Unread};
 
@@ -18,10 +18,14 @@ pub(super) fn is_instance(text: &str) -> bool {
 /// Virtual machines on huge pages; limits of containers that come to nothing go to `bad`.
 pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec<Guest>, Unread> {
     let (mut guests, mut is_any) = (Vec::new(), false);
-    for document in yaml::documents(path, text)? {
-        let Some(config) = document.get("config") else { continue };
+    let documents = yaml::documents(path, text)?;
+    for holder in documents.iter().flat_map(holders) {
+        // What profiles set is in the expanded one as well.
+        let Some(config) = holder.get("expanded_config").or_else(|| holder.get("config")) else {
+            continue;
+        };
         is_any = true;
-        let name = document.get("name").and_then(Node::text).unwrap_or("the instance");
+        let name = holder.get("name").and_then(Node::text).unwrap_or("the instance");
         let is_on = |node: &Node| {
             let word = node.text().unwrap_or_default().to_ascii_lowercase();
             ["true", "1", "yes", "on"].contains(&word.as_str())
@@ -42,6 +46,13 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
             "it has no `config:`, as an instance or a profile of Incus has",
         )),
     }
+}
+
+/// A node and all below it: an instance or a profile is a document of its own, or one of a list that a preseed or an answer of the API holds.
+fn holders(node: &Node) -> Vec<&Node> {
+    let items = node.items().iter();
+    let below = items.chain(node.entries().iter().map(|(_, node)| node));
+    std::iter::once(node).chain(below.flat_map(holders)).collect()
 }
 
 /// QEMU gets whole MiB, and takes them all at start from the first hugetlbfs that is mounted.
@@ -133,5 +144,18 @@ mod tests {
         assert!(parse("p.yaml", text, &mut bad).expect("a profile").is_empty());
         assert_eq!(bad.len(), 1, "{bad:?}");
         assert!(bad[0].why.contains("512 are less than one page"), "{bad:?}");
+    }
+
+    #[test]
+    fn a_preseed_holds_profiles_and_instances() {
+        let mut bad = Vec::new();
+        let text = "config:\n  core.https_address: '[::]:8443'\nprofiles:\n- name: huge\n  config:\n    limits.hugepages.2MB: \"512\"\n\
+                    instances:\n- name: vm\n  config:\n    limits.memory: 4GiB\n    limits.memory.hugepages: \"true\"\n";
+        let guests = parse("preseed.yaml", text, &mut bad).expect("a preseed");
+        let named: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
+        assert_eq!((named, guests[0].place.as_str()), (vec!["vm"], "preseed.yaml:11"));
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        let list = "- name: vm\n  config: {}\n  expanded_config:\n    limits.memory: 4GiB\n    limits.memory.hugepages: \"true\"\n";
+        assert_eq!(parse("list.yaml", list, &mut bad).expect("a list").len(), 1);
     }
 }

@@ -176,6 +176,8 @@ mod tests {
         assert_eq!(kept.sysctl[0].value, "3072");
         let both = one("boot.kernelParams = [ \"quiet\" ] ++ [ \"hugepages=4\" ];").expect("two lists");
         assert_eq!(both.boot[0].words, "quiet hugepages=4");
+        let long = one("boot.kernelParams = [ ''hugepages=4'' ];").expect("a text");
+        assert_eq!(long.boot[0].words, "hugepages=4");
     }
 
     proptest! {

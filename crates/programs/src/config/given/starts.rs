@@ -32,15 +32,7 @@ impl Start {
 
     /// The words from a program on, if it is started.
     fn from(&self, is_program: impl Fn(&str) -> bool) -> Option<&[String]> {
-        let name = |word: &String| {
-            is_program(
-                word.rsplit('/')
-                    .next()
-                    .unwrap_or_default()
-                    .trim_start_matches(['-', '@', '+', '!', ':']),
-            )
-        };
-        let at = self.words.iter().position(name)?;
+        let at = self.words.iter().position(|word| is_program(program(word)))?;
         Some(&self.words[at..])
     }
 
@@ -66,17 +58,11 @@ impl Start {
         Some(Java { nodes, ..java })
     }
 
-    /// The nodes that its memory has to be on (numactl(8)).
+    /// The nodes that its memory has to be on. The innermost numactl that sets a policy overrides the others.
     fn nodes(&self) -> Option<CpuList> {
-        let own = self.from(|name| name == "numactl")?;
-        let is_own = |word: &&String| word.starts_with('-') || word.parse::<CpuList>().is_ok();
-        let mut own = own[1..].iter().take_while(is_own);
-        let option = own.find(|word| word.starts_with("--membind") || word.starts_with("-m"))?;
-        let value = option.trim_start_matches("--membind").trim_start_matches("-m");
-        match value.trim_start_matches('=') {
-            "" => own.next()?.parse().ok(),
-            value => value.parse().ok(),
-        }
+        let places = (0..self.words.len()).rev();
+        let mut places = places.filter(|at| program(&self.words[*at]) == "numactl");
+        places.find_map(|at| policy(&self.words[at + 1..]))?
     }
 
     /// `$JAVA_OPTS` and `${JAVA_OPTS}` as systemd splits them.
@@ -133,6 +119,42 @@ impl Start {
     }
 }
 
+/// The name of a program, without the marks of systemd in front.
+fn program(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    name.trim_start_matches(['-', '@', '+', '!', ':'])
+}
+
+/// The policy that options of numactl(8) set, if any: the nodes that it binds to, or `None` where it binds to none that are known.
+fn policy(words: &[String]) -> Option<Option<CpuList>> {
+    let (mut words, mut policy): (_, Option<Option<CpuList>>) = (words.iter().map(String::as_str), None);
+    while let Some(word) = words.next().filter(|word| word.starts_with('-')) {
+        let (name, attached) = match word.strip_prefix("--") {
+            Some(long) => long
+                .split_once('=')
+                .map_or((long, None), |(name, value)| (name, Some(value))),
+            None => {
+                let value = word.get(2..).filter(|value| !value.is_empty());
+                (word.get(1..2).unwrap_or_default(), value)
+            }
+        };
+        let mut value = || attached.or_else(|| words.next()).unwrap_or_default();
+        match name {
+            "m" | "membind" => policy = Some(value().trim_start_matches('=').parse().ok()),
+            "l" | "localalloc" => policy = Some(None),
+            "N" | "cpunodebind" | "c" | "cpubind" | "C" | "physcpubind" => {
+                value();
+            }
+            "i" | "interleave" | "w" | "weighted-interleave" | "p" | "preferred" | "P" | "preferred-many" => {
+                value();
+                policy = Some(None);
+            }
+            _ => {}
+        }
+    }
+    policy
+}
+
 /// Servers with files of their own, and what starts them: arguments win over the one file that was given.
 pub(super) fn with_arguments(files: Vec<Server>, started: impl Iterator<Item = Server>) -> Vec<Server> {
     let (is_one, mut servers) = (files.len() == 1, files);
@@ -147,4 +169,49 @@ pub(super) fn with_arguments(files: Vec<Server>, started: impl Iterator<Item = S
         }
     }
     servers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Start, policy};
+
+    #[test]
+    fn the_last_policy_of_numactl_holds() {
+        let nodes = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            policy(&words).map(|nodes| nodes.map(|nodes| nodes.to_string()))
+        };
+        let on = |nodes: &str| Some(Some(nodes.to_owned()));
+        for line in [
+            "-N all -m 0 postgres",
+            "-m0 java",
+            "--cpunodebind all --membind 0 -- java",
+            "-N1 -C 2-3 --membind=0 java -m 1",
+        ] {
+            assert_eq!(nodes(line), on("0"), "{line}");
+        }
+        assert_eq!(nodes("--membind=0-1 java"), on("0-1"));
+        for line in ["-i all java", "-l java", "-m all java", "--preferred 1 java"] {
+            assert_eq!(nodes(line), Some(None), "{line}");
+        }
+        for line in ["-N 0 java -m 1", "java"] {
+            assert_eq!(nodes(line), None, "{line}");
+        }
+        let started = |line: &str| {
+            let words = line.split(' ').map(str::to_owned).collect();
+            let start = Start {
+                words,
+                ..Start::default()
+            };
+            start.nodes().map(|nodes| nodes.to_string())
+        };
+        let by_systemd = "numactl --membind=0 -/usr/bin/numactl";
+        for (own, nodes) in [("--membind=1", Some("1")), ("-N 1", Some("0")), ("-i all", None)] {
+            assert_eq!(
+                started(&format!("{by_systemd} {own} postgres")).as_deref(),
+                nodes,
+                "{own}"
+            );
+        }
+    }
 }

@@ -286,6 +286,30 @@ fn containers_of_compose_files_and_commands() {
         server.settings.last("shared_buffers").map(|set| set.value.as_str()),
         Some("4GB")
     );
+    let attached = [
+        "docker run -itd -p5432:5432 -m4g -eA=1 postgres:17 -c huge_pages=on\n",
+        "docker run -dp=5432:5432 -m=4g -e=A=1 -- postgres:17 -c huge_pages=on\n",
+        "[Container]\nImage=postgres:17\nExec=-c huge_pages=on\nPodmanArgs=-m4g -eA=1\n",
+    ];
+    for text in attached {
+        let given = self::given(&[("db.container", text)]);
+        let run = &given.runs[0];
+        assert_eq!((run.image.as_str(), run.is_limited), ("postgres:17", true), "{text}");
+        let variables: Vec<&str> = run.environment.iter().map(|set| set.value.as_str()).collect();
+        assert_eq!(
+            (variables, &run.words[1..]),
+            (vec!["1"], &["-c".to_owned(), "huge_pages=on".to_owned()][..]),
+            "{text}"
+        );
+    }
+    let given = self::given(&[(
+        "start",
+        "podman run --no-hosts --tls-verify=false --privileged=false postgres:17\n",
+    )]);
+    assert_eq!(
+        (given.runs[0].image.as_str(), given.runs[0].may_lock),
+        ("postgres:17", false)
+    );
     for wrong in [
         "services:\n  db:\n    image: x\n    ulimits:\n      memlock: lots\n",
         "services: []\n",

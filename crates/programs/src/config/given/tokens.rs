@@ -30,14 +30,18 @@ impl Token {
     }
 }
 
-/// Without comments, and without texts of several lines.
+/// Without comments.
 pub(super) fn tokens(text: &str, is_nix: bool) -> Vec<Token> {
     let long: &[&str] = if is_nix { &["''"] } else { &["'''", "\"\"\""] };
     let (mut tokens, mut line, mut rest) = (Vec::new(), 1, text);
     while let Some(first) = rest.chars().next() {
         let mark = long.iter().find(|mark| rest.starts_with(**mark));
         let (what, length) = match (first, mark) {
-            (_, Some(mark)) => (None, mark.len() + closed_long(&rest[mark.len()..], mark)),
+            (_, Some(mark)) => {
+                let inside = &rest[mark.len()..];
+                let (end, after) = closed_long(inside, mark);
+                (Some(What::Text(inside[..end].to_owned())), mark.len() + after)
+            }
             ('#', _) => (None, rest.find('\n').unwrap_or(rest.len())),
             ('/', _) if rest.starts_with("/*") => (None, rest.find("*/").map_or(rest.len(), |end| end + 2)),
             (quote @ ('"' | '\''), _) => {
@@ -71,17 +75,28 @@ fn closed(text: &str, quote: char) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// Where what follows a text of several lines begins. In Nix `''$`, `'''` and `''\` are characters of the text.
-fn closed_long(text: &str, mark: &str) -> usize {
+/// Where a text of several lines ends, and where what follows it begins. In Nix `''$`, `'''` and `''\` are characters of the text. In TOML
+/// two more quotes at the end are, and so is one behind a backslash.
+fn closed_long(text: &str, mark: &str) -> (usize, usize) {
+    let is_nix = mark.len() == 2;
     let mut at = 0;
     while let Some(found) = text[at..].find(mark) {
-        at += found + mark.len();
-        if mark.len() > 2 || !text[at..].starts_with(['$', '\'', '\\']) {
-            return at;
+        let (end, after) = (at + found, at + found + mark.len());
+        let escapes = text[..end].bytes().rev().take_while(|byte| *byte == b'\\').count();
+        if is_nix && text[after..].starts_with(['$', '\'', '\\']) {
+            at = after + 1;
+        } else if mark == "\"\"\"" && escapes % 2 == 1 {
+            at = end + 1;
+        } else {
+            let more = text[after..]
+                .chars()
+                .take(2)
+                .take_while(|c| !is_nix && mark.starts_with(*c));
+            let more = more.count();
+            return (end + more, after + more);
         }
-        at += 1;
     }
-    text.len()
+    (text.len(), text.len())
 }
 
 fn is_word(c: char) -> bool {
