@@ -51,19 +51,28 @@ fn b02_memory_that_has_to_be_locked() {
     };
     found("B02", guest("8388608").on(machine()));
     clear("B02", guest("2147483648").on(machine()));
-    let rank = |memlock| {
-        process(70, "xhpl")
+    let numbered = |pid, memlock| {
+        process(pid, "xhpl")
             .cgroup("/system.slice/slurmd.service")
             .area(anonymous(1024))
             .area(anonymous(1).named("/dev/infiniband/uverbs0").perms("-w-s"))
             .memlock(memlock)
     };
+    let rank = |memlock| numbered(70, memlock);
     let finding = found("B02", rank("65536").on(machine()));
     assert!(
         finding.fix[0].starts_with("systemctl edit slurmd.service"),
         "{finding:?}"
     );
     assert!(finding.consequence.ends_with("registration may fail"), "{finding:?}");
+    let Verdict::Found(two) = verdict("B02", numbered(71, "65536").on(rank("65536").on(machine()))) else {
+        panic!("not found");
+    };
+    assert!(
+        two.len() == 1 && two[0].consequence.starts_with("xhpl (70) and 1 more like it register"),
+        "{two:?}"
+    );
+    assert!(two[0].fix[2].starts_with("start the job again"), "{two:?}");
     clear("B02", rank("unlimited").on(machine()));
     // What it registers fits into the limit, as its pinned memory shows.
     clear("B02", rank("8388608").pinned(4).on(machine()));
