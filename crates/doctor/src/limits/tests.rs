@@ -30,7 +30,7 @@ fn b01_segments_that_need_a_group_or_a_capability() {
     let fixes = |groups: &str, tree: Tree| found("B01", j9().groups(groups).on(tree)).fix.join("\n");
     let own = fixes(
         "100 54321",
-        with_pool().file("/etc/group", "users:x:100:\ndba:x:54321:\n"),
+        with_pool().file("/etc/group", "users:x:100:\nnogroup:x:1000:\ndba:x:54321:\n"),
     );
     assert!(own.starts_with("sysctl -w vm.hugetlb_shm_group=54321"), "{own}");
     // Another program may count on the group that is set.
@@ -39,7 +39,7 @@ fn b01_segments_that_need_a_group_or_a_capability() {
         set.starts_with("usermod -aG huge ") && set.contains("log in again") && !set.contains("sysctl -w"),
         "{set}"
     );
-    let new = fixes("100", with_pool().file("/etc/group", "users:x:100:\n"));
+    let new = fixes("100", with_pool().file("/etc/group", "users:x:100:\nnogroup:x:1000:\n"));
     assert!(
         new.starts_with("groupadd -f hugetlb") && new.contains("log in again"),
         "{new}"
