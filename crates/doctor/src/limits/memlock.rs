@@ -4,6 +4,7 @@ use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::{Unit, memlock_for};
+use programs::vms::pins;
 use programs::{Details, Evidence, Kind, Limit, Program};
 
 use super::shm::{has_pool, shm_user, user_name};
@@ -19,7 +20,8 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
             return registered;
         }
         let shm = if by_memlock { shm_user(program)? } else { None };
-        let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor) && pins(program);
+        let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor)
+            && program.arguments.known().is_some_and(|argv| pins(argv));
         if (shm.is_none() && !vfio) || program.may_lock()? {
             return registered;
         }
@@ -121,13 +123,6 @@ fn are_alike(one: &Program, other: &Program) -> bool {
 fn service(program: &Program) -> Option<String> {
     let groups = program.details.as_ref()?.cgroup.known()?;
     groups.service.clone()
-}
-
-fn pins(program: &Program) -> bool {
-    program
-        .arguments
-        .known()
-        .is_some_and(|arguments| arguments.iter().any(|argument| argument.contains("vfio-pci")))
 }
 
 /// A JVM's largest heap, or all that the process has.
