@@ -119,6 +119,9 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     .wants(pool.size)
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
+    if starves(evidence, pool) {
+        return shrunk(case, pool, &request.place);
+    }
     if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
         return short_at_boot(evidence, case, pool, has);
     }

@@ -90,6 +90,9 @@ fn a_pool_gets_one_direction_of_advice() {
         "{starved:?}"
     );
     clear("A02", asked(200 << 10));
+    // So does a request that the machine could take.
+    let small = asked(200 << 10).file("/etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 5000\n");
+    assert_eq!(found("A01", small).fix, starved);
     // 8G there and 2G that programs leave, less a tenth of 16G.
     let fix = found("A01", asked(2 << 20)).fix.join("\n");
     assert!(fix.contains("at most 4300 pages of 2M"), "{fix}");
