@@ -488,6 +488,52 @@ fn zgc_and_a_page_size_that_is_not_its_own() {
 }
 
 #[test]
+fn b02_what_the_program_of_a_unit_locks() {
+    let unit = |lines: &str| format!("[Service]\n{lines}\n");
+    let guest = "ExecStart=/usr/bin/cloud-hypervisor --memory size=4G --device path=/sys/bus/pci/devices/0000:01:00.0/";
+    let low = unit(&format!("User=clh\nLimitMEMLOCK=4194304\n{guest}"));
+    let finding = found("B02", &[("vm.service", &low)]);
+    assert!(
+        finding.consequence.contains("locks 4G or more") && finding.severity == Severity::Error,
+        "{finding:?}"
+    );
+    assert!(finding.fix[1].contains("LimitMEMLOCK=4194304K"), "{finding:?}");
+    let qemu = "ExecStart=-/usr/bin/qemu-system-x86_64 -m 2G -device vfio-pci,host=01:00.0";
+    let not_set = found("B02", &[("vm.service", &unit(&format!("User=vm\n{qemu}")))]);
+    assert!(not_set.consequence.contains("is not set"), "{not_set:?}");
+    let crosvm = "ExecStart=/usr/bin/crosvm run --mem 2048 --vfio /sys/bus/pci/devices/0000:01:00.0";
+    found(
+        "B02",
+        &[("vm.service", &unit(&format!("User=vm\nLimitMEMLOCK=1G\n{crosvm}")))],
+    );
+    for lines in [
+        format!("LimitMEMLOCK=4194304\n{guest}"),
+        format!("User=clh\nLimitMEMLOCK=5G\n{guest}"),
+        format!("User=clh\nLimitMEMLOCK=4M\nAmbientCapabilities=CAP_NET_ADMIN CAP_IPC_LOCK\n{guest}"),
+        format!("User=clh\nLimitMEMLOCK=4M\n{guest},iommu=on"),
+        format!("User=vm\nLimitMEMLOCK=4M\n{qemu} -device virtio-iommu-pci"),
+        "User=vm\nLimitMEMLOCK=4M\nExecStart=/usr/bin/qemu-system-x86_64 -m 2G".to_owned(),
+        "User=db\nLimitMEMLOCK=4M\nExecStart=/usr/bin/own-database".to_owned(),
+    ] {
+        clear("B02", &[("vm.service", &unit(&lines))]);
+    }
+    let varnish = |lines: &str| unit(&format!("{lines}\nExecStart=/usr/sbin/varnishd -a :80"));
+    let log = found("B02", &[("varnish.service", &varnish("LimitMEMLOCK=82000"))]);
+    assert!(
+        log.fix[1].starts_with("or LimitMEMLOCK=82000K: a number alone counts bytes")
+            && log.severity == Severity::Warning,
+        "{log:?}"
+    );
+    for lines in [
+        varnish("LimitMEMLOCK=82M"),
+        varnish(""),
+        varnish("LimitMEMLOCK=64K").replace(":80", ":80 -l 32k"),
+    ] {
+        clear("B02", &[("varnish.service", &lines)]);
+    }
+}
+
+#[test]
 fn containers_of_a_compose_file() {
     let compose = |lines: &str| {
         format!(

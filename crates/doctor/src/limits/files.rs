@@ -4,7 +4,7 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
 use programs::Limit;
-use programs::config::given::{Container, FileKind, Run};
+use programs::config::given::{Container, FileKind, Locked, Locks, Run, Service};
 use programs::config::{Setting, memlock_for};
 
 use crate::demand::Room;
@@ -44,8 +44,60 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     Ok(cases.collect())
 }
 
+/// Limits of files that are too low, or above what a user may have.
+pub(super) fn too_low(evidence: &Evidence) -> Answer {
+    let units = evidence
+        .files
+        .locked()
+        .into_iter()
+        .filter_map(|(service, locked)| in_unit(service, &locked));
+    Ok(units.chain(containers(evidence)).collect())
+}
+
+/// A unit whose limit is below what its program locks. A log that is not locked costs little: there only a limit that is set counts.
+fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
+    let need = locked.bytes;
+    let set = service.unit.memlock.as_ref();
+    let (limit, bytes) = match set {
+        Some((Limit::Bytes(bytes), _)) if *bytes < need.0 => (Bytes(*bytes).to_string(), *bytes),
+        None if locked.what == Locks::Guest => ("not set".to_owned(), 0),
+        _ => return None,
+    };
+    let (what, severity) = match locked.what {
+        Locks::Guest => (
+            "its guest's memory, which is pinned for a device of the host: the guest does not start",
+            Severity::Error,
+        ),
+        Locks::Log => (
+            "the log of varnishd: it stays unlocked, and can be swapped",
+            Severity::Warning,
+        ),
+    };
+    let case = Case::likely(format!(
+        "{} locks {need} or more, and its LimitMEMLOCK= is {limit} ({what})",
+        service.name
+    ))
+    .severity(severity)
+    .seen(&locked.place, "locked memory, at least", need);
+    let case = match set {
+        Some((_, place)) => case.seen(place, "LimitMEMLOCK, in bytes", bytes),
+        None => case,
+    };
+    let is_in_kib = bytes > 0 && bytes.saturating_mul(1024) >= need.0;
+    Some(
+        case.fix(format!(
+            "systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity",
+            service.name
+        ))
+        .fix_if(
+            is_in_kib,
+            format!("or LimitMEMLOCK={bytes}K: a number alone counts bytes there, and KiB for `ulimit -l`"),
+        ),
+    )
+}
+
 /// Containers whose limit is above that of their user, or too low for a program that locks its memory.
-pub(super) fn containers(evidence: &Evidence) -> Answer {
+fn containers(evidence: &Evidence) -> Vec<Case> {
     let cases = evidence.files.runs.iter().filter_map(|run| {
         if let Some(case) = above_user(evidence, run) {
             return Some(case);
@@ -68,7 +120,7 @@ pub(super) fn containers(evidence: &Evidence) -> Answer {
         )
     });
     let pods = evidence.files.containers().filter_map(in_pod);
-    Ok(cases.chain(pods).collect())
+    cases.chain(pods).collect()
 }
 
 /// Kubernetes has no setting for it: containers have the limit of their run-time.

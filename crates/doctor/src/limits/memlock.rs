@@ -4,6 +4,7 @@ use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::{Unit, memlock_for};
+use programs::vms::pins;
 use programs::{Details, Evidence, Kind, Limit, Program};
 
 use super::shm::{has_pool, shm_user, user_name};
@@ -19,7 +20,8 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
             return registered;
         }
         let shm = if by_memlock { shm_user(program)? } else { None };
-        let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor) && pins(program);
+        let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor)
+            && program.arguments.known().is_some_and(|argv| pins(argv));
         if (shm.is_none() && !vfio) || program.may_lock()? {
             return registered;
         }
@@ -49,8 +51,39 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
 /// Less than this has no room for the buffers that programs of RDMA register.
 const REGISTERED: Bytes = Bytes::mib(64);
 
-/// One with a device of RDMA open: what it registers there is locked (ib_umem_get()).
+/// One with a device of RDMA open: what it registers there is locked (ib_umem_get()). Those like it are one case.
 fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
+    let Some((device, limit)) = registering(program)? else {
+        return Ok(None);
+    };
+    let all = evidence.programs.known().into_iter().flatten();
+    let is_like = |other: &&Program| {
+        are_alike(program, other) && registering(other).is_ok_and(|found| found.is_some_and(|(_, own)| own == limit))
+    };
+    let like: Vec<&Program> = all.filter(is_like).collect();
+    if like.first().is_some_and(|first| first.pid() != program.pid()) {
+        return Ok(None);
+    }
+    let who = match like.len() {
+        0 | 1 => format!("{} registers", program.title()),
+        many => format!("{} and {} more like it register", program.title(), many - 1),
+    };
+    let case = Case::likely(format!(
+        "{who} memory with an RDMA device, which locks it, and may lock {limit}: registration may fail"
+    ))
+    .severity(Severity::Warning)
+    .seen(program.file("smaps"), device, "mapped")
+    .seen(program.file("limits"), "Max locked memory", limit)
+    .seen(program.file("status"), "VmPin", &program.pinned);
+    let service = service(program).filter(|service| !service.starts_with(program.pages.name.as_str()));
+    Ok(Some(limit_fix(evidence, program, case).fix_if(
+        service.is_some(),
+        "start the job again: a process keeps the limit that it was started with",
+    )))
+}
+
+/// The device of RDMA that a program has mapped, and its limit, where that is too low for what it may register.
+fn registering(program: &Program) -> Result<Option<(&str, Limit)>, Reason> {
     let Some(details) = &program.details else {
         return Ok(None);
     };
@@ -68,22 +101,28 @@ fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Rea
     if program.may_lock()? || limit >= Limit::Bytes(resident.min(REGISTERED).0) {
         return Ok(None);
     }
-    let case = Case::likely(format!(
-        "{} registers memory with an RDMA device, which locks it, and may lock {limit}: registration may fail",
-        program.title()
-    ))
-    .severity(Severity::Warning)
-    .seen(program.file("smaps"), &*device.name, "mapped")
-    .seen(program.file("limits"), "Max locked memory", limit)
-    .seen(program.file("status"), "VmPin", &program.pinned);
-    Ok(Some(limit_fix(evidence, program, case)))
+    Ok(Some((&*device.name, limit)))
 }
 
-fn pins(program: &Program) -> bool {
-    program
-        .arguments
-        .known()
-        .is_some_and(|arguments| arguments.iter().any(|argument| argument.contains("vfio-pci")))
+/// Are both of one name, user and service, and outside of containers? One step raises the limit of both.
+fn are_alike(one: &Program, other: &Program) -> bool {
+    let user = |program: &Program| program.pages.uid.known().copied();
+    let is_outside = |program: &Program| {
+        program
+            .cgroup()
+            .is_ok_and(|groups| groups.is_none_or(|groups| !groups.is_container))
+    };
+    one.pid() == other.pid()
+        || (one.pages.name == other.pages.name
+            && user(one) == user(other)
+            && service(one) == service(other)
+            && [one, other].into_iter().all(is_outside))
+}
+
+/// The service that its control group is of.
+fn service(program: &Program) -> Option<String> {
+    let groups = program.details.as_ref()?.cgroup.known()?;
+    groups.service.clone()
 }
 
 /// A JVM's largest heap, or all that the process has.
@@ -100,10 +139,6 @@ fn need(program: &Program) -> Result<Bytes, Reason> {
 }
 
 fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
-    let service = program
-        .details
-        .as_ref()
-        .and_then(|details| details.cgroup.known()?.service.clone());
     if let Some(groups) = program.cgroup().ok().flatten().filter(|groups| groups.is_container) {
         return case
             .fix_if(
@@ -116,7 +151,7 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
             )
             .fix("limits.conf and logins have no say in containers");
     }
-    match service {
+    match service(program) {
         Some(service) => case
             .fix(format!(
                 "systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity"

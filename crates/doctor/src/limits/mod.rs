@@ -21,8 +21,8 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_both(
             "B02",
             memlock::too_low,
-            &[FileKind::Compose, FileKind::Pod],
-            files::containers,
+            &[FileKind::Compose, FileKind::Pod, FileKind::Unit],
+            files::too_low,
         ),
         Checks::of_both(
             "B03",

@@ -42,7 +42,6 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         if program.may_lock()? || groups.contains(&group) || program.hugetlb()?.0 > 0 {
             return Ok(None);
         }
-        let user = user_name(evidence, program);
         let case = Case::sure(format!(
             "{} may not create segments backed by huge pages ({why}): the kernel answers EPERM, whatever the memlock limit is",
             program.title()
@@ -55,20 +54,43 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
             Some(details) => case.seen(program.file("limits"), "Max locked memory", &details.memlock),
             None => case,
         };
-        let groups = program.cgroup().ok().flatten();
-        if groups.is_some_and(|groups| groups.is_container) {
+        let control = program.cgroup().ok().flatten();
+        if control.is_some_and(|control| control.is_container) {
             return Ok(Some(case.fix(
                 "start the container with --cap-add IPC_LOCK (Kubernetes: capabilities: add: [IPC_LOCK])",
             )));
         }
-        let in_service = groups.is_some_and(|groups| groups.service.is_some());
+        let in_service = control.is_some_and(|control| control.service.is_some());
         Ok(Some(
-            case.fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
-                .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
+            in_group(evidence, program, case, (group, &groups[..]), !in_service)
                 .fix_if(in_service, "or in its unit: AmbientCapabilities=CAP_IPC_LOCK")
                 .fix("then restart it"),
         ))
     })
+}
+
+/// Groups of all users: what they may, everybody may.
+const OF_ALL: [&str; 4] = ["users", "nogroup", "nobody", "root"];
+
+/// With how a program comes to be in the group that may: by the group that is set, by one that it has, else by a new one.
+fn in_group(evidence: &Evidence, program: &Program, case: Case, (set, own): (u32, &[u32]), by_login: bool) -> Case {
+    let accounts = evidence.config.accounts.known();
+    let name = |gid: u32| Some(accounts?.groups.get(&gid)?.name.as_str());
+    let user = user_name(evidence, program);
+    let again = "log in again: a session keeps its groups";
+    if let Some(name) = name(set).filter(|_| set != 0) {
+        return case.fix(format!("usermod -aG {name} {user}")).fix_if(by_login, again);
+    }
+    let serves = |gid: &&u32| **gid != 0 && name(**gid).is_none_or(|name| !OF_ALL.contains(&name));
+    if let Some(own) = own.iter().find(serves) {
+        let whose = name(*own).map_or_else(String::new, |name| format!(" ({name})"));
+        return case.fix(format!(
+            "sysctl -w vm.hugetlb_shm_group={own}, and the same in /etc/sysctl.d: it has that group{whose} already"
+        ));
+    }
+    case.fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
+        .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
+        .fix_if(by_login, again)
 }
 
 /// The group that would let a program make System V segments of huge pages, if it is not in it and has no other right to. Before

@@ -3,6 +3,7 @@
 use host::Tree;
 use model::findings::Severity;
 
+use crate::Verdict;
 use crate::machines::*;
 
 fn with_pool() -> Tree {
@@ -25,7 +26,24 @@ fn b01_segments_that_need_a_group_or_a_capability() {
     clear("B01", j9().locks().on(with_pool()));
     let group = with_pool().line("/proc/sys/vm/hugetlb_shm_group", 2000);
     clear("B01", j9().groups("1000 2000").on(group.clone()));
-    found("B01", j9().groups("1000 3000").on(group));
+    found("B01", j9().groups("1000 3000").on(group.clone()));
+    let fixes = |groups: &str, tree: Tree| found("B01", j9().groups(groups).on(tree)).fix.join("\n");
+    let own = fixes(
+        "100 54321",
+        with_pool().file("/etc/group", "users:x:100:\nnogroup:x:1000:\ndba:x:54321:\n"),
+    );
+    assert!(own.starts_with("sysctl -w vm.hugetlb_shm_group=54321"), "{own}");
+    // Another program may count on the group that is set.
+    let set = fixes("1000", group.file("/etc/group", "huge:x:2000:\n"));
+    assert!(
+        set.starts_with("usermod -aG huge ") && set.contains("log in again") && !set.contains("sysctl -w"),
+        "{set}"
+    );
+    let new = fixes("100", with_pool().file("/etc/group", "users:x:100:\nnogroup:x:1000:\n"));
+    assert!(
+        new.starts_with("groupadd -f hugetlb") && new.contains("log in again"),
+        "{new}"
+    );
     clear("B01", j9().on(with_pool().line("/proc/sys/kernel/osrelease", "5.15.0")));
     clear("B01", j9().on(machine()));
     let hotspot = process(40, "java")
@@ -51,19 +69,28 @@ fn b02_memory_that_has_to_be_locked() {
     };
     found("B02", guest("8388608").on(machine()));
     clear("B02", guest("2147483648").on(machine()));
-    let rank = |memlock| {
-        process(70, "xhpl")
+    let numbered = |pid, memlock| {
+        process(pid, "xhpl")
             .cgroup("/system.slice/slurmd.service")
             .area(anonymous(1024))
             .area(anonymous(1).named("/dev/infiniband/uverbs0").perms("-w-s"))
             .memlock(memlock)
     };
+    let rank = |memlock| numbered(70, memlock);
     let finding = found("B02", rank("65536").on(machine()));
     assert!(
         finding.fix[0].starts_with("systemctl edit slurmd.service"),
         "{finding:?}"
     );
     assert!(finding.consequence.ends_with("registration may fail"), "{finding:?}");
+    let Verdict::Found(two) = verdict("B02", numbered(71, "65536").on(rank("65536").on(machine()))) else {
+        panic!("not found");
+    };
+    assert!(
+        two.len() == 1 && two[0].consequence.starts_with("xhpl (70) and 1 more like it register"),
+        "{two:?}"
+    );
+    assert!(two[0].fix[2].starts_with("start the job again"), "{two:?}");
     clear("B02", rank("unlimited").on(machine()));
     // What it registers fits into the limit, as its pinned memory shows.
     clear("B02", rank("8388608").pinned(4).on(machine()));

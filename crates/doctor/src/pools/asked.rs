@@ -6,6 +6,7 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
+use super::memory::{shrunk, starves};
 use crate::facts::{
     apply_again, boot_again, boot_pages, bytes, default_size, known, node_file, persistent, pool_file, pools,
 };
@@ -118,6 +119,9 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     .wants(pool.size)
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
+    if starves(evidence, pool) {
+        return shrunk(case, pool, &request.place);
+    }
     if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
         return short_at_boot(evidence, case, pool, has);
     }
@@ -153,9 +157,26 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
 
 /// More than the machine has: memory is missing, not contiguous memory.
 fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
-    let size = pool.size.exact();
-    let most = most_pages(evidence, pool).unwrap_or(0);
     let total = &evidence.config.total;
+    let case = Case::sure(format!(
+        "{} pages of {} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
+        request.pages,
+        pool.size.exact(),
+        bytes(pool, request.pages),
+        total.known().map_or_else(String::new, |total| format!(" of {total}"))
+    ))
+    .seen(&request.place, &request.field, request.pages)
+    .seen("/proc/meminfo", "MemTotal", total)
+    .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr);
+    match starves(evidence, pool) {
+        true => shrunk(case, pool, &request.place),
+        false => lowered(case.wants(pool.size), evidence, pool, &request.place),
+    }
+}
+
+/// With what a request may be at most, beside what runs now.
+fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
+    let size = pool.size.exact();
     let needed = match pool.taken() {
         None => "request what programs need (hugewise size); how many they use now could not be read".to_owned(),
         Some(0) => {
@@ -163,20 +184,14 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
         }
         Some(used) => format!("programs use or reserve {used} now"),
     };
-    Case::sure(format!(
-        "{} pages of {size} are {}, more than this machine{} can set aside: its programs lose the memory, and the pool stays short",
-        request.pages,
-        bytes(pool, request.pages),
-        total.known().map_or_else(String::new, |total| format!(" of {total}"))
-    ))
-    .wants(pool.size)
-    .seen(&request.place, &request.field, request.pages)
-    .seen("/proc/meminfo", "MemTotal", total)
-    .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
-    .fix(format!("lower the request in {}: {needed}", request.place))
-    .fix(format!(
-        "at most {most} pages of {size} leave a tenth of the memory to programs"
-    ))
+    match most_pages(evidence, pool).unwrap_or(0) {
+        0 => case.fix(format!(
+            "remove the request in {place}: beside the programs that run now, no page of {size} leaves a tenth of the memory"
+        )),
+        most => case.fix(format!("lower the request in {place}: {needed}")).fix(format!(
+            "beside the programs that run now, at most {most} pages of {size} leave a tenth of the memory"
+        )),
+    }
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.

@@ -9,9 +9,30 @@ use programs::{Area, Evidence, Kind, Program};
 use super::asked::places;
 use crate::facts::{available, boot_fix, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::remedy::Need;
-use crate::rule::{Answer, Case};
+use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
+    let Some((pool, unused)) = starving(evidence)? else {
+        return Ok(Vec::new());
+    };
+    let total = total(evidence)?;
+    let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
+    let case = Case::sure(format!(
+        "{left} of {total} is left for programs while {unused} in hugetlb pools is unused: the machine swaps or kills \
+         processes"
+    ))
+    .seen("/proc/meminfo", "MemAvailable", left)
+    .seen("/proc/meminfo", "MemTotal", total)
+    .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+    .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved);
+    Ok(vec![match places(evidence, pool) {
+        Some(places) => shrunk(case, pool, &places),
+        None => case.fill(pool, pool.taken().unwrap_or(0)),
+    }])
+}
+
+/// The pool with most idle memory, where programs are left with too little beside that, and the idle memory of all pools.
+fn starving(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
     let total = total(evidence)?;
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
     let mut worst: Option<(&Pool, Bytes)> = None;
@@ -23,23 +44,21 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
             worst = Some((pool, idle));
         }
     }
-    let Some((pool, _)) = worst else { return Ok(Vec::new()) };
-    if percent(left, total) >= 5.0 || unused.0 < left.0.max(total.0 / 50) {
-        return Ok(Vec::new());
-    }
-    let case = Case::sure(format!(
-        "{left} of {total} is left for programs while {unused} in hugetlb pools is unused: the machine swaps or kills \
-         processes"
-    ))
-    .seen("/proc/meminfo", "MemAvailable", left)
-    .seen("/proc/meminfo", "MemTotal", total)
-    .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-    .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved);
-    let case = case.fill(pool, pool.taken().unwrap_or(0));
-    Ok(vec![match places(evidence, pool) {
-        Some(places) => case.fix(format!("and lower the request in {places}")),
-        None => case,
-    }])
+    let is_short = percent(left, total) < 5.0 && unused.0 >= left.0.max(total.0 / 50);
+    Ok(worst.filter(|_| is_short).map(|(pool, _)| (pool, unused)))
+}
+
+/// Is it the pool that A03 wants smaller? No other rule advises to use or to fill it then.
+pub(super) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
+    let worst = starving(evidence).ok().flatten();
+    worst.is_some_and(|(worst, _)| worst.size == pool.size)
+}
+
+/// With the fixes for such a pool: its idle pages go, now and where they are requested.
+pub(super) fn shrunk(case: Case, pool: &Pool, places: &str) -> Case {
+    let used = pool.taken().unwrap_or(0);
+    case.fill(pool, used)
+        .fix(format!("and lower the request in {places} to {used}"))
 }
 
 /// What descriptors of a smaller pool take is not worth a restart.

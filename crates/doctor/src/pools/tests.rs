@@ -78,6 +78,36 @@ fn a03_a_pool_that_starves_the_rest() {
 }
 
 #[test]
+fn a_pool_gets_one_direction_of_advice() {
+    let asked = |left: u64| {
+        let tree = meminfo(pool(machine(), "2048kB", 4096, 4096, 0), &[("MemAvailable", left)]);
+        tree.file("/etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 9000\n")
+    };
+    let starved = found("A01", asked(200 << 10)).fix;
+    assert_eq!(starved, found("A03", asked(200 << 10)).fix);
+    assert!(
+        starved[0].starts_with("echo 0 >") && starved[1].ends_with("50-db.conf:1 to 0"),
+        "{starved:?}"
+    );
+    clear("A02", asked(200 << 10));
+    // So does a request that the machine could take.
+    let small = asked(200 << 10).file("/etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 5000\n");
+    assert_eq!(found("A01", small).fix, starved);
+    // 8G there and 2G that programs leave, less a tenth of 16G.
+    let fix = found("A01", asked(2 << 20)).fix.join("\n");
+    assert!(fix.contains("at most 4300 pages of 2M"), "{fix}");
+    let fix = found(
+        "A01",
+        meminfo(pool(asked(1 << 20), "2048kB", 0, 0, 0), &[("MemAvailable", 1 << 20)]),
+    )
+    .fix;
+    assert!(
+        fix.len() == 1 && fix[0].contains("no page of 2M leaves a tenth"),
+        "{fix:?}"
+    );
+}
+
+#[test]
 fn a04_a_segment_that_does_not_fit() {
     let database = |size| process(70, "ora_pmon_ORCL").area(shared(size, "/SYSV00000000 (deleted)"));
     let machine = || pool(machine(), "2048kB", 100, 100, 0);

@@ -10,6 +10,7 @@ use programs::{Area, Details, Evidence, Kind, Program};
 use super::asked::places;
 use super::malloc::by_malloc;
 use super::meant::meant_for;
+use super::memory::starves;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, bytes, default_size, each, is_own, known, parts, persistent, pool_file, pools, programs, shown_in,
@@ -30,7 +31,7 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
     each(pools(evidence)?, |pool| {
         // A program of a file that was given is not running yet.
-        if !is_idle(pool)? || is_asked_for(evidence, pool.size).unwrap_or(false) {
+        if !is_idle(pool)? || starves(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false) {
             return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));

@@ -283,12 +283,22 @@ fn most_in_pools(evidence: &Evidence) -> Option<Bytes> {
     Some(Bytes(total(evidence).ok()?.0 / 100 * MOST_IN_POOLS))
 }
 
-/// The most pages that a pool can have beside the others as they are; `None` on a machine of unknown size.
+/// The most pages that a pool can have beside the others and the programs as they are; `None` on a machine of unknown size.
 pub(crate) fn most_pages(evidence: &Evidence, pool: &Pool) -> Option<u64> {
     let mut others = Ledger::of(evidence);
     others.pools.remove(&pool.size);
     let left = most_in_pools(evidence)?.0.saturating_sub(others.bytes().0);
-    Some(left / pool.size.0.max(1))
+    let most = left / pool.size.0.max(1);
+    Some(beside_programs(evidence, pool).map_or(most, |pages| pages.min(most)))
+}
+
+/// What it has and what programs leave, less what has to stay free; at least its pages in use.
+fn beside_programs(evidence: &Evidence, pool: &Pool) -> Option<u64> {
+    let reserve = total(evidence).ok()?.0.saturating_sub(most_in_pools(evidence)?.0);
+    let left = evidence.snapshot.memory.get("MemAvailable");
+    let has = pool.size.0.saturating_mul(*pool.nr.known()?);
+    let pages = has.saturating_add(left.known()?.0).saturating_sub(reserve) / pool.size.0.max(1);
+    Some(pages.max(pool.taken().unwrap_or(0)))
 }
 
 /// Do pools of so much leave the machine enough? Of a machine of unknown size nothing is known.

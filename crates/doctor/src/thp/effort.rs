@@ -1,12 +1,13 @@
 //! How the kernel obtains huge pages for THP, and what that costs in time and memory.
 
 use host::snapshot::{Feature, ThpSize};
-use model::Bytes;
 use model::findings::Severity;
+use model::{Bytes, PageKind};
 use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
-use crate::facts::{any_size, counted_areas, has, known, looked_into, parts, policy, thp, thp_file};
+use super::vendors::{asked_by_vendor, private_thp};
+use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -301,16 +302,17 @@ fn ranges(evidence: &Evidence) -> Answer {
     );
     let wanted = wants_no_empty_pages(evidence);
     // Where it collapses to smaller sizes too, what is between none and all counts as none.
-    let few = match evidence.snapshot.kernel.has(Feature::CollapseToSizes) {
-        Some(true) => "0",
-        _ if wanted.is_some() => "0",
-        _ => "64",
-    };
+    let is_none = wanted.is_some() || evidence.snapshot.kernel.has(Feature::CollapseToSizes) == Some(true);
+    let few = if is_none { "0" } else { "64" };
+    let most = most_huge(evidence);
+    let whose = most.map_or_else(String::new, |(program, huge)| {
+        format!("; the program with most THP is {}: {huge}", program.title())
+    });
     let of_vendor = wanted.map_or_else(String::new, |product| {
         format!("; the vendor of {product} asks for max_ptes_none = 0, as freed memory comes back else")
     });
     let case = Case::hint(format!(
-        "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}{of_vendor}",
+        "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}{whose}{of_vendor}",
         Bytes(pmd.0.saturating_mul(collapsed)),
     ))
     .severity(if matters || wanted.is_some() {
@@ -326,5 +328,25 @@ fn ranges(evidence: &Evidence) -> Answer {
     .write_as("shrink_underused", "1", |command| {
         format!("and let the kernel split unused ones: {command}")
     });
-    Ok(vec![case])
+    Ok(vec![most.into_iter().fold(case, |case, (program, huge)| {
+        as_its_vendor(case.seen_backing(program, PageKind::Thp, huge), evidence, program)
+    })])
+}
+
+/// The program with most memory of its own on huge pages, if that is worth naming.
+fn most_huge(evidence: &Evidence) -> Option<(&Program, Bytes)> {
+    let all = evidence.programs.known()?.iter().filter(|program| !is_own(program));
+    let huge = all.filter_map(|program| Some((program, private_thp(program).ok()?)));
+    huge.filter(|(_, huge)| *huge >= WORTH_SPLITTING)
+        .max_by_key(|(_, huge)| *huge)
+}
+
+/// With what the vendor of that program asks for in place of `always`.
+fn as_its_vendor(case: Case, evidence: &Evidence, program: &Program) -> Case {
+    match asked_by_vendor(&evidence.snapshot, program) {
+        Some((product, asks)) => case.write_as("enabled", "madvise", |command| {
+            format!("or, as the vendor of {product} asks for {asks}: {command}")
+        }),
+        None => case,
+    }
 }

@@ -5,7 +5,7 @@ use host::snapshot::{Feature, MountTree};
 use model::Bytes;
 use programs::{Area, Evidence, Program};
 
-use super::vendors::is_against_always;
+use super::vendors::asked_by_vendor;
 use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, policy, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -69,7 +69,7 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     let rate = pages * base / sleep.max(0.001);
     // A faster khugepaged makes worse what D29 finds.
     let is_always = policy(evidence).is_ok_and(|policy| policy == "always");
-    let is_unwanted = |program: &Program| is_always && is_against_always(&evidence.snapshot, program);
+    let is_unwanted = |program: &Program| is_always && asked_by_vendor(&evidence.snapshot, program).is_some();
     let mut waiting = Bytes(0);
     let mut unknown = None;
     for examined in looked_into(evidence)? {

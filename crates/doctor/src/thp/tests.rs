@@ -135,6 +135,21 @@ fn d06_khugepaged_makes_much_of_little() {
     let asked = found("D06", process(70, "yb-tserver").area(anonymous(64)).on(greedy()));
     assert_eq!(asked.severity, Severity::Warning);
     assert!(asked.fix.join("\n").contains("max_ptes_none=0"), "{asked:?}");
+    let keeper = process(71, "clickhouse-keep").area(anonymous(4096).thp(3072));
+    let named = found("D06", process(70, "nginx").area(anonymous(64)).on(keeper.on(greedy())));
+    assert!(
+        named
+            .consequence
+            .contains("the program with most THP is clickhouse-keep (71): 3G"),
+        "{named:?}"
+    );
+    assert!(
+        named
+            .fix
+            .iter()
+            .any(|fix| fix.contains("the vendor of ClickHouse asks for madvise: echo madvise")),
+        "{named:?}"
+    );
     clear("D06", thp(machine(), "khugepaged/max_ptes_none", 511));
     // What programs gave back of huge pages that they keep in part is charged to them, and in no RSS.
     let listed = |mib: u64| meminfo(machine(), &[("Inactive(anon)", mib << 10)]);
@@ -492,6 +507,7 @@ fn d29_a_policy_that_a_vendor_advises_against() {
         finding.consequence.contains("vendor of ClickHouse asks for madvise"),
         "{finding:?}"
     );
+    found("D29", server("clickhouse-keep").on(always()));
     // Each product has its own page, and none another's.
     assert!(finding.link.contains("clickhouse.com"), "{finding:?}");
     let hana = found("D29", server("hdbindexserver").on(always()));

@@ -82,7 +82,7 @@ const NOT_ALWAYS: [Product; 17] = [
     ),
     Product::new(
         "ClickHouse",
-        &["clickhouse-serv"],
+        &["clickhouse-serv", "clickhouse-keep"],
         "madvise",
         "https://clickhouse.com/docs/operations/tips",
     ),
@@ -183,10 +183,11 @@ fn is_old(snapshot: &Snapshot) -> bool {
     [".el7", ".amzn2"].iter().any(|of| release.contains(of))
 }
 
-/// Does the vendor of this program advise against `always`?
-pub(super) fn is_against_always(snapshot: &Snapshot, program: &Program) -> bool {
+/// The product of a program whose vendor advises against `always`, and what it asks for.
+pub(super) fn asked_by_vendor(snapshot: &Snapshot, program: &Program) -> Option<(&'static str, &'static str)> {
     let mut products = NOT_ALWAYS.iter().filter(|product| product.advises(snapshot));
-    products.any(|product| product.has(program) == Ok(true))
+    let product = products.find(|product| product.has(program) == Ok(true))?;
+    Some((product.title, product.asks))
 }
 
 /// A program that runs and is not to have THP by the policy `always`; with `or_unknown` also one that may be such a program.
@@ -231,7 +232,7 @@ pub(super) fn vendors(evidence: &Evidence) -> Answer {
 }
 
 /// THP of its own: what its processes share would count once for each of them.
-fn private_thp(program: &Program) -> Result<Bytes, Reason> {
+pub(super) fn private_thp(program: &Program) -> Result<Bytes, Reason> {
     let areas = program.areas().unwrap_or_default();
     let own: Option<Vec<Bytes>> = areas.iter().map(|area| Some(area.counts()?.anon_huge)).collect();
     if let Some(own) = own.filter(|own| !own.is_empty()) {

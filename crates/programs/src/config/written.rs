@@ -46,11 +46,19 @@ fn of_sysfs(line: &Line<'_>) -> Option<Setting> {
     Some(line.setting(file, value))
 }
 
-/// Is it a file of either form, by its directory or by a line of huge pages?
+/// Is it a file of either form, by its directory or by a line of it?
 pub(super) fn is_form(path: &str, text: &str) -> bool {
     let mut parts = path.rsplit('/');
     let (name, directory) = (parts.next(), parts.next());
-    name == Some("sysfs.conf") || matches!(directory, Some("tmpfiles.d" | "sysfs.d")) || !in_text(path, text).is_empty()
+    let is_named = name == Some("sysfs.conf") || matches!(directory, Some("tmpfiles.d" | "sysfs.d"));
+    is_named || writes(text) || !in_text(path, text).is_empty()
+}
+
+/// Has it a line of tmpfiles.d that writes to a file of the kernel?
+pub(super) fn writes(text: &str) -> bool {
+    let of_kernel = |name: &str| ["/sys/", "/proc/"].iter().any(|below| name.starts_with(below));
+    let mut settings = said("", text, &['#']).filter_map(|line| of_tmpfiles(&line));
+    settings.any(|setting| of_kernel(&setting.name))
 }
 
 /// The lines of a file of either form that write to files below /sys.

@@ -4,6 +4,7 @@ pub(crate) mod cloud_hypervisor;
 mod configured;
 pub(crate) mod firecracker;
 mod mismatch;
+mod pinned;
 pub(crate) mod qemu;
 mod ram;
 #[cfg(test)]
@@ -19,12 +20,15 @@ use host::processes::{self, Ground, Reason, smaps};
 use host::snapshot::{Kernel, Meminfo, MountTree, Thp, mounts};
 use host::{Source, spread};
 
+pub use pinned::pins;
+
 /// Command lines that no process runs yet.
 pub(crate) mod asked {
     pub(crate) use super::cloud_hypervisor::asked as cloud_hypervisor;
     pub use super::configured::Backing;
     pub(crate) use super::configured::{Asked, is_on, options, parts, value};
     pub(crate) use super::firecracker::memory as firecracker;
+    pub(crate) use super::pinned::{assigns, memory as pinned};
     pub(crate) use super::qemu::{is_program as is_qemu, parse as qemu};
 }
 

@@ -5,7 +5,7 @@ use model::Unread;
 use super::compose::is_runtime;
 use super::guest::{FIRECRACKER, is_hypervisor};
 use super::{bottlerocket, incus, ini, node, proxmox, quadlet, shell};
-use crate::config::vmware;
+use crate::config::{vmware, written};
 use crate::dpdk;
 
 /// Kinds of files that can be judged without a machine.
@@ -170,7 +170,7 @@ impl FileKind {
         let lines = || text.lines().map(str::trim);
         let any = |says: fn(&str) -> bool| lines().any(says);
         match self {
-            Self::Sysctl => any(|line| sysctl_name(line).is_some()),
+            Self::Sysctl => any(|line| sysctl_name(line).is_some()) || written::writes(text),
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
             Self::Limits => any(limit_line),
             Self::Unit => any(|line| line == "[Service]"),

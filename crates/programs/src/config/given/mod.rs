@@ -11,6 +11,7 @@ mod java;
 mod kernel;
 mod kind;
 mod libvirt;
+mod locked;
 mod manifest;
 mod namespaces;
 mod nix;
@@ -45,6 +46,7 @@ pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
 pub use kind::{FileKind, GivenError};
+pub use locked::{Locked, Locks};
 pub use pod::{Container, Pod, Quantity, Volume};
 pub use service::Service;
 
@@ -121,6 +123,17 @@ impl Given {
             .chain(self.runs.iter().map(Run::start))
             .chain(alone)
             .collect()
+    }
+
+    /// What the programs of services lock, with the service.
+    pub fn locked(&self) -> Vec<(&Service, Locked)> {
+        let mut all = Vec::new();
+        for service in &self.services {
+            let starts = service.starts(&self.environment);
+            let locked = starts.iter().filter_map(|start| Locked::of(service, start));
+            all.extend(locked.map(|locked| (service, locked)));
+        }
+        all
     }
 
     /// JVMs: command lines, and those that services start.

@@ -15,6 +15,8 @@ pub struct Service {
     /// Where the first of its files is.
     pub path: String,
     pub user: Option<Setting>,
+    /// Has it CAP_IPC_LOCK, whatever its user is (`AmbientCapabilities=`)?
+    pub(super) may_lock: bool,
     /// Limits and THP.
     pub unit: Unit,
     /// `Environment=`, a variable each.
@@ -108,6 +110,10 @@ impl Service {
     fn set(&mut self, section: Option<&str>, setting: &Setting) -> Result<(), &'static str> {
         match setting.name.as_str() {
             "User" => self.user = Some(setting.clone()).filter(|user| !user.value.is_empty()),
+            "AmbientCapabilities" => {
+                let adds = setting.value.starts_with('~') != setting.value.contains("CAP_IPC_LOCK");
+                self.may_lock = !setting.value.is_empty() && (self.may_lock || adds);
+            }
             // An empty value takes back what was set before.
             "Environment" if setting.value.is_empty() => self.environment.clear(),
             "Environment" => self.environment.extend(variables(setting)),

@@ -31,7 +31,7 @@ impl Start {
     }
 
     /// The words from a program on, if it is started.
-    fn from(&self, is_program: impl Fn(&str) -> bool) -> Option<&[String]> {
+    pub(super) fn from(&self, is_program: impl Fn(&str) -> bool) -> Option<&[String]> {
         let at = self.words.iter().position(|word| is_program(program(word)))?;
         Some(&self.words[at..])
     }

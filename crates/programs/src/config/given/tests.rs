@@ -56,6 +56,11 @@ fn names_and_contents_tell_the_kind() {
     }
     for (text, kind) in [
         ("vm.nr_hugepages = 5\n", FileKind::Sysctl),
+        (
+            "w+ /sys/kernel/mm/transparent_hugepage/enabled - - - - always\n",
+            FileKind::Sysctl,
+        ),
+        ("w! /proc/sys/vm/compaction_proactiveness - - - - 0\n", FileKind::Sysctl),
         ("BOOT_IMAGE=/vmlinuz root=/dev/sda hugepages=4", FileKind::Cmdline),
         ("oracle soft memlock unlimited\n", FileKind::Limits),
         ("[Unit]\nX=1\n[Service]\nLimitMEMLOCK=1\n", FileKind::Unit),

@@ -1,0 +1,44 @@
+//! Guests whose memory is pinned for a device of the host (VFIO). Pure.
+
+use model::Bytes;
+
+use super::configured::options;
+use super::{cloud_hypervisor, qemu};
+
+/// Does a program of this name start guests that can have devices of the host?
+pub(crate) fn assigns(program: &str) -> bool {
+    matches!(program, "cloud-hypervisor" | "crosvm") || qemu::is_program(program)
+}
+
+/// Is all memory of this guest pinned? Behind an IOMMU of the guest only what it maps is, and a mediated device pins what it uses.
+pub fn pins(argv: &[String]) -> bool {
+    let devices = options(argv, "device");
+    let is_whole = |text: &&str| !text.contains("iommu=on") && !text.contains("sysfsdev");
+    let is_of_host = |text: &&str| text.contains("vfio-pci") || text.contains("path=/sys/");
+    let has_iommu = devices.iter().any(|text| text.contains("-iommu"));
+    let by_crosvm = options(argv, "vfio").iter().any(|text| !text.contains("iommu="));
+    !has_iommu && (by_crosvm || devices.iter().any(|text| is_of_host(text) && is_whole(text)))
+}
+
+/// The memory of the guest that a command line starts, if all of it is pinned.
+pub(crate) fn memory(argv: &[String]) -> Option<Bytes> {
+    let program = argv.first()?.rsplit('/').next().unwrap_or_default();
+    if !assigns(program) || !pins(argv) {
+        return None;
+    }
+    let parts = match program {
+        "crosvm" => return of_crosvm(argv),
+        "cloud-hypervisor" => cloud_hypervisor::asked(argv).1,
+        _ => qemu::parse(argv).memory,
+    };
+    let sum: Bytes = parts.iter().map(|(size, _)| *size).sum();
+    (sum.0 > 0).then_some(sum)
+}
+
+/// `--mem 4096` or `--mem size=4096`, in MiB.
+fn of_crosvm(argv: &[String]) -> Option<Bytes> {
+    let given = options(argv, "mem");
+    let first = given.last()?.split(',').next()?;
+    let mib: u64 = first.strip_prefix("size=").unwrap_or(first).parse().ok()?;
+    Some(Bytes::mib(mib))
+}
