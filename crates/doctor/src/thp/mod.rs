@@ -9,6 +9,7 @@ mod fallback;
 mod files;
 mod glibc;
 mod in_vain;
+mod refusing;
 mod shared;
 mod sizes;
 mod tmpfs;
@@ -54,7 +55,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D25", eligible::too_slow),
         Checks::of_machine("D27", shared::granule),
         Checks::of_machine("D28", tmpfs::option),
-        Checks::of_both("D29", vendors::vendors, vendors::REFUSING, vendors::refusing),
+        Checks::of_both("D29", vendors::vendors, refusing::FILES, refusing::refusing),
         Checks::of_machine("D32", eligible::text_not_alignable),
         Checks::of_machine("D33", effort::neither_none_nor_all),
     ],
