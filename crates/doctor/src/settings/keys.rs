@@ -66,11 +66,17 @@ fn of_thp(evidence: &Evidence, line: &Setting, case: Case) -> Case {
         "always|madvise|never"
     };
     let by_boot = format!("transparent_hugepage={value}");
-    let by_boot = match line.place.contains(".nix:") {
-        true => Distribution::NixOs.add_boot_parameters(&by_boot),
-        false => boot_fix(evidence, &by_boot),
+    let written = format!("w {file} - - - - {value}");
+    let (by_boot, line) = match line.place.contains(".nix:") {
+        true => (
+            Distribution::NixOs.add_boot_parameters(&by_boot),
+            format!("systemd.tmpfiles.rules = [ \"{written}\" ]; in the module, then: nixos-rebuild switch"),
+        ),
+        false => (
+            boot_fix(evidence, &by_boot),
+            format!("a line of /etc/tmpfiles.d, which writes it at each boot: {written}"),
+        ),
     };
-    let line = format!("a line of /etc/tmpfiles.d, which writes it at each boot: w {file} - - - - {value}");
     match name {
         "enabled" => case.fix(by_boot).fix(format!("or {line}")),
         _ => case.fix(line),

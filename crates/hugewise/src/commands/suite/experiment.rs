@@ -88,6 +88,13 @@ impl Bench<'_> {
                 Ok(compared) => break compared,
                 Err(Error::Interrupted) => return Ok(None),
                 Err(Error::Reference { arm, kind, backing }) => bail!(events::reference(&arm, kind, &backing)),
+                // --budget is that of all experiments together.
+                Err(Error::Budget { budget, run, least }) => bail!(
+                    "its share of the time is {} s: one run takes {:.1} s, and a verdict at least {2} s (write --only {name} --budget {2}s)",
+                    budget.as_secs(),
+                    run.as_secs_f64(),
+                    least.as_secs() + 1,
+                ),
                 Err(error) => {
                     let Some(arm) = dispensable(&error, &arms) else {
                         return Err(error.into());
