@@ -1,8 +1,8 @@
 //! How the kernel obtains huge pages for THP, and what that costs in time and memory.
 
 use host::snapshot::{Feature, ThpSize};
+use model::Bytes;
 use model::findings::Severity;
-use model::{Bytes, PageKind};
 use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
@@ -328,9 +328,11 @@ fn ranges(evidence: &Evidence) -> Answer {
     .write_as("shrink_underused", "1", |command| {
         format!("and let the kernel split unused ones: {command}")
     });
-    Ok(vec![most.into_iter().fold(case, |case, (program, huge)| {
-        as_its_vendor(case.seen_backing(program, PageKind::Thp, huge), evidence, program)
-    })])
+    // Named in the text alone: a hint about the machine is no finding of that program.
+    Ok(vec![match most {
+        Some((program, _)) => as_its_vendor(case, evidence, program),
+        None => case,
+    }])
 }
 
 /// The program with most memory of its own on huge pages, if that is worth naming.
