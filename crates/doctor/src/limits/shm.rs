@@ -36,12 +36,14 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
-    each_that_can(programs(evidence)?, |program| {
-        let Some(why) = shm_user(program)? else { return Ok(None) };
-        let groups = known(&program.groups)?;
-        if program.may_lock()? || groups.contains(&group) || program.hugetlb()?.0 > 0 {
+    let all = programs(evidence)?;
+    let is_refused = |program: &&Program| matches!(refused(program, group), Ok(Some(_)));
+    let shared = shared_group(evidence, &all.iter().filter(is_refused).collect::<Vec<_>>());
+    each_that_can(all, |program| {
+        let Some(why) = refused(program, group)? else {
             return Ok(None);
-        }
+        };
+        let groups = known(&program.groups)?;
         let case = Case::sure(format!(
             "{} may not create segments backed by huge pages ({why}): the kernel answers EPERM, whatever the memlock limit is",
             program.title()
@@ -62,32 +64,62 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         }
         let in_service = control.is_some_and(|control| control.service.is_some());
         Ok(Some(
-            in_group(evidence, program, case, (group, &groups[..]), !in_service)
+            in_group(evidence, program, case, (group, shared), !in_service)
                 .fix_if(in_service, "or in its unit: AmbientCapabilities=CAP_IPC_LOCK")
                 .fix("then restart it"),
         ))
     })
 }
 
+/// Why a program needs a right to segments of huge pages that it has not: it is not in the group that may make them.
+fn refused(program: &Program, group: u32) -> Result<Option<&'static str>, Reason> {
+    let Some(why) = shm_user(program)? else { return Ok(None) };
+    let may = program.may_lock()? || known(&program.groups)?.contains(&group) || program.hugetlb()?.0 > 0;
+    Ok((!may).then_some(why))
+}
+
 /// Groups of all users: what they may, everybody may.
 const OF_ALL: [&str; 4] = ["users", "nogroup", "nobody", "root"];
 
-/// With how a program comes to be in the group that may: by the group that is set, by one that it has, else by a new one.
-fn in_group(evidence: &Evidence, program: &Program, case: Case, (set, own): (u32, &[u32]), by_login: bool) -> Case {
-    let accounts = evidence.config.accounts.known();
-    let name = |gid: u32| Some(accounts?.groups.get(&gid)?.name.as_str());
+/// A group that all of these programs have. The kernel takes one group: one for each program would undo the others.
+fn shared_group(evidence: &Evidence, programs: &[&Program]) -> Option<u32> {
+    let (first, others) = programs.split_first()?;
+    let serves = |gid: u32| gid != 0 && group_name(evidence, gid).is_none_or(|name| !OF_ALL.contains(&name));
+    let has = |program: &&Program, gid| program.groups.known().is_some_and(|groups| groups.contains(&gid));
+    let mut own = first.groups.known()?.iter().copied();
+    own.find(|gid| serves(*gid) && others.iter().all(|other| has(other, *gid)))
+}
+
+fn group_name(evidence: &Evidence, gid: u32) -> Option<&str> {
+    let accounts = evidence.config.accounts.known()?;
+    Some(accounts.groups.get(&gid)?.name.as_str())
+}
+
+/// With how a program comes to be in the group that may: by the group that is set, by one that all have, else by a new one.
+fn in_group(
+    evidence: &Evidence,
+    program: &Program,
+    case: Case,
+    (set, shared): (u32, Option<u32>),
+    by_login: bool,
+) -> Case {
     let user = user_name(evidence, program);
     let again = "log in again: a session keeps its groups";
-    if let Some(name) = name(set).filter(|_| set != 0) {
+    let set_name = group_name(evidence, set).filter(|_| set != 0);
+    if let Some(name) = set_name {
         return case.fix(format!("usermod -aG {name} {user}")).fix_if(by_login, again);
     }
-    let serves = |gid: &&u32| **gid != 0 && name(**gid).is_none_or(|name| !OF_ALL.contains(&name));
-    if let Some(own) = own.iter().find(serves) {
-        let whose = name(*own).map_or_else(String::new, |name| format!(" ({name})"));
+    if let Some(own) = shared.filter(|_| set == 0) {
+        let whose = group_name(evidence, own).map_or_else(String::new, |name| format!(" ({name})"));
         return case.fix(format!(
             "sysctl -w vm.hugetlb_shm_group={own}, and the same in /etc/sysctl.d: it has that group{whose} already"
         ));
     }
+    // A directory such as LDAP may have it.
+    let case = case.fix_if(
+        set != 0,
+        format!("if the group {set} exists outside of /etc/group: add {user} to it there, in place of what follows"),
+    );
     case.fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
         .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
         .fix_if(by_login, again)

@@ -11,7 +11,11 @@ fn with_pool() -> Tree {
 }
 
 fn j9() -> Process {
-    process(40, "java")
+    instance(40)
+}
+
+fn instance(pid: u32) -> Process {
+    process(pid, "java")
         .arg("-Xlp:objectheap:pagesize=2M")
         .arg("-Xmx512m")
         .arg("Main")
@@ -34,7 +38,7 @@ fn b01_segments_that_need_a_group_or_a_capability() {
     );
     assert!(own.starts_with("sysctl -w vm.hugetlb_shm_group=54321"), "{own}");
     // Another program may count on the group that is set.
-    let set = fixes("1000", group.file("/etc/group", "huge:x:2000:\n"));
+    let set = fixes("1000", group.clone().file("/etc/group", "huge:x:2000:\n"));
     assert!(
         set.starts_with("usermod -aG huge ") && set.contains("log in again") && !set.contains("sysctl -w"),
         "{set}"
@@ -43,6 +47,32 @@ fn b01_segments_that_need_a_group_or_a_capability() {
     assert!(
         new.starts_with("groupadd -f hugetlb") && new.contains("log in again"),
         "{new}"
+    );
+    // The kernel takes one group: a second one would undo the first.
+    let both = |groups: &str| {
+        let tree = instance(41)
+            .groups(groups)
+            .on(with_pool().file("/etc/group", "dba:x:54321:\ndevs:x:60000:\n"));
+        let Verdict::Found(two) = verdict("B01", j9().groups("54321").on(tree)) else {
+            panic!("not found");
+        };
+        assert_eq!(two.len(), 2, "{two:?}");
+        two.into_iter()
+            .flat_map(|finding| finding.fix)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let (apart, shared) = (both("60000"), both("60000 54321"));
+    assert!(
+        apart.contains("groupadd") && !apart.contains("sysctl -w vm.hugetlb_shm_group=5"),
+        "{apart}"
+    );
+    assert!(shared.contains("=54321") && !shared.contains("groupadd"), "{shared}");
+    // A group of a directory may be the one that is set.
+    let elsewhere = fixes("1000", group.clone().file("/etc/group", "dba:x:1000:\n"));
+    assert!(
+        elsewhere.contains("if the group 2000 exists") && !elsewhere.contains("=1000"),
+        "{elsewhere}"
     );
     clear("B01", j9().on(with_pool().line("/proc/sys/kernel/osrelease", "5.15.0")));
     clear("B01", j9().on(machine()));
