@@ -83,7 +83,9 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
         Some((_, place)) => case.seen(place, "LimitMEMLOCK, in bytes", bytes),
         None => case,
     };
-    let is_in_kib = bytes > 0 && bytes.saturating_mul(1024) >= need.0;
+    // No value with a unit: about what is locked, and no multiple of a KiB. QEMU locks more than its guest's memory.
+    let meant = bytes.saturating_mul(1024);
+    let is_in_kib = locked.what == Locks::Log && !bytes.is_multiple_of(1024) && meant >= need.0 && meant / 2 <= need.0;
     Some(
         case.fix(format!(
             "systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity",
@@ -142,7 +144,7 @@ fn in_pod(container: &Container) -> Option<Case> {
 }
 
 /// A container of a user's own Podman gets no limit above the hard one of its user. Which user that is no file shows: the highest
-/// of limits.conf counts.
+/// of limits.conf counts. A user without a line has the system's default there, which may be above it.
 fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
     let (limit, place) = run.memlock.as_ref().filter(|_| run.may_be_rootless)?;
     let own = evidence.config.limits.known().into_iter().flatten();
@@ -150,22 +152,28 @@ fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
     let lines = lines.filter(|line| line.kind != "soft" && line.domain != "root");
     let hard = lines.filter_map(|line| Some((line.memlock()?, line)));
     let (most, line) = hard.max_by_key(|(most, _)| *most)?;
-    if *limit <= most {
+    let is_of_all = line.domain == "*";
+    if *limit <= most || !(is_of_all || *limit == Limit::Unlimited) {
         return None;
     }
+    let of = match is_of_all {
+        true => format!("the user's hard limit ({most})"),
+        false => format!("every hard limit of limits.conf (at most {most}, for {})", line.domain),
+    };
     let case = Case::likely(format!(
-        "{} does not start where a user without root runs it: its memlock limit ({limit}) is above the user's hard limit ({most})",
+        "{} does not start where a user without root runs it: its memlock limit ({limit}) is above {of}",
         run.name
     ));
     Some(
         case.severity(Severity::Warning)
+            .info_if(!is_of_all)
             .seen(place, "memlock", limit)
             .seen(
                 &line.place,
                 format!("{} {} memlock", line.domain, line.kind),
                 &line.value,
             )
-            .fix("raise the user's hard limit: `USER hard memlock unlimited` in place of that line, and log in again")
+            .fix("give the user that runs it a line of its own: `USER hard memlock unlimited`, and log in again")
             .fix("or leave the option out (--ulimit host): the container has the limits of its user"),
     )
 }
