@@ -2,10 +2,10 @@
 
 use host::snapshot::Pool;
 use model::Bytes;
-use programs::config::LimitLine;
+use programs::config::{LimitLine, Setting};
 use programs::{Evidence, Limit};
 
-use crate::facts::default_size;
+use crate::facts::{bytes, default_size};
 
 /// For whom a pool is, as a file or a setting says it.
 pub(super) struct Meant {
@@ -20,7 +20,7 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
     let is_default = default_size(evidence).ok() == Some(pool.size);
     let group = by_group(evidence).filter(|_| is_default);
     let meant = group.into_iter().chain(by_limit(evidence, memory));
-    meant.chain(by_given(evidence, pool)).collect()
+    meant.chain(by_given(evidence, pool, memory)).collect()
 }
 
 /// `vm.hugetlb_shm_group` serves pools alone.
@@ -37,12 +37,14 @@ fn by_group(evidence: &Evidence) -> Option<Meant> {
     })
 }
 
-/// A limit of locked memory that was calculated for this pool: a user's own, and at most twice as large.
+/// Was that amount calculated for a pool of so much? Then it is at most twice as large.
+fn is_for(bytes: u64, memory: Bytes) -> bool {
+    bytes >= memory.0 && bytes / 2 <= memory.0
+}
+
+/// A limit of locked memory that was calculated for this pool: a user's own.
 fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
-    let fits = |line: &&LimitLine| match line.memlock() {
-        Some(Limit::Bytes(bytes)) => bytes >= memory.0 && bytes / 2 <= memory.0,
-        _ => false,
-    };
+    let fits = |line: &&LimitLine| matches!(line.memlock(), Some(Limit::Bytes(bytes)) if is_for(bytes, memory));
     let own = evidence.config.limits.known().into_iter().flatten();
     let mut own = own.chain(&evidence.files.limits);
     let line = own.rfind(|line| !matches!(line.domain.as_str(), "*" | "root") && fits(line))?;
@@ -54,15 +56,26 @@ fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
     })
 }
 
-/// A file that was given asks for the pool.
-fn by_given(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
+/// A file that was given asks for such a pool. The one that fills it now shows nobody who needs it.
+fn by_given(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Option<Meant> {
     let (files, default) = (&evidence.files, default_size(evidence).ok());
+    let name = |line: &Setting| line.place.rsplit('/').next()?.split(':').next().map(str::to_owned);
+    let filler = evidence
+        .config
+        .sysctl
+        .known()
+        .and_then(|own| own.last("vm.nr_hugepages"));
+    let is_other = |line: &Setting| filler.is_none_or(|filler| name(filler) != name(line));
     let set = files.sysctl.number("vm.nr_hugepages").ok().flatten();
-    let set = set.filter(|_| default == Some(pool.size));
+    let set = set.filter(|(_, line)| default == Some(pool.size) && is_other(line));
     let mut lines = files.boot.iter().rev();
     let by_boot = || lines.find_map(|line| Some((line.boot.pages_of(pool.size, default)?, &line.place)));
     let set = set.map(|(pages, line)| (pages, &line.place)).or_else(by_boot);
-    let (pages, place) = set.filter(|(pages, _)| *pages > 0)?;
+    let (pages, place) = set?;
+    let asked = bytes(pool, pages);
+    if !is_for(asked.0, memory) && !is_for(memory.0, asked) {
+        return None;
+    }
     Some(Meant {
         place: place.clone(),
         field: "pages",
