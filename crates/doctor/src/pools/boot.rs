@@ -3,11 +3,11 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
-use programs::{Evidence, Program};
+use programs::{Evidence, Jvm, Program};
 
 use super::used::ASK;
 use crate::demand::guests;
-use crate::facts::{count, each, known, lacks_hugetlb, pools, programs};
+use crate::facts::{count, each, known, lacks_hugetlb, parts, pools, programs};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -192,48 +192,60 @@ pub(super) fn no_1g(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let line = known(&evidence.snapshot.kernel.command_line)?;
-    let asks = |word: &str| matches!(word, "hugepagesz=1G" | "default_hugepagesz=1G" | "hugepagesz=1024M");
-    let of_boot = line.split_whitespace().find(|word| asks(word));
-    let of_boot = of_boot.map(|word| ("/proc/cmdline".to_owned(), word.to_owned()));
-    if let Some((place, asked)) = of_boot.or_else(|| in_files(evidence)) {
-        return Ok(vec![case(evidence, &place, &asked, IN_2M)]);
-    }
-    each(programs(evidence)?, |program: &Program| {
-        let place = program.file("cmdline");
-        if program.jvm()?.and_then(|jvm| jvm.page_size) == Some(Bytes::gib(1)) {
-            return Ok(Some(case(evidence, &place, JVM_1G, IN_2M)));
-        }
-        let is_miner = ASK.contains(&program.pages.name.as_str());
-        if !is_miner || known(&program.arguments)?.iter().all(|word| word != RANDOMX_1G) {
-            return Ok(None);
-        }
-        let falls_back = format!("or leave {RANDOMX_1G} out: RandomX uses pages of 2M where there are none of 1G");
-        let has_pages = program.hugetlb().is_ok_and(|bytes| bytes.0 > 0);
-        Ok(Some(case(evidence, &place, RANDOMX_1G, &falls_back).info_if(has_pages)))
-    })
+    let asks = |word: &&str| matches!(*word, "hugepagesz=1G" | "default_hugepagesz=1G" | "hugepagesz=1024M");
+    let of_boot = line.split_whitespace().find(asks);
+    let of_boot = of_boot.map(|word| case(evidence, "/proc/cmdline", word, BOOT_2M));
+    let written = of_boot.into_iter().chain(in_files(evidence)).collect();
+    let running = programs(evidence).and_then(|all| each(all, |program| running_1g(evidence, program)));
+    parts([Ok(written), running])
 }
 
-const JVM_1G: &str = "-XX:LargePageSizeInBytes=1G";
-const RANDOMX_1G: &str = "--randomx-1gb-pages";
-const IN_2M: &str = "or use pages of 2 MiB: hugepagesz=2M";
+fn running_1g(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
+    let place = program.file("cmdline");
+    if program.jvm()?.is_some_and(is_on_1g) {
+        return Ok(Some(case(evidence, &place, JVM_1G, JVM_2M)));
+    }
+    let is_miner = ASK.contains(&program.pages.name.as_str());
+    if !is_miner || known(&program.arguments)?.iter().all(|word| word != RANDOMX_1G) {
+        return Ok(None);
+    }
+    let has_pages = program.hugetlb().is_ok_and(|bytes| bytes.0 > 0);
+    Ok(Some(case(evidence, &place, RANDOMX_1G, RANDOMX_2M).info_if(has_pages)))
+}
 
-/// The first of the files that asks for pages of 1 GiB: where, and by which words.
-fn in_files(evidence: &Evidence) -> Option<(String, String)> {
+/// The size alone asks for no page of a pool.
+fn is_on_1g(jvm: &Jvm) -> bool {
+    jvm.wants_hugetlb() && jvm.page_size == Some(Bytes::gib(1))
+}
+
+const BOOT_2M: &str = "or use pages of 2 MiB: hugepagesz=2M";
+const JVM_1G: &str = "-XX:LargePageSizeInBytes=1G";
+const JVM_2M: &str =
+    "or use pages of 2 MiB: -XX:LargePageSizeInBytes=2M (HotSpot), -Xlp:objectheap:pagesize=2M (OpenJ9)";
+const RANDOMX_1G: &str = "--randomx-1gb-pages";
+const RANDOMX_2M: &str = "or leave --randomx-1gb-pages out: RandomX uses pages of 2M where there are none of 1G";
+const GUEST_2M: &str = "or give it pages of 2 MiB (libvirt: <page size='2' unit='MiB'/>)";
+
+/// What of each kind of file asks for pages of 1 GiB, the first.
+fn in_files(evidence: &Evidence) -> Vec<Case> {
     let (files, page) = (&evidence.files, Bytes::gib(1));
-    let java = files.java().into_iter().find(|java| java.jvm.page_size == Some(page));
-    let java = java.map(|java| (java.path, JVM_1G.to_owned()));
-    let miner = || Some((files.starts_with_option(RANDOMX_1G)?, RANDOMX_1G.to_owned()));
-    let guest = || {
-        let mut all = guests(evidence).into_iter();
-        let guest = all.find(|guest| guest.hugetlb().any(|(_, asked)| asked == Some(page)))?;
-        Some((guest.place, format!("{}: memory on pages of 1G", guest.name)))
-    };
-    let vpp = || {
-        let mut set = files.vpp.iter().filter(|set| set.name.ends_with("page-size"));
-        let set = set.find(|set| set.value.parse::<Bytes>() == Ok(page))?;
-        Some((set.place.clone(), format!("{} {}", set.name, set.value)))
-    };
-    java.or_else(miner).or_else(guest).or_else(vpp)
+    let java = files.java().into_iter().find(|java| is_on_1g(&java.jvm));
+    let java = java.map(|java| case(evidence, &java.path, JVM_1G, JVM_2M));
+    let miner = files.starts_with_option(RANDOMX_1G);
+    let miner = miner.map(|place| case(evidence, &place, RANDOMX_1G, RANDOMX_2M));
+    let mut guests = guests(evidence).into_iter();
+    let guest = guests.find(|guest| guest.hugetlb().any(|(_, asked)| asked == Some(page)));
+    let guest = guest.map(|guest| {
+        let asked = format!("{}: memory on pages of 1G", guest.name);
+        case(evidence, &guest.place, &asked, GUEST_2M)
+    });
+    let mut vpp = files.vpp.iter().filter(|set| set.name.ends_with("page-size"));
+    let vpp = vpp.find(|set| set.value.parse::<Bytes>() == Ok(page));
+    let vpp = vpp.map(|set| {
+        let asked = format!("{} {}", set.name, set.value);
+        case(evidence, &set.place, &asked, &format!("or: {} 2M", set.name))
+    });
+    [java, miner, guest, vpp].into_iter().flatten().collect()
 }
 
 fn case(evidence: &Evidence, source: &str, asked: &str, smaller: &str) -> Case {
