@@ -88,18 +88,21 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
     Ok(cases)
 }
 
+/// The class Guaranteed: each container, also one that runs first, has limits of cpu and memory, and no smaller requests.
+fn is_guaranteed(pod: &Pod) -> bool {
+    let is_whole = |container: &Container, name: &str| {
+        let limit = same(&container.limits, name).map(|limit| limit.amount);
+        let request = same(&container.requests, name).map(|request| request.amount);
+        limit.is_some() && request.is_none_or(|request| Some(request) == limit)
+    };
+    let mut all = pod.containers.iter();
+    all.all(|container| ["cpu", "memory"].into_iter().all(|name| is_whole(container, name)))
+}
+
 /// Pages that all nodes have together and none has, where the kubelet takes all of a container from one. It aligns pods of the class
 /// Guaranteed.
 fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
-    let policy = evidence.files.aligned.as_ref()?;
-    let of = |all: &[Quantity], name: &str| all.iter().find(|own| own.resource == name).map(|own| own.amount);
-    let is_whole = |name: &str| {
-        let limit = of(&container.limits, name);
-        limit.is_some() && of(&container.requests, name).is_none_or(|request| Some(request) == limit)
-    };
-    if !is_whole("cpu") || !is_whole("memory") {
-        return None;
-    }
+    let policy = evidence.files.aligned.as_ref().filter(|_| is_guaranteed(pod))?;
     container.hugetlb().into_iter().find_map(|(page, quantity)| {
         let need = quantity.amount.div_ceil(page.0.max(1));
         let pool = evidence.snapshot.pool(page)?;
