@@ -190,6 +190,16 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
     Ok(sizes_asked(evidence, &room).into_iter().any(is_it))
 }
 
+/// Pages of that size that programs of the files ask for together, as far as they say how many.
+pub(super) fn pages_asked(evidence: &Evidence, page: Bytes) -> u64 {
+    let Ok(room) = Room::of(evidence) else { return 0 };
+    let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
+    let demands = demands(evidence, &sizes, room.default).into_iter();
+    let own = demands.filter(|demand| demand.page.unwrap_or(room.default) == page);
+    let pages = own.filter_map(|demand| Some(demand.bytes.ok()?.0.div_ceil(page.0.max(1))));
+    pages.fold(0, u64::saturating_add)
+}
+
 /// Do files ask for pages, and each of them by its size?
 pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
     let asked = sizes_asked(evidence, room);

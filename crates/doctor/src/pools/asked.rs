@@ -120,7 +120,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     .seen(&request.place, &request.field, request.pages)
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     if starves(evidence, pool) {
-        return shrunk(case, pool, &request.place);
+        return shrunk(case, evidence, pool, &with_all(evidence, pool, &request.place));
     }
     if pool.size >= Bytes::gib(1) && request.place == "/proc/cmdline" {
         return short_at_boot(evidence, case, pool, has);
@@ -169,7 +169,7 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
     .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr);
     match starves(evidence, pool) {
-        true => shrunk(case, pool, &request.place),
+        true => shrunk(case, evidence, pool, &with_all(evidence, pool, &request.place)),
         false => lowered(case.wants(pool.size), evidence, pool, &request.place),
     }
 }
@@ -241,6 +241,15 @@ pub(super) fn places(evidence: &Evidence, pool: &Pool) -> Option<String> {
         places.push("the boot command line");
     }
     (!places.is_empty()).then(|| places.join(" and "))
+}
+
+/// That place, which a file may be that was given, with all others that request pages of the pool.
+fn with_all(evidence: &Evidence, pool: &Pool, place: &str) -> String {
+    match places(evidence, pool) {
+        Some(all) if place == "/proc/cmdline" || all.contains(place) => all,
+        Some(all) => format!("{all} and {place}"),
+        None => place.to_owned(),
+    }
 }
 
 fn failed_since_boot(evidence: &Evidence) -> Option<Case> {

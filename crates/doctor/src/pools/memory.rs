@@ -7,6 +7,7 @@ use model::{Bytes, Reading};
 use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::places;
+use crate::demand::pages_asked;
 use crate::facts::{available, boot_fix, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -26,8 +27,8 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved);
     Ok(vec![match places(evidence, pool) {
-        Some(places) => shrunk(case, pool, &places),
-        None => case.fill(pool, pool.taken().unwrap_or(0)),
+        Some(places) => shrunk(case, evidence, pool, &places),
+        None => case.fill(pool, needed(evidence, pool)),
     }])
 }
 
@@ -49,16 +50,22 @@ fn starving(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
 }
 
 /// Is it the pool that A03 wants smaller? No other rule advises to use or to fill it then.
-pub(super) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
+pub(crate) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
     let worst = starving(evidence).ok().flatten();
     worst.is_some_and(|(worst, _)| worst.size == pool.size)
 }
 
-/// With the fixes for such a pool: its idle pages go, now and where they are requested.
-pub(super) fn shrunk(case: Case, pool: &Pool, places: &str) -> Case {
-    let used = pool.taken().unwrap_or(0);
-    case.fill(pool, used)
-        .fix(format!("and lower the request in {places} to {used}"))
+/// Pages of such a pool that stay: those that programs use or reserve, or that files which were given ask for.
+fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
+    let needed = pool.taken().unwrap_or(0).max(pages_asked(evidence, pool.size));
+    persistent(pool).map_or(needed, |has| needed.min(has))
+}
+
+/// With the fixes for such a pool: its other pages go, now and where they are requested.
+pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str) -> Case {
+    let pages = needed(evidence, pool);
+    case.fill(pool, pages)
+        .fix(format!("and lower the request in {places} to {pages}"))
 }
 
 /// What descriptors of a smaller pool take is not worth a restart.

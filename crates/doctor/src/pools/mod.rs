@@ -19,6 +19,7 @@ use programs::config::given::FileKind;
 pub(crate) use path::mounted_sizes;
 
 pub(super) use malloc::uses_malloc;
+pub(super) use memory::starves;
 
 use super::rule::Checks;
 use super::topic::Topic;

@@ -11,6 +11,7 @@ use crate::facts::{
     boot_again, bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp,
     thp_file,
 };
+use crate::pools::starves;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -98,7 +99,7 @@ fn not_booted_with(evidence: &Evidence, now: &str, line: &PolicyLine) -> Case {
     .fix(format!("or to keep `{now}`: take the parameter out of {}", line.place))
 }
 
-/// More pages than requested; fewer are reported by A01.
+/// More pages than requested; fewer are reported by A01, and those that starve the machine by A03.
 fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
     let default = Some(default_size(evidence)?);
     let file = known(&evidence.config.sysctl)?
@@ -116,6 +117,9 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
         Some((line.pages, line.place.clone()))
     });
     let now = persistent(pool)?;
+    if starves(evidence, pool) {
+        return Ok(None);
+    }
     let size = pool.size.exact();
     Ok(match asked {
         Some((pages, place)) if now > pages => Some(
