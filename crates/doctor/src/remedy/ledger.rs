@@ -193,15 +193,14 @@ impl<'e> Ledger<'e> {
 
     /// Where one configuration makes all files of /etc, a change to such a file does not last.
     fn leave_to_configuration(&self, finding: &mut Finding) {
-        let has = |words: &[&str]| {
-            finding
-                .fix
-                .iter()
-                .any(|fix| words.iter().any(|word| fix.contains(word)))
+        let is_lost = |fix: &String| {
+            let has = |words: &[&str]| words.iter().any(|word| fix.contains(word));
+            has(&["/etc/", "systemctl edit"]) && !has(&["configuration", "settings"])
         };
-        let where_else = distribution(self.evidence).configured_in();
-        let is_lost = has(&["/etc/", "systemctl edit"]) && !has(&["configuration", "settings"]);
-        finding.fix.extend(where_else.filter(|_| is_lost).map(str::to_owned));
+        if finding.fix.iter().any(is_lost) {
+            let where_else = distribution(self.evidence).configured_in();
+            finding.fix.extend(where_else.map(str::to_owned));
+        }
     }
 
     fn takes(&mut self, remedy: &Remedy) -> bool {

@@ -1,9 +1,11 @@
 //! Names of sysctl settings that Linux does not have.
 
+use model::Bytes;
 use programs::Evidence;
-use programs::config::{Distribution, Setting, Settings};
+use programs::config::{Boot, Distribution, Setting, Settings};
 
-use crate::facts::{boot_fix, thp_file};
+use crate::facts::{distribution, thp_file};
+use crate::remedy::Remedy;
 use crate::rule::Case;
 
 /// Those of huge pages that Linux has (mm/hugetlb_sysctl.c, mm/hugetlb_vmemmap.c).
@@ -46,7 +48,42 @@ fn case(evidence: &Evidence, line: &Setting) -> Case {
         return of_thp(evidence, line, seen(Case::sure(text)));
     }
     // A vendor's kernel may have settings of its own.
-    seen(Case::likely(text)).fix(meant(&line.name))
+    let case = seen(Case::likely(text));
+    match size_in(&line.name) {
+        Some(page) => of_size(evidence, line, case, page),
+        None => case.fix(meant(&line.name)),
+    }
+}
+
+/// The page size in a name such as `vm.nr_hugepages_1G`.
+fn size_in(name: &str) -> Option<Bytes> {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut sizes = words.filter_map(|word| word.parse::<Bytes>().ok());
+    sizes.find(|size| Boot::SIZES.contains(size))
+}
+
+/// Pools of a size have boot parameters and files: sysctl settings are for the default size.
+fn of_size(evidence: &Evidence, line: &Setting, case: Case, page: Bytes) -> Case {
+    let size = page.exact();
+    if ["overcommit", "surplus"].iter().any(|word| line.name.contains(word)) {
+        let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page.0 >> 10);
+        return case.fix(format!("write it at each start to {file}/nr_overcommit_hugepages"));
+    }
+    let pages = line.value.parse::<u64>();
+    let pages = pages.map_or_else(|_| "PAGES".to_owned(), |pages| pages.to_string());
+    let words = format!("hugepagesz={size} hugepages={pages}");
+    let remedy = Remedy::new(distribution_of(evidence, line).add_boot_parameters(&words));
+    case.remedy(remedy.with_line(evidence, &words)).otherwise(format!(
+        "take the line out: the machine has no pool of {size}, or no room for it beside the other findings"
+    ))
+}
+
+/// Modules of NixOS are given beside other machines too.
+fn distribution_of(evidence: &Evidence, line: &Setting) -> Distribution {
+    match line.place.contains(".nix:") {
+        true => Distribution::NixOs,
+        false => distribution(evidence),
+    }
 }
 
 /// THP has files below /sys and boot parameters, and no sysctl settings.
@@ -54,32 +91,33 @@ fn of_thp(evidence: &Evidence, line: &Setting, case: Case) -> Case {
     let (_, own) = line.name.split_once("hugepage").unwrap_or_default();
     let own = own.strip_prefix('s').unwrap_or(own).trim_start_matches(['.', '_']);
     let own = own.replace('.', "/");
-    let name = match OF_THP.contains(&own.as_str()) || own.starts_with("khugepaged/") {
+    let is_of_size = own.starts_with("hugepages-") && own.ends_with("enabled");
+    let name = match OF_THP.contains(&own.as_str()) || own.starts_with("khugepaged/") || is_of_size {
         true => own.as_str(),
         false => "enabled",
     };
     let file = thp_file(name);
     let is_policy = matches!(line.value.as_str(), "always" | "madvise" | "never");
-    let value = if is_policy || name != "enabled" {
-        line.value.as_str()
-    } else {
-        "always|madvise|never"
-    };
-    let by_boot = format!("transparent_hugepage={value}");
+    let is_clear = is_policy || name != "enabled";
+    let value = if is_clear { line.value.as_str() } else { "POLICY" };
+    let case = case.fix_if(!is_clear, "choose a POLICY: always, madvise or never");
+    let distribution = distribution_of(evidence, line);
+    let by_boot = distribution.add_boot_parameters(&format!("transparent_hugepage={value}"));
     let written = format!("w {file} - - - - {value}");
-    let (by_boot, line) = match line.place.contains(".nix:") {
-        true => (
-            Distribution::NixOs.add_boot_parameters(&by_boot),
-            format!("systemd.tmpfiles.rules = [ \"{written}\" ]; in the module, then: nixos-rebuild switch"),
-        ),
-        false => (
-            boot_fix(evidence, &by_boot),
-            format!("a line of /etc/tmpfiles.d, which writes it at each boot: {written}"),
-        ),
+    let lasting = match distribution {
+        Distribution::NixOs => Some(format!(
+            "systemd.tmpfiles.rules = [ \"{written}\" ]; in the module, then: nixos-rebuild switch"
+        )),
+        own if own.configured_in().is_some() || evidence.config.is_sysctl_unread => None,
+        _ => Some(format!(
+            "a line of /etc/tmpfiles.d, which writes it at each boot: {written}"
+        )),
     };
-    match name {
-        "enabled" => case.fix(by_boot).fix(format!("or {line}")),
-        _ => case.fix(line),
+    match (name, lasting) {
+        ("enabled", None) => case.fix(by_boot),
+        ("enabled", Some(line)) => case.fix(by_boot).fix(format!("or {line}")),
+        (_, Some(line)) => case.fix(line),
+        (_, None) => case.fix(format!("have {value} written to {file} at each start")),
     }
 }
 
@@ -97,5 +135,10 @@ fn meant(name: &str) -> String {
         _ if has(&["mempolicy"]) => "vm.nr_hugepages_mempolicy",
         _ => "vm.nr_hugepages",
     };
-    format!("if {own} is meant, write that name (a count of pages for the pools, no memory size), and apply it again")
+    let unit = if own.ends_with("hugepages") {
+        " (a count of pages, no memory size)"
+    } else {
+        ""
+    };
+    format!("if {own} is meant, write that name{unit}, and apply it again")
 }
