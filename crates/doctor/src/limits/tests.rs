@@ -69,7 +69,7 @@ fn b01_segments_that_need_a_group_or_a_capability() {
     );
     assert!(shared.contains("=54321") && !shared.contains("groupadd"), "{shared}");
     // A group of a directory may be the one that is set.
-    let elsewhere = fixes("1000", group.clone().file("/etc/group", "dba:x:1000:\n"));
+    let elsewhere = fixes("1000", group.file("/etc/group", "dba:x:1000:\n"));
     assert!(
         elsewhere.contains("if the group 2000 exists") && !elsewhere.contains("=1000"),
         "{elsewhere}"
