@@ -47,11 +47,19 @@ fn of_pool(files: &[(String, String)]) -> Option<String> {
         .collect::<Option<_>>()?;
     let (page, _) = counts.first()?;
     let all: Vec<&str> = counts.iter().map(|(_, count)| count.as_str()).collect();
-    Some(format!(
-        "count = \"{}\" below [settings.kernel.hugepages.static.\"{}i\"] of its settings (1.64 and later), which holds from the next boot",
-        all.join(","),
-        page.exact()
-    ))
+    Some(setting(&page.exact(), &all.join(",")))
+}
+
+/// It keeps no order of boot parameters, which `hugepagesz=1G hugepages=4` need.
+pub(super) fn pool_setting(parameters: &str) -> Option<String> {
+    let (size, count) = parameters.strip_prefix("hugepagesz=")?.split_once(" hugepages=")?;
+    (!count.contains(' ')).then(|| setting(size, count))
+}
+
+fn setting(size: &str, count: &str) -> String {
+    format!(
+        "count = \"{count}\" below [settings.kernel.hugepages.static.\"{size}i\"] of its settings (1.64 and later), which holds from the next boot"
+    )
 }
 
 /// `4`, or `0:4` of a node.
@@ -136,6 +144,10 @@ mod tests {
             let how = kept(own, paths, "4").expect("a way");
             assert!(how.starts_with(starts), "{how}");
         }
+        let boot = Distribution::Bottlerocket.add_boot_parameters("hugepagesz=1G hugepages=0:4,1:4");
+        assert!(boot.starts_with("count = \"0:4,1:4\" below [settings.kernel"), "{boot}");
+        let other = Distribution::Bottlerocket.add_boot_parameters("transparent_hugepage=never");
+        assert!(other.contains("boot.kernel-parameters"), "{other}");
         assert_eq!(kept(Distribution::Debian, &[thp], "4"), None);
     }
 }
