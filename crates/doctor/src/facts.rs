@@ -153,22 +153,33 @@ pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
 
 /// Where a unit fills the pool at each boot: beside `hugetlb_cma=` the kernel makes none of its pages before.
 pub(super) fn filled_from_cma(evidence: &Evidence, page: Bytes) -> Option<String> {
-    let boot = evidence.config.boot.known().filter(|_| page >= Bytes::gib(1))?;
-    boot.cma_at_run_time()?;
-    Some(pool_file(evidence.snapshot.pool(page)?, "nr_hugepages"))
+    let given = evidence.files.boot.iter().map(|line| &line.boot);
+    let given = given.filter(|_| !evidence.has_machine);
+    let mut lines = evidence.config.boot.known().into_iter().chain(given);
+    let has_cma = page >= Bytes::gib(1) && lines.any(|boot| boot.cma_at_run_time().is_some());
+    let has_pool = || !evidence.has_machine || evidence.snapshot.pool(page).is_some();
+    (has_cma && has_pool()).then(|| pool_path(page))
 }
 
-/// The words of such a unit.
-pub(super) fn by_unit(file: &str, pages: impl Display) -> String {
-    format!(
-        "with hugetlb_cma= on the boot line a unit has to fill the pool at each boot, before the programs: echo {pages} > {file}"
-    )
+/// The file of a pool's pages, of which only the size may be known.
+pub(super) fn pool_path(page: Bytes) -> String {
+    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page.0 >> 10)
+}
+
+/// How such a unit does it, or what the machine has in place of units.
+pub(super) fn by_unit(own: Distribution, file: &str, pages: impl Display) -> String {
+    match own.keep_files(&[(file.to_owned(), pages.to_string())]) {
+        Some(how) => format!("with hugetlb_cma= on the boot line the pool has to be filled after the start: {how}"),
+        None => format!(
+            "with hugetlb_cma= on the boot line a unit has to fill the pool at each boot, before the programs: echo {pages} > {file}"
+        ),
+    }
 }
 
 /// How so many pages are requested at boot.
 pub(super) fn boot_pages(evidence: &Evidence, page: Bytes, pages: impl Display) -> String {
     match filled_from_cma(evidence, page) {
-        Some(file) => by_unit(&file, pages),
+        Some(file) => by_unit(distribution(evidence), &file, pages),
         None => boot_fix(evidence, &format!("hugepagesz={} hugepages={pages}", page.exact())),
     }
 }

@@ -199,19 +199,21 @@ impl<'h> Drafts<'h> {
     }
 }
 
-/// Where one configuration makes the files of /etc, it has to make this one; files of sysctl.d are read beside its own.
+/// Where one configuration makes the files of /etc, it has to make this one.
 fn by_configuration(own: Distribution, change: &mut Change) {
-    let Target::File { path, .. } = &change.target else {
-        return;
+    let path = match &change.target {
+        Target::File { path, .. } => path.as_str(),
+        Target::Instruction { on } => on.strip_prefix("this host: ").unwrap_or_default(),
+        _ => return,
     };
-    if !path.starts_with("/etc/") || path.starts_with("/etc/sysctl.d/") {
+    if !path.starts_with("/etc/") {
         return;
     }
     let Some(text) = change.after.text() else { return };
     let how = match own {
         Distribution::NixOs => by_nix(path, &text),
         _ => format!(
-            "no change below /etc lasts here: have the machine's configuration do what {path} would do:\n{text}"
+            "no file below /etc lasts here, and the machine's configuration has no setting for this: do after each boot what {path} would do:\n{text}"
         ),
     };
     change.after = Value::Text(how);

@@ -192,12 +192,20 @@ impl<'a> Host<'a> {
         self.snapshot.kernel.has(Feature::ShmWithoutMemlock) == Some(false)
     }
 
-    /// Does systemd start this machine? By its directory, or where files are not known, by the kernel's age.
+    /// Does systemd start this machine? By its system, its directory, or where files are not known, by the kernel's age.
     pub(super) fn has_systemd(&self) -> bool {
-        match self.has_files() {
-            true => self.has_directory("/etc/systemd"),
-            false => self.snapshot.kernel.has(Feature::Systemd) != Some(false),
+        match self.distribution() {
+            Distribution::NixOs | Distribution::Bottlerocket => true,
+            Distribution::Talos => false,
+            _ if self.has_files() => self.has_directory("/etc/systemd"),
+            _ => self.snapshot.kernel.has(Feature::Systemd) != Some(false),
         }
+    }
+
+    /// How the machine's configuration keeps files below /sys. What NixOS makes of files of /etc is written when all of them are known.
+    pub(super) fn keeps(&self, files: &[(String, String)]) -> Option<String> {
+        let own = self.distribution();
+        own.keep_files(files).filter(|_| own != Distribution::NixOs)
     }
 
     /// The pool size that is taken when none is named.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::snapshot::{Feature, Pool};
 use model::plan::{Layer, Taken, Value};
 use model::{Bytes, Cause, Reading};
-use programs::config::Distribution;
+use programs::config::{Distribution, Setting};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
@@ -253,10 +253,18 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
     let takes_nodes = drafts.host.snapshot.kernel.has(Feature::NodePages) == Some(true);
     let has_systemd = drafts.host.has_systemd();
     let is_by_cma = is_gigantic && fills_from_cma(drafts.host, pool.size);
+    let is_at_run_time = !is_gigantic || is_by_cma || (node.is_some() && !takes_nodes);
+    let files = parts
+        .iter()
+        .map(|&(node, pages)| (setting(pool.size, node), pages.to_string()));
+    let files: Vec<(String, String)> = files.collect();
     if is_whole && pool.size == drafts.host.default_page() && !is_gigantic {
         let pages = parts.iter().map(|(_, pages)| pages.to_string()).collect::<String>();
         sysctl(drafts, "vm.nr_hugepages", &pages, why);
-    } else if has_systemd && (!is_gigantic || is_by_cma || node.is_some() && !takes_nodes) {
+    } else if is_at_run_time && let Some(how) = drafts.host.keeps(&files) {
+        let draft = Draft::instruction(Layer::Persistence, "pools-kept", "this host", how);
+        drafts.add(draft.why(why).source(HUGETLB));
+    } else if has_systemd && is_at_run_time {
         unit(drafts, pool.size, parts, why);
     } else if !is_by_cma && (takes_nodes || is_whole) {
         boot::pool(drafts, pool.size, parts, why);
@@ -264,9 +272,7 @@ fn persist(drafts: &mut Drafts<'_>, pool: &Pool, node: Option<u32>, parts: &[(Op
         let pages = parts.iter().map(|(_, pages)| pages).sum();
         boot::pool(drafts, pool.size, &[(None, pages)], why);
     } else {
-        let lines = parts
-            .iter()
-            .map(|&(node, pages)| format!("echo {pages} > {}", setting(pool.size, node)));
+        let lines = files.iter().map(|(path, pages)| format!("echo {pages} > {path}"));
         let text = lines.collect::<Vec<_>>().join("\n");
         let draft = Draft::instruction(Layer::Persistence, "rc-local", "this host: /etc/rc.local", text);
         let cause = match is_by_cma {
@@ -286,18 +292,30 @@ fn fills_from_cma(host: &Host<'_>, page: Bytes) -> bool {
 /// A kernel setting that is set again at each boot.
 pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) {
     let own = drafts.host.distribution();
-    let is_by_api = matches!(own, Distribution::Talos | Distribution::Bottlerocket);
-    if is_by_api || drafts.host.config.is_sysctl_unread {
+    if own.is_configured_whole() || drafts.host.config.is_sysctl_unread {
         let how = own.keep_setting(name, value);
         let draft = Draft::instruction(Layer::Persistence, "sysctl", "this host", how);
-        let why = format!("nothing here reads files of sysctl.d at boot; {why}");
-        drafts.add(draft.why(why).source("sysctl.d(5)").reboot());
+        let cause = match own {
+            Distribution::NixOs => "of two files of sysctl.d the one of NixOS may come last",
+            _ => "nothing here reads files of sysctl.d at boot",
+        };
+        let draft = draft.why(format!("{cause}; {why}")).source("sysctl.d(5)");
+        drafts.add(match own {
+            Distribution::NixOs => draft,
+            _ => draft.reboot(),
+        });
         return;
     }
     let has_directory = drafts.host.has_directory("/etc/sysctl.d") || drafts.host.has_systemd();
     let path = if has_directory { SYSCTL_D } else { SYSCTL_CONF };
     let line = format!("{name} = {value}");
-    let others = later(drafts, name);
+    let others = also_set(drafts, name);
+    if let Some(last) = winner(drafts, path, name).filter(|last| last.value != value) {
+        let (place, old) = (&last.place, &last.value);
+        let note =
+            format!("{place} is read after {path}: change its {name} = {old} too, which the next boot brings back");
+        drafts.note(note);
+    }
     let draft = drafts.edit(Layer::Persistence, "sysctl", path, |text| {
         with_line(text, &line, |found| sets(found, name))
     });
@@ -309,8 +327,16 @@ pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str
     );
 }
 
-/// Files that are read after ours and set the same.
-fn later(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
+/// What is read after our file and sets the same.
+fn winner(drafts: &Drafts<'_>, path: &str, name: &str) -> Option<Setting> {
+    let file_name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let last = drafts.host.config.sysctl.known()?.last(name)?;
+    let is_later = !last.place.starts_with(path) && file_name(&last.place) > file_name(path);
+    is_later.then(|| last.clone())
+}
+
+/// Other files that set the same.
+fn also_set(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
     let files = drafts.host.config.sysctl.known();
     let lines = files.into_iter().flat_map(|files| files.all(name));
     let lines = lines.filter(|line| !line.place.starts_with(SYSCTL_D));

@@ -300,7 +300,7 @@ fn a_mount_is_made_now_and_by_a_unit() {
     assert!(!plan.changes.iter().any(is_unit), "{plan:#?}");
     let is_of_etc = |change: &Change| {
         let path = change.target.path();
-        path.is_some_and(|path| path.starts_with("/etc/") && !path.starts_with("/etc/sysctl.d/"))
+        path.is_some_and(|path| path.starts_with("/etc/")) || change.target.to_string().contains("/etc/")
     };
     for (os, words) in [
         (
@@ -309,7 +309,11 @@ fn a_mount_is_made_now_and_by_a_unit() {
         ),
         (
             "ID=talos\n",
-            "no change below /etc lasts here: have the machine's configuration do what /etc/tmpfiles.d/60-hugewise.conf",
+            "set kernel.mm.transparent_hugepage.enabled: \"madvise\" below machine.sysfs of its configuration",
+        ),
+        (
+            "ID=bottlerocket\n",
+            "enabled = \"madvise\" below [settings.kernel.hugepages.transparent] of its settings",
         ),
     ] {
         let whole = Source::from_tree("test", small().file("/etc/os-release", os));
@@ -317,6 +321,44 @@ fn a_mount_is_made_now_and_by_a_unit() {
         assert!(!plan.changes.iter().any(is_of_etc), "{plan:#?}");
         let mut texts = plan.changes.iter().filter_map(|change| change.after.text());
         assert!(texts.any(|text| text.starts_with(words)), "{plan:#?}");
+    }
+}
+
+/// Of two files of sysctl.d the later one wins. Talos and Bottlerocket have neither an rc.local nor an fstab.
+#[test]
+fn what_the_next_boot_brings_is_known() {
+    let on = |os: &str, goal: &str| {
+        let tree = small()
+            .line("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", 0)
+            .line("/proc/cmdline", "hugetlb_cma=8G")
+            .file("/etc/os-release", os);
+        planned(&Source::from_tree("test", tree), &[wanted(goal, &[])])
+    };
+    let notes = |goal: &str| on("ID=debian\n", goal).notes;
+    let wins = "/etc/sysctl.d/99-site.conf:1 is read after /etc/sysctl.d/60-hugewise.conf: change its vm.nr_hugepages = 64 too";
+    assert!(notes("pool:2M=16").iter().any(|note| note.starts_with(wins)));
+    assert!(!notes("pool:2M=64").iter().any(|note| note.starts_with(wins)));
+    let nixos = after(&on("ID=nixos\n", "pool:2M=16"), "sysctl");
+    assert!(
+        nixos.starts_with("boot.kernel.sysctl.\"vm.nr_hugepages\" = 16;"),
+        "{nixos}"
+    );
+    for (os, words) in [
+        (
+            "ID=talos\n",
+            "set kernel.mm.hugepages.hugepages-1048576kB.nr_hugepages: \"4\" below machine.sysfs",
+        ),
+        (
+            "ID=bottlerocket\n",
+            "count = \"4\" below [settings.kernel.hugepages.static.\"1Gi\"]",
+        ),
+    ] {
+        let how = after(&on(os, "pool:1G=4"), "pools-kept");
+        assert!(how.starts_with(words), "{how}");
+        let plan = on(os, "pool:2M=16,mount=/mnt/huge-2M");
+        let texts: Vec<String> = plan.changes.iter().filter_map(|change| change.after.text()).collect();
+        let says = |words: &str| texts.iter().any(|text| text.starts_with(words));
+        assert!(says("no file below /etc lasts here"), "{texts:#?}");
     }
 }
 

@@ -120,9 +120,13 @@ fn others(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
 }
 
 fn persist(drafts: &mut Drafts<'_>, path: &str, value: &str) {
-    if !drafts.host.has_systemd() {
-        let text = format!("echo {value} > {path}");
-        let draft = Draft::instruction(Layer::Persistence, "rc-local", "this host: /etc/rc.local", text);
+    let kept = drafts.host.keeps(&[(path.to_owned(), value.to_owned())]);
+    if kept.is_some() || !drafts.host.has_systemd() {
+        let (id, on, text) = match kept {
+            Some(how) => ("thp-kept", "this host", how),
+            None => ("rc-local", "this host: /etc/rc.local", format!("echo {value} > {path}")),
+        };
+        let draft = Draft::instruction(Layer::Persistence, id, on, text);
         drafts.add(draft.why("the policy is gone after a reboot").source(SOURCE));
         return;
     }

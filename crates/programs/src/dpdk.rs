@@ -104,24 +104,42 @@ fn of_extra(extra: &Setting) -> Option<Setting> {
 /// `ovs-vsctl set Open_vSwitch . other_config:dpdk-socket-mem="1024,0"`: what such commands set, named by the keys. A command may go on in
 /// further lines, and so may a value in quotes.
 pub(crate) fn ovs(path: &str, text: &str) -> Vec<Setting> {
-    let (mut settings, mut open) = (Vec::new(), None::<(Line<'_>, String)>);
+    let (mut settings, mut open) = (Vec::new(), None::<(Line<'_>, String, Option<char>)>);
     for line in said(path, text, &['#']) {
         let own = line.text.strip_suffix('\\').unwrap_or(line.text);
-        let (first, mut written) = open.take().unwrap_or((line, String::new()));
-        let may_close = written.is_empty() || own.contains(['"', '\'']);
+        let (first, mut written, before) = open.take().unwrap_or((line, String::new(), None));
+        let quote = open_quote(before, own);
+        let may_close = written.is_empty() || quote.is_none();
         written.push_str(own);
         written.push(' ');
         match may_close.then(|| shlex::split(&written)).flatten() {
             Some(words) => settings.extend(set_by(&first, &words)),
-            None if written.contains(OTHER_CONFIG) => open = Some((first, written)),
+            None if written.contains(OTHER_CONFIG) => open = Some((first, written, quote)),
             None => {}
         }
     }
-    if let Some((first, written)) = open {
+    if let Some((first, written, _)) = open {
         let words: Vec<String> = written.split_whitespace().map(str::to_owned).collect();
         settings.extend(set_by(&first, &words));
     }
     settings
+}
+
+/// The quote that is open behind a text.
+fn open_quote(mut open: Option<char>, text: &str) -> Option<char> {
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match open {
+            Some(quote) if c == quote => open = None,
+            Some('\'') => {}
+            _ if c == '\\' => {
+                chars.next();
+            }
+            None if matches!(c, '"' | '\'') => open = Some(c),
+            _ => {}
+        }
+    }
+    open
 }
 
 const OTHER_CONFIG: &str = "other_config:";
@@ -180,9 +198,22 @@ mod tests {
             )),
             None
         );
+        // The other quote closes nothing, and a quote behind a backslash neither.
+        let mixed = "  other_config:dpdk-extra=\"-a '0000:03:00.0 \\\n -d \\\"it's\\\" \\\n --socket-mem 4096,4096\"\n";
+        assert_eq!(asked(mixed), by_node);
         // Quotes that stay open hide nothing.
         let open = asked("  other_config:dpdk-socket-mem=\"4096,4096\n");
         assert_eq!(open, by_node);
+    }
+
+    /// Each text behind an open quote is looked at once: these are 4 MB, the most that is read.
+    #[test]
+    fn a_quote_that_is_never_closed_takes_no_time() {
+        let start = "ovs-vsctl set Open_vSwitch . other_config:dpdk-extra='--socket-mem 1,1\n";
+        let text = format!("{start}{}", "x \"\n".repeat(1_000_000));
+        let before = std::time::Instant::now();
+        assert_eq!(ovs("ovs.sh", &text).len(), 1);
+        assert!(before.elapsed().as_secs() < 60, "{:?}", before.elapsed());
     }
 
     #[test]

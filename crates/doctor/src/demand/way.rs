@@ -2,16 +2,16 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootLine, Distribution};
+use programs::config::{BootForm, BootLine, Distribution, PoolRequest};
 
-use crate::facts::{by_unit, distribution, filled_from_cma};
+use crate::facts::{by_unit, distribution, filled_from_cma, pool_path};
 
 pub(super) struct Way {
     /// Without a machine, the line that sets the pool.
     file: Option<FileLine>,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
-    /// The file of the pool, where a unit fills it.
+    /// The file of the pool, where a unit fills it in place of the boot line.
     by_unit: Option<String>,
     /// Does nothing read the files of sysctl.d there?
     is_sysctl_unread: bool,
@@ -28,7 +28,7 @@ impl Way {
             is_at_boot: file.as_ref().map_or(of_size, |file| file.is_boot),
             machine: evidence.has_machine.then(|| distribution(evidence)),
             is_sysctl_unread: evidence.config.is_sysctl_unread,
-            by_unit: filled_from_cma(evidence, page).filter(|_| evidence.has_machine),
+            by_unit: filled_from_cma(evidence, page),
             file,
         }
     }
@@ -36,27 +36,24 @@ impl Way {
     /// How so many pages are requested: where a file of those given sets the pool, in its place.
     pub(super) fn ask(&self, page: Bytes, pages: u64) -> String {
         let (name, is_boot) = ("vm.nr_hugepages", self.is_at_boot);
-        let parameters = || format!("hugepagesz={} hugepages={pages}", page.exact());
+        if let Some(pool) = self.by_unit.as_ref().filter(|_| is_boot) {
+            let own = self.file.as_ref().map(|file| file.own).or(self.machine);
+            return by_unit(own.unwrap_or(Distribution::Other), pool, pages);
+        }
         match (&self.file, self.machine) {
-            (Some(file), _) => match file.old {
-                Some(old) if is_boot => {
-                    let all = if file.is_by_node { " in all" } else { "" };
-                    format!("{pages}{all} in place of {old}{all} in {}", file.place)
-                }
-                Some(old) => format!("{name} = {pages} in place of {old} in {}", file.place),
-                None => format!("{}, beside what {} sets", parameters(), file.place),
-            },
-            (None, Some(machine)) if is_boot => match &self.by_unit {
-                Some(file) => by_unit(file, pages),
-                None => machine.add_boot_parameters(&parameters()),
-            },
+            (Some(file), _) => file.ask(page, pages),
+            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters(page, pages)),
             (None, Some(machine)) if machine.is_configured_whole() || self.is_sysctl_unread => {
                 machine.keep_setting(name, pages)
             }
-            (None, None) if is_boot => format!("{} on the boot command line", parameters()),
+            (None, None) if is_boot => format!("{} on the boot command line", parameters(page, pages)),
             (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
         }
     }
+}
+
+fn parameters(page: Bytes, pages: u64) -> String {
+    format!("hugepagesz={} hugepages={pages}", page.exact())
 }
 
 /// A line of a file that was given, for the size of a pool.
@@ -64,9 +61,11 @@ struct FileLine {
     place: String,
     /// The pages that it sets; `None` of a boot line that sets other pools.
     old: Option<u64>,
-    /// Are these the pages of several nodes?
-    is_by_node: bool,
+    /// Are these the pages of several nodes or entries?
+    is_sum: bool,
     is_boot: bool,
+    /// What reads the file.
+    own: Distribution,
 }
 
 impl FileLine {
@@ -78,19 +77,40 @@ impl FileLine {
             return Some(Self {
                 place: line.place.clone(),
                 old: Some(pages),
-                is_by_node: false,
+                is_sum: false,
                 is_boot: false,
+                own: Distribution::Other,
             });
         }
         let lines = || given.boot.iter().rev();
         let pages = |line: &BootLine| line.boot.pages_of(page, Some(default));
         let line = lines().find(|line| pages(line).is_some());
         let line = line.or_else(|| lines().next().filter(|_| page != default))?;
+        let by_node = line.boot.request_of(page, Some(default));
+        let is_by_node = matches!(by_node, Some(PoolRequest::ByNode(_)));
         Some(Self {
             place: line.place.clone(),
             old: pages(line),
-            is_by_node: line.boot.is_by_node(),
+            is_sum: is_by_node || line.form == BootForm::Sum,
             is_boot: true,
+            own: match line.form {
+                BootForm::Settings => Distribution::Bottlerocket,
+                _ => Distribution::Other,
+            },
         })
+    }
+
+    /// So many pages there.
+    fn ask(&self, page: Bytes, pages: u64) -> String {
+        let (place, all) = (&self.place, if self.is_sum { " in all" } else { "" });
+        let settings = || self.own.keep_files(&[(pool_path(page), pages.to_string())]);
+        match self.old {
+            Some(old) if self.is_boot => format!("{pages}{all} in place of {old}{all} in {place}"),
+            Some(old) => format!("vm.nr_hugepages = {pages} in place of {old} in {place}"),
+            None => {
+                let more = settings().unwrap_or_else(|| parameters(page, pages));
+                format!("{more}, beside what {place} sets")
+            }
+        }
     }
 }

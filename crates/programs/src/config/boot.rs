@@ -38,6 +38,18 @@ pub struct BootLine {
     pub words: String,
     /// Its hugetlb part.
     pub boot: Boot,
+    pub form: BootForm,
+}
+
+/// How it is written there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BootForm {
+    #[default]
+    Parameters,
+    /// Several entries, whose sum it has.
+    Sum,
+    /// Settings of Bottlerocket.
+    Settings,
 }
 
 impl BootLine {
@@ -48,6 +60,7 @@ impl BootLine {
             place: place.into(),
             boot: Boot::parse(&words, Some(&Boot::SIZES)),
             words,
+            form: BootForm::default(),
         }
     }
 }
@@ -208,10 +221,15 @@ impl Boot {
         boot
     }
 
-    /// Pages asked for of that size, where `default` is the kernel's default size.
-    pub fn pages_of(&self, size: Bytes, default: Option<Bytes>) -> Option<u64> {
+    /// What is asked for of that size, where `default` is the kernel's default size.
+    pub fn request_of(&self, size: Bytes, default: Option<Bytes>) -> Option<&PoolRequest> {
         let of = |pool: &&BootPool| pool.size.or(self.default_size).or(default) == Some(size);
-        self.pools.iter().find(of).map(|pool| pool.pages.total())
+        self.pools.iter().find(of).map(|pool| &pool.pages)
+    }
+
+    /// Its pages.
+    pub fn pages_of(&self, size: Bytes, default: Option<Bytes>) -> Option<u64> {
+        self.request_of(size, default).map(PoolRequest::total)
     }
 
     /// Was any pool asked for node by node?
@@ -367,7 +385,8 @@ impl Boot {
         let (kept, gigantic): (Vec<BootPool>, Vec<BootPool>) =
             std::mem::take(&mut self.pools).into_iter().partition(is_kept);
         self.pools = kept;
-        self.ignored.extend(gigantic.iter().map(|pool| Ignored {
+        let asked = gigantic.iter().filter(|pool| pool.pages.total() > 0);
+        self.ignored.extend(asked.map(|pool| Ignored {
             parameter: format!("hugepages={}", pool.pages),
             why: IgnoredWhy::BesideCma,
         }));

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use model::{Reading, Unread};
 
 use super::files::{content, drop_ins, taken};
+use super::kept::pool_setting;
 use host::Source;
 
 /// Families by their tool for boot parameters.
@@ -240,9 +241,11 @@ impl Distribution {
                 "add `{parameters}` to extraKernelArgs in the image's schematic (Image Factory), then: talosctl upgrade to its installer; \
                  where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): to machine.install.extraKernelArgs"
             ),
-            Self::Bottlerocket => format!(
-                "`{parameters}` in its settings, with boot.reboot-to-reconcile = true: boot.kernel-parameters, and for pools kernel.hugepages.static"
-            ),
+            Self::Bottlerocket => pool_setting(parameters).unwrap_or_else(|| {
+                format!(
+                    "`{parameters}` in its settings, with boot.reboot-to-reconcile = true: boot.kernel-parameters, and for pools kernel.hugepages.static"
+                )
+            }),
             Self::Ostree => {
                 let words: Vec<String> = parameters.split(' ').map(|word| format!(" --append={word}")).collect();
                 format!(

@@ -36,6 +36,10 @@ fn pairs_count_and_a_count_alone_is_of_the_default_size() {
     assert_eq!(pairs.pages_of(Bytes::gib(1), None), Some(4));
     assert_eq!(pairs.pools[1].pages, PoolRequest::ByNode(vec![(0, 1), (1, 3)]));
     assert!(pairs.is_by_node() && pairs.ignored.is_empty());
+    let small = pairs.request_of(Bytes::mib(2), None);
+    assert_eq!(small, Some(&PoolRequest::Total(512)), "of this size alone");
+    let none = boot("hugetlb_cma=8G hugepagesz=1G hugepages=0").without_gigantic();
+    assert!(none.ignored.is_empty(), "no page was asked for");
     let alone = boot("hugepages=8");
     assert_eq!(alone.pages_of(Bytes::mib(2), Some(Bytes::mib(2))), Some(8));
     assert_eq!(alone.pages_of(Bytes::gib(1), Some(Bytes::mib(2))), None);

@@ -20,9 +20,9 @@ pub(super) fn parse(argv: &[String]) -> Asked {
 
 /// All but its memory, and the regions of that as they are written.
 pub(crate) fn asked(argv: &[String]) -> (Asked, Vec<(Bytes, Backing)>) {
-    let zones = options(argv, "memory-zone");
+    let zones = zones(argv);
     let main = options(argv, "memory");
-    // With zones, `--memory size=0` holds no memory of its own. A zone list may follow one option.
+    // With zones, `--memory size=0` holds no memory of its own.
     let all: Vec<Vec<(String, String)>> = main.iter().chain(&zones).map(|text| parts(text)).collect();
     let asked = Asked {
         // It has no option for a name; its socket is what people know it by.
@@ -34,6 +34,23 @@ pub(crate) fn asked(argv: &[String]) -> (Asked, Vec<(Bytes, Backing)>) {
         ..Asked::default()
     };
     (asked, all.iter().filter_map(|parts| region(parts)).collect())
+}
+
+/// A list of zones may follow one option.
+fn zones(argv: &[String]) -> Vec<&str> {
+    let (mut zones, mut is_zone) = (Vec::new(), false);
+    for word in argv {
+        match word.strip_prefix("--memory-zone") {
+            Some(first) => {
+                is_zone = true;
+                zones.extend(first.strip_prefix('='));
+            }
+            None if word.starts_with('-') => is_zone = false,
+            None if is_zone => zones.push(word.as_str()),
+            None => {}
+        }
+    }
+    zones
 }
 
 fn socket(text: &str) -> String {

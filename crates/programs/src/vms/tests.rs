@@ -106,6 +106,13 @@ fn cloud_hypervisor_maps_memory_around_the_hole() {
         "cloud-hypervisor --memory size=0 --memory-zone id=a,size=512M,hugepages=on --memory-zone id=b,size=1G,thp=on",
     ));
     assert_eq!(memory(&zones), [(512, Backing::Hugetlb(None)), (1024, Backing::Thp)]);
+    for list in [
+        "--memory-zone id=a,size=1G id=b,size=2G --device path=/sys/x",
+        "--memory-zone=id=a,size=1G --device path=/sys/x --memory-zone id=b,size=2G",
+    ] {
+        let zones = cloud_hypervisor::parse(&argv(&format!("cloud-hypervisor --memory size=0 {list}")));
+        assert_eq!(memory(&zones), [(1024, Backing::Any), (2048, Backing::Any)], "{list}");
+    }
 }
 
 #[test]

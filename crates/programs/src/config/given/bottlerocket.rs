@@ -5,7 +5,7 @@ use model::Unread;
 use super::garbled::{Refusal, empty};
 use super::node::{Setup, boot_line};
 use super::tokens::{Token, tokens};
-use crate::config::Setting;
+use crate::config::{BootForm, BootLine, Setting};
 
 const SYSCTL: &str = "settings.kernel.sysctl.";
 const PARAMETERS: [&str; 2] = ["settings.boot.kernel-parameters.", "settings.boot.kernel."];
@@ -17,7 +17,9 @@ const LINK: &str = "https://bottlerocket.dev/en/os/1.45.x/api/settings/boot";
 /// Sections that only such files have; inside of YAML they are indented.
 pub(super) fn is_user_data(text: &str) -> bool {
     let is_ours = |name: &str| name.starts_with("settings.kernel") || name.starts_with("settings.boot");
-    text.lines().any(|line| is_ours(line.strip_prefix('[').unwrap_or(line)))
+    let mut names = text.lines().map(|line| line.strip_prefix('[').unwrap_or(line));
+    let has_inside = || assignments(text).iter().any(|set| is_ours(&set.name));
+    names.clone().any(is_ours) || (names.any(|name| name.starts_with("settings")) && has_inside())
 }
 
 pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
@@ -33,7 +35,7 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
             words.extend(values.iter().map(|value| format!("{name}={value}")));
         } else if let Some(size) = name.strip_prefix(STATIC).and_then(|rest| rest.strip_suffix(".count")) {
             let words = format!("hugepagesz={} hugepages={value}", size.trim_end_matches('i'));
-            setup.boot.push(boot_line(format!("{path}:{line}"), &words));
+            setup.boot.push(settings_line(format!("{path}:{line}"), &words));
         } else if let Some(name) = name.strip_prefix(TRANSPARENT) {
             setup
                 .sysfs
@@ -46,7 +48,7 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         setup
             .refused
             .extend(refused.map(|(why, fix)| Refusal::new(&place, why, fix, LINK)));
-        setup.boot.push(boot_line(place, &words.join(" ")));
+        setup.boot.push(settings_line(place, &words.join(" ")));
     }
     match setup.boot.is_empty() && setup.sysctl.is_empty() && setup.sysfs.is_empty() {
         true => Err(empty(
@@ -54,6 +56,13 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
             "it sets neither parameters of the kernel nor sysctl nor huge pages",
         )),
         false => Ok(setup),
+    }
+}
+
+fn settings_line(place: String, words: &str) -> BootLine {
+    BootLine {
+        form: BootForm::Settings,
+        ..boot_line(place, words)
     }
 }
 
@@ -200,9 +209,20 @@ mod tests {
         }
         let both = "[settings]\na = { b = 1 }\nkernel.sysctl = { \"vm.a\" = \"1\" }\nkernel.sysctl.\"vm.b\" = \"2\"\n";
         assert_eq!(sysctl(both), ["vm.a=1", "vm.b=2"]);
-        assert!(is_user_data(
-            "settings.kernel.sysctl = { \"vm.nr_hugepages\" = \"8G\" }\n"
-        ));
+        for text in [
+            "settings.kernel.sysctl = { \"vm.nr_hugepages\" = \"8G\" }\n",
+            "settings = { kernel = { sysctl = { \"vm.nr_hugepages\" = \"8G\" } } }\n",
+            "[settings]\nboot = { kernel-parameters = { \"hugepages\" = [\"4\"] } }\n",
+        ] {
+            assert!(is_user_data(text), "{text}");
+        }
+        for text in [
+            "[settings]\nmotd = \"x\"\n",
+            "settings:\n  kernel: 1\n",
+            "  [settings.kernel]\n  lockdown = \"none\"\n",
+        ] {
+            assert!(!is_user_data(text), "{text}");
+        }
     }
 
     proptest! {

@@ -15,9 +15,10 @@ pub(super) fn is_instance(text: &str) -> bool {
     text.lines().any(|line| is_ours(line.trim_start()))
 }
 
-/// Virtual machines on huge pages; limits of containers that come to nothing go to `bad`.
+/// Virtual machines on huge pages; limits of containers that come to nothing go to `bad`. A machine of unknown size is an error only where
+/// nothing else was found: its memory may be in another profile.
 pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec<Guest>, Unread> {
-    let (mut guests, mut is_any) = (Vec::new(), false);
+    let (mut guests, mut is_any, mut unknown, known_bad) = (Vec::new(), false, None, bad.len());
     let documents = yaml::documents(path, text)?;
     for holder in documents.iter().flat_map(holders) {
         // What profiles set is in the expanded one as well.
@@ -31,7 +32,10 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
             ["true", "1", "yes", "on"].contains(&word.as_str())
         };
         if let Some(huge) = config.get(HUGE).filter(|node| is_on(node)) {
-            guests.push(machine(path, name, config, huge)?);
+            match machine(path, name, config, huge) {
+                Ok(guest) => guests.push(guest),
+                Err(why) => unknown = Some(why),
+            }
         }
         let limits = config
             .entries()
@@ -39,9 +43,10 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
             .filter_map(|(key, node)| Some((key.strip_prefix(OF_CONTAINER)?, node)));
         bad.extend(limits.filter_map(|(size, node)| too_small(path, size, node)));
     }
-    match is_any {
-        true => Ok(guests),
-        false => Err(empty(
+    match unknown {
+        Some(why) if guests.is_empty() && bad.len() == known_bad => Err(why),
+        _ if is_any => Ok(guests),
+        _ => Err(empty(
             path,
             "it has no `config:`, as an instance or a profile of Incus has",
         )),
@@ -59,7 +64,7 @@ fn holders(node: &Node) -> Vec<&Node> {
 fn machine(path: &str, name: &str, config: &Node, huge: &Node) -> Result<Guest, Unread> {
     // It may be one of a profile, which counts as its own does.
     let unknown = || {
-        let why = "limits.memory is not in it, and says how many pages it takes: give `incus config show --expanded`";
+        let why = "limits.memory is not in it, and says how many pages it takes: give `incus config show --expanded` of an instance";
         Unread::new(Cause::Garbled, format!("{path}:{}", huge.line), why)
     };
     let node = config.get("limits.memory").ok_or_else(unknown)?;
@@ -155,6 +160,14 @@ mod tests {
         let named: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
         assert_eq!((named, guests[0].place.as_str()), (vec!["vm"], "preseed.yaml:11"));
         assert_eq!(bad.len(), 1, "{bad:?}");
+        let profiles = "profiles:\n- name: huge\n  config:\n    limits.memory.hugepages: \"true\"\n";
+        assert!(
+            parse("alone.yaml", profiles, &mut bad).is_err(),
+            "how many is not known"
+        );
+        let more = format!("{profiles}- name: few\n  config:\n    limits.hugepages.2MB: \"512\"\n");
+        assert_eq!(parse("preseed.yaml", &more, &mut bad).expect("a preseed"), []);
+        assert_eq!(bad.len(), 2, "{bad:?}");
         let list = "- name: vm\n  config: {}\n  expanded_config:\n    limits.memory: 4GiB\n    limits.memory.hugepages: \"true\"\n";
         assert_eq!(parse("list.yaml", list, &mut bad).expect("a list").len(), 1);
     }

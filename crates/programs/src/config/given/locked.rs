@@ -3,7 +3,7 @@
 use model::Bytes;
 
 use super::service::Service;
-use super::starts::Start;
+use super::starts::{Start, marks};
 use crate::vms::asked::{assigns, options, pinned};
 
 /// Memory that a service's program locks, where its unit's limit decides whether it may.
@@ -35,16 +35,16 @@ impl Locked {
             .as_ref()
             .is_none_or(|user| matches!(user.value.as_str(), "root" | "0"));
         // Marks for a command that does not run as that user.
-        let is_full = start.words.first().is_some_and(|word| word.starts_with(['+', '!']));
+        let is_full = start.words.first().is_some_and(|word| marks(word).contains(['+', '!']));
         if service.may_lock || is_full {
             return None;
         }
-        let (bytes, what) = match start.from(|name| name == "varnishd") {
+        let (bytes, what) = match start.own(|name| name == "varnishd") {
             // Its worker gives up root, unless it is to stay.
             Some(words) if is_root && options(words, "j").first() == Some(&"none") => return None,
             Some(words) => (log(words)?, Locks::Log),
             None if is_root => return None,
-            None => (pinned(start.from(assigns)?)?, Locks::Guest),
+            None => (pinned(start.own(assigns)?)?, Locks::Guest),
         };
         let place = start.place.clone();
         Some(Self { place, bytes, what })
@@ -69,4 +69,45 @@ fn log(words: &[String]) -> Option<Bytes> {
 /// `80M`, or bytes.
 fn bytes(text: &str) -> Option<Bytes> {
     text.parse::<u64>().map(Bytes).ok().or_else(|| text.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::service::Service;
+    use super::Locked;
+
+    fn locks(lines: &str) -> bool {
+        let mut service = Service::new("vm.service".to_owned());
+        let text = format!("[Service]\nUser=qemu\n{lines} -m 4G -device vfio-pci,host=01:00.0\n");
+        service.take("vm.service", &text, &mut Vec::new());
+        let starts = service.starts(&[]);
+        starts.iter().any(|start| Locked::of(&service, start).is_some())
+    }
+
+    #[test]
+    fn the_limit_counts_for_what_the_service_itself_starts() {
+        for lines in [
+            "ExecStart=/usr/bin/qemu-system-x86_64",
+            "ExecStart=-@/usr/bin/qemu-system-x86_64 vm",
+            "ExecStart=-/usr/bin/numactl -N 0 -m 0 /usr/bin/nice -n 5 /usr/bin/qemu-system-x86_64",
+            "ExecStart=env A=/b taskset -c 2-5 qemu-system-x86_64",
+            "NUMAPolicy=bind\nNUMAMask=0\nExecStart=/usr/bin/qemu-system-x86_64",
+            "AmbientCapabilities=CAP_NET_ADMIN\nExecStart=/usr/bin/qemu-system-x86_64",
+        ] {
+            assert!(locks(lines), "{lines}");
+        }
+        for lines in [
+            "ExecStart=-+/usr/bin/qemu-system-x86_64",
+            "NUMAPolicy=bind\nNUMAMask=0\nExecStart=+/usr/bin/qemu-system-x86_64",
+            "NUMAPolicy=bind\nNUMAMask=0\nExecStart=-/usr/bin/sudo /usr/bin/qemu-system-x86_64",
+            "ExecStart=/usr/bin/sudo /usr/bin/qemu-system-x86_64",
+            "ExecStart=/usr/bin/nice sudo -u root qemu-system-x86_64",
+            "ExecStart=/usr/bin/podman run --ulimit memlock=-1 image qemu-system-x86_64",
+            "AmbientCapabilities=cap_ipc_lock\nExecStart=/usr/bin/qemu-system-x86_64",
+            "ExecStart=/usr/bin/docker run varnish varnishd",
+            "ExecStart=/usr/bin/varnishlog -P /run/varnishd",
+        ] {
+            assert!(!locks(lines), "{lines}");
+        }
+    }
 }

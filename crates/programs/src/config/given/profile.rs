@@ -5,7 +5,7 @@ use model::Unread;
 use super::garbled::{Refusal, garbled};
 use super::node::{File, Setup, Taker, boot_line};
 use super::yaml::Node;
-use crate::config::BootLine;
+use crate::config::{BootForm, BootLine};
 
 /// Sizes as the operator takes them: with base pages of 64K, which arm64 alone has, and with those of 4K there and on x86-64.
 const OF_64K: [&str; 3] = ["2M", "512M", "16G"];
@@ -57,10 +57,19 @@ impl File<'_> {
         let first = default.and_then(|node| Some((node, format!("default_hugepagesz={}", node.text()?))));
         let of_sizes = by_size.iter().map(|own| {
             let words = format!("hugepagesz={} hugepages={}", own[0].size, request(own));
-            (own[0].counted, words)
+            let form = if own.len() > 1 {
+                BootForm::Sum
+            } else {
+                BootForm::Parameters
+            };
+            (own[0].counted, words, form)
         });
-        let words = first.into_iter().chain(of_sizes);
-        let mut boot: Vec<BootLine> = words.map(|(node, words)| boot_line(self.place(node), &words)).collect();
+        let of_sizes = of_sizes.map(|(node, words, form)| BootLine {
+            form,
+            ..boot_line(self.place(node), &words)
+        });
+        let first = first.map(|(node, words)| boot_line(self.place(node), &words));
+        let mut boot: Vec<BootLine> = first.into_iter().chain(of_sizes).collect();
         boot.extend(self.line(spec(&["additionalKernelArgs"])));
         Ok(Setup {
             boot,

@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::starts::Start;
+use super::starts::{Start, marks};
 use crate::Kind;
 use crate::config::files::said;
 use crate::config::{Setting, Settings, Unit, unit};
@@ -59,15 +59,17 @@ impl Service {
         };
         let more = given.iter().filter(|(path, _)| named(path)).flat_map(|(_, set)| set);
         let environment: Vec<Setting> = self.environment.iter().chain(more).cloned().collect();
-        // systemd binds as numactl does.
-        let binds = self
-            .nodes()
-            .map(|nodes| ["numactl".to_owned(), format!("--membind={nodes}")]);
+        let nodes = self.nodes();
         let commands = self.commands.iter().map(|command| {
             let own = shlex::split(&command.value).unwrap_or_default();
+            // systemd binds as numactl does; the marks hold for all of it.
+            let binds = nodes.as_ref().map(|nodes| {
+                let marks = own.first().map_or("", |first| marks(first));
+                [format!("{marks}numactl"), format!("--membind={nodes}")]
+            });
             Start {
                 place: command.place.clone(),
-                words: binds.iter().flatten().cloned().chain(own).collect(),
+                words: binds.into_iter().flatten().chain(own).collect(),
                 environment: environment.clone(),
             }
         });
@@ -111,7 +113,8 @@ impl Service {
         match setting.name.as_str() {
             "User" => self.user = Some(setting.clone()).filter(|user| !user.value.is_empty()),
             "AmbientCapabilities" => {
-                let adds = setting.value.starts_with('~') != setting.value.contains("CAP_IPC_LOCK");
+                let names = setting.value.to_ascii_uppercase();
+                let adds = names.starts_with('~') != names.contains("CAP_IPC_LOCK");
                 self.may_lock = !setting.value.is_empty() && (self.may_lock || adds);
             }
             // An empty value takes back what was set before.

@@ -36,6 +36,14 @@ impl Start {
         Some(&self.words[at..])
     }
 
+    /// The same of a program that runs with the limits of the command: at most launchers with their options are in front of it.
+    pub(super) fn own(&self, is_program: impl Fn(&str) -> bool) -> Option<&[String]> {
+        let own = self.from(is_program)?;
+        let (before, _) = self.words.split_at(self.words.len() - own.len());
+        let is_launched = before.first().is_none_or(|first| is_launcher(first));
+        (is_launched && before.iter().all(|word| is_launcher(word) || is_option(word))).then_some(own)
+    }
+
     /// A JVM with all options that it gets; `None` where neither the command nor a variable shows one.
     pub(super) fn java(&self) -> Option<Java> {
         let started = self.from(is_java);
@@ -122,7 +130,28 @@ impl Start {
 /// The name of a program, without the marks of systemd in front.
 fn program(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or_default();
-    name.trim_start_matches(['-', '@', '+', '!', ':'])
+    name.trim_start_matches(MARKS)
+}
+
+/// What systemd takes in front of a command (systemd.service(5)).
+const MARKS: [char; 6] = ['-', '@', '+', '!', ':', '|'];
+
+/// Those of a command.
+pub(super) fn marks(word: &str) -> &str {
+    let name = word.trim_start_matches(MARKS);
+    &word[..word.len() - name.len()]
+}
+
+/// Does it start a program with its own limits? sudo sets others, and a container has its own.
+fn is_launcher(word: &str) -> bool {
+    let known = ["numactl", "taskset", "env", "nice", "ionice", "chrt", "stdbuf", "nohup"];
+    known.contains(&program(word))
+}
+
+/// An option of such a launcher, or its value.
+fn is_option(word: &str) -> bool {
+    let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+    is_number || word == "all" || word.contains('=') || (word.starts_with('-') && !word.contains('/'))
 }
 
 /// The policy that options of numactl(8) set, if any: the nodes that it binds to, or `None` where it binds to none that are known.

@@ -1,0 +1,153 @@
+//! How files below /sys hold after the next boot too, on systems that one configuration sets up.
+
+use model::Bytes;
+
+use super::Distribution;
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/";
+const NODES: &str = "/sys/devices/system/node/node";
+
+impl Distribution {
+    /// In its configuration, each file with its value; `None` where files of /etc are the way.
+    pub fn keep_files(self, files: &[(String, String)]) -> Option<String> {
+        let all = |form: fn(&str, &str) -> String, between: &str| {
+            let lines: Vec<String> = files.iter().map(|(path, value)| form(path, value)).collect();
+            lines.join(between)
+        };
+        match self {
+            Self::NixOs => Some(format!(
+                "systemd.tmpfiles.rules = [ {} ]; in the machine's configuration, then: nixos-rebuild switch",
+                all(|path, value| format!("\"w {path} - - - - {value}\""), " ")
+            )),
+            Self::Talos => Some(format!(
+                "set {} below machine.sysfs of its configuration",
+                all(|path, value| format!("{}: \"{value}\"", of_talos(path)), ", ")
+            )),
+            Self::Bottlerocket => Some(of_pool(files).unwrap_or_else(|| all(of_file, "; "))),
+            _ => None,
+        }
+    }
+}
+
+/// The key of a path in machine.sysfs.
+fn of_talos(path: &str) -> String {
+    let swapped = |c: char| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    path.trim_start_matches("/sys/").chars().map(swapped).collect()
+}
+
+/// Bottlerocket has settings for pools, whole or by node.
+fn of_pool(files: &[(String, String)]) -> Option<String> {
+    let counts: Vec<(Bytes, String)> = files
+        .iter()
+        .map(|(path, value)| count(path, value))
+        .collect::<Option<_>>()?;
+    let (page, _) = counts.first()?;
+    let all: Vec<&str> = counts.iter().map(|(_, count)| count.as_str()).collect();
+    Some(setting(&page.exact(), &all.join(",")))
+}
+
+/// It keeps no order of boot parameters, which `hugepagesz=1G hugepages=4` need.
+pub(super) fn pool_setting(parameters: &str) -> Option<String> {
+    let (size, count) = parameters.strip_prefix("hugepagesz=")?.split_once(" hugepages=")?;
+    (!count.contains(' ')).then(|| setting(size, count))
+}
+
+fn setting(size: &str, count: &str) -> String {
+    format!(
+        "count = \"{count}\" below [settings.kernel.hugepages.static.\"{size}i\"] of its settings (1.64 and later), which holds from the next boot"
+    )
+}
+
+/// `4`, or `0:4` of a node.
+fn count(path: &str, value: &str) -> Option<(Bytes, String)> {
+    let (home, kib) = path
+        .strip_suffix("kB/nr_hugepages")?
+        .rsplit_once("/hugepages/hugepages-")?;
+    let count = match home.strip_prefix(NODES) {
+        Some(node) => format!("{node}:{value}"),
+        None => value.to_owned(),
+    };
+    Some((Bytes::kib(kib.parse().ok()?), count))
+}
+
+/// And for two files of THP. All others need a container that writes them.
+fn of_file(path: &str, value: &str) -> String {
+    match path.strip_prefix(THP) {
+        Some(name @ ("enabled" | "defrag")) => {
+            format!(
+                "{name} = \"{value}\" below [settings.kernel.hugepages.transparent] of its settings (1.64 and later)"
+            )
+        }
+        _ => format!("have a bootstrap container of its settings write {value} to {path} at each boot"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Distribution;
+
+    #[test]
+    fn each_system_has_its_own_way() {
+        let kept = |own: Distribution, paths: &[&str], value: &str| {
+            let files: Vec<(String, String)> = paths
+                .iter()
+                .map(|path| (format!("/sys/{path}"), value.to_owned()))
+                .collect();
+            own.keep_files(&files)
+        };
+        let thp = "kernel/mm/transparent_hugepage/enabled";
+        let whole = "kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+        let nodes =
+            ["0", "1"].map(|node| format!("devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages"));
+        let nodes = [nodes[0].as_str(), nodes[1].as_str()];
+        for (own, paths, starts) in [
+            (
+                Distribution::Talos,
+                &[thp][..],
+                "set kernel.mm.transparent_hugepage.enabled: \"4\" below machine.sysfs",
+            ),
+            (
+                Distribution::Talos,
+                &[whole][..],
+                "set kernel.mm.hugepages.hugepages-1048576kB.nr_hugepages: \"4\" below machine.sysfs",
+            ),
+            (
+                Distribution::Bottlerocket,
+                &[thp][..],
+                "enabled = \"4\" below [settings.kernel.hugepages.transparent]",
+            ),
+            (
+                Distribution::Bottlerocket,
+                &[whole][..],
+                "count = \"4\" below [settings.kernel.hugepages.static.\"1Gi\"]",
+            ),
+            (
+                Distribution::Bottlerocket,
+                &nodes[..],
+                "count = \"0:4,1:4\" below [settings.kernel.hugepages.static.\"2Mi\"]",
+            ),
+            (
+                Distribution::Bottlerocket,
+                &["kernel/mm/transparent_hugepage/khugepaged/defrag"][..],
+                "have a bootstrap container of its settings write 4 to /sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
+            ),
+            (
+                Distribution::NixOs,
+                &[thp, whole][..],
+                "systemd.tmpfiles.rules = [ \"w /sys/kernel/mm/transparent_hugepage/enabled - - - - 4\" \"w /sys/kernel/mm/hugepages/",
+            ),
+        ] {
+            let how = kept(own, paths, "4").expect("a way");
+            assert!(how.starts_with(starts), "{how}");
+        }
+        let boot = Distribution::Bottlerocket.add_boot_parameters("hugepagesz=1G hugepages=0:4,1:4");
+        assert!(boot.starts_with("count = \"0:4,1:4\" below [settings.kernel"), "{boot}");
+        let other = Distribution::Bottlerocket.add_boot_parameters("transparent_hugepage=never");
+        assert!(other.contains("boot.kernel-parameters"), "{other}");
+        assert_eq!(kept(Distribution::Debian, &[thp], "4"), None);
+    }
+}
