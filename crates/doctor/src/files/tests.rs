@@ -497,7 +497,7 @@ fn b02_what_the_program_of_a_unit_locks() {
         finding.consequence.contains("locks 4G or more") && finding.severity == Severity::Error,
         "{finding:?}"
     );
-    assert!(finding.fix[1].contains("LimitMEMLOCK=4194304K"), "{finding:?}");
+    assert_eq!(finding.fix.len(), 1, "no count of KiB: {finding:?}");
     let qemu = "ExecStart=-/usr/bin/qemu-system-x86_64 -m 2G -device vfio-pci,host=01:00.0";
     let not_set = found("B02", &[("vm.service", &unit(&format!("User=vm\n{qemu}")))]);
     assert!(not_set.consequence.contains("is not set"), "{not_set:?}");

@@ -52,7 +52,7 @@ fn b01_segments_that_need_a_group_or_a_capability() {
     let both = |groups: &str| {
         let tree = instance(41)
             .groups(groups)
-            .on(with_pool().file("/etc/group", "dba:x:54321:\ndevs:x:60000:\n"));
+            .on(with_pool().file("/etc/group", "users:x:1000:\ndba:x:54321:\ndevs:x:60000:\n"));
         let Verdict::Found(two) = verdict("B01", j9().groups("54321").on(tree)) else {
             panic!("not found");
         };
