@@ -56,7 +56,7 @@ fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
     })
 }
 
-/// A file that was given asks for such a pool. The one that fills it now shows nobody who needs it.
+/// A file that was given asks for such a pool. The file that fills it now does not show a program that needs it.
 fn by_given(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Option<Meant> {
     let (files, default) = (&evidence.files, default_size(evidence).ok());
     let name = |line: &Setting| line.place.rsplit('/').next()?.split(':').next().map(str::to_owned);
