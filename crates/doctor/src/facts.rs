@@ -1,7 +1,5 @@
 //! Facts that several rules need.
 
-use std::fmt::Display;
-
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, PageKind, Reading};
@@ -144,84 +142,6 @@ pub(super) fn has(evidence: &Evidence, feature: Feature) -> Result<bool, Reason>
     known(&evidence.snapshot.kernel.release)?;
     let has = evidence.snapshot.kernel.has(feature);
     has.ok_or_else(|| "/proc/sys/kernel/osrelease: the kernel's version has an unknown form".into())
-}
-
-/// How to add boot parameters on this distribution.
-pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
-    distribution(evidence).add_boot_parameters(parameters)
-}
-
-/// Where a unit fills the pool at each boot: beside `hugetlb_cma=` the kernel makes none of its pages before.
-pub(super) fn filled_from_cma(evidence: &Evidence, page: Bytes) -> Option<String> {
-    let given = evidence.files.boot.iter().map(|line| &line.boot);
-    let given = given.filter(|_| !evidence.has_machine);
-    let mut lines = evidence.config.boot.known().into_iter().chain(given);
-    let has_cma = page >= Bytes::gib(1) && lines.any(|boot| boot.cma_at_run_time().is_some());
-    let has_pool = || !evidence.has_machine || evidence.snapshot.pool(page).is_some();
-    (has_cma && has_pool()).then(|| pool_path(page))
-}
-
-/// The file of a pool's pages, of which only the size may be known.
-pub(super) fn pool_path(page: Bytes) -> String {
-    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page.0 >> 10)
-}
-
-/// How such a unit does it, or what the machine has in place of units.
-pub(super) fn by_unit(own: Distribution, file: &str, pages: impl Display) -> String {
-    match own.keep_files(&[(file.to_owned(), pages.to_string())]) {
-        Some(how) => format!("with hugetlb_cma= on the boot line the pool has to be filled after the start: {how}"),
-        None => format!(
-            "with hugetlb_cma= on the boot line a unit has to fill the pool at each boot, before the programs: echo {pages} > {file}"
-        ),
-    }
-}
-
-/// How so many pages are requested at boot.
-pub(super) fn boot_pages(evidence: &Evidence, page: Bytes, pages: impl Display) -> String {
-    match filled_from_cma(evidence, page) {
-        Some(file) => by_unit(distribution(evidence), &file, pages),
-        None => boot_fix(evidence, &format!("hugepagesz={} hugepages={pages}", page.exact())),
-    }
-}
-
-/// How to have so many pages after the next boot too.
-pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String {
-    if default_size(evidence).is_ok_and(|default| default == page) {
-        return format!(
-            "to keep it: {}",
-            distribution(evidence).keep_setting("vm.nr_hugepages", pages)
-        );
-    }
-    format!("to keep it: {}", boot_pages(evidence, page, pages))
-}
-
-/// How those that stand in the defaults of GRUB already come to the kernel.
-pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
-    distribution(evidence).apply_boot_parameters(parameters)
-}
-
-/// The command that applies a file of settings anew.
-pub(super) fn apply_again(evidence: &Evidence, place: &str) -> Option<&'static str> {
-    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
-    let is_of_nix = file.starts_with("/etc/") && distribution(evidence) == Distribution::NixOs;
-    match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
-        "nix" => Some("nixos-rebuild switch, and reboot where boot.kernelParams changed"),
-        _ if is_of_nix => Some("nixos-rebuild switch, with the change in the machine's configuration"),
-        "conf" if file.contains("sysctl") => Some("sysctl --system"),
-        "service" | "container" => Some("systemctl daemon-reload, and restart it"),
-        "conf" if file.contains(".service.d/") => Some("systemctl daemon-reload, and restart it"),
-        _ => None,
-    }
-}
-
-/// How parameters come to the boot entries, from which the kernel is started.
-pub(super) fn entry_fix(evidence: &Evidence, parameters: &str) -> String {
-    match distribution(evidence) {
-        Distribution::Debian | Distribution::Suse | Distribution::Other => format!(
-            "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), from which kernel-install writes the entries, have it write them, and reboot"
-        ),
-        own => own.add_boot_parameters(parameters),
-    }
 }
 
 pub(super) fn distribution(evidence: &Evidence) -> Distribution {

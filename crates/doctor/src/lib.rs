@@ -12,6 +12,7 @@ mod demand;
 pub mod explain;
 mod facts;
 mod jvm;
+mod kept;
 mod limits;
 mod numa;
 mod pools;

@@ -8,7 +8,8 @@ use programs::size::mysql::innodb;
 use programs::{Area, Kind, Program, Setting};
 
 use super::explain::is_chunk;
-use super::facts::{boot_fix, default_size, each, has, known, persistent, pools, programs, shown_in};
+use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
+use super::kept::boot_fix;
 use super::limits::barred;
 use super::remedy::Need;
 use super::rule::{Answer, Case, Checks, Reason};

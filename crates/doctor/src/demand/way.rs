@@ -4,7 +4,8 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{BootForm, BootLine, Distribution, PoolRequest};
 
-use crate::facts::{by_unit, distribution, filled_from_cma, pool_path};
+use crate::facts::distribution;
+use crate::kept::{by_unit, filled_from_cma, pool_path};
 
 pub(super) struct Way {
     /// Without a machine, the line that sets the pool.

@@ -7,9 +7,8 @@ use programs::config::given::FileKind;
 use programs::{Area, Evidence, Kind, Program};
 
 use crate::demand::{Shortage, shortages};
-use crate::facts::{
-    absent, boot_fix, default_size, each, filled_from_cma, is_own, known, node_file, pool_file, pools, programs,
-};
+use crate::facts::{absent, default_size, each, is_own, known, node_file, pool_file, pools, programs};
+use crate::kept::{boot_fix, filled_from_cma};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 

@@ -7,9 +7,8 @@ use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
 use super::memory::{shrunk, starves};
-use crate::facts::{
-    apply_again, boot_again, boot_pages, bytes, default_size, known, node_file, persistent, pool_file, pools,
-};
+use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::kept::{apply_again, boot_again, boot_pages};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 

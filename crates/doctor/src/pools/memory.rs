@@ -8,7 +8,8 @@ use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::places;
 use crate::demand::pages_asked;
-use crate::facts::{available, boot_fix, bytes, known, percent, persistent, policy, pool_file, pools, total};
+use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
+use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 

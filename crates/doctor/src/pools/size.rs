@@ -4,7 +4,8 @@ use model::Bytes;
 use programs::Evidence;
 
 use crate::demand::is_asked_for;
-use crate::facts::{available, boot_fix, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
+use crate::facts::{available, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
+use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 

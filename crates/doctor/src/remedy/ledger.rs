@@ -9,7 +9,8 @@ use model::{Bytes, Reading};
 use programs::Evidence;
 
 use super::{Need, Remedy};
-use crate::facts::{distribution, keep_pool, persistent, total};
+use crate::facts::{distribution, persistent, total};
+use crate::kept::keep_pool;
 
 /// A finding whose fixes have not been held against the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

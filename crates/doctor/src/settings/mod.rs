@@ -8,7 +8,8 @@ use programs::config::{BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
 use super::demand::Room;
-use super::facts::{apply_again, default_size, distribution, each, known, parts, thp};
+use super::facts::{default_size, distribution, each, known, parts, thp};
+use super::kept::apply_again;
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;

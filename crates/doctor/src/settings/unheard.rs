@@ -3,7 +3,8 @@
 use programs::Evidence;
 use programs::config::{Distribution, Unheard, UnheardWhy};
 
-use crate::facts::{boot_again, default_size, distribution, entry_fix, persistent};
+use crate::facts::{default_size, distribution, persistent};
+use crate::kept::{boot_again, entry_fix};
 use crate::remedy::{Need, Remedy};
 use crate::rule::Case;
 

@@ -6,7 +6,8 @@ use programs::Evidence;
 use programs::{Kind, Program};
 
 use super::vendors::{against_always, apart_from};
-use crate::facts::{boot_fix, each, known, policy, programs, thp, thp_file};
+use crate::facts::{each, known, policy, programs, thp, thp_file};
+use crate::kept::boot_fix;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 

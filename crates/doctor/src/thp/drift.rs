@@ -8,9 +8,9 @@ use programs::config::{PolicyLine, requested};
 
 use super::sizes::dropped;
 use crate::facts::{
-    boot_again, bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp,
-    thp_file,
+    bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp, thp_file,
 };
+use crate::kept::boot_again;
 use crate::pools::starves;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};

@@ -4,8 +4,9 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Program, in_list};
 
 use crate::facts::{
-    available, boot_pages, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
+    available, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
 };
+use crate::kept::boot_pages;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 

@@ -8,7 +8,8 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 use programs::config::{Boot, Distribution};
 
 use crate::demand::{Shortage, guests, shortages};
-use crate::facts::{boot_fix, boot_pages, default_size, distribution, known, pool_file};
+use crate::facts::{default_size, distribution, known, pool_file};
+use crate::kept::{boot_fix, boot_pages};
 use crate::pools::mounted_sizes;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};

@@ -1,12 +1,11 @@
 //! The hugetlb parameters of the boot command line, taken in order as the kernel does (hugetlbpage.rst, mm/hugetlb.c).
 
-use std::fmt;
-
 use host::parse::memparse;
 use model::Bytes;
 
 use super::kernel_number;
 use super::passed_over::{Ignored, IgnoredWhy};
+use super::pool_request::{PoolRequest, request};
 
 /// What the command line asks of the pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,38 +77,6 @@ pub struct BootPool {
     /// Page size; `None` is the default size.
     pub size: Option<Bytes>,
     pub pages: PoolRequest,
-}
-
-/// The value of `hugepages=`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PoolRequest {
-    /// So many pages, spread over the nodes.
-    Total(u64),
-    /// Pages by node: `0:512,1:512`.
-    ByNode(Vec<(u32, u64)>),
-}
-
-impl PoolRequest {
-    /// Pages on all nodes together.
-    pub fn total(&self) -> u64 {
-        match self {
-            Self::Total(pages) => *pages,
-            Self::ByNode(nodes) => nodes.iter().fold(0, |sum, (_, pages)| sum.saturating_add(*pages)),
-        }
-    }
-}
-
-/// As it is written.
-impl fmt::Display for PoolRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Total(pages) => write!(f, "{pages}"),
-            Self::ByNode(nodes) => {
-                let words: Vec<String> = nodes.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
-                f.write_str(&words.join(","))
-            }
-        }
-    }
 }
 
 /// The size that the next `hugepages=` counts.
@@ -322,30 +289,6 @@ fn by_sysctl(word: &str, value: &str) -> Option<DigitsTaken> {
 /// The policies of THP that the kernel takes.
 pub(super) fn is_policy(value: &str) -> bool {
     matches!(value, "always" | "madvise" | "never")
-}
-
-/// hugepages_setup(): a list of `NODE:PAGES`, or the digits at the beginning, whatever follows them.
-fn request(value: &str) -> Option<PoolRequest> {
-    let mut nodes = Vec::new();
-    let mut rest = value;
-    while !rest.is_empty() {
-        let (first, after) = digits(rest)?;
-        let Some(after) = after.strip_prefix(':') else {
-            return nodes.is_empty().then_some(PoolRequest::Total(first));
-        };
-        let (pages, after) = digits(after)?;
-        nodes.push((u32::try_from(first).ok()?, pages));
-        match after.strip_prefix(',') {
-            Some(after) => rest = after,
-            None => break,
-        }
-    }
-    (!nodes.is_empty()).then_some(PoolRequest::ByNode(nodes))
-}
-
-fn digits(text: &str) -> Option<(u64, &str)> {
-    let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    Some((digits.parse().ok()?, rest))
 }
 
 impl Boot {

@@ -2,8 +2,9 @@
 
 use model::{Bytes, Cause};
 
-use super::boot::{Boot, PoolRequest};
+use super::boot::Boot;
 use super::passed_over::IgnoredWhy;
+use super::pool_request::PoolRequest;
 use super::{Config, UnheardWhy, memlock_for, unit};
 use crate::Limit;
 use host::{Snapshot, Source, Tree};

@@ -275,6 +275,19 @@ fn containers_of_compose_files_and_commands() {
         (given.servers(Kind::Postgres).len(), given.java()[0].jvm.heap_max),
         (1, Some(Bytes::gib(1)))
     );
+    for wrong in [
+        "services:\n  db:\n    image: x\n    ulimits:\n      memlock: lots\n",
+        "services: []\n",
+    ] {
+        let error = Given::default()
+            .add("x.yaml", wrong.as_bytes(), Some(FileKind::Compose))
+            .expect_err(wrong);
+        assert!(error.to_string().contains("x.yaml"), "{error}");
+    }
+}
+
+#[test]
+fn commands_of_containers_are_read_as_their_programs_do() {
     let line = "sudo docker run -d --rm -it --name db -e POSTGRES_PASSWORD=x --ulimit memlock=262144:262144 --cap-add=IPC_LOCK \\\n  \
                 -v /data:/var/lib postgres:17 -c shared_buffers=4GB -c huge_pages=on\n";
     let given = self::given(&[("start", line)]);
@@ -315,15 +328,6 @@ fn containers_of_compose_files_and_commands() {
         (given.runs[0].image.as_str(), given.runs[0].may_lock),
         ("postgres:17", false)
     );
-    for wrong in [
-        "services:\n  db:\n    image: x\n    ulimits:\n      memlock: lots\n",
-        "services: []\n",
-    ] {
-        let error = Given::default()
-            .add("x.yaml", wrong.as_bytes(), Some(FileKind::Compose))
-            .expect_err(wrong);
-        assert!(error.to_string().contains("x.yaml"), "{error}");
-    }
 }
 
 #[test]
