@@ -17,7 +17,7 @@ use crate::walk::spec::WalkerSpec;
 use crate::walk::walker::{WalkCounts, Walker};
 
 /// Accesses that are simulated together, and that a source adds at a time.
-pub const BLOCK: usize = 2048;
+pub const BLOCK: usize = 256;
 
 names! {
     /// Who translates, and how.

@@ -61,7 +61,8 @@ impl<T: Copy + Default + PartialEq> Sets<T> {
         Self {
             replacement,
             ways,
-            tags: vec![T::default(); count * ways],
+            // Written, where `vec!` leaves zeroes to the kernel: a page that is read before it is written is mapped twice.
+            tags: std::iter::repeat_n(T::default(), count * ways).collect(),
             bits: vec![false; bits],
             random: (0..sets).map(seed).collect(),
         }
@@ -91,6 +92,13 @@ impl<T: Copy + Default + PartialEq> Sets<T> {
             self.mark(set, way);
         }
         held.is_some()
+    }
+
+    /// A set's first and last tags.
+    #[inline]
+    pub(crate) fn ends(&self, set: usize) -> [Option<&T>; 2] {
+        let tags = &self.tags[set * self.ways..][..self.ways];
+        [tags.first(), tags.last()]
     }
 
     /// Drops a tag; the others keep their order, or their places.

@@ -80,6 +80,9 @@ impl Walker {
 
     /// Reads data, and walks before it for the accesses at some places, all in the order of the accesses.
     pub(crate) fn block(&mut self, accesses: &[Access], walked: &[usize]) {
+        if let Some(caches) = &self.caches {
+            caches.load_sets(accesses.iter().map(|access| access.address()));
+        }
         let mut from = 0;
         for &place in walked {
             self.read_data(&accesses[from..place]);
