@@ -301,10 +301,15 @@ fn ranges(evidence: &Evidence) -> Answer {
         |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
     );
     let wanted = wants_no_empty_pages(evidence);
+    let most = most_huge(evidence);
+    let keeper = most.and_then(|(program, _)| asked_by_vendor(&evidence.snapshot, program));
+    // It is the kernel's default: without an effect, or a program that suffers by it, nothing is wrong.
+    if !matters && wanted.is_none() && keeper.is_none() {
+        return Ok(Vec::new());
+    }
     // Where it collapses to smaller sizes too, what is between none and all counts as none.
     let is_none = wanted.is_some() || evidence.snapshot.kernel.has(Feature::CollapseToSizes) == Some(true);
     let few = if is_none { "0" } else { "64" };
-    let most = most_huge(evidence);
     let whose = most.map_or_else(String::new, |(program, huge)| {
         format!("; the program with most THP is {}: {huge}", program.title())
     });
@@ -329,8 +334,10 @@ fn ranges(evidence: &Evidence) -> Answer {
         format!("and let the kernel split unused ones: {command}")
     });
     // Named in the text alone: a hint about the machine is no finding of that program.
-    Ok(vec![match most {
-        Some((program, _)) => as_its_vendor(case, evidence, program),
+    Ok(vec![match keeper {
+        Some((product, asks)) => case.write_as("enabled", "madvise", |command| {
+            format!("or, as the vendor of {product} asks for {asks}: {command}")
+        }),
         None => case,
     }])
 }
@@ -341,14 +348,4 @@ fn most_huge(evidence: &Evidence) -> Option<(&Program, Bytes)> {
     let huge = all.filter_map(|program| Some((program, private_thp(program).ok()?)));
     huge.filter(|(_, huge)| *huge >= WORTH_SPLITTING)
         .max_by_key(|(_, huge)| *huge)
-}
-
-/// With what the vendor of that program asks for in place of `always`.
-fn as_its_vendor(case: Case, evidence: &Evidence, program: &Program) -> Case {
-    match asked_by_vendor(&evidence.snapshot, program) {
-        Some((product, asks)) => case.write_as("enabled", "madvise", |command| {
-            format!("or, as the vendor of {product} asks for {asks}: {command}")
-        }),
-        None => case,
-    }
 }

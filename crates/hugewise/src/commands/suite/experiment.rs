@@ -95,6 +95,10 @@ impl Bench<'_> {
                     run.as_secs_f64(),
                     least.as_secs() + 1,
                 ),
+                Err(Error::TimeOver(share)) => bail!(
+                    "its share of the time, {} s, was over before a whole block of runs was made (write --only {name} and a larger --budget)",
+                    share.as_secs()
+                ),
                 Err(error) => {
                     let Some(arm) = dispensable(&error, &arms) else {
                         return Err(error.into());
