@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{FIRECRACKER, is_hypervisor};
-use super::{bottlerocket, incus, ini, node, proxmox, quadlet, shell};
+use super::{bottlerocket, incus, ini, node, provision, proxmox, quadlet, shell};
 use crate::config::{vmware, written};
 use crate::dpdk;
 
@@ -45,6 +45,8 @@ pub enum FileKind {
     Node,
     /// An instance or a profile of Incus or LXD.
     Incus,
+    /// A file of a tool that sets machines up: of Ansible, Salt, Puppet, Chef, Terraform, cloud-init, Butane, kickstart.
+    Provision,
 }
 
 /// Why a file cannot be judged.
@@ -75,15 +77,21 @@ impl FileKind {
             return Ok(kind);
         }
         // Their form is theirs alone, whatever is written in them.
-        if let Some(kind) = [Self::Node, Self::Pod, Self::Compose, Self::Libvirt, Self::Incus]
-            .into_iter()
-            .find(|kind| kind.fits(text))
-        {
+        let forms = [
+            Self::Node,
+            Self::Pod,
+            Self::Compose,
+            Self::Libvirt,
+            Self::Incus,
+            Self::Provision,
+        ];
+        if let Some(kind) = forms.into_iter().find(|kind| kind.fits(text)) {
             return Ok(kind);
         }
         let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
         let seen = match fits[..] {
             [kind] => return Ok(kind),
+            [] if provision::sets(text) => return Ok(Self::Provision),
             [] => "neither its name nor its content shows it".to_owned(),
             _ => {
                 let words: Vec<&str> = fits.iter().map(|kind| kind.name()).collect();
@@ -119,7 +127,7 @@ impl FileKind {
         let is_form = |line: &str| Self::Pod.fits(text) || line.starts_with('<');
         let has_form = matches!(
             self,
-            Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu | Self::Node | Self::Incus
+            Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu | Self::Node | Self::Incus | Self::Provision
         );
         if has_form || self.fits(text) {
             return true;
@@ -135,7 +143,7 @@ impl FileKind {
     }
 
     /// By names that mean one thing only.
-    fn by_name(path: &str) -> Option<Self> {
+    pub(super) fn by_name(path: &str) -> Option<Self> {
         let path = path.to_ascii_lowercase();
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
         let below = |parent: &str| directory.rsplit('/').next() == Some(parent);
@@ -207,6 +215,7 @@ impl FileKind {
             }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
             Self::Incus => incus::is_instance(text),
+            Self::Provision => provision::is_tool(text) && provision::sets(text),
         }
     }
 }
@@ -327,4 +336,5 @@ model::names!(FileKind, "a kind of file", {
     Dpdk => "dpdk",
     Node => "node",
     Incus => "incus",
+    Provision => "provision",
 });

@@ -19,6 +19,7 @@ mod node;
 mod operators;
 mod pod;
 mod profile;
+mod provision;
 mod proxmox;
 mod quadlet;
 mod service;
@@ -28,6 +29,8 @@ mod take;
 mod tokens;
 mod yaml;
 
+#[cfg(test)]
+mod provision_tests;
 #[cfg(test)]
 mod tests;
 

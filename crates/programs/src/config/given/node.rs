@@ -291,7 +291,7 @@ fn about_pages(node: &Node) -> Option<&Node> {
 }
 
 /// A text with empty lines in front, so that its lines have the numbers that they have in the file.
-fn in_place(node: &Node, text: &str) -> String {
+pub(super) fn in_place(node: &Node, text: &str) -> String {
     "\n".repeat(node.line.saturating_sub(1)) + text
 }
 

@@ -4,8 +4,8 @@ use model::Unread;
 
 use super::node::Setup;
 use super::{
-    FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix, proxmox,
-    service,
+    FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix,
+    provision, proxmox, service,
 };
 use crate::config::files::{Line, said};
 use crate::config::{BootLine, PolicyLine, Setting, Vmware, limits, policy, sysctl_files, tuned, written};
@@ -38,6 +38,7 @@ impl Given {
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
+            FileKind::Provision => self.provision(path, text)?,
         }
         Ok(())
     }
@@ -75,6 +76,24 @@ impl Given {
             self.kinds.insert(FileKind::Sysctl);
             self.profile(path, &profile);
         }
+    }
+
+    /// What a tool sets a machine up with.
+    fn provision(&mut self, path: &str, text: &str) -> Result<(), Unread> {
+        let read = provision::parse(path, text);
+        for file in read.files {
+            self.kinds.insert(file.kind);
+            self.take(&file.path, &file.text, file.kind)?;
+        }
+        if !read.limits.is_empty() {
+            self.kinds.insert(FileKind::Limits);
+        }
+        self.limits.extend(read.limits);
+        if !read.setup.sysfs.is_empty() {
+            self.kinds.insert(FileKind::Sysctl);
+        }
+        self.setup(path, read.setup);
+        Ok(())
     }
 
     fn sysctl(&mut self, path: &str, text: &str) {

@@ -20,6 +20,9 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let verdict = wrapped(&(doctor.totals() + "."), look.width);
     let files = doctor.files.iter().map(|file| {
         let kind = match &*file.kind {
+            "provision" => {
+                "provision (settings in a file of a tool that sets machines up; what the tool works out is not known)"
+            }
             "compose" => "compose (a compose file, a `docker run` command or a Quadlet)",
             kind => kind,
         };
