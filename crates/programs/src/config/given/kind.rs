@@ -25,7 +25,7 @@ pub enum FileKind {
     Postgres,
     /// my.cnf.
     Mysql,
-    /// YAML of Kubernetes with a pod in it.
+    /// YAML of Kubernetes with a pod in it, or values of a chart that give one hugetlb pages.
     Pod,
     /// Domain XML of libvirt.
     Libvirt,
@@ -195,7 +195,11 @@ impl FileKind {
                 any(|line| named(line, "shared_buffers") || named(line, "huge_pages")) || ini::is_patroni(text)
             }
             Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
-            Self::Pod => any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:")),
+            Self::Pod => {
+                let is_object = any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:"));
+                // Values of a chart.
+                is_object || (any(|line| line == "resources:") && any(|line| line.starts_with("hugepages-")))
+            }
             Self::Compose => {
                 shell::starts(text, is_runtime)
                     || quadlet::is_quadlet(text)

@@ -45,6 +45,11 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
         }
     }
     if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
+        for document in documents.iter().filter(|document| document.get("kind").is_none()) {
+            read.pods.extend(operators::of_values(path, document)?);
+        }
+    }
+    if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
         return Err(empty(path, "no pod is in it (a Pod, or a template with containers)"));
     }
     Ok(read)
