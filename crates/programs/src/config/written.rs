@@ -1,6 +1,6 @@
 //! Values that are written to the kernel's files at boot, as lines of tmpfiles.d and of sysfs.conf have them.
 
-use model::Unread;
+use model::{Cause, Unread};
 
 use super::Setting;
 use super::files::{Line, drop_ins, listed, said, taken};
@@ -68,12 +68,29 @@ pub(super) fn in_text(path: &str, text: &str) -> Vec<Setting> {
     settings.filter(|setting| setting.name.contains("kernel/mm/")).collect()
 }
 
+/// Files of the directory of THP.
+const THP: [&str; 6] = [
+    "enabled",
+    "defrag",
+    "shmem_enabled",
+    "use_zero_page",
+    "shrink_underused",
+    "hpage_pmd_size",
+];
+
 /// Why the kernel does not take a value for a file of huge pages, if it does not.
 pub(super) fn refused(setting: &Setting) -> Option<Unread> {
     let (directory, name) = setting.name.rsplit_once('/')?;
     let is_ours = directory.contains("transparent_hugepage") || directory.contains("/hugepages-");
     if !is_ours {
         return None;
+    }
+    if directory.ends_with("sys/kernel/mm/transparent_hugepage")
+        && !THP.contains(&name)
+        && !name.starts_with("hugepages-")
+    {
+        let why = format!("{}: Linux has no such file (it has {})", setting.name, THP.join(", "));
+        return Some(Unread::new(Cause::Garbled, &setting.place, why));
     }
     let value = setting.value.trim_matches('"');
     let words: &[&str] = match name {
