@@ -75,7 +75,9 @@ fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyho
     let kept = planned.iter().map(|planned| directory.page(&planned.experiment));
     let kept: Vec<Option<Page>> = kept.collect::<anyhow::Result<_>>()?;
     let both = || planned.iter().zip(&kept);
-    let left = both().filter(|(_, kept)| kept.is_none());
+    // What cannot run here takes none of the time.
+    let lacks = |planned: &Planned| !list::lacking(planned, bench.snapshot).is_empty();
+    let left = both().filter(|(planned, kept)| kept.is_none() && !lacks(planned));
     let mut time = Time::of(limit, left.map(|(planned, _)| planned.time));
     let mut pages = Vec::new();
     for (at, (next, kept)) in both().enumerate() {
@@ -87,7 +89,12 @@ fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyho
             continue;
         }
         ui.note(&which);
-        let Some(page) = bench.page(next, time.share(next.time)) else {
+        let share = if lacks(next) {
+            Some(Duration::ZERO)
+        } else {
+            time.share(next.time)
+        };
+        let Some(page) = bench.page(next, share) else {
             break;
         };
         if page.compare().is_some() {
