@@ -314,10 +314,15 @@ fn limit(lines: &[Line<'_>], at: usize) -> Option<LimitLine> {
     if keyed(line.text, "limit_item") == Some("memlock") {
         let item = around(lines, at);
         let of = |key: &str| item.iter().find_map(|line| keyed(line.text, key)).map(str::to_owned);
+        // `*` and `@group` are no words.
+        let domain = item.iter().find_map(|line| {
+            let (_, rest) = line.text.split_once("domain")?;
+            let rest = rest.trim_start_matches([':', '=', ' ', '\'', '"']);
+            rest.split(['\'', '"', ' ']).next().filter(|word| !word.is_empty())
+        });
         return Some(LimitLine {
             place: line.place(),
-            // `*` and `@group` are no words.
-            domain: of("domain").unwrap_or_else(|| "*".to_owned()),
+            domain: domain?.to_owned(),
             kind: of("limit_type")
                 .filter(|kind| kind != "-")
                 .unwrap_or_else(|| "-".to_owned()),
