@@ -323,9 +323,7 @@ fn limit(lines: &[Line<'_>], at: usize) -> Option<LimitLine> {
         return Some(LimitLine {
             place: line.place(),
             domain: domain?.to_owned(),
-            kind: of("limit_type")
-                .filter(|kind| kind != "-")
-                .unwrap_or_else(|| "-".to_owned()),
+            kind: of("limit_type").unwrap_or_else(|| "-".to_owned()),
             item: "memlock".to_owned(),
             value: of("value")?,
         });
