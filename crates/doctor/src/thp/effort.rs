@@ -137,7 +137,24 @@ pub(super) fn bloat(evidence: &Evidence) -> Answer {
         Err(reason) if cases.is_empty() => return Err(reason),
         Err(_) => {}
     }
+    if cases.is_empty() && policy(evidence)? == "always" {
+        readable(evidence)?;
+    }
     Ok(cases)
+}
+
+/// Could everything be read that would show an effect?
+fn readable(evidence: &Evidence) -> Result<(), Reason> {
+    evidence.snapshot.memory.get("AnonPages").map(drop).or_if_absent(())?;
+    for examined in looked_into(evidence)? {
+        let (program, details) = examined?;
+        (program.areas()?, program.jvm()?, private_thp(program)?);
+        (known(&program.threads)?, known(&program.arguments)?);
+        if program.is(Kind::Mongo)? {
+            known(&details.version)?;
+        }
+    }
+    Ok(())
 }
 
 /// So many seconds of CPU matter, if they are this share of the time since boot.

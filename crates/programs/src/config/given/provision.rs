@@ -212,7 +212,10 @@ fn assigned(behind: &str) -> Option<&str> {
             .find_map(|sign| rest.strip_prefix(sign))
             .and_then(value)
     };
-    keyed(rest, "value").or_else(direct)
+    match rest.contains("value") {
+        true => keyed(rest, "value"),
+        false => direct(),
+    }
 }
 
 /// The value of a key, as YAML, HCL, Puppet and Chef write it.
