@@ -68,6 +68,11 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         )))
         .remedy(fix(boot_again(evidence, &words)))
         .otherwise(LOWER),
+        UnheardWhy::OwnVariable => case(
+            "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
+        )
+        .remedy(fix(own.add_boot_parameters(&words)))
+        .fix(format!("delete it at {place}")),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         ),
