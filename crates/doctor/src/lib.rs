@@ -14,6 +14,7 @@ mod facts;
 mod jvm;
 mod kept;
 mod limits;
+mod links;
 mod numa;
 mod pools;
 mod quoted;

@@ -125,6 +125,30 @@ fn a_file_of_unknown_kind_has_to_be_named() {
 }
 
 #[test]
+fn a_file_of_unknown_kind_leaves_the_others_judged() {
+    let files = [("notes.txt", "hello\n"), ("sysctl.conf", "vm.nr_hugepages = 8G\n")];
+    let run = doctor(&files, &[]);
+    assert_eq!(run.code, Some(2), "{}", run.out);
+    assert!(run.out.contains("I01 setting-refused"), "{}", run.out);
+    assert!(run.out.contains("not read: "), "{}", run.out);
+    assert!(run.err.contains("notes.txt: what kind of file is it?"), "{}", run.err);
+    let json = doctor(&files, &["--json"]);
+    let not_read = valid(&json.out)["data"]["not_read"].to_string();
+    assert!(json.code == Some(2) && not_read.contains("notes.txt"), "{not_read}");
+    let machine = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/cases/162-idle-beside-a-file/m.tree"
+    );
+    let run = doctor(&files[..1], &["--root", machine]);
+    assert!(
+        run.code == Some(2) && run.out.contains("A02 pool-idle"),
+        "{}{}",
+        run.out,
+        run.err
+    );
+}
+
+#[test]
 fn findings_in_files_have_their_places_in_sarif_too() {
     let run = doctor(
         &[("sysctl.conf", "vm.nr_hugepages = 512\nkernel.shmmax = 33554432\n")],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Given;
+use programs::config::{Given, PoolWrite};
 
 use crate::facts::{default_size, known, persistent, pool_file, pools};
 use crate::rule::Reason;
@@ -85,6 +85,11 @@ impl Room {
         if let Some((pages, line)) = setting.or(overcommit) {
             let more = overcommit.filter(|_| setting.is_some()).map_or(0, |(more, _)| more);
             pools.insert(default, (pages.saturating_add(more), line.place.clone()));
+        }
+        for line in PoolWrite::left(&given.pool_writes, default) {
+            let size = line.size.unwrap_or(default);
+            let more = overcommit.filter(|_| size == default).map_or(0, |(more, _)| more);
+            pools.insert(size, (line.pages.saturating_add(more), line.place));
         }
         let silent = || (0, "the files given".to_owned());
         pools.entry(default).or_insert_with(silent);

@@ -8,6 +8,7 @@ use programs::config::given::{Container, FileKind, Locked, Locks, Run, Service};
 use programs::config::{Setting, memlock_for};
 
 use crate::demand::Room;
+use crate::links;
 use crate::rule::{Answer, Case};
 
 pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
@@ -78,6 +79,7 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
         service.name
     ))
     .severity(severity)
+    .link(Some(links::UNITS))
     .seen(&locked.place, "locked memory, at least", need);
     let case = match set {
         Some((_, place)) => case.seen(place, "LimitMEMLOCK, in bytes", bytes),
@@ -113,6 +115,7 @@ fn containers(evidence: &Evidence) -> Vec<Case> {
         Some(
             Case::likely(format!("{} may lock {limit}, and {why}: {outcome}", run.name))
                 .severity(Severity::Warning)
+                .link(Some(if run.is_quadlet { links::QUADLET } else { links::DOCKER_RUN }))
                 .seen(place, "memlock, in bytes", bytes)
                 .seen(&run.place, "CAP_IPC_LOCK", "not added")
                 .fix(match run.is_quadlet {
@@ -166,6 +169,7 @@ fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
     ));
     Some(
         case.severity(Severity::Warning)
+            .link(Some(links::PODMAN_RUN))
             .info_if(!is_of_all)
             .seen(place, "memlock", limit)
             .seen(

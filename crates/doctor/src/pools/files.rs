@@ -8,6 +8,7 @@ use programs::config::{Ignored, IgnoredWhy};
 
 use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
+use super::scripts;
 use crate::demand::{Room, all_name_sizes};
 use crate::facts::in_postgres;
 use crate::remedy::Need;
@@ -80,7 +81,8 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
         }
         _ => case,
     });
-    Ok(case.into_iter().collect())
+    let undone = scripts::undone(evidence, room.default);
+    Ok(case.into_iter().chain(undone).collect())
 }
 
 /// sysctl counts pages of the default size, which is a large one here.

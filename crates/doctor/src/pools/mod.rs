@@ -8,6 +8,7 @@ mod malloc;
 mod meant;
 mod memory;
 mod path;
+mod scripts;
 mod size;
 mod used;
 

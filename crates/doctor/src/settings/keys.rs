@@ -5,6 +5,7 @@ use programs::Evidence;
 use programs::config::{Boot, Distribution, Setting, Settings};
 
 use crate::facts::{distribution, thp_file};
+use crate::links;
 use crate::remedy::Remedy;
 use crate::rule::Case;
 
@@ -45,12 +46,12 @@ fn case(evidence: &Evidence, line: &Setting) -> Case {
     );
     let seen = |case: Case| case.seen(&line.place, &line.name, &line.value);
     if line.name.contains("transparent") {
-        return of_thp(evidence, line, seen(Case::sure(text)));
+        return of_thp(evidence, line, seen(Case::sure(text)).link(Some(links::THP)));
     }
     // A vendor's kernel may have settings of its own.
     let case = seen(Case::likely(text));
     match size_in(&line.name) {
-        Some(page) => of_size(evidence, line, case, page),
+        Some(page) => of_size(evidence, line, case.link(Some(links::HUGETLB)), page),
         None => case.fix(meant(&line.name)),
     }
 }

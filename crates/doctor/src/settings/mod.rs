@@ -10,6 +10,7 @@ use programs::{Evidence, Program};
 use super::demand::Room;
 use super::facts::{default_size, distribution, each, known, parts, thp};
 use super::kept::apply_again;
+use super::links;
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
@@ -19,7 +20,7 @@ mod keys;
 mod tests;
 mod unheard;
 
-use unheard::{LOWER, OF_BOOT};
+use unheard::LOWER;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
@@ -157,7 +158,7 @@ fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
     };
     let fix = Remedy::new(Distribution::Talos.add_boot_parameters(&words)).with_line(evidence, &words);
     let case = case
-        .link(Some(OF_BOOT))
+        .link(Some(links::BOOT))
         .seen(&line.place, "extraKernelArgs", &line.words)
         .remedy(fix);
     Some(case.otherwise(LOWER))
@@ -213,7 +214,8 @@ fn case(evidence: &Evidence, why: &Unread) -> Case {
     let place = &why.place;
     let again =
         apply_again(evidence, place).map_or_else(|| "apply it again".to_owned(), |command| format!("then: {command}"));
-    seen(why).fix(format!("correct {place}, and {again}"))
+    let case = seen(why).link(links::of_file(place));
+    case.fix(format!("correct {place}, and {again}"))
 }
 
 fn seen(why: &Unread) -> Case {

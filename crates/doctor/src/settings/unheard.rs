@@ -5,6 +5,7 @@ use programs::config::{Distribution, Unheard, UnheardWhy};
 
 use crate::facts::{default_size, distribution, persistent};
 use crate::kept::{boot_again, entry_fix};
+use crate::links;
 use crate::remedy::{Need, Remedy};
 use crate::rule::Case;
 
@@ -21,9 +22,6 @@ pub(super) fn cases(evidence: &Evidence) -> Vec<Case> {
 fn file_of(place: &str) -> &str {
     place.rsplit_once(':').map_or(place, |(file, _)| file)
 }
-
-/// Where to read of parameters of the boot command line.
-pub(super) const OF_BOOT: &str = "https://docs.kernel.org/admin-guide/kernel-parameters.html";
 
 /// In place of a fix for which there is no memory.
 pub(super) const LOWER: &str =
@@ -51,7 +49,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
     let link = match why {
         UnheardWhy::SysctlConf | UnheardWhy::SysctlName => None,
         UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => None,
-        _ => Some(OF_BOOT),
+        _ => Some(links::BOOT),
     };
     let case = |what: &str| {
         let case = new(format!("`{words}` has no effect: {what}"));
@@ -68,6 +66,11 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         )))
         .remedy(fix(boot_again(evidence, &words)))
         .otherwise(LOWER),
+        UnheardWhy::OwnVariable => case(
+            "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
+        )
+        .remedy(fix(own.add_boot_parameters(&words)))
+        .fix(format!("delete it at {place}")),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
         ),

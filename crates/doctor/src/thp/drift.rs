@@ -11,6 +11,7 @@ use crate::facts::{
     bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp, thp_file,
 };
 use crate::kept::boot_again;
+use crate::links;
 use crate::pools::starves;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -126,6 +127,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             Case::sure(format!(
                 "the pool of {size} pages has {now} pages now and will have {pages} after the next boot"
             ))
+            .link(Some(links::HUGETLB))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
             .seen(place, "requested", pages)
             .remedy(Remedy::keep(pool.size, "to keep it: raise the number there to")),
@@ -136,6 +138,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
                 bytes(pool, now)
             ))
             .severity(Severity::Info)
+            .link(Some(links::HUGETLB))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
             .remedy(Remedy::keep(pool.size, "")),
         ),

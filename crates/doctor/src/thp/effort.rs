@@ -8,6 +8,7 @@ use programs::{Area, Evidence, Kind, Program};
 use super::databases::wants_no_empty_pages;
 use super::vendors::{asked_by_vendor, private_thp};
 use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
+use crate::links;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -42,6 +43,7 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
         "allocations wait while their own node {how}, even if other nodes have free memory{who}"
     ))
     .info_if(mongo.is_none())
+    .link(Some(links::SYSCTL))
     .seen("/proc/sys/vm/zone_reclaim_mode", "", mode)
     .fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
     let line = evidence.config.sysctl.known().and_then(|files| files.last(name));

@@ -10,6 +10,7 @@ use programs::config::{Boot, Distribution};
 use crate::demand::{Shortage, guests, shortages};
 use crate::facts::{default_size, distribution, known, pool_file};
 use crate::kept::{boot_fix, boot_pages};
+use crate::links;
 use crate::pools::mounted_sizes;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -47,6 +48,7 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
             guest.name
         ))
         .severity(Severity::Warning)
+        .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "reserved at start", "no")
         .fix(match guest.manager {
             Manager::CloudHypervisor => "prefault=on: it takes them all when it starts",
@@ -75,6 +77,10 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     }
     let case = |short: Shortage| {
         let who = &short.demand.who;
+        let manager = guests
+            .iter()
+            .find(|guest| guest.name == *who)
+            .map(|guest| guest.manager);
         let touches = guests
             .iter()
             .any(|guest| guest.name == *who && guest.unreserved && !guest.prealloc);
@@ -82,7 +88,8 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
             true => "dies of SIGBUS when it touches more than is there",
             false => "does not start",
         };
-        short.case(format!("{who} {what}: it {}", short.text()))
+        let case = short.case(format!("{who} {what}: it {}", short.text()));
+        case.link(manager.map(links::of_manager))
     };
     match shortages(evidence, FileKind::Libvirt) {
         Ok(short) => {
@@ -111,7 +118,8 @@ fn unshared(guest: &Guest) -> Option<Case> {
         guest.name
     ));
     Some(
-        case.seen(place, "device", "vhost-user")
+        case.link(Some(links::of_manager(guest.manager)))
+            .seen(place, "device", "vhost-user")
             .seen(&guest.place, "shared memory", "no")
             .fix(match guest.manager {
                 Manager::Libvirt => SHARED,
@@ -138,6 +146,7 @@ fn refused(guest: &Guest) -> Vec<Case> {
         };
         let why = &refused.why;
         Case::sure(format!("{who} refuses the definition of {}: {why}", guest.name))
+            .link(Some(links::of_manager(guest.manager)))
             .seen(&refused.place, format!("{who}'s error"), why)
             .fix(fix)
     });
@@ -168,6 +177,7 @@ fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             "{} gets no huge pages: {path} is on no hugetlbfs of this machine, so its memory becomes an ordinary file there, or it does not start",
             guest.name
         ))
+        .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "path", path)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix("name a directory that is a hugetlbfs: one of those mounted, or a new one")
@@ -189,6 +199,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
             guest.name
         ))
         .severity(Severity::Warning)
+        .link(Some(links::of_manager(guest.manager)))
         .wants(page)
         .seen(&guest.place, "pages of 1G", need)
         .seen(pool_file(pool, "free_hugepages"), "", free)
@@ -284,6 +295,7 @@ fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
             guest.name,
             size.exact()
         ))
+        .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "page size", size.exact())
         .fix(format!("a size that the host has: {sizes}"))
         .fix_if(is_offered(evidence, size), at_boot(evidence, size))
@@ -332,6 +344,7 @@ pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
                 if starts { ", with which it does not start" } else { "" }
             ))
             .severity(if starts { Severity::Error } else { Severity::Warning })
+            .link(Some(links::of_manager(guest.manager)))
             .seen(&guest.place, "memory", size.exact())
             .seen(
                 &guest.place,

@@ -3,9 +3,8 @@
 mod own;
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use doctor::Rule;
 use host::{Input, Snapshot, Source};
 use model::findings::Severity;
@@ -34,9 +33,14 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
         return give_text(session, rules);
     }
     let form = session.form::<Doctor>()?;
-    let (given, files) = given(args)?;
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !args.file.is_empty() && session.global.root.is_none();
+    let Read { given, files, unread } = given(args)?;
+    if let Some(error) = unread.first().filter(|_| alone && files.is_empty()) {
+        bail!("--file {error}");
+    }
+    let parts = given.unresolved.iter().map(ToString::to_string);
+    let not_read = unread.iter().cloned().chain(parts).collect();
     let (evidence, judged) = match alone {
         true => {
             let evidence = Evidence::of_files(given);
@@ -54,27 +58,47 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     };
     let diagnosis = Doctor {
         files,
+        not_read,
         is_verbose: args.verbose,
         ..judged
     };
     let result = session.about(&evidence.snapshot, Vec::new(), diagnosis);
     session.give(&result, form)?;
-    outcome(&result.data, args.fail_on, &session.source)
+    // A file that was not read is an answer that is missing, whatever the others show.
+    match unread.first() {
+        Some(error) => bail!("--file {error}"),
+        None => outcome(&result.data, args.fail_on, &session.source),
+    }
 }
 
-/// The files together, and what each was taken for.
-fn given(args: &args::Doctor) -> anyhow::Result<(Given, Vec<Taken>)> {
-    let mut given = Given::default();
-    let mut take = |file: &PathBuf| -> anyhow::Result<Taken> {
+/// The files together.
+#[derive(Default)]
+struct Read {
+    given: Given,
+    /// What each was taken for.
+    files: Vec<Taken>,
+    /// Why each of the others could not be taken, with its name.
+    unread: Vec<String>,
+}
+
+/// One of unknown kind, or of the wrong form, leaves the others as they are.
+fn given(args: &args::Doctor) -> anyhow::Result<Read> {
+    let mut read = Read::default();
+    for file in &args.file {
         let name = file.display().to_string();
         let bytes = Input::Configuration.read(file);
         let bytes = bytes.with_context(|| format!("--file {name}"))?;
-        let kind = given.add(&name, &bytes, args.kind);
-        let kind = kind.map_err(|error| anyhow!("--file {error}"))?.to_string();
-        Ok(Taken { name, kind })
-    };
-    let files = args.file.iter().map(&mut take).collect::<Result<_, _>>()?;
-    Ok((given, files))
+        let mut with = read.given.clone();
+        match with.add(&name, &bytes, args.kind) {
+            Ok(kind) => {
+                let kind = kind.to_string();
+                read.given = with;
+                read.files.push(Taken { name, kind });
+            }
+            Err(error) => read.unread.push(error.to_string()),
+        }
+    }
+    Ok(read)
 }
 
 fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Result<Outcome> {

@@ -18,6 +18,9 @@ pub struct Doctor {
     /// Files that were checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Taken>,
+    /// Files, and parts of them, that could not be read, and why: they are not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_read: Vec<String>,
     /// Are rules that could not be judged listed in the text?
     #[serde(skip)]
     pub is_verbose: bool,
@@ -39,6 +42,7 @@ impl From<Diagnosis> for Doctor {
             rules,
             diagnosis,
             files: Vec::new(),
+            not_read: Vec::new(),
             is_verbose: false,
         }
     }

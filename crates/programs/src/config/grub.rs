@@ -27,6 +27,20 @@ pub(super) struct Grub {
 }
 
 pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
+    let files = files(source)?;
+    let lines: Vec<Line<'_>> = files.iter().flat_map(|(path, text)| said(path, text, &['#'])).collect();
+    let mut grub = of_lines(source, &lines)?;
+    grub.unheard
+        .extend(stray(&lines).into_iter().map(|(line, words)| Unheard {
+            place: line.place(),
+            words,
+            why: UnheardWhy::OwnVariable,
+        }));
+    Ok(grub)
+}
+
+/// The defaults of GRUB, each file with its path.
+fn files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
     let mut names = listed(source, "/etc/default/grub.d")?;
     names.retain(|name| name.ends_with(".cfg"));
     names.sort();
@@ -35,8 +49,11 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
     for path in ["/etc/default/grub".to_owned()].into_iter().chain(more) {
         files.extend(content(source, &path)?.map(|text| (path, text)));
     }
-    let lines: Vec<Line<'_>> = files.iter().flat_map(|(path, text)| said(path, text, &['#'])).collect();
-    let in_grub = in_grub(&lines);
+    Ok(files)
+}
+
+fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
+    let in_grub = in_grub(lines);
     let listed_entries = listed(source, ENTRIES);
     let starter = Distribution::by_start(source).filter(|_| listed_entries.as_ref().is_ok_and(Vec::is_empty));
     if starter.is_some_and(Distribution::is_without_grub) {
@@ -47,7 +64,7 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
     };
     if listed_entries?.is_empty() {
         return Ok(Grub {
-            unheard: assigned_anew(&lines, &words),
+            unheard: assigned_anew(lines, &words),
             next_boot: Some(BootLine::new(line.place(), words)),
         });
     }
@@ -186,4 +203,49 @@ fn assignment(text: &str) -> Option<(usize, bool, String)> {
         shlex::split(value).unwrap_or_else(unclosed)
     };
     Some((at, adds, words.into_iter().next().unwrap_or_default()))
+}
+
+/// Parameters of the boot line that people write on lines of their own.
+const PARAMETERS: [&str; 4] = ["transparent_hugepage", "hugepages", "hugepagesz", "default_hugepagesz"];
+
+/// The name of such a parameter that a word assigns.
+pub(super) fn parameter(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('=')?;
+    PARAMETERS.contains(&name).then_some(name)
+}
+
+/// Lines of the defaults of GRUB that assign variables named like parameters, with these words. The shell that reads the file keeps them to itself.
+pub(super) fn stray<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, String)> {
+    let (mut open, mut last) = (String::new(), 0);
+    let mut stray: Vec<(Line<'a>, String)> = Vec::new();
+    for line in lines {
+        // A value in quotes may go on over several lines.
+        let whole = format!("{open}{}\n", line.text);
+        let Some(words) = shlex::split(&whole) else {
+            open = whole;
+            continue;
+        };
+        let is_one = std::mem::take(&mut open).is_empty();
+        let own = line
+            .text
+            .strip_prefix("export ")
+            .map_or(words.as_slice(), |_| words.get(1..).unwrap_or_default());
+        let is_used = |name: &str| {
+            let forms = [format!("${name}"), format!("${{{name}")];
+            lines
+                .iter()
+                .any(|line| forms.iter().any(|form| line.text.contains(form)))
+        };
+        let is_parameter = |word: &String| parameter(word).is_some_and(|name| !is_used(name));
+        if !is_one || own.is_empty() || !own.iter().all(is_parameter) {
+            continue;
+        }
+        // A size and its count may be on lines of their own.
+        match stray.last_mut().filter(|_| line.number() == last + 1) {
+            Some((_, words)) => *words += &format!(" {}", own.join(" ")),
+            None => stray.push((*line, own.join(" "))),
+        }
+        last = line.number();
+    }
+    stray
 }

@@ -41,7 +41,7 @@ pub use host::shm::Segment;
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;
-pub use pool_lines::{PoolLine, requested};
+pub use pool_lines::{PoolLine, PoolWrite, requested};
 pub use pool_request::PoolRequest;
 pub use settings::{Setting, Settings};
 pub(crate) use sysctl_files::applies_sysctl;
@@ -111,6 +111,8 @@ pub enum UnheardWhy {
     AssignedAnew { variable: String, by: String },
     /// Kernels start by boot entries with lines of their own.
     BootEntries,
+    /// It assigns a variable of its own among the defaults of GRUB.
+    OwnVariable,
     /// EFI starts the kernel without GRUB, or GRUB takes entries that another tool writes.
     NoGrub,
     /// What makes unified kernel images passes another command line.

@@ -4,7 +4,7 @@ use host::Source;
 use model::{Bytes, Unread};
 
 use super::files::{has_configuration, said};
-use super::{Boot, BootLine, Setting, tuned, written};
+use super::{Boot, BootLine, Setting, sysctl_files, tuned, written};
 
 /// One place that requests pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,64 @@ fn of_file(setting: &Setting) -> Option<PoolLine> {
         size: Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?)),
         pages: setting.value.parse().ok()?,
     })
+}
+
+/// A write of a pool's count by a script: it sets the count, and adds nothing to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolWrite {
+    /// What it comes to, and where.
+    pub line: PoolLine,
+    /// The node of which alone it is the count.
+    pub node: Option<u32>,
+    /// Programs that the script started before.
+    pub after: usize,
+}
+
+impl PoolWrite {
+    /// A value for vm.nr_hugepages, or for a pool's file.
+    pub(super) fn of(setting: &Setting) -> Option<Self> {
+        let of_default = |setting: &Setting| {
+            Some(PoolLine {
+                place: setting.place.clone(),
+                size: None,
+                pages: setting.value.parse().ok()?,
+            })
+        };
+        let line = match setting.name == sysctl_files::POOL {
+            true => of_default(setting)?,
+            false => of_file(setting)?,
+        };
+        let node = match setting.name.split_once("/node/node") {
+            Some((_, rest)) => Some(rest.split_once('/')?.0.parse().ok()?),
+            None => None,
+        };
+        let after = 0;
+        Some(Self { line, node, after })
+    }
+
+    /// The pages of each size after all writes: the last one for the whole pool, or those of nodes that follow it.
+    pub fn left(writes: &[Self], default: Bytes) -> Vec<PoolLine> {
+        let mut pools: Vec<(Bytes, Vec<&Self>)> = Vec::new();
+        for write in writes {
+            let size = write.line.size.unwrap_or(default);
+            let at = pools.iter().position(|(known, _)| *known == size).unwrap_or_else(|| {
+                pools.push((size, Vec::new()));
+                pools.len() - 1
+            });
+            let held = &mut pools[at].1;
+            held.retain(|before| write.node.is_some() && before.node.is_some() && before.node != write.node);
+            held.push(write);
+        }
+        let sum = |(size, held): (Bytes, Vec<&Self>)| {
+            let pages = held.iter().map(|write| write.line.pages);
+            Some(PoolLine {
+                place: held.last()?.line.place.clone(),
+                size: Some(size),
+                pages: pages.fold(0, u64::saturating_add),
+            })
+        };
+        pools.into_iter().filter_map(sum).collect()
+    }
 }
 
 /// The lines of one size, which are those of several nodes, as one.

@@ -11,10 +11,12 @@ pub(super) const COMMENT: &[char] = &['#', ';'];
 /// Profiles at most, so that a circle ends.
 const MOST: usize = 16;
 
-/// Is it the text of a profile?
+/// Is it the text of a profile? Files of other programs have a section [main] too.
 pub(super) fn is_profile(text: &str) -> bool {
-    let is_section = |line: &str| matches!(line.trim(), "[main]" | "[sysctl]" | "[bootloader]" | "[vm]");
-    text.lines().any(is_section)
+    let any = |is_it: fn(&str) -> bool| text.lines().map(str::trim).any(is_it);
+    let is_main =
+        || any(|line| line == "[main]") && any(|line| line.starts_with("summary") || line.starts_with("include"));
+    any(|line| matches!(line, "[sysctl]" | "[bootloader]" | "[vm]" | "[sysfs]")) || is_main()
 }
 
 /// The files of the profiles in force, each with its path.

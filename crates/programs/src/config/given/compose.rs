@@ -299,23 +299,39 @@ fn is_off(value: &str) -> bool {
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {
     let words = shell::words(path, text, is_runtime)?;
+    let by_root = shell::starts(text, is_sudo);
+    let says = |line: &str| !line.trim_start().starts_with('#');
+    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
+    let line = text.lines().position(starts).map_or(1, |at| at + 1);
+    of_words(&format!("{path}:{line}"), &words, by_root)
+}
+
+fn is_sudo(program: &str) -> bool {
+    matches!(program, "sudo" | "doas")
+}
+
+/// The same as a command of a script.
+pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
+    let words = start
+        .from(is_runtime)
+        .filter(|words| words.iter().any(|word| word == "run"))?;
+    let by_root = start.from(is_sudo).is_some_and(|all| all.len() > words.len());
+    Some(of_words(&start.place, words, by_root))
+}
+
+fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread> {
     let by_podman = words.first().is_some_and(|word| shell::file_name(word) == "podman");
-    let by_root = shell::starts(text, |program| matches!(program, "sudo" | "doas"));
     let mut words = words
         .iter()
         .map(String::as_str)
         .skip_while(|word| *word != "run")
         .skip(1)
         .peekable();
-    let says = |line: &str| !line.trim_start().starts_with('#');
-    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
-    let line = text.lines().position(starts).map_or(1, |at| at + 1);
-    let place = format!("{path}:{line}");
-    let mut run = Run::new(place.clone(), "the container");
+    let mut run = Run::new(place.to_owned(), "the container");
     run.may_be_rootless = by_podman && !by_root;
     let image = run
-        .options(&place, &mut words)?
-        .ok_or_else(|| empty(path, "the `run` command names no image"))?;
+        .options(place, &mut words)?
+        .ok_or_else(|| empty(place, "the `run` command names no image"))?;
     run.words = words.map(str::to_owned).collect();
     Ok(run.of_image(image))
 }

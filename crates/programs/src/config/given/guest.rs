@@ -6,6 +6,7 @@ use model::{Bytes, Unread};
 
 use super::garbled::empty;
 use super::shell;
+use super::starts::Start;
 pub use crate::vms::asked::Backing;
 use crate::vms::asked::{Asked, cloud_hypervisor, firecracker, is_on, is_qemu, options, parts, qemu, value};
 
@@ -158,8 +159,31 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         };
         return Ok(started(path, asked, Manager::Firecracker, true));
     }
-    let words = shell::words(path, text, is_hypervisor)?;
-    if options(&words, "memory").is_empty() && options(&words, "m").is_empty() && options(&words, "object").is_empty() {
+    of_start(&Start {
+        place: path.to_owned(),
+        words: shell::all_words(path, text)?,
+        ..Start::default()
+    })
+}
+
+/// What a command starts, whose memory numactl may bind.
+///
+/// # Errors
+/// If it names no memory.
+pub(super) fn of_start(start: &Start) -> Result<Guest, Unread> {
+    let words = start.from(is_hypervisor).unwrap_or(&start.words);
+    let guest = of_words(&start.place, words)?;
+    // A policy of QEMU's own overrides that of numactl.
+    let is_own = options(words, "object").iter().any(|object| object.contains("policy="));
+    let nodes = start.nodes().filter(|_| !is_own);
+    let own = |at: usize| guest.bound.get(at).cloned().flatten();
+    let bound = (0..guest.memory.len()).map(|at| own(at).or_else(|| nodes.clone()));
+    let bound = bound.collect();
+    Ok(Guest { bound, ..guest })
+}
+
+fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
+    if options(words, "memory").is_empty() && options(words, "m").is_empty() && options(words, "object").is_empty() {
         return Err(empty(
             path,
             "no memory of a virtual machine is in it (-m, -object memory-backend-..., --memory)",
@@ -167,8 +191,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     }
     let is_ours = words.first().is_some_and(|word| word.ends_with("cloud-hypervisor"));
     if is_ours {
-        let (asked, regions) = cloud_hypervisor(&words);
-        let reserves = options(&words, "memory")
+        let (asked, regions) = cloud_hypervisor(words);
+        let reserves = options(words, "memory")
             .iter()
             .any(|memory| is_on(&parts(memory), "reserve"));
         let asked = Asked {
@@ -178,17 +202,17 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         return Ok(started(path, asked, Manager::CloudHypervisor, !reserves));
     }
     let open = |object: &&str| value(&parts(object), "reserve") == Some("off");
-    let unreserved = options(&words, "object").iter().any(open);
+    let unreserved = options(words, "object").iter().any(open);
     let is_vhost_user = |text: &&str| {
         text.starts_with("vhost-user")
             || ["type=vhost-user", "\"vhost-user"]
                 .iter()
                 .any(|word| text.contains(word))
     };
-    let mut devices = [options(&words, "netdev"), options(&words, "device")]
+    let mut devices = [options(words, "netdev"), options(words, "device")]
         .concat()
         .into_iter();
-    let asked = qemu(&words);
+    let asked = qemu(words);
     Ok(Guest {
         is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
         unshared: (!asked.shared && devices.any(|text| is_vhost_user(&text))).then(|| path.to_owned()),

@@ -6,15 +6,33 @@ use super::garbled::{Refusal, empty};
 use super::node;
 use crate::config::BootLine;
 use crate::config::files::{Line, said};
-use crate::config::grub::in_grub;
+use crate::config::grub::{in_grub, stray};
 
-pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
+pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> Result<BootLine, Unread> {
     let lines: Vec<Line<'_>> = said(path, text, &['#']).collect();
     let Some(first) = lines.first() else {
         return Err(empty(path, "it holds no kernel command line"));
     };
+    let is_grub = path.ends_with("grub") || lines.iter().any(|line| line.text.contains("GRUB_"));
+    if is_grub {
+        refused.extend(
+            stray(&lines)
+                .into_iter()
+                .map(|(line, words)| on_no_line(&line.place(), &words)),
+        );
+    }
     let (place, words) = match in_grub(&lines) {
         Some(found) => found,
+        None if is_grub => (*first, String::new()),
+        None if path.ends_with("cmdline.txt") => {
+            refused.extend(
+                lines[1..]
+                    .iter()
+                    .filter(|line| line.text.contains("huge"))
+                    .map(behind_first),
+            );
+            (*first, first.text.to_owned())
+        }
         None => {
             let words: Vec<&str> = lines.iter().map(|line| line.text).collect();
             (*first, words.join(" "))
@@ -22,6 +40,33 @@ pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
     };
     Ok(node::boot_line(place.place(), &words))
 }
+
+/// A line among the defaults of GRUB that comes to no kernel.
+pub(super) fn on_no_line(place: &str, words: &str) -> Refusal {
+    let why = format!(
+        "`{words}` is a shell variable of its own and not on the boot line: GRUB's scripts take GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT alone"
+    );
+    let fix = format!(
+        "add `{words}` to the words in the quotes of GRUB_CMDLINE_LINUX_DEFAULT, delete it at {place}, then: update-grub (Debian, Ubuntu) or grub2-mkconfig -o /boot/grub2/grub.cfg (others), and reboot"
+    );
+    Refusal::new(place, why, fix, OF_BOOT)
+}
+
+/// Firmware of the Raspberry Pi hands the first line over.
+fn behind_first(line: &Line<'_>) -> Refusal {
+    let why = format!(
+        "`{}` is not on the boot line: the firmware takes the first line of cmdline.txt alone",
+        line.text
+    );
+    let fix = format!(
+        "write it at the end of line 1, delete line {}, and reboot",
+        line.number()
+    );
+    Refusal::new(&line.place(), why, fix, OF_PI)
+}
+
+const OF_BOOT: &str = "https://docs.kernel.org/admin-guide/kernel-parameters.html";
+const OF_PI: &str = "https://www.raspberrypi.com/documentation/computers/configuration.html";
 
 /// `%UserProfile%\.wslconfig`.
 pub(super) fn is_wsl(path: &str) -> bool {

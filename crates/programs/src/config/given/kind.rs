@@ -4,14 +4,14 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{FIRECRACKER, is_hypervisor};
-use super::{bottlerocket, incus, ini, node, provision, proxmox, quadlet, shell};
-use crate::config::{vmware, written};
+use super::{bottlerocket, incus, ini, node, provision, proxmox, quadlet, script, shell};
+use crate::config::{tuned, vmware, written};
 use crate::dpdk;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
-    /// sysctl.conf, or a file of sysctl.d; other settings of the kernel: a profile of tuned, a file of tmpfiles.d, sysfs.conf.
+    /// sysctl.conf, or a file of sysctl.d; other settings of the kernel: a file of tmpfiles.d, sysfs.conf.
     Sysctl,
     /// The kernel's command line, alone, in GRUB's defaults or in `.wslconfig`.
     Cmdline,
@@ -45,6 +45,10 @@ pub enum FileKind {
     Node,
     /// An instance or a profile of Incus or LXD.
     Incus,
+    /// A profile of tuned.
+    Tuned,
+    /// A shell script that writes settings, or starts a program that is known.
+    Script,
     /// A file of a tool that sets machines up: of Ansible, Salt, Puppet, Chef, Terraform, cloud-init, Butane, kickstart.
     Provision,
 }
@@ -89,8 +93,14 @@ impl FileKind {
             return Ok(kind);
         }
         let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
+        if script::is_script(path, text) && script::read(path, text).is_more_than(&fits) {
+            return Ok(Self::Script);
+        }
         let seen = match fits[..] {
             [kind] => return Ok(kind),
+            [] if script::is_script(path, text) => {
+                "no setting of huge pages and no known program is in this script".to_owned()
+            }
             [] if provision::sets(text) => return Ok(Self::Provision),
             [] => "neither its name nor its content shows it".to_owned(),
             _ => {
@@ -127,7 +137,14 @@ impl FileKind {
         let is_form = |line: &str| Self::Pod.fits(text) || line.starts_with('<');
         let has_form = matches!(
             self,
-            Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu | Self::Node | Self::Incus | Self::Provision
+            Self::Pod
+                | Self::Compose
+                | Self::Libvirt
+                | Self::Qemu
+                | Self::Node
+                | Self::Incus
+                | Self::Script
+                | Self::Provision
         );
         if has_form || self.fits(text) {
             return true;
@@ -155,7 +172,7 @@ impl FileKind {
             "container" => Self::Compose,
             "wslconfig" => Self::Cmdline,
             "nix" => Self::Node,
-            "conf" if name == "tuned.conf" => Self::Sysctl,
+            "conf" if name == "tuned.conf" => Self::Tuned,
             "conf" if directory.ends_with(".service.d") => Self::Unit,
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
             "conf" if name == "sysfs.conf" || below("sysfs.d") || below("tmpfiles.d") => Self::Sysctl,
@@ -178,7 +195,9 @@ impl FileKind {
         let lines = || text.lines().map(str::trim);
         let any = |says: fn(&str) -> bool| lines().any(says);
         match self {
+            Self::Sysctl if tuned::is_profile(text) => false,
             Self::Sysctl => any(|line| sysctl_name(line).is_some()) || written::writes(text),
+            Self::Tuned => tuned::is_profile(text),
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
             Self::Limits => any(limit_line),
             Self::Unit => any(|line| line == "[Service]"),
@@ -219,6 +238,8 @@ impl FileKind {
             }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
             Self::Incus => incus::is_instance(text),
+            // By what else is in it, in [`FileKind::of`].
+            Self::Script => false,
             Self::Provision => provision::is_tool(text) && provision::sets(text),
         }
     }
@@ -340,5 +361,7 @@ model::names!(FileKind, "a kind of file", {
     Dpdk => "dpdk",
     Node => "node",
     Incus => "incus",
+    Tuned => "tuned",
+    Script => "script",
     Provision => "provision",
 });

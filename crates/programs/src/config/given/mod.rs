@@ -22,8 +22,10 @@ mod profile;
 mod provision;
 mod proxmox;
 mod quadlet;
+mod script;
 mod service;
 mod shell;
+mod shell_tokens;
 mod starts;
 mod take;
 mod tokens;
@@ -38,7 +40,7 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Unread};
 
-use super::{BootLine, LimitLine, PolicyLine, Setting, Settings, Vmware};
+use super::{BootLine, LimitLine, PolicyLine, PoolWrite, Setting, Settings, Vmware};
 use crate::{Kind, dpdk};
 use starts::{Start, with_arguments};
 
@@ -82,6 +84,12 @@ pub struct Given {
     pub vpp: Vec<Setting>,
     /// What commands set in the configuration of Open vSwitch, by its keys.
     ovs: Vec<Setting>,
+    /// What scripts write to files of pools and to vm.nr_hugepages, in order.
+    pub pool_writes: Vec<PoolWrite>,
+    /// Known programs that scripts start.
+    commands: Vec<Start>,
+    /// What of scripts only a run shows, with its place.
+    pub unresolved: Vec<String>,
     /// Everything that sets the THP policy.
     pub policies: Vec<PolicyLine>,
     /// Lines that have no known form; what they ask for is not judged.
@@ -124,6 +132,7 @@ impl Given {
         services
             .flat_map(|service| service.starts(&self.environment))
             .chain(self.runs.iter().map(Run::start))
+            .chain(self.commands.iter().cloned())
             .chain(alone)
             .collect()
     }

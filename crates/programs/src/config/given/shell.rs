@@ -7,9 +7,15 @@ use super::garbled::{empty, garbled};
 /// Words before a program that a file is looked through for it: `exec`, `env A=B`, `numactl -m 0`.
 const BEFORE: usize = 8;
 
-/// The words of a command in a file, from the program on; comment lines are left out, and a backslash at the end of a line
-/// joins it with the next.
+/// The words of a command in a file, from the program on.
 pub(super) fn words(path: &str, text: &str, is_program: fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let words = all_words(path, text)?;
+    let program = words.iter().position(|word| is_program(file_name(word)));
+    Ok(words[program.unwrap_or(0)..].to_vec())
+}
+
+/// All of them; comment lines are left out, and a backslash at the end of a line joins it with the next.
+pub(super) fn all_words(path: &str, text: &str) -> Result<Vec<String>, Unread> {
     let words: Vec<String> = if text.contains('\0') {
         text.split('\0')
             .filter(|word| !word.is_empty())
@@ -19,11 +25,10 @@ pub(super) fn words(path: &str, text: &str, is_program: fn(&str) -> bool) -> Res
         let closed = || garbled(path, 1, text.trim(), "a command line with closed quotes");
         shlex::split(&without_comments(text)).ok_or_else(closed)?
     };
-    if words.is_empty() {
-        return Err(empty(path, "it holds no command line"));
+    match words.is_empty() {
+        true => Err(empty(path, "it holds no command line")),
+        false => Ok(words),
     }
-    let program = words.iter().position(|word| is_program(file_name(word)));
-    Ok(words[program.unwrap_or(0)..].to_vec())
 }
 
 /// Does a command line start such a program?

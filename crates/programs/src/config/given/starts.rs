@@ -9,7 +9,7 @@ use crate::config::Setting;
 use crate::{Kind, dpdk};
 
 /// Variables that the JVM itself or its launcher reads.
-const READ_BY_JAVA: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+pub(super) const READ_BY_JAVA: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
 /// A command, its words first split, and the variables that it gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Start {
     }
 
     /// The nodes that its memory has to be on. The innermost numactl that sets a policy overrides the others.
-    fn nodes(&self) -> Option<CpuList> {
+    pub(super) fn nodes(&self) -> Option<CpuList> {
         let places = (0..self.words.len()).rev();
         let mut places = places.filter(|at| program(&self.words[*at]) == "numactl");
         places.find_map(|at| policy(&self.words[at + 1..]))?

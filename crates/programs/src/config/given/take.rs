@@ -2,18 +2,22 @@
 
 use model::Unread;
 
+use super::garbled::empty;
+use super::guest::is_hypervisor;
 use super::node::Setup;
+use super::starts::Start;
 use super::{
     FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix,
-    provision, proxmox, service,
+    provision, proxmox, script, service,
 };
 use crate::config::files::{Line, said};
-use crate::config::{BootLine, PolicyLine, Setting, Vmware, limits, policy, sysctl_files, tuned, written};
+use crate::config::{BootLine, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
 use crate::dpdk;
 
 impl Given {
     pub(super) fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
         match kind {
+            FileKind::Tuned => self.profile(path, text),
             FileKind::Sysctl if tuned::is_profile(text) => self.profile(path, text),
             FileKind::Sysctl if written::is_form(path, text) => self.written(&written::in_text(path, text)),
             FileKind::Sysctl => self.sysctl(path, text),
@@ -38,9 +42,60 @@ impl Given {
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
+            FileKind::Script => self.script(path, text)?,
             FileKind::Provision => self.provision(path, text)?,
         }
         Ok(())
+    }
+
+    /// What a script writes, and what it starts.
+    fn script(&mut self, path: &str, text: &str) -> Result<(), Unread> {
+        let script = script::read(path, text);
+        if script.is_empty() {
+            return Err(empty(
+                path,
+                "no setting of huge pages and no known program is in this script",
+            ));
+        }
+        for setting in script.sysctl {
+            self.kinds.insert(FileKind::Sysctl);
+            self.sysctl_setting(setting);
+        }
+        self.written(&script.sysfs);
+        if !script.pools.is_empty() {
+            self.kinds.insert(FileKind::Sysctl);
+            self.has_sysctl = true;
+        }
+        self.pool_writes.extend(script.pools);
+        let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
+        self.refusals
+            .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));
+        self.unresolved.extend(script.unresolved);
+        if dpdk::is_ovs(text) {
+            self.kinds.insert(FileKind::Dpdk);
+            self.ovs.extend(dpdk::ovs(path, text));
+        }
+        script.starts.into_iter().for_each(|start| self.started(start));
+        Ok(())
+    }
+
+    /// A known program that a script starts.
+    fn started(&mut self, start: Start) {
+        // A guest without an option of memory has next to none.
+        if start.from(is_hypervisor).is_some() {
+            if let Ok(guest) = guest::of_start(&start) {
+                self.kinds.insert(FileKind::Qemu);
+                self.guests.push(guest);
+            }
+        } else if let Some(run) = compose::of_start(&start) {
+            self.kinds.insert(FileKind::Compose);
+            match run {
+                Ok(run) => self.runs.push(run),
+                Err(why) => self.garbled.push(why),
+            }
+        } else {
+            self.commands.push(start);
+        }
     }
 
     fn manifest(&mut self, path: &str, text: &str) -> Result<(), Unread> {
@@ -73,7 +128,6 @@ impl Given {
         }
         self.written(&setup.sysfs);
         for profile in setup.profiles {
-            self.kinds.insert(FileKind::Sysctl);
             self.profile(path, &profile);
         }
     }
@@ -126,7 +180,8 @@ impl Given {
     /// A profile of tuned: its sections of sysctl settings, of boot parameters and of the THP policy.
     fn profile(&mut self, path: &str, text: &str) {
         self.has_sysctl = true;
-        let mut section = "";
+        self.kinds.insert(FileKind::Sysctl);
+        let (mut section, mut by_file) = ("", Vec::new());
         for line in said(path, text, tuned::COMMENT) {
             if line.text.starts_with('[') {
                 section = line.text;
@@ -151,9 +206,11 @@ impl Given {
                     });
                     self.kinds.insert(FileKind::Cmdline);
                 }
+                "[sysfs]" => by_file.extend(tuned::value(value).map(|value| line.setting(key, value))),
                 _ => {}
             }
         }
+        self.written(&by_file);
     }
 
     fn limits(&mut self, path: &str, text: &str) {
@@ -169,7 +226,7 @@ impl Given {
     fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let line = match kernel::is_wsl(path) {
             true => kernel::wsl(path, text, &mut self.refusals)?,
-            false => kernel::boot_line(path, text)?,
+            false => kernel::boot_line(path, text, &mut self.refusals)?,
         };
         self.push_boot(line);
         Ok(())

@@ -44,7 +44,7 @@ fn names_and_contents_tell_the_kind() {
         ("bin/setenv.sh", FileKind::Environment),
         ("bin/standalone.conf", FileKind::Environment),
         ("docker-compose.prod.yml", FileKind::Compose),
-        ("/etc/tuned/db/tuned.conf", FileKind::Sysctl),
+        ("/etc/tuned/db/tuned.conf", FileKind::Tuned),
         ("postgresql.auto.conf", FileKind::Postgres),
         ("/etc/my.cnf", FileKind::Mysql),
         ("db.vmx", FileKind::Vmware),
@@ -56,6 +56,7 @@ fn names_and_contents_tell_the_kind() {
     }
     for (text, kind) in [
         ("vm.nr_hugepages = 5\n", FileKind::Sysctl),
+        ("[main]\ninclude=x\n[sysctl]\nvm.swappiness=1\n", FileKind::Tuned),
         (
             "w+ /sys/kernel/mm/transparent_hugepage/enabled - - - - always\n",
             FileKind::Sysctl,

@@ -6,6 +6,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::iter;
+
 use model::Envelope;
 use model::findings::{Finding, NotJudged, Severity};
 
@@ -28,7 +30,8 @@ impl Show for Doctor {
     }
 
     fn headlines(&self) -> Vec<String> {
-        vec![self.totals() + "."]
+        let not_read = self.not_read.iter().map(|why| format!("Not read: {why}"));
+        iter::once(self.totals() + ".").chain(not_read).collect()
     }
 
     fn text(&self, look: Look) -> String {

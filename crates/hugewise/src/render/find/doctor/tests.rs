@@ -41,6 +41,7 @@ fn doctor(findings: Vec<Finding>, not_judged: Vec<NotJudged>) -> Doctor {
             ..Diagnosis::default()
         },
         files: vec![],
+        not_read: vec![],
         is_verbose: false,
     }
 }

@@ -29,7 +29,10 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
         let line = format!("{}: taken as {kind}", printable(&file.name));
         wrapped(&line, look.width)
     });
-    let verdict = painted(verdict.trim_end(), Style::new().bold(), look) + "\n" + &files.collect::<String>();
+    let not_read = doctor.not_read.iter();
+    let not_read = not_read.map(|why| wrapped(&format!("not read: {}", printable(why)), look.width));
+    let files: String = files.chain(not_read).collect();
+    let verdict = painted(verdict.trim_end(), Style::new().bold(), look) + "\n" + &files;
     let findings = doctor.diagnosis.findings.iter().map(|found| finding(found, look));
     let more = if doctor.is_verbose {
         all_unjudged(doctor, look)

@@ -1,0 +1,91 @@
+//! Commands of a script, each with where its output goes.
+
+use std::mem;
+
+use crate::config::given::shell_tokens::{Part, Token, What, is_variable};
+
+/// A command, with what encloses it among its words.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    pub(super) line: usize,
+    pub(super) words: Vec<Vec<Part>>,
+    /// Files that its output goes to.
+    pub(super) into: Vec<Vec<Part>>,
+    /// `<<< WORD`
+    pub(super) given: Option<Vec<Part>>,
+    /// The lines behind `<<END`.
+    pub(super) text: Vec<(usize, String)>,
+    /// The sign in front of it: `;`, `|`, `||`.
+    pub(super) before: &'static str,
+}
+
+/// What the word behind a sign is.
+enum Behind {
+    Target,
+    Given,
+    Nothing,
+}
+
+pub(super) fn commands(tokens: Vec<Token>) -> Vec<Command> {
+    let (mut all, mut own, mut behind) = (Vec::new(), Command::default(), None);
+    for Token { line, what } in tokens {
+        match what {
+            What::Word(word) => match behind.take() {
+                Some(Behind::Target) => own.into.push(word),
+                Some(Behind::Given) => own.given = Some(word),
+                Some(Behind::Nothing) => {}
+                None => {
+                    if own.words.is_empty() {
+                        own.line = line;
+                    }
+                    own.words.push(word);
+                }
+            },
+            What::Text(lines) => own.text.extend(lines),
+            What::Sign(">" | ">>" | ">|" | "1>" | "1>>" | "&>" | "&>>") => behind = Some(Behind::Target),
+            What::Sign("<<<") => behind = Some(Behind::Given),
+            What::Sign("<" | "<&" | ">&" | "2>" | "2>>") => behind = Some(Behind::Nothing),
+            What::Sign("2>&1" | "1>&2") => {}
+            // A command goes on behind `|` at the end of a line.
+            What::Sign("\n") if own.words.is_empty() => {}
+            What::Sign(before) => {
+                behind = None;
+                let next = Command {
+                    before,
+                    ..Command::default()
+                };
+                all.push(mem::replace(&mut own, next));
+            }
+        }
+    }
+    all.push(own);
+    all
+}
+
+/// A word without variables.
+pub(super) fn plain(word: &[Part]) -> Option<&str> {
+    match word {
+        [Part::Plain(text)] => Some(text),
+        _ => None,
+    }
+}
+
+/// `NAME=VALUE`, `NAME+=VALUE`: the name, whether it is added to, and the value.
+pub(super) fn assignment(word: &[Part]) -> Option<(String, bool, Vec<Part>)> {
+    let Some((Part::Plain(first), rest)) = word.split_first() else {
+        return None;
+    };
+    let (name, value) = first.split_once('=')?;
+    let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+    let value = [Part::Plain(value.to_owned())].into_iter().chain(rest.iter().cloned());
+    is_variable(name).then(|| (name.to_owned(), adds, value.collect()))
+}
+
+/// A word about as it is written.
+pub(super) fn written(word: &[Part]) -> String {
+    let part = |part: &Part| match part {
+        Part::Plain(text) | Part::Run(text) => text.clone(),
+        Part::Variable { name, .. } => format!("${name}"),
+    };
+    word.iter().map(part).collect()
+}
