@@ -3,15 +3,54 @@
 use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::{Unit, memlock_for};
+use programs::config::{Setting, Unit, memlock_for};
 use programs::vms::pins;
 use programs::{Details, Evidence, Kind, Limit, Program};
 
+use super::files::what;
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{default_size, each, each_looked_into, has, known, programs};
+use crate::facts::{default_size, each, each_looked_into, has, known, parts, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
+    parts([
+        by_use(evidence),
+        each_looked_into(evidence, |program, details| by_setting(evidence, program, details)),
+    ])
+}
+
+/// A program that is to lock its memory by a setting of its own.
+fn by_setting(evidence: &Evidence, program: &Program, details: &Details) -> Result<Option<Case>, Reason> {
+    let Some(lock) = known(&details.lock)? else {
+        return Ok(None);
+    };
+    let limit = *known(&details.memlock)?;
+    if limit == Limit::Unlimited || program.may_lock()? {
+        return Ok(None);
+    }
+    let need = lock.need(program)?;
+    let has_locked = program.locked.known().is_some_and(|locked| *locked >= need);
+    if limit >= Limit::Bytes(need.0) || has_locked {
+        return Ok(None);
+    }
+    let Setting { place, name, value } = &lock.setting;
+    let case = Case::likely(format!(
+        "{} is to lock {need} ({}, by {name}) and may lock {limit}: what is not locked can be swapped or dropped",
+        program.title(),
+        what(lock.what)
+    ))
+    .severity(Severity::Warning)
+    .seen(place, name, value)
+    .seen(program.file("limits"), "Max locked memory", limit)
+    .seen(program.file("status"), "VmLck", &program.locked)
+    .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
+    Ok(Some(
+        limit_fix(evidence, program, case).fix(format!("or switch {name} off, where it may be swapped")),
+    ))
+}
+
+/// A program that has to lock what it uses: segments of huge pages, a guest's memory, buffers of RDMA.
+fn by_use(evidence: &Evidence) -> Answer {
     let by_memlock = !has(evidence, Feature::ShmWithoutMemlock)? && has_pool(evidence)?;
     each(programs(evidence)?, |program| {
         // Mappings that could not be read leave what the limits alone show.
@@ -152,11 +191,7 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
             .fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
-        Some(service) => case
-            .fix(format!(
-                "systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity"
-            ))
-            .fix(format!("systemctl restart {service}")),
+        Some(service) => in_service(program, case, &service),
         None => {
             let user = user_name(evidence, program);
             let lines = evidence.config.limits.known().into_iter().flatten();
@@ -171,6 +206,38 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
             };
             case.fix(step).fix("log in again, and restart it")
         }
+    }
+}
+
+/// How a service gets a higher limit. Its unit may have a line for it: one that systemd ignores, or that is newer than the process.
+fn in_service(program: &Program, case: Case, service: &str) -> Case {
+    let unit = program
+        .details
+        .as_ref()
+        .and_then(|details| details.unit.as_ref()?.known());
+    let again = format!("systemctl daemon-reload && systemctl restart {service}");
+    let own = unit.and_then(|unit| unit.memlock.as_ref());
+    let outside = unit.and_then(|unit| unit.outside.as_ref()).filter(|_| own.is_none());
+    match (own, outside) {
+        (_, Some(line)) => case
+            .seen(
+                &line.place,
+                &line.name,
+                format!("{}, which systemd ignores", line.value),
+            )
+            .fix(format!(
+                "write [Service] above {}: a limit outside of that section has no effect",
+                line.place
+            ))
+            .fix(again),
+        (Some((Limit::Unlimited, place)), _) => case
+            .seen(place, "LimitMEMLOCK", Limit::Unlimited)
+            .fix(format!("its unit sets no limit, and the process is older: {again}")),
+        _ => case
+            .fix(format!(
+                "systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity"
+            ))
+            .fix(format!("systemctl restart {service}")),
     }
 }
 
