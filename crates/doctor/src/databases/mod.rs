@@ -5,7 +5,7 @@ use model::{Bytes, Reading};
 use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::size::mysql::innodb;
-use programs::{Area, Kind, Program, Setting};
+use programs::{Area, Kind, Limit, Program, Setting};
 
 use super::explain::is_chunk;
 use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
@@ -210,10 +210,16 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
         if size.0 == 0 {
             return Ok(None);
         }
+        let limit = program.details.as_ref().and_then(|details| details.memlock.known());
+        let is_low = limit.is_some_and(|limit| *limit < Limit::Bytes(size.0)) && !program.may_lock()?;
         let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} in hugetlb pools is idle", program.title()))
             .wants(default_page(evidence))
             .seen(program.file("smaps"), "/dev/shm/ora_*", size)
             .seen("/sys/kernel/mm/hugepages", "free", idle)
+            .fix_if(
+                is_low,
+                format!("first raise the memlock limit of its user to {size} or more: with ONLY it does not start below"),
+            )
             .fix("ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;")
             .fix("ALTER SYSTEM SET sga_target=... SCOPE=SPFILE; ALTER SYSTEM SET use_large_pages='ONLY' SCOPE=SPFILE; and restart");
         Ok(Some(case))
