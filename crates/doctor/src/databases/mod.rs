@@ -76,6 +76,18 @@ fn fell_back(evidence: &Evidence) -> Answer {
     })
 }
 
+/// How much of a segment is resident: what the process has that touched most of it.
+fn resident(evidence: &Evidence, segment: &Area) -> String {
+    let (size, id) = (segment.size(), format!("{}:{}", segment.device, segment.inode));
+    let all = evidence.programs.known().into_iter().flatten();
+    let own = all.flat_map(|program| &program.pages.segments);
+    let most = own.filter(|own| own.id == id).map(|own| own.resident).max();
+    match most {
+        Some(most) if most.0 < size.0 / 10 * 9 => format!("{most} of {size}"),
+        _ => size.to_string(),
+    }
+}
+
 fn fell_back_case(
     evidence: &Evidence,
     program: &Program,
@@ -87,7 +99,8 @@ fn fell_back_case(
     let expected = has_pool || setting.is_some() || size >= Bytes::gib(1);
     let page = default_page(evidence);
     let case = Case::sure(format!(
-        "{size} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
+        "{} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
+        resident(evidence, segment),
         program.title()
     ))
     .info_if(!expected)
