@@ -39,6 +39,7 @@ pub(super) struct StatusLines {
     pub(super) groups: Reading<Vec<u32>>,
     pub(super) capabilities: Reading<u64>,
     pub(super) pinned: Reading<Bytes>,
+    pub(super) locked: Reading<Bytes>,
     pub(super) nodes: Reading<CpuList>,
     pub(super) threads: Reading<u64>,
 }
@@ -61,6 +62,10 @@ impl StatusLines {
             let (index, value) = field(key)?;
             parse::value(&path, index, key, "a whole number", &value)
         };
+        let size = |key: &str| -> Result<Bytes, Unread> {
+            let (index, size) = field(key)?;
+            parse::kib(&path, index, key, size.trim_end_matches("kB"))
+        };
         Self {
             parent: number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0)).into(),
             groups: groups(field("Gid"), field("Groups")).into(),
@@ -70,9 +75,8 @@ impl StatusLines {
                         .map_err(|_| parse::garbled(&path, index, "CapEff", "a set of bits in hex", &hex))
                 })
                 .into(),
-            pinned: field("VmPin")
-                .and_then(|(index, size)| parse::kib(&path, index, "VmPin", size.trim_end_matches("kB")))
-                .into(),
+            pinned: size("VmPin").into(),
+            locked: size("VmLck").into(),
             nodes: field("Mems_allowed_list")
                 .and_then(|(index, list)| parse::value(&path, index, "Mems_allowed_list", "a list of nodes", &list))
                 .into(),

@@ -34,6 +34,19 @@ pub(crate) fn command(image: &str) -> Option<&'static str> {
     }
 }
 
+/// The major version of PostgreSQL in an image of it, by its name (`spilo-17`) or its tag (`16.2-alpine`, `ubi8-16.2-0`, `pg16`).
+pub(crate) fn postgres_version(image: &str) -> Option<u32> {
+    // The numbers of Citus are its own.
+    program(image).filter(|kind| *kind == Kind::Postgres && name(image) != "citus")?;
+    let path = image.split('@').next().unwrap_or(image);
+    let last = path.rsplit('/').next().unwrap_or(path);
+    let mut parts = last.split([':', '-']);
+    parts.find_map(|part| {
+        let number = part.strip_prefix("pg").unwrap_or(part).split('.').next()?;
+        number.parse().ok().filter(|major| (9..40).contains(major))
+    })
+}
+
 /// The last part of an image's path, without tag and digest.
 pub fn name(image: &str) -> &str {
     let path = image.split('@').next().unwrap_or(image);
@@ -50,7 +63,23 @@ fn without_version(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, command, program};
+    use super::{Kind, command, postgres_version, program};
+
+    #[test]
+    fn the_version_of_postgresql_in_an_image() {
+        for (image, version) in [
+            ("ghcr.io/cloudnative-pg/postgresql:14.9", Some(14)),
+            ("ghcr.io/zalando/spilo-17:4.0-p2", Some(17)),
+            ("crunchydata/crunchy-postgres:ubi8-16.2-0", Some(16)),
+            ("timescale/timescaledb:2.11.1-pg13", Some(13)),
+            ("goharbor/harbor-db:v2.9.1", None),
+            ("citusdata/citus:12.1.2", None),
+            ("postgres", None),
+            ("mysql:16", None),
+        ] {
+            assert_eq!(postgres_version(image), version, "{image}");
+        }
+    }
 
     #[test]
     fn images_of_vendors_and_operators() {
@@ -66,6 +95,7 @@ mod tests {
             "ghcr.io/zalando/spilo-17:4.0-p2",
             "quay.io/sclorg/postgresql-16-c9s",
             "localhost:5000/postgis/postgis:16-3.4",
+            "goharbor/harbor-db:v2.9.1",
         ] {
             assert_eq!(
                 (program(image), command(image)),

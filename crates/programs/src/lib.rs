@@ -17,6 +17,7 @@ pub mod image;
 mod image_names;
 pub(crate) mod jvm;
 mod kind;
+mod locks;
 mod log;
 mod look;
 mod mongo;
@@ -52,6 +53,7 @@ pub use host::processes::areas::{self, Area, parse_maps};
 pub use image_names::name as image_name;
 pub use jvm::{Jvm, JvmKind, is_of_hotspot};
 pub use kind::{Kind, Load, Server};
+pub use locks::{Lock, Locks};
 pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
@@ -78,6 +80,8 @@ pub struct Program {
     pub capabilities: Reading<u64>,
     /// Memory that drivers have pinned, as of RDMA (`VmPin`).
     pub pinned: Reading<Bytes>,
+    /// Memory that it has locked (`VmLck`).
+    pub locked: Reading<Bytes>,
     /// The NUMA nodes that it may take memory from.
     pub nodes: Reading<CpuList>,
     pub threads: Reading<u64>,
@@ -130,6 +134,8 @@ pub struct Details {
     pub setting: Reading<Option<Setting>>,
     /// What decides the pages of MySQL and MariaDB, by their files and arguments; `None` where those could not be read.
     pub innodb: Option<Innodb>,
+    /// The setting by which it is to lock its memory.
+    pub lock: Reading<Option<Lock>>,
     /// Lines of the program's own files that it refuses or ignores.
     pub refused: Vec<Unread>,
 }

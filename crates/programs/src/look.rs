@@ -10,7 +10,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
 use super::facts::{self, Own, StatusLines};
-use super::{Area, Details, Kind, Program, areas, glibc, jvm, mongo};
+use super::{Area, Details, Kind, Program, areas, glibc, jvm, locks, mongo};
 use crate::config::{Unit, unit};
 use host::processes;
 use host::snapshot::Mount;
@@ -108,6 +108,7 @@ fn cheap(source: &Source, pages: ProcessPages) -> Program {
         groups: status.groups,
         capabilities: status.capabilities,
         pinned: status.pinned,
+        locked: status.locked,
         nodes: status.nodes,
         threads: status.threads,
         pages,
@@ -199,6 +200,7 @@ impl<'a> Looker<'a> {
         let mounts = snapshot::mounts::all_of(source, &program.file("mounts"));
         let details = Details {
             memlock: facts::memlock(source, pid),
+            lock: locks::of_program(source, program),
             unit: service.map(|name| self.unit(name)),
             started: facts::started(source, pid),
             jvm,

@@ -8,9 +8,10 @@ pub fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.
-pub const TUNABLES: [&str; 34] = [
+pub const TUNABLES: [&str; 39] = [
     "COMPlus_GC*",
     "DOTNET_GC*",
+    "ES_SETTING_BOOTSTRAP_MEMORY__LOCK",
     "FI_EFA_*",
     "GLIBC_TUNABLES",
     "GODEBUG",
@@ -26,6 +27,7 @@ pub const TUNABLES: [&str; 34] = [
     "JDK_JAVA_OPTIONS",
     "JE_MALLOC_CONF",
     "LD_PRELOAD",
+    "LLAMA_ARG_MLOCK",
     "MALLOC_ARENA_MAX",
     "MALLOC_ARENA_TEST",
     "MALLOC_CONF",
@@ -41,8 +43,11 @@ pub const TUNABLES: [&str; 34] = [
     "SGLANG_HUGEPAGE_SIZE",
     "TBB_MALLOC_*",
     "TCMALLOC_*",
+    "USE_MLOCK",
     "_JAVA_OPTIONS",
     "_RJEM_MALLOC_CONF",
+    "bootstrap.memory_lock",
+    "bootstrap.mlockall",
 ];
 
 /// Is it one of [`TUNABLES`]?

@@ -167,9 +167,10 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
     Some(
         case.fix_if(
             is_postgres,
-            "for a new database: initdb --set huge_pages=off (PostgreSQL 16 and later; POSTGRES_INITDB_ARGS of the official image)",
+            "for a new database: initdb --set huge_pages=off (PostgreSQL 16 and later; POSTGRES_INITDB_ARGS of the official image), or huge_pages = off in the image's postgresql.conf.sample",
         )
-        .fix(request(container, page)),
+        .fix(request(evidence, container, page))
+        .fix_if(is_postgres, "or have it run on nodes without a pool"),
     )
 }
 
@@ -181,12 +182,12 @@ fn store_unmounted(container: &Container) -> Option<&str> {
     (!mounted.any(holds)).then_some(directory)
 }
 
-/// How it requests the pages that its program asks for, as far as its command says how many.
-fn request(container: &Container, page: Bytes) -> String {
+/// How it requests the pages that its program asks for, as far as its command or its settings say how many.
+fn request(evidence: &Evidence, container: &Container, page: Bytes) -> String {
     let size = page.exact();
-    let bytes = container
-        .option("--object-store-memory")
-        .and_then(|bytes| bytes.parse::<u64>().ok());
+    let of_store = container.option("--object-store-memory");
+    let of_server = || Some(demand_in(evidence, container)?.bytes.ok()?.0);
+    let bytes = of_store.and_then(|bytes| bytes.parse::<u64>().ok()).or_else(of_server);
     let amount = bytes.map_or_else(String::new, |bytes| {
         let whole = bytes.div_ceil(page.0.max(1)).saturating_mul(page.0);
         format!(": {}Mi or more", whole >> 20)
@@ -246,10 +247,14 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         container.sized_in
     ));
     let other = demand.asker == FileKind::Java && has.is_none();
-    let case = case.fix_if(
-        is_least,
-        "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number",
-    );
+    let own = match container.version {
+        Some(version @ ..15) => format!(
+            "that is for version 15, and PostgreSQL {version} prints no number of its own: where it is too low, the error of huge_pages = on names the bytes that it asked for"
+        ),
+        _ => "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number"
+            .to_owned(),
+    };
+    let case = case.fix_if(is_least, own);
     Some(case.fix_if(
         other,
         format!(

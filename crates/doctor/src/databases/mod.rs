@@ -5,7 +5,7 @@ use model::{Bytes, Reading};
 use programs::Evidence;
 use programs::config::given::FileKind;
 use programs::size::mysql::innodb;
-use programs::{Area, Kind, Program, Setting};
+use programs::{Area, Kind, Limit, Program, Setting};
 
 use super::explain::is_chunk;
 use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
@@ -76,6 +76,18 @@ fn fell_back(evidence: &Evidence) -> Answer {
     })
 }
 
+/// How much of a segment is resident: what the process has that touched most of it.
+fn resident(evidence: &Evidence, segment: &Area) -> String {
+    let (size, id) = (segment.size(), format!("{}:{}", segment.device, segment.inode));
+    let all = evidence.programs.known().into_iter().flatten();
+    let own = all.flat_map(|program| &program.pages.segments);
+    let most = own.filter(|own| own.id == id).map(|own| own.resident).max();
+    match most {
+        Some(most) if most.0 < size.0 / 10 * 9 => format!("{most} of {size}"),
+        _ => size.to_string(),
+    }
+}
+
 fn fell_back_case(
     evidence: &Evidence,
     program: &Program,
@@ -87,7 +99,8 @@ fn fell_back_case(
     let expected = has_pool || setting.is_some() || size >= Bytes::gib(1);
     let page = default_page(evidence);
     let case = Case::sure(format!(
-        "{size} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
+        "{} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
+        resident(evidence, segment),
         program.title()
     ))
     .info_if(!expected)
@@ -210,10 +223,16 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
         if size.0 == 0 {
             return Ok(None);
         }
+        let limit = program.details.as_ref().and_then(|details| details.memlock.known());
+        let is_low = limit.is_some_and(|limit| *limit < Limit::Bytes(size.0)) && !program.may_lock()?;
         let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} in hugetlb pools is idle", program.title()))
             .wants(default_page(evidence))
             .seen(program.file("smaps"), "/dev/shm/ora_*", size)
             .seen("/sys/kernel/mm/hugepages", "free", idle)
+            .fix_if(
+                is_low,
+                format!("first raise the memlock limit of its user to {size} or more: with ONLY it does not start below"),
+            )
             .fix("ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;")
             .fix("ALTER SYSTEM SET sga_target=... SCOPE=SPFILE; ALTER SYSTEM SET use_large_pages='ONLY' SCOPE=SPFILE; and restart");
         Ok(Some(case))

@@ -2,10 +2,9 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::Evidence;
-use programs::Limit;
-use programs::config::given::{Container, FileKind, Locked, Locks, Run, Service};
+use programs::config::given::{Container, FileKind, Locked, Run, Service};
 use programs::config::{Setting, memlock_for};
+use programs::{Evidence, Limit, Lock, Locks};
 
 use crate::demand::Room;
 use crate::links;
@@ -60,34 +59,33 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     let need = locked.bytes;
     let set = service.unit.memlock.as_ref();
     let (limit, bytes) = match set {
-        Some((Limit::Bytes(bytes), _)) if *bytes < need.0 => (Bytes(*bytes).to_string(), *bytes),
-        None if locked.what == Locks::Guest => ("not set".to_owned(), 0),
+        Some((Limit::Bytes(bytes), _)) if *bytes < need.unwrap_or(LEAST).0 => (Bytes(*bytes).to_string(), *bytes),
+        None if locked.what != Locks::Log => ("not set".to_owned(), 0),
         _ => return None,
     };
-    let (what, severity) = match locked.what {
-        Locks::Guest => (
-            "its guest's memory, which is pinned for a device of the host: the guest does not start",
-            Severity::Error,
-        ),
-        Locks::Log => (
-            "the log of varnishd: it stays unlocked, and can be swapped",
-            Severity::Warning,
-        ),
+    let severity = match locked.what {
+        Locks::Guest => Severity::Error,
+        _ => Severity::Warning,
     };
+    let amount = need.map_or_else(|| "memory".to_owned(), |need| format!("{need} or more"));
+    let Setting { place, name, value } = &locked.setting;
     let case = Case::likely(format!(
-        "{} locks {need} or more, and its LimitMEMLOCK= is {limit} ({what})",
-        service.name
+        "{} locks {amount}, and its LimitMEMLOCK= is {limit} ({}: {})",
+        service.name,
+        what(locked.what),
+        unlocked(locked.what)
     ))
     .severity(severity)
     .link(Some(links::UNITS))
-    .seen(&locked.place, "locked memory, at least", need);
+    .seen(place, name, value);
     let case = match set {
         Some((_, place)) => case.seen(place, "LimitMEMLOCK, in bytes", bytes),
         None => case,
     };
     // No value with a unit: about what is locked, and no multiple of a KiB. QEMU locks more than its guest's memory.
     let meant = bytes.saturating_mul(1024);
-    let is_in_kib = locked.what == Locks::Log && !bytes.is_multiple_of(1024) && meant >= need.0 && meant / 2 <= need.0;
+    let is_about = |need: Bytes| meant >= need.0 && meant / 2 <= need.0;
+    let is_in_kib = locked.what == Locks::Log && !bytes.is_multiple_of(1024) && need.is_some_and(is_about);
     Some(
         case.fix(format!(
             "systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity",
@@ -100,39 +98,122 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     )
 }
 
+/// Memory that a program locks of which the amount is not known is more than this.
+const LEAST: Bytes = Bytes::mib(64);
+
+/// What is locked, in words.
+pub(super) fn what(locks: Locks) -> &'static str {
+    match locks {
+        Locks::Guest => "its guest's memory, which is pinned for a device of the host",
+        Locks::Log => "the log of varnishd",
+        Locks::Heap => "all of its memory, with the heap",
+        Locks::Model => "the weights of its model",
+        Locks::All => "all of its memory",
+    }
+}
+
+/// What happens where it may not be locked.
+fn unlocked(locks: Locks) -> &'static str {
+    match locks {
+        Locks::Guest => "the guest does not start",
+        Locks::Log | Locks::All => "it stays unlocked, and can be swapped",
+        Locks::Heap => {
+            "a node of a cluster does not start (`memory locking requested ... but memory is not locked`), one alone stays unlocked"
+        }
+        Locks::Model => "they stay unlocked, and can be dropped or swapped",
+    }
+}
+
 /// Containers whose limit is above that of their user, or too low for a program that locks its memory.
 fn containers(evidence: &Evidence) -> Vec<Case> {
-    let cases = evidence.files.runs.iter().filter_map(|run| {
-        if let Some(case) = above_user(evidence, run) {
-            return Some(case);
-        }
-        let (limit, place) = run.memlock.as_ref()?;
-        let Limit::Bytes(bytes) = *limit else { return None };
-        let (why, least, outcome) = locks(&run.environment, &run.words)?;
-        if run.may_lock || least.is_some_and(|least| bytes > least.0) {
-            return None;
-        }
-        Some(
-            Case::likely(format!("{} may lock {limit}, and {why}: {outcome}", run.name))
-                .severity(Severity::Warning)
-                .link(Some(if run.is_quadlet { links::QUADLET } else { links::DOCKER_RUN }))
-                .seen(place, "memlock, in bytes", bytes)
-                .seen(&run.place, "CAP_IPC_LOCK", "not added")
-                .fix(match run.is_quadlet {
-                    true => "Ulimit=memlock=-1:-1 below [Container], then: systemctl daemon-reload, and restart it",
-                    false => "compose: ulimits: {memlock: -1}; docker run: --ulimit memlock=-1 (a number counts bytes, where limits.conf counts KiB)",
-                }),
-        )
-    });
+    let runs = evidence.files.runs.iter();
+    let cases = runs.filter_map(|run| above_user(evidence, run).or_else(|| in_run(evidence, run)));
     let pods = evidence.files.containers().filter_map(in_pod);
     cases.chain(pods).collect()
 }
 
+/// A container with a limit that is too low. One without any has that of its run-time, which is no limit for what is to lock memory.
+fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
+    let lock = Lock::asked(&run.place, &run.words, &run.environment);
+    let Reason { why, least, outcome } = match &lock {
+        Some(lock) => asked(lock, run.heap()),
+        None => other(&run.environment, &run.words)?,
+    };
+    let bytes = match &run.memlock {
+        Some((Limit::Unlimited, _)) => return None,
+        Some((Limit::Bytes(bytes), _)) => *bytes,
+        None if lock.is_none() || run.is_partial || is_unlimited(evidence, OF_CONTAINERS) => return None,
+        None => 0,
+    };
+    if run.may_lock || least.is_some_and(|least| bytes > least.0) {
+        return None;
+    }
+    let may = match &run.memlock {
+        Some((limit, _)) => format!("may lock {limit}"),
+        None => "sets no memlock limit, and gets that of its run-time (64K or 8M by default)".to_owned(),
+    };
+    let link = if run.is_quadlet {
+        links::QUADLET
+    } else {
+        links::DOCKER_RUN
+    };
+    let case = Case::likely(format!("{} {may}, and {why}: {outcome}", run.name))
+        .severity(Severity::Warning)
+        .link(Some(link));
+    let case = match (&run.memlock, &lock) {
+        (Some((_, place)), _) => case.seen(place, "memlock, in bytes", bytes),
+        (None, Some(Lock { setting, .. })) => case.seen(&setting.place, &setting.name, &setting.value),
+        (None, None) => case,
+    };
+    Some(raised(
+        case.seen(&run.place, "CAP_IPC_LOCK", "not added"),
+        evidence,
+        run,
+    ))
+}
+
+/// With how its limit is raised.
+fn raised(case: Case, evidence: &Evidence, run: &Run) -> Case {
+    if run.is_quadlet {
+        return case.fix("Ulimit=memlock=-1:-1 below [Container], then: systemctl daemon-reload, and restart it");
+    }
+    let has_limit = run.memlock.is_some();
+    case.fix("compose: ulimits: {memlock: -1} (docker stack deploy: Docker 20.10 and later); docker run: --ulimit memlock=-1 (a number counts bytes, where limits.conf counts KiB)")
+        .fix_if(
+            !has_limit,
+            "or for all containers of Docker: default-ulimits with memlock -1 in /etc/docker/daemon.json, then: systemctl restart docker",
+        )
+        .fix_if(
+            !has_limit && is_unlimited(evidence, &["docker.service"]),
+            "LimitMEMLOCK= of docker.service is the limit of dockerd: containers are started by containerd, and do not get it",
+        )
+}
+
+/// Services whose limit containers get.
+const OF_CONTAINERS: &[&str] = &["containerd.service", "crio.service"];
+
+/// Has one of these services no limit, by the files that were given?
+fn is_unlimited(evidence: &Evidence, names: &[&str]) -> bool {
+    let mut services = evidence.files.services.iter();
+    services.any(|service| {
+        let limit = service.unit.memlock.as_ref().map(|(limit, _)| *limit);
+        names.contains(&service.name.as_str()) && limit == Some(Limit::Unlimited)
+    })
+}
+
 /// Kubernetes has no setting for it: containers have the limit of their run-time.
 fn in_pod(container: &Container) -> Option<Case> {
-    let (why, least, outcome) = locks(&container.environment, &container.words)?;
+    let lock = Lock::asked(&container.place, &container.words, &container.environment);
+    let heap = container.java.as_ref().and_then(|java| java.jvm.heap_max);
+    let Reason { why, least, outcome } = match &lock {
+        Some(lock) => asked(lock, heap),
+        None => other(&container.environment, &container.words)?,
+    };
     let raises = container.words.iter().any(|word| word == "ulimit");
-    let hook = container.hook.as_ref().filter(|_| least.is_none() && !raises)?;
+    let hook = container
+        .hook
+        .as_ref()
+        .filter(|_| (least.is_none() || lock.is_some()) && !raises)?;
     Some(
         Case::likely(format!(
             "{}: {why}, and `ulimit` in a hook changes the limit of the hook's shell alone: {outcome}",
@@ -183,35 +264,38 @@ fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
 }
 
 /// Why a program locks memory, how much it locks at least if that is known, and what happens where it may not.
-fn locks(environment: &[Setting], words: &[String]) -> Option<(&'static str, Option<Bytes>, &'static str)> {
-    let has = |name: &str, value: &str| {
-        let mut all = environment.iter();
-        all.any(|set| set.name == name && set.value.trim_matches('"') == value)
-    };
-    let asks = |option: &str| words.iter().any(|word| word == option);
-    if has("bootstrap.memory_lock", "true") {
-        return Some((
-            "bootstrap.memory_lock locks the whole heap",
-            None,
-            "the node does not start (`memory locking requested ... but memory is not locked`)",
-        ));
+struct Reason {
+    why: String,
+    least: Option<Bytes>,
+    outcome: &'static str,
+}
+
+/// By a setting of its own.
+fn asked(lock: &Lock, heap: Option<Bytes>) -> Reason {
+    Reason {
+        why: format!("{} locks {}", lock.setting.name, what(lock.what)),
+        least: Some(heap.filter(|_| lock.what == Locks::Heap).unwrap_or(LEAST)),
+        outcome: unlocked(lock.what),
     }
-    if has("HUGETLB_SHM", "yes") {
-        return Some((
-            "HUGETLB_SHM=yes makes System V segments of huge pages",
-            None,
-            "before Linux 5.16 they count as locked memory; from there on they need CAP_IPC_LOCK (cap_add: [IPC_LOCK])",
-        ));
-    }
-    if asks("--memlock") {
-        return Some(("--memlock locks the whole server", None, "it starts without the lock"));
+}
+
+/// For its huge pages, or for input and output.
+fn other(environment: &[Setting], words: &[String]) -> Option<Reason> {
+    let mut variables = environment.iter();
+    if variables.any(|set| set.name == "HUGETLB_SHM" && set.value.trim_matches('"') == "yes") {
+        return Some(Reason {
+            why: "HUGETLB_SHM=yes makes System V segments of huge pages".to_owned(),
+            least: None,
+            outcome: "before Linux 5.16 they count as locked memory; from there on they need CAP_IPC_LOCK (cap_add: [IPC_LOCK])",
+        });
     }
     let is_mariadb = words.first().is_some_and(|word| word.ends_with("mariadbd"));
-    is_mariadb.then_some((
-        "MariaDB 10.6 and later lock the rings of io_uring, on kernels before 5.12 out of the limit of all processes of the user",
-        Some(Bytes::mib(1)),
-        "`io_uring_queue_init() failed with ENOMEM`; its huge pages need no such limit",
-    ))
+    is_mariadb.then(|| Reason {
+        why: "MariaDB 10.6 and later lock the rings of io_uring, on kernels before 5.12 out of the limit of all processes of the user"
+            .to_owned(),
+        least: Some(Bytes::mib(1)),
+        outcome: "`io_uring_queue_init() failed with ENOMEM`; its huge pages need no such limit",
+    })
 }
 
 pub(super) fn shm_limits(evidence: &Evidence) -> Answer {

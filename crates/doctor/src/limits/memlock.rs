@@ -1,51 +1,117 @@
 //! The limit of locked memory: where it matters, and where it comes from.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::{Unit, memlock_for};
+use programs::config::{LimitLine, Setting, Unit, memlock_for};
 use programs::vms::pins;
-use programs::{Details, Evidence, Kind, Limit, Program};
+use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
+use super::files::what;
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{default_size, each, each_looked_into, has, known, programs};
+use crate::facts::{default_size, each, each_looked_into, has, known, parts, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
-    let by_memlock = !has(evidence, Feature::ShmWithoutMemlock)? && has_pool(evidence)?;
-    each(programs(evidence)?, |program| {
-        // Mappings that could not be read leave what the limits alone show.
-        let registered = registers(evidence, program);
-        if matches!(registered, Ok(Some(_))) {
-            return registered;
-        }
-        let shm = if by_memlock { shm_user(program)? } else { None };
-        let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor)
-            && program.arguments.known().is_some_and(|argv| pins(argv));
-        if (shm.is_none() && !vfio) || program.may_lock()? {
-            return registered;
-        }
-        let Some(details) = &program.details else {
-            return registered;
-        };
-        let limit = *known(&details.memlock)?;
-        let need = need(program)?;
-        if limit >= Limit::Bytes(need.0) || (shm.is_some() && program.hugetlb()?.0 > 0) {
-            return registered;
-        }
-        let what = shm.unwrap_or("its guest's memory, for VFIO devices");
-        let case = Case::likely(format!(
-            "{} has to lock {need} ({what}) and may lock {limit}",
-            program.title()
-        ))
-        .seen(program.file("limits"), "Max locked memory", limit)
-        .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
-        let case = match shm {
-            Some(_) => case.wants(default_size(evidence)?),
-            None => case,
-        };
-        Ok(Some(limit_fix(evidence, program, case)))
-    })
+    parts([
+        by_use(evidence),
+        each_looked_into(evidence, |program, details| by_setting(evidence, program, details)),
+    ])
+}
+
+/// A program that is to lock its memory by a setting of its own.
+fn by_setting(evidence: &Evidence, program: &Program, details: &Details) -> Result<Option<Case>, Reason> {
+    let Some(lock) = known(&details.lock)? else {
+        return Ok(None);
+    };
+    let limit = *known(&details.memlock)?;
+    if limit == Limit::Unlimited || program.may_lock()? {
+        return Ok(None);
+    }
+    let need = lock.need(program)?;
+    let has_locked = program.locked.known().is_some_and(|locked| *locked >= need);
+    if limit >= Limit::Bytes(need.0) || has_locked {
+        return Ok(None);
+    }
+    let Setting { place, name, value } = &lock.setting;
+    let case = Case::likely(format!(
+        "{} is to lock {need} ({}, by {name}) and may lock {limit}: what is not locked can be swapped or dropped",
+        program.title(),
+        what(lock.what)
+    ))
+    .severity(Severity::Warning)
+    .seen(place, name, value)
+    .seen(program.file("limits"), "Max locked memory", limit)
+    .seen(program.file("status"), "VmLck", &program.locked)
+    .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
+    Ok(Some(
+        limit_fix(evidence, program, case, Some(need)).fix(format!("or switch {name} off, where it may be swapped")),
+    ))
+}
+
+/// A program that has to lock what it uses: segments of huge pages, a guest's memory, buffers of RDMA.
+fn by_use(evidence: &Evidence) -> Answer {
+    let by_memlock = by_memlock(evidence)?;
+    each(programs(evidence)?, |program| used(evidence, program, by_memlock))
+}
+
+/// Does the limit decide about segments of huge pages?
+fn by_memlock(evidence: &Evidence) -> Result<bool, Reason> {
+    Ok(!has(evidence, Feature::ShmWithoutMemlock)? && has_pool(evidence)?)
+}
+
+fn used(evidence: &Evidence, program: &Program, by_memlock: bool) -> Result<Option<Case>, Reason> {
+    // Mappings that could not be read leave what the limits alone show.
+    let registered = registers(evidence, program);
+    if matches!(registered, Ok(Some(_))) {
+        return registered;
+    }
+    let shm = if by_memlock { shm_user(program)? } else { None };
+    let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor)
+        && program.arguments.known().is_some_and(|argv| pins(argv));
+    if (shm.is_none() && !vfio) || program.may_lock()? {
+        return registered;
+    }
+    let Some(details) = &program.details else {
+        return registered;
+    };
+    let limit = *known(&details.memlock)?;
+    let need = need(program, shm.is_some())?;
+    if limit >= Limit::Bytes(need.0) || (shm.is_some() && has_segments(program)?) {
+        return registered;
+    }
+    let what = shm.unwrap_or("its guest's memory, for VFIO devices");
+    let case = Case::likely(format!(
+        "{} has to lock {need} ({what}) and may lock {limit}",
+        program.title()
+    ))
+    .seen(program.file("limits"), "Max locked memory", limit)
+    .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
+    let case = match shm {
+        Some(_) => case.wants(default_size(evidence)?),
+        None => case,
+    };
+    Ok(Some(limit_fix(evidence, program, case, Some(need))))
+}
+
+/// Its System V segments.
+fn segments(program: &Program) -> impl Iterator<Item = &Area> {
+    let areas = program.areas().unwrap_or_default().iter();
+    areas.filter(|area| area.name.starts_with("/SYSV"))
+}
+
+/// Has it such segments of huge pages already?
+fn has_segments(program: &Program) -> Result<bool, Reason> {
+    Ok(program.hugetlb()?.0 > 0 || segments(program).any(Area::is_hugetlb))
+}
+
+/// Has a program of this kind to lock its segments of huge pages, and may not?
+pub(crate) fn bars_segments(evidence: &Evidence, kind: Kind) -> bool {
+    let all = evidence.programs.known().into_iter().flatten();
+    let mut own = all.filter(|program| program.is(kind) == Ok(true));
+    by_memlock(evidence) == Ok(true) && own.any(|program| matches!(used(evidence, program, true), Ok(Some(_))))
 }
 
 /// Less than this has no room for the buffers that programs of RDMA register.
@@ -76,7 +142,7 @@ fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Rea
     .seen(program.file("limits"), "Max locked memory", limit)
     .seen(program.file("status"), "VmPin", &program.pinned);
     let service = service(program).filter(|service| !service.starts_with(program.pages.name.as_str()));
-    Ok(Some(limit_fix(evidence, program, case).fix_if(
+    Ok(Some(limit_fix(evidence, program, case, None).fix_if(
         service.is_some(),
         "start the job again: a process keeps the limit that it was started with",
     )))
@@ -125,20 +191,22 @@ fn service(program: &Program) -> Option<String> {
     groups.service.clone()
 }
 
-/// A JVM's largest heap, or all that the process has.
-fn need(program: &Program) -> Result<Bytes, Reason> {
+/// A JVM's largest heap, the segments of a program that shares its memory, or all that the process has.
+fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
     let heap = if program.is(Kind::Jvm)? {
         program.jvm()?.and_then(|jvm| jvm.heap_max)
     } else {
         None
     };
-    match heap {
-        Some(heap) => Ok(heap),
+    let shared: Bytes = segments(program).map(Area::size).sum();
+    match heap.or((is_shared && shared.0 > 0).then_some(shared)) {
+        Some(need) => Ok(need),
         None => known(&program.pages.resident).copied(),
     }
 }
 
-fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
+/// With how the limit is raised, to `need` or more where that is known.
+fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<Bytes>) -> Case {
     if let Some(groups) = program.cgroup().ok().flatten().filter(|groups| groups.is_container) {
         return case
             .fix_if(
@@ -152,25 +220,63 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case) -> Case {
             .fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
-        Some(service) => case
+        Some(service) => in_service(program, case, &service),
+        None => by_login(evidence, &user_name(evidence, program), case, need).fix("log in again, and restart it"),
+    }
+}
+
+/// How a user who logs in gets a higher limit: by its own lines, where it has some that are too low.
+fn by_login(evidence: &Evidence, user: &str, case: Case, need: Option<Bytes>) -> Case {
+    let lines = evidence.config.limits.known().into_iter().flatten();
+    let own = lines.filter(|line| line.item == "memlock" && line.domain == user);
+    // pam_limits takes the last line of a user.
+    let last: BTreeMap<&str, &LimitLine> = own.map(|line| (line.kind.as_str(), line)).collect();
+    if last.is_empty() {
+        return case.fix(format!(
+            "echo '{user} - memlock unlimited' >> /etc/security/limits.d/60-memlock.conf"
+        ));
+    }
+    let is_low = |line: &&LimitLine| need.is_none_or(|need| line.memlock() < Some(Limit::Bytes(need.0)));
+    let amount = need.map_or_else(String::new, |need| {
+        format!(" (or {} and more: it counts KiB)", need.0.div_ceil(1024))
+    });
+    last.into_values().filter(is_low).fold(case, |case, line| {
+        case.fix(format!(
+            "in {}: `{user} {} memlock unlimited`{amount}, in place of {} (a line of a new file that is sorted before it loses)",
+            line.place, line.kind, line.value
+        ))
+    })
+}
+
+/// How a service gets a higher limit. Its unit may have a line for it: one that systemd ignores, or that is newer than the process.
+fn in_service(program: &Program, case: Case, service: &str) -> Case {
+    let unit = program
+        .details
+        .as_ref()
+        .and_then(|details| details.unit.as_ref()?.known());
+    let again = format!("systemctl daemon-reload && systemctl restart {service}");
+    let own = unit.and_then(|unit| unit.memlock.as_ref());
+    let outside = unit.and_then(|unit| unit.outside.as_ref()).filter(|_| own.is_none());
+    match (own, outside) {
+        (_, Some(line)) => case
+            .seen(
+                &line.place,
+                &line.name,
+                format!("{}, which systemd ignores", line.value),
+            )
+            .fix(format!(
+                "write [Service] above {}: a limit outside of that section has no effect",
+                line.place
+            ))
+            .fix(again),
+        (Some((Limit::Unlimited, place)), _) => case
+            .seen(place, "LimitMEMLOCK", Limit::Unlimited)
+            .fix(format!("its unit sets no limit, and the process is older: {again}")),
+        _ => case
             .fix(format!(
                 "systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity"
             ))
             .fix(format!("systemctl restart {service}")),
-        None => {
-            let user = user_name(evidence, program);
-            let lines = evidence.config.limits.known().into_iter().flatten();
-            // pam_limits takes the last line of a user.
-            let own = lines.rev().find(|line| line.item == "memlock" && line.domain == user);
-            let step = match own {
-                Some(line) => format!(
-                    "in {}: `{user} {} memlock unlimited`, in place of {} (a line of a new file that is sorted before it loses)",
-                    line.place, line.kind, line.value
-                ),
-                None => format!("echo '{user} - memlock unlimited' >> /etc/security/limits.d/60-memlock.conf"),
-            };
-            case.fix(step).fix("log in again, and restart it")
-        }
     }
 }
 
@@ -211,7 +317,7 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
         )
         .seen(program.file("limits"), "Max locked memory", has)
         .seen(program.file("cgroup"), "service", &unit.name);
-        Ok(Some(limit_fix(evidence, program, case)))
+        Ok(Some(limit_fix(evidence, program, case, None)))
     })
 }
 

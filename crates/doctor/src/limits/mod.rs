@@ -9,6 +9,7 @@ mod tests;
 
 use programs::config::given::FileKind;
 
+pub(crate) use memlock::bars_segments;
 pub(crate) use shm::barred;
 
 use super::rule::Checks;

@@ -185,6 +185,19 @@ pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     if group == 0 || known(&evidence.config.accounts)?.groups.contains_key(&group) {
         return Ok(Vec::new());
     }
+    let all = evidence.programs.known().into_iter().flatten();
+    let is_member = |program: &Program| program.groups.known().is_some_and(|groups| groups.contains(&group));
+    if all.clone().any(is_member) {
+        return Ok(Vec::new());
+    }
+    let files = &evidence.files;
+    if !evidence.pods.is_empty()
+        || !files.pods.is_empty()
+        || !files.runs.is_empty()
+        || all.clone().any(is_of_containers)
+    {
+        return Ok(vec![of_image(group)]);
+    }
     let case = Case::likely(format!(
         "vm.hugetlb_shm_group allows huge pages to group {group}, which does not exist: no user is a member"
     ))
@@ -192,4 +205,28 @@ pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     .seen("/etc/group", "gid", format!("no {group}"))
     .fix("groupadd -f hugetlb, add the users that need it, and set vm.hugetlb_shm_group to its id");
     Ok(vec![case])
+}
+
+/// Is it in a container, or does it start some?
+fn is_of_containers(program: &Program) -> bool {
+    let starts = ["containerd", "crio", "dockerd", "kubelet", "podman"].contains(&program.pages.name.as_str());
+    let is_in_one = || {
+        program
+            .cgroup()
+            .is_ok_and(|groups| groups.is_some_and(|groups| groups.is_container))
+    };
+    starts || is_in_one()
+}
+
+/// A container has groups of its own, which /etc/group of the host does not show.
+fn of_image(group: u32) -> Case {
+    Case::hint(format!(
+        "vm.hugetlb_shm_group is {group}, which is no group of this host: right if it is one of a container's image"
+    ))
+    .severity(Severity::Info)
+    .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
+    .seen("/etc/group", "gid", format!("no {group}"))
+    .fix(format!(
+        "look for {group} among the groups of the container's user: id -G there"
+    ))
 }

@@ -218,5 +218,12 @@ fn b06_a_group_that_is_not_there() {
     found("B06", group(4711));
     clear("B06", group(4711).file("/etc/group", "root:x:0:\nhugetlb:x:4711:db\n"));
     clear("B06", group(0));
+    // One that a process has exists somewhere; where containers run, an image may have it.
+    clear("B06", process(60, "mysqld").groups("4711").on(group(4711)));
+    let beside = found("B06", process(61, "kubelet").on(group(4711)));
+    assert!(
+        beside.severity == Severity::Info && !beside.fix.concat().contains("groupadd"),
+        "{beside:?}"
+    );
     not_judged("B06", group(4711).without("/etc/group"), "/etc/group");
 }

@@ -3,7 +3,7 @@
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::config::{LimitLine, Setting};
-use programs::{Evidence, Limit};
+use programs::{Area, Evidence, Kind, Limit};
 
 use crate::facts::{bytes, default_size};
 
@@ -20,7 +20,69 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
     let is_default = default_size(evidence).ok() == Some(pool.size);
     let group = by_group(evidence).filter(|_| is_default);
     let meant = group.into_iter().chain(by_limit(evidence, memory));
-    meant.chain(by_given(evidence, pool, memory)).collect()
+    let meant = meant.chain(by_given(evidence, pool, memory));
+    meant
+        .chain(by_segments(evidence, memory))
+        .chain(by_name(evidence, pool))
+        .collect()
+}
+
+/// An instance of Oracle whose segments fit the pool, and are on base pages.
+fn by_segments(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
+    let all = evidence.programs.known().into_iter().flatten();
+    let mut instances = all.filter(|program| program.is(Kind::Oracle) == Ok(true) && program.details.is_some());
+    instances.find_map(|program| {
+        let areas = program.areas().ok()?.iter();
+        let segments = areas.filter(|area| area.name.starts_with("/SYSV") && !area.is_hugetlb());
+        let size: Bytes = segments.map(Area::size).sum();
+        is_for(memory.0, size).then(|| Meant {
+            place: program.file("smaps"),
+            field: "segments on base pages",
+            value: size.to_string(),
+            whose: format!("{} again, whose segments fit it", program.title()),
+        })
+    })
+}
+
+/// Programs whose names files have that fill a pool for them.
+const NAMES: [&str; 18] = [
+    "cassandra",
+    "dpdk",
+    "hana",
+    "java",
+    "kubevirt",
+    "libvirt",
+    "longhorn",
+    "mariadb",
+    "mayastor",
+    "mysql",
+    "openebs",
+    "oracle",
+    "ovs",
+    "postgres",
+    "qemu",
+    "spdk",
+    "vpp",
+    "xmrig",
+];
+
+/// The file that fills the pool is named for a program.
+fn by_name(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
+    let is_default = default_size(evidence).ok() == Some(pool.size);
+    let line = evidence
+        .config
+        .sysctl
+        .known()?
+        .last("vm.nr_hugepages")
+        .filter(|_| is_default)?;
+    let file = line.place.rsplit('/').next()?.split(':').next()?.to_ascii_lowercase();
+    let name = NAMES.iter().find(|name| file.contains(**name))?;
+    Some(Meant {
+        place: line.place.clone(),
+        field: "vm.nr_hugepages",
+        value: line.value.clone(),
+        whose: format!("that {} is named for ({name})", line.place),
+    })
 }
 
 /// `vm.hugetlb_shm_group` serves pools alone.

@@ -10,6 +10,7 @@ use super::asked::places;
 use crate::demand::pages_asked;
 use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::kept::boot_fix;
+use crate::limits::bars_segments;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -131,7 +132,7 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
     }
     let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
     let largest = all.first().filter(|_| has_pools);
-    let option = largest.and_then(|(of_name, _)| Some((of_name[0], sharing_option(of_name)?)));
+    let option = largest.and_then(|(of_name, _)| Some((of_name[0], sharing_option(evidence, of_name)?)));
     let case = match option {
         Some((program, option)) => case.fix(format!(
             "put the memory of {} on hugetlb pages: {option}",
@@ -166,10 +167,12 @@ fn by_name(evidence: &Evidence) -> Vec<(Vec<&Program>, Bytes)> {
 }
 
 /// How programs of one name come to share page tables, if they share memory.
-fn sharing_option(programs: &[&Program]) -> Option<&'static str> {
+fn sharing_option(evidence: &Evidence, programs: &[&Program]) -> Option<&'static str> {
     let shares = |area: &Area| area.is_shared_data() && !area.is_hugetlb() && area.size() >= WORTH_SHARING;
     let first = programs[0];
     match first.kind.known().copied().flatten() {
+        // An instance that is to have them only does not start without the right to them.
+        Some(Kind::Oracle) if bars_segments(evidence, Kind::Oracle) => Some("raise its memlock limit first (B02)"),
         Some(Kind::Oracle) => Some("use_large_pages=ONLY"),
         Some(kind) if kind.server().is_some() => kind.server().map(|server| server.on),
         _ => (programs.len() > 1 && first.areas().is_ok_and(|areas| areas.iter().any(shares)))

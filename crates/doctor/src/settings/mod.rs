@@ -214,8 +214,21 @@ fn case(evidence: &Evidence, why: &Unread) -> Case {
     let place = &why.place;
     let again =
         apply_again(evidence, place).map_or_else(|| "apply it again".to_owned(), |command| format!("then: {command}"));
+    let correct = match is_outside(evidence, place) {
+        true => format!("write [Service] above {place}"),
+        false => format!("correct {place}"),
+    };
     let case = seen(why).link(links::of_file(place));
-    case.fix(format!("correct {place}, and {again}"))
+    case.fix(format!("{correct}, and {again}"))
+}
+
+/// Is it a limit of a unit that is not in a section?
+fn is_outside(evidence: &Evidence, place: &str) -> bool {
+    let programs = evidence.programs.known().into_iter().flatten();
+    let of_programs = programs.filter_map(|program| program.details.as_ref()?.unit.as_ref()?.known());
+    let given = evidence.files.services.iter().map(|service| &service.unit);
+    let mut lines = of_programs.chain(given).filter_map(|unit| unit.outside.as_ref());
+    lines.any(|line| line.place == place)
 }
 
 fn seen(why: &Unread) -> Case {

@@ -1,5 +1,7 @@
 //! Shared memory, and machines whose base page is 64 KiB.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::Feature;
 use model::{Bytes, Reading};
 use programs::{Evidence, Kind, Program};
@@ -24,6 +26,9 @@ pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
             user = Some(program);
         }
     }
+    if user.is_none() && advises_none(evidence).0 >= shmem.0 / 2 {
+        return Ok(Vec::new());
+    }
     let who = user.map_or(String::new(), |program| format!(", among them {}", program.title()));
     let case = Case::sure(format!(
         "{shmem} of shared memory is backed by base pages{who}: its THP policy is `{policy}`"
@@ -38,14 +43,31 @@ pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-/// Is it of a kind that keeps its data in shared memory, with at least 1 GiB of it?
+/// Shared memory on base pages of servers that advise none of it: the policy `advise` changes nothing there, and rules of their own
+/// say how they get huge pages.
+fn advises_none(evidence: &Evidence) -> Bytes {
+    let mut resident: BTreeMap<&str, Bytes> = BTreeMap::new();
+    for program in evidence.programs.known().into_iter().flatten() {
+        if !matches!(program.kind.known(), Some(Some(Kind::Postgres | Kind::Oracle))) {
+            continue;
+        }
+        for segment in program.pages.segments.iter().filter(|segment| segment.page.is_none()) {
+            let most = resident.entry(&segment.id).or_default();
+            *most = segment.resident.max(*most);
+        }
+    }
+    resident.into_values().sum()
+}
+
+/// Is it of a kind that keeps its data in shared memory and advises it, with at least 1 GiB of it?
 fn has_much(program: &Program) -> Result<bool, Reason> {
     let keeps = match known(&program.kind)? {
-        Some(Kind::Postgres | Kind::Qemu | Kind::CloudHypervisor | Kind::Firecracker) => true,
+        Some(Kind::Qemu | Kind::CloudHypervisor | Kind::Firecracker) => true,
         Some(Kind::Jvm) => program
             .jvm()?
             .is_some_and(|jvm| jvm.collector == Some(model::Collector::Z)),
-        Some(Kind::Oracle | Kind::Mysql | Kind::Redis | Kind::Mongo | Kind::Dpdk | Kind::Kubelet) | None => false,
+        Some(Kind::Postgres | Kind::Oracle | Kind::Mysql | Kind::Redis | Kind::Mongo | Kind::Dpdk | Kind::Kubelet)
+        | None => false,
     };
     if !keeps {
         return Ok(false);

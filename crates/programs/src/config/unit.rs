@@ -2,6 +2,7 @@
 
 use model::{Reading, Unread};
 
+use super::Setting;
 use super::files::{Line, content, drop_ins, has_configuration, said, taken};
 use crate::Limit;
 use host::Source;
@@ -33,6 +34,8 @@ pub struct Unit {
     pub default_memlock: Option<(Limit, String)>,
     /// `MemoryTHP=`, and where it stands.
     pub thp: Option<(String, String)>,
+    /// A `LimitMEMLOCK=` outside of a section that has limits.
+    pub outside: Option<Setting>,
     /// What systemd ignores of these.
     pub refused: Vec<Unread>,
 }
@@ -51,6 +54,9 @@ impl Unit {
     ) -> Result<(), &'static str> {
         let is_ours = matches!(name, "LimitMEMLOCK" | "MemoryTHP");
         if is_ours && !section.is_some_and(|section| SECTIONS.contains(&section)) {
+            self.outside = (name == "LimitMEMLOCK")
+                .then(|| Setting::new(place, name, value))
+                .or(self.outside.take());
             return Err("in a section [Service], so systemd ignores it");
         }
         match name {

@@ -38,6 +38,10 @@ pub(crate) const KNOWN: Known = Known {
         "edb-postgres-advanced",
         "edb-postgres-extended",
         "cloudnative-vectorchord",
+        "harbor-db",
+        "pgautoupgrade",
+        "pgvecto-rs",
+        "stolon",
     ],
     server: Some(&Server {
         account: "postgres",

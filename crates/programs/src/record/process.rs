@@ -11,7 +11,7 @@ use super::table::{memory_mounts, whole};
 use super::{accounts, secrets, settings, threads};
 use crate::config::postgres::Configuration;
 use crate::vms;
-use crate::{self as programs, Area, Kind, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
+use crate::{self as programs, Area, Kind, Program, areas, glibc, is_tunable, jvm, locks, postgres, zero_ended};
 use host::Membership;
 use host::snapshot::Cgroup;
 use host::tree::Node;
@@ -88,10 +88,14 @@ fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
     let program = first
         .split_once(": ")
         .map_or_else(|| first.clone(), |(title, _)| format!("{title}:"));
-    let told = match kind {
-        None => Vec::new(),
+    let told: Vec<String> = match kind {
+        None => locking(&arguments[1..]).collect(),
         // Options of the machine only: what follows is the application's own.
-        Some(Kind::Jvm) => jvm::options(arguments).cloned().collect(),
+        Some(Kind::Jvm) => {
+            let own: Vec<String> = jvm::options(arguments).cloned().collect();
+            let rest = locking(&arguments[1 + own.len()..]);
+            own.iter().cloned().chain(rest).collect()
+        }
         Some(_) => arguments[1..].to_vec(),
     };
     let dropped = arguments.len() - 1 - told.len();
@@ -106,6 +110,11 @@ fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
         part.left_out.push(format!("its last {}", Bytes(cut as u64)));
     }
     part
+}
+
+/// Words by which a program of any kind locks its memory.
+fn locking(words: &[String]) -> impl Iterator<Item = String> {
+    words.iter().filter(|word| locks::is_word(word)).cloned()
 }
 
 /// The known tunables. Java's hold options like those on a command line.
@@ -219,6 +228,10 @@ impl Closer<'_, '_> {
         for path in jvm::release_files(self.recorder.source, pid, areas).unwrap_or_default() {
             self.recorder.file(&path, LARGEST_FILE, settings::java_version);
         }
+        if let Some(path) = locks::file(arguments) {
+            let own = format!("/proc/{pid}/root{path}");
+            self.recorder.file(&own, LARGEST_FILE, settings::about_locks);
+        }
         if let Some(path) = glibc::library(areas) {
             let own = format!("/proc/{pid}/root{path}");
             self.recorder
@@ -284,6 +297,13 @@ mod tests {
             texts(&kept.bytes),
             "java|-Xmx4g|-Ddb.password=<redacted>|-jar|app.jar|--secret-of-the-app|"
         );
+        let model = arguments(&words("llama-server|-m|x.gguf|--mlock|--api-key|x"), None);
+        assert_eq!(texts(&model.bytes), "llama-server|--mlock|");
+        let node = arguments(
+            &words("java|-Xmx4g|org.Node|-Ebootstrap.memory_lock=true|-Ekey=x"),
+            Some(Kind::Jvm),
+        );
+        assert_eq!(texts(&node.bytes), "java|-Xmx4g|-Ebootstrap.memory_lock=true|");
         let title = arguments(
             &words("postgres: alice payroll 10.0.0.7(5433) SELECT"),
             Some(Kind::Postgres),

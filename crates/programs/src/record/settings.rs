@@ -8,6 +8,7 @@ use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
 use crate::config::applies_sysctl;
+use crate::locks;
 use host::tree::Node;
 
 /// A file of configuration is written by people.
@@ -135,6 +136,11 @@ pub(super) fn java_version(bytes: &[u8]) -> Kept {
     });
     kept.left_out.clear();
     kept
+}
+
+/// How a node of Elasticsearch or OpenSearch is to lock its memory.
+pub(super) fn about_locks(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| locks::setting(line).is_some())
 }
 
 /// What dpkg says of MongoDB's server; the list of all other packages stays out.

@@ -84,15 +84,52 @@ pub(super) fn of_start(path: &str, node: &Node, words: &[&Node], start: &Start) 
     }
     let image = node.get("image")?;
     let written = image.text()?;
-    let (program, switch) = match image_names::program(written) {
-        Some(Kind::Postgres) => ("PostgreSQL (huge_pages = try)", "huge_pages = off"),
-        _ if words.is_empty() && image_names::has_opcache(written) => (
-            "PHP's OPcache",
-            "opcache.memory_consumption of an odd number of MB, such as 127 (OPcache asks for whole pages of 2M), or opcache.enable=0",
-        ),
+    let is_postgres = image_names::program(written) == Some(Kind::Postgres);
+    let data = data(&start.environment);
+    let (shown, written, (program, switch)) = match data {
+        _ if is_postgres && !is_beside(&start.words) => (place(image), written, POSTGRES),
+        Some(data) if !is_beside(&start.words) => (data.place.clone(), "PGDATA", POSTGRES),
+        _ if words.is_empty() && image_names::has_opcache(written) => (place(image), written, OPCACHE),
         _ => return None,
     };
-    Some(Asks::new(place(image), written, program, switch))
+    Some(Asks::new(shown, written, program, switch))
+}
+
+/// Programs that ask by default, and how each does not.
+const OPCACHE: (&str, &str) = (
+    "PHP's OPcache",
+    "opcache.memory_consumption of an odd number of MB, such as 127 (OPcache asks for whole pages of 2M), or opcache.enable=0",
+);
+const POSTGRES: (&str, &str) = ("PostgreSQL (huge_pages = try)", "huge_pages = off");
+
+/// The data directory of PostgreSQL, which images of any name take from this variable.
+pub(super) fn data(environment: &[Setting]) -> Option<&Setting> {
+    environment.iter().find(|set| set.name == "PGDATA")
+}
+
+/// What an image of PostgreSQL is started for beside the server: it prepares the directory, waits for a server or asks one.
+fn is_beside(words: &[String]) -> bool {
+    const TOOLS: [&str; 18] = [
+        "cat",
+        "chmod",
+        "chown",
+        "cp",
+        "echo",
+        "find",
+        "ls",
+        "mkdir",
+        "pg_basebackup",
+        "pg_dump",
+        "pg_dumpall",
+        "pg_isready",
+        "psql",
+        "rm",
+        "sleep",
+        "test",
+        "until",
+        "while",
+    ];
+    called(words).is_some_and(|name| TOOLS.contains(&name))
 }
 
 /// Programs that map RandomX's memory by MAP_HUGETLB where a pool is: their names, images that start them, and how each does not.

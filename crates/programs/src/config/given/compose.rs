@@ -2,11 +2,11 @@
 
 use std::iter::Peekable;
 
-use model::{Cause, Unread};
+use model::{Bytes, Cause, Unread};
 
 use super::garbled::empty;
 use super::starts::Start;
-use super::yaml::{self, Node};
+use super::yaml::{self, Node, What};
 use super::{namespaces, quadlet, shell};
 use crate::config::Setting;
 use crate::{Kind, Limit, image_names};
@@ -23,6 +23,8 @@ pub struct Run {
     pub kind: Option<Kind>,
     /// `ulimits: memlock:` or `--ulimit memlock=`, in bytes, with its place.
     pub memlock: Option<(Limit, String)>,
+    /// Is a part of its settings written elsewhere (`extends`, an alias)?
+    pub is_partial: bool,
     /// Has it CAP_IPC_LOCK, by its name or as one of all?
     pub may_lock: bool,
     /// Has it a limit of memory?
@@ -46,6 +48,7 @@ impl Run {
             image: String::new(),
             kind: None,
             memlock: None,
+            is_partial: false,
             may_lock: false,
             is_limited: false,
             is_quadlet: false,
@@ -62,6 +65,11 @@ impl Run {
             words: self.words.clone(),
             environment: self.environment.clone(),
         }
+    }
+
+    /// The largest heap of the JVM in it, if its options are known.
+    pub fn heap(&self) -> Option<Bytes> {
+        self.start().java()?.jvm.heap_max
     }
 
     /// An image starts its own program where it is given options alone.
@@ -195,6 +203,9 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     let place = |node: &Node| format!("{path}:{}", node.line);
     let mut run = Run::new(place(service), name);
     run.may_lock = service.get("privileged").and_then(Node::text) == Some("true");
+    let limits = service.get("ulimits");
+    let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
+    run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
     let limit = service.get("mem_limit");
     run.is_limited = limit
         .or_else(|| service.at(&["deploy", "resources", "limits", "memory"]))
@@ -202,7 +213,7 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     for capability in service.get("cap_add").map_or(&[][..], Node::items) {
         run.allow(capability.text().unwrap_or_default());
     }
-    if let Some(memlock) = service.at(&["ulimits", "memlock"]) {
+    if let Some(memlock) = limits.and_then(|node| node.get("memlock")) {
         let written = memlock
             .text()
             .or_else(|| memlock.get("soft")?.text())

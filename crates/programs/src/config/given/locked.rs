@@ -1,27 +1,23 @@
-//! What programs of services lock of their memory, so far as their command lines show it.
+//! What programs of services lock of their memory, so far as their command lines and variables show it.
 
 use model::Bytes;
 
+use super::compose::is_runtime;
 use super::service::Service;
+use super::shell::file_name;
 use super::starts::{Start, marks};
+use crate::config::Setting;
+use crate::locks::{Lock, Locks};
 use crate::vms::asked::{assigns, options, pinned};
 
 /// Memory that a service's program locks, where its unit's limit decides whether it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// The command.
-    pub place: String,
-    /// At least so much.
-    pub bytes: Bytes,
+    /// What shows it.
+    pub setting: Setting,
+    /// At least so much, where that is known.
+    pub bytes: Option<Bytes>,
     pub what: Locks,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Locks {
-    /// A guest's memory, for a device of the host.
-    Guest,
-    /// The log of varnishd.
-    Log,
 }
 
 /// Varnish's log of requests, if no option sets its size (varnishd(1), `vsl_space`).
@@ -44,10 +40,31 @@ impl Locked {
             Some(words) if is_root && options(words, "j").first() == Some(&"none") => return None,
             Some(words) => (log(words)?, Locks::Log),
             None if is_root => return None,
-            None => (pinned(start.own(assigns)?)?, Locks::Guest),
+            None => match start.own(assigns) {
+                Some(words) => (pinned(words)?, Locks::Guest),
+                None => return Self::asked(start),
+            },
         };
-        let place = start.place.clone();
-        Some(Self { place, bytes, what })
+        Some(Self {
+            setting: Setting::new(&start.place, "locked memory, at least", bytes.to_string()),
+            bytes: Some(bytes),
+            what,
+        })
+    }
+
+    /// By a setting of its own. Containers and other users have limits of their own.
+    fn asked(start: &Start) -> Option<Self> {
+        let has_others = |word: &String| {
+            let name = file_name(word);
+            is_runtime(name) || matches!(name, "sudo" | "doas" | "prlimit")
+        };
+        if start.words.iter().any(has_others) {
+            return None;
+        }
+        let Lock { setting, what } = Lock::asked(&start.place, &start.words, &start.environment)?;
+        let heap = start.java().and_then(|java| java.jvm.heap_max);
+        let bytes = heap.filter(|_| what == Locks::Heap);
+        Some(Self { setting, bytes, what })
     }
 }
 

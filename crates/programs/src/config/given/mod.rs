@@ -51,7 +51,7 @@ pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
 pub use kind::{FileKind, GivenError};
-pub use locked::{Locked, Locks};
+pub use locked::Locked;
 pub use pod::{Container, Pod, Quantity, Volume};
 pub use service::Service;
 

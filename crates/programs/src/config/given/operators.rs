@@ -6,8 +6,8 @@ use super::asks::Asks;
 use super::ini::Server;
 use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
 use super::yaml::Node;
-use crate::Kind;
 use crate::config::Setting;
+use crate::{Kind, image_names};
 
 /// Clusters of PostgreSQL, by kind and API group: CloudNativePG's, Zalando's, Crunchy Data's, and Percona's, which is made of the latter.
 const CLUSTERS: [(&str, &str); 4] = [
@@ -95,6 +95,7 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
         sized_in: "spec.hugePages of its profile",
         asks: (!is_off).then(|| asks(&server)),
         postgres: Some(server),
+        version: object.at(&["spec", "postgres", "version"]).and_then(major),
         ..Container::default()
     };
     Ok(Pod {
@@ -191,6 +192,7 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
             sized_in: IN_RESOURCES,
             asks: sets.is_empty().then(|| asks(&server)),
             postgres: Some(server.clone()),
+            version: version(spec),
             ..Container::default()
         })
     });
@@ -229,6 +231,21 @@ pub(super) fn of_values(path: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
         pods.extend(of_values(path, node)?);
     }
     Ok(pods)
+}
+
+/// The major version of the server of a cluster, written alone or in the name of its image.
+fn version(spec: &Node) -> Option<u32> {
+    let own = spec
+        .get("postgresVersion")
+        .or_else(|| spec.at(&["postgresql", "version"]));
+    let image = ["imageName", "image", "dockerImage"]
+        .iter()
+        .find_map(|key| spec.get(key)?.text());
+    own.and_then(major).or_else(|| image_names::postgres_version(image?))
+}
+
+fn major(node: &Node) -> Option<u32> {
+    node.text()?.split('.').next()?.parse().ok()
 }
 
 /// Parameters of PostgreSQL, as YAML has them.

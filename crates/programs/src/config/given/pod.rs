@@ -54,6 +54,8 @@ pub struct Container {
     pub java: Option<Java>,
     /// The PostgreSQL server in it, with what its command sets.
     pub postgres: Option<Server>,
+    /// The major version of that server, by its image or its object.
+    pub version: Option<u32>,
     /// The MySQL or MariaDB server in it, if its command has `--large-pages`.
     pub mysql: Option<Server>,
     /// `ulimit -l` in a hook of its start: it holds for the hook's shell alone.
@@ -168,6 +170,7 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         java: start.java(),
         mysql,
         postgres,
+        version: image(node).and_then(image_names::postgres_version),
         place: start.place,
         name: named(node),
         image: image(node).unwrap_or_default().to_owned(),
@@ -193,12 +196,15 @@ fn hook(path: &str, node: &Node) -> Option<Setting> {
     })
 }
 
-/// What it starts: words of a shell's command are words, and an image of PostgreSQL starts it with options alone.
+/// What it starts: words of a shell's command are words, and an image of PostgreSQL starts it with options alone, as does one of any name
+/// whose data directory is set.
 fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
     let words = words.iter().filter_map(|node| node.text());
     let mut words: Vec<String> = words.flat_map(|word| shlex::split(word).unwrap_or_default()).collect();
     let is_option = words.first().is_none_or(|word| word.starts_with('-'));
-    if let Some(program) = image(node).and_then(image_names::command).filter(|_| is_option) {
+    let of_image = image(node).and_then(image_names::command);
+    let of_data = asks::data(environment).map(|_| "postgres");
+    if let Some(program) = of_image.or(of_data).filter(|_| is_option) {
         words.insert(0, program.to_owned());
     }
     Start {

@@ -1,0 +1,245 @@
+//! Programs that are to lock their memory: by which setting of their own, and what they lock then.
+
+use model::{Bytes, Reading, Unread};
+
+use super::config::Setting;
+use super::config::files::{content, said};
+use super::{Area, Program};
+use host::Source;
+
+/// What a program locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locks {
+    /// A guest's memory, for a device of the host.
+    Guest,
+    /// The log of varnishd.
+    Log,
+    /// The memory of a node of Elasticsearch or OpenSearch, with its heap.
+    Heap,
+    /// The weights of a language model, which it maps.
+    Model,
+    /// All memory of the process.
+    All,
+}
+
+/// A setting by which a program is to lock its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    pub setting: Setting,
+    pub what: Locks,
+}
+
+/// Variables, and settings of files, of which some are variables of containers too.
+const NAMES: [(&str, Locks); 5] = [
+    ("bootstrap.memory_lock", Locks::Heap),
+    ("bootstrap.mlockall", Locks::Heap),
+    ("ES_SETTING_BOOTSTRAP_MEMORY__LOCK", Locks::Heap),
+    ("LLAMA_ARG_MLOCK", Locks::Model),
+    ("USE_MLOCK", Locks::Model),
+];
+
+/// Options of programs: llama.cpp's and those of programs around it, memcached's and Seastar's (ScyllaDB, Redpanda), MySQL's.
+const OPTIONS: [(&str, Locks); 5] = [
+    ("--mlock", Locks::Model),
+    ("--usemlock", Locks::Model),
+    ("--use_mlock", Locks::Model),
+    ("--lock-memory", Locks::All),
+    ("--memlock", Locks::All),
+];
+
+/// Values that switch one of them off.
+const OFF: [&str; 5] = ["", "0", "false", "no", "off"];
+
+fn is_on(value: &str) -> bool {
+    let value = value.trim_matches(['"', '\'']).to_ascii_lowercase();
+    !OFF.contains(&value.as_str())
+}
+
+/// Such a setting by its name and value.
+fn named(name: &str, value: &str) -> Option<Locks> {
+    let (_, what) = NAMES.iter().find(|(own, _)| *own == name)?;
+    is_on(value).then_some(*what)
+}
+
+/// `-Ebootstrap.memory_lock=true`, and the same behind `-E`.
+fn of_node(word: &str) -> Option<(&str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    let name = name.strip_prefix("-E").unwrap_or(name);
+    name.starts_with("bootstrap.").then_some((name, value))
+}
+
+/// Is it a word that such a setting is made of?
+pub(crate) fn is_word(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    OPTIONS.iter().any(|(own, _)| *own == name)
+        || of_node(word).is_some_and(|(name, value)| named(name, value).is_some())
+}
+
+/// An option of a program of another kind: prlimit's is a limit, that of stress-ng a number of its workers.
+fn is_of_other(words: &[String], option: &str) -> bool {
+    let mut programs = words.iter().filter_map(|word| word.rsplit('/').next());
+    match option {
+        "--memlock" => programs.all(|name| !matches!(name, "mysqld" | "mariadbd")),
+        _ => programs.any(|name| name == "stress-ng"),
+    }
+}
+
+/// Such an option among the words of a command: its name, its value and what is locked. The last one of a name holds.
+fn by_words(words: &[String]) -> Option<(&str, &str, Locks)> {
+    let mut found: Option<(&str, &str, Locks)> = None;
+    for (at, word) in words.iter().enumerate() {
+        if let Some((name, value)) = of_node(word) {
+            found = named(name, value).map(|what| (name, value, what)).or(found);
+            continue;
+        }
+        let (name, own) = word
+            .split_once('=')
+            .map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let Some((name, what)) = OPTIONS.iter().find(|(own, _)| *own == name) else {
+            continue;
+        };
+        // A word behind it may be its value, or the next option.
+        let next = words.get(at + 1).map(String::as_str);
+        let value = own.or_else(|| next.filter(|next| !is_on(next))).unwrap_or("on");
+        let is_meant = is_on(value) && !is_of_other(words, name);
+        found = is_meant.then_some((*name, value, *what));
+    }
+    found
+}
+
+impl Lock {
+    /// By the words of a command and its variables; `place` is that of the words.
+    pub fn asked(place: &str, words: &[String], variables: &[Setting]) -> Option<Self> {
+        let of_variable = |set: &Setting| {
+            let what = named(&set.name, &set.value)?;
+            let setting = set.clone();
+            Some(Self { setting, what })
+        };
+        let of_words = || {
+            let (name, value, what) = by_words(words)?;
+            let setting = Setting::new(place, name, value);
+            Some(Self { setting, what })
+        };
+        of_words().or_else(|| variables.iter().rev().find_map(of_variable))
+    }
+
+    /// What a running program has to be able to lock, as far as its options and mappings show it.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn need(&self, program: &Program) -> Result<Bytes, Unread> {
+        match self.what {
+            Locks::Heap => match program.jvm()?.and_then(|jvm| jvm.heap_max) {
+                Some(heap) => Ok(heap),
+                None => resident(program),
+            },
+            Locks::Model => Ok(program.areas()?.iter().map(Area::size).max().unwrap_or_default()),
+            Locks::Guest | Locks::Log | Locks::All => resident(program),
+        }
+    }
+}
+
+fn resident(program: &Program) -> Result<Bytes, Unread> {
+    program.pages.resident.as_ref().into_result().copied()
+}
+
+/// How a running program is to lock its memory, if it is: by its arguments, its variables, or the file of a node.
+pub(super) fn of_program(source: &Source, program: &Program) -> Reading<Option<Lock>> {
+    let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+    let place = program.file("environ");
+    let variables = program.tunables.known().into_iter().flatten();
+    let variables: Vec<Setting> = variables
+        .map(|(name, value)| Setting::new(&place, name, value))
+        .collect();
+    match Lock::asked(&program.file("cmdline"), arguments, &variables) {
+        Some(lock) => Reading::Known(Some(lock)),
+        None => of_file(source, program, arguments).into(),
+    }
+}
+
+/// The file of a node of Elasticsearch or OpenSearch, in its own root.
+pub(crate) fn file(arguments: &[String]) -> Option<String> {
+    let directory = |of: &str| arguments.iter().find_map(|word| word.strip_prefix(of));
+    let elastic = || Some(format!("{}/elasticsearch.yml", directory("-Des.path.conf=")?));
+    let open = || Some(format!("{}/opensearch.yml", directory("-Dopensearch.path.conf=")?));
+    elastic().or_else(open)
+}
+
+fn of_file(source: &Source, program: &Program, arguments: &[String]) -> Result<Option<Lock>, Unread> {
+    let Some(path) = file(arguments) else { return Ok(None) };
+    let path = program.file(&format!("root{path}"));
+    let text = content(source, &path)?.unwrap_or_default();
+    let locks = said(&path, &text, &['#']).filter_map(|line| {
+        let (name, value) = setting(line.text)?;
+        let setting = line.setting(name, value);
+        named(name, value).map(|what| Lock { setting, what })
+    });
+    Ok(locks.last())
+}
+
+/// The setting on a line of such a file, which may be below `bootstrap:`.
+pub(crate) fn setting(line: &str) -> Option<(&'static str, &str)> {
+    let (name, value) = line.split_once(':')?;
+    let bare = name.trim();
+    let is_it = |own: &str| own == bare || own.strip_prefix("bootstrap.") == Some(bare);
+    let (own, _) = NAMES
+        .iter()
+        .find(|(own, _)| own.starts_with("bootstrap.") && is_it(own))?;
+    let value = value.split('#').next().unwrap_or_default();
+    Some((own, value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lock, Locks, setting};
+    use crate::config::Setting;
+
+    /// By a command, and a variable before it.
+    fn asked(line: &str) -> Option<Locks> {
+        let (variable, command) = line.split_once(" | ").unwrap_or(("", line));
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let set = variable
+            .split_once('=')
+            .map(|(name, value)| Setting::new("x", name, value));
+        let set: Vec<Setting> = set.into_iter().collect();
+        Lock::asked("x", &words, &set).map(|lock| lock.what)
+    }
+
+    #[test]
+    fn programs_lock_their_memory_by_options_and_variables() {
+        for (line, what) in [
+            ("llama-server -m x.gguf --mlock", Locks::Model),
+            ("python3 -m llama_cpp.server --use_mlock true", Locks::Model),
+            ("USE_MLOCK=1 | python3 -m llama_cpp.server", Locks::Model),
+            ("memcached -m 1024 --lock-memory", Locks::All),
+            ("/usr/bin/scylla --lock-memory=1 --smp 4", Locks::All),
+            ("mysqld --memlock", Locks::All),
+            ("java Main -Ebootstrap.memory_lock=true", Locks::Heap),
+            ("bootstrap.memory_lock=\"true\" | eswrapper", Locks::Heap),
+        ] {
+            assert_eq!(asked(line), Some(what), "{line}");
+        }
+        for line in [
+            "llama-server -m x.gguf",
+            "USE_MLOCK=0 | python3 -m llama_cpp.server",
+            "scylla --lock-memory 0 --smp 4",
+            "prlimit --memlock=unlimited redis-server",
+            "stress-ng --mlock 2",
+            "java Main -Ebootstrap.memory_lock=false",
+            "bootstrap.memory_lock=false | eswrapper",
+        ] {
+            assert_eq!(asked(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_node_has_the_setting_in_two_forms() {
+        assert_eq!(
+            setting("bootstrap.memory_lock: true # heap"),
+            Some(("bootstrap.memory_lock", "true"))
+        );
+        assert_eq!(setting("memory_lock: true"), Some(("bootstrap.memory_lock", "true")));
+        assert_eq!(setting("bootstrap:"), None);
+        assert_eq!(setting("path.data: /var/lib"), None);
+    }
+}
