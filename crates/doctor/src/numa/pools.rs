@@ -106,10 +106,7 @@ fn at_boot(case: Case, evidence: &Evidence, pool: &Pool, shares: &[(u32, u64)]) 
     }
     let list: Vec<String> = shares.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
     let parameters = format!("hugepagesz={} hugepages={}", pool.size.exact(), list.join(","));
-    let boot = evidence.config.boot.known();
-    let there = boot.and_then(|boot| boot.pages_of(pool.size, default_size(evidence).ok()));
-    let there = there.map_or_else(String::new, |pages| format!(" (in place of the {pages} pages there)"));
-    let text = format!("from the next boot on{there}: {}", boot_fix(evidence, &parameters));
+    let text = format!("from the next boot on: {}", boot_fix(evidence, &parameters));
     // What waits for more of these pages asks for a larger pool.
     let remedy = Remedy::new(text).need(Need::Feature(Feature::NodePages));
     case.remedy(remedy.need(Need::Unwanted(pool.size)))
