@@ -40,6 +40,7 @@ pub(super) struct StatusLines {
     pub(super) capabilities: Reading<u64>,
     pub(super) pinned: Reading<Bytes>,
     pub(super) nodes: Reading<CpuList>,
+    pub(super) cpus: Reading<CpuList>,
     pub(super) threads: Reading<u64>,
 }
 
@@ -61,6 +62,10 @@ impl StatusLines {
             let (index, value) = field(key)?;
             parse::value(&path, index, key, "a whole number", &value)
         };
+        let list = |key: &str, wanted: &'static str| -> Result<CpuList, Unread> {
+            let (index, list) = field(key)?;
+            parse::value(&path, index, key, wanted, &list)
+        };
         Self {
             parent: number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0)).into(),
             groups: groups(field("Gid"), field("Groups")).into(),
@@ -73,9 +78,8 @@ impl StatusLines {
             pinned: field("VmPin")
                 .and_then(|(index, size)| parse::kib(&path, index, "VmPin", size.trim_end_matches("kB")))
                 .into(),
-            nodes: field("Mems_allowed_list")
-                .and_then(|(index, list)| parse::value(&path, index, "Mems_allowed_list", "a list of nodes", &list))
-                .into(),
+            nodes: list("Mems_allowed_list", "a list of nodes").into(),
+            cpus: list("Cpus_allowed_list", "a list of CPUs").into(),
             threads: number("Threads").into(),
         }
     }

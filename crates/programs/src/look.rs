@@ -109,6 +109,7 @@ fn cheap(source: &Source, pages: ProcessPages) -> Program {
         capabilities: status.capabilities,
         pinned: status.pinned,
         nodes: status.nodes,
+        cpus: status.cpus,
         threads: status.threads,
         pages,
         details: None,

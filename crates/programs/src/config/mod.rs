@@ -42,7 +42,7 @@ pub use host::shm::Segment;
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;
-pub use pool_lines::{PoolLine, requested};
+pub use pool_lines::{PoolLine, is_of_node, requested};
 pub use pool_request::PoolRequest;
 pub use pool_words::OnBoot;
 pub use settings::{Setting, Settings};

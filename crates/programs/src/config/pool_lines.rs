@@ -4,7 +4,10 @@ use host::Source;
 use model::{Bytes, Unread};
 
 use super::files::{has_configuration, said};
-use super::{Boot, BootLine, Setting, tuned, written};
+use super::{Boot, BootLine, PoolRequest, Setting, tuned, written};
+
+/// Where the files of nodes are.
+const OF_NODES: &str = "system/node/node";
 
 /// One place that requests pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub struct PoolLine {
     pub size: Option<Bytes>,
     /// Pages on all nodes together.
     pub pages: u64,
+    /// Does it name nodes?
+    pub is_by_node: bool,
 }
 
 /// Those of sysfs.conf and tmpfiles, then those of tuned, then those of the next boot; the first one for a size holds.
@@ -42,6 +47,7 @@ fn of_file(setting: &Setting) -> Option<PoolLine> {
         place: setting.place.clone(),
         size: Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?)),
         pages: setting.value.parse().ok()?,
+        is_by_node: setting.name.contains(OF_NODES),
     })
 }
 
@@ -50,7 +56,10 @@ fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let mut sums: Vec<PoolLine> = Vec::new();
     for line in all.iter().filter_map(of_file) {
         match sums.iter_mut().find(|sum| sum.size == line.size) {
-            Some(sum) => sum.pages = sum.pages.saturating_add(line.pages),
+            Some(sum) => {
+                sum.pages = sum.pages.saturating_add(line.pages);
+                sum.is_by_node |= line.is_by_node;
+            }
             None => sums.push(line),
         }
     }
@@ -86,8 +95,14 @@ fn at_boot(place: &str, boot: &Boot) -> Vec<PoolLine> {
         place: place.to_owned(),
         size: pool.size.or(boot.default_size),
         pages: pool.pages.total(),
+        is_by_node: matches!(pool.pages, PoolRequest::ByNode(_)),
     });
     lines.collect()
+}
+
+/// Is it the file of a pool on one node, in pages of that size?
+pub fn is_of_node(setting: &Setting, size: Bytes) -> bool {
+    of_file(setting).is_some_and(|line| line.is_by_node && line.size == Some(size))
 }
 
 /// What these places request of a size, where `default` is the kernel's default size.
