@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::compose::is_runtime;
-use super::guest::{FIRECRACKER, is_hypervisor};
+use super::guest::{is_firecracker, is_hypervisor};
 use super::{bottlerocket, incus, ini, node, proxmox, quadlet, shell};
 use crate::config::{vmware, written};
 use crate::dpdk;
@@ -29,7 +29,7 @@ pub enum FileKind {
     Pod,
     /// Domain XML of libvirt.
     Libvirt,
-    /// A command line of QEMU or Cloud Hypervisor, or a configuration of Firecracker.
+    /// A command line of QEMU or Cloud Hypervisor.
     Qemu,
     /// A `.vmx` file, or ESX advanced settings.
     Vmware,
@@ -45,6 +45,8 @@ pub enum FileKind {
     Node,
     /// An instance or a profile of Incus or LXD.
     Incus,
+    /// A configuration of Firecracker, or a script with what its API takes.
+    Firecracker,
 }
 
 /// Why a file cannot be judged.
@@ -119,7 +121,7 @@ impl FileKind {
         let is_form = |line: &str| Self::Pod.fits(text) || line.starts_with('<');
         let has_form = matches!(
             self,
-            Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu | Self::Node | Self::Incus
+            Self::Pod | Self::Compose | Self::Libvirt | Self::Qemu | Self::Firecracker | Self::Node | Self::Incus
         );
         if has_form || self.fits(text) {
             return true;
@@ -195,7 +197,8 @@ impl FileKind {
                         && any(|line| line.starts_with("image:") || line.starts_with("build:")))
             }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
-            Self::Qemu => shell::starts(text, is_hypervisor) || text.contains(FIRECRACKER),
+            Self::Qemu => shell::starts(text, is_hypervisor),
+            Self::Firecracker => is_firecracker(text),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
             Self::Dpdk => {
@@ -327,4 +330,5 @@ model::names!(FileKind, "a kind of file", {
     Dpdk => "dpdk",
     Node => "node",
     Incus => "incus",
+    Firecracker => "firecracker",
 });
