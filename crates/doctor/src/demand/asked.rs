@@ -51,11 +51,7 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
         container.hugetlb().into_iter().map(|(page, quantity)| Demand {
             asker: FileKind::Pod,
             who: format!("{} of the pod {}", container.name, pod.name),
-            seen: (
-                quantity.place.clone(),
-                quantity.resource.clone(),
-                quantity.written.clone(),
-            ),
+            seen: (quantity.place.clone(), quantity.field(), quantity.written.clone()),
             page: Some(page),
             strict: true,
             bytes: Ok(Bytes(quantity.amount)),
