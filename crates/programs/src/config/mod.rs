@@ -66,8 +66,10 @@ pub struct Config {
     pub limits: Reading<Vec<LimitLine>>,
     /// Everything that sets the THP policy at boot.
     pub thp_policy: Reading<Vec<PolicyLine>>,
-    /// What else requests pages of pools: profiles of tuned, sysfs.conf.
+    /// What else requests pages of pools: sysfs.conf, tmpfiles, units, profiles of tuned.
     pub pool_lines: Reading<Vec<PoolLine>>,
+    /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
+    pub enclaves: Option<Setting>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
     /// The family of distributions, as far as commands differ.
@@ -162,6 +164,7 @@ impl Config {
             limits,
             thp_policy,
             pool_lines,
+            enclaves: pool_lines::enclaves(source),
             next_boot: next_boot.ok().flatten(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),

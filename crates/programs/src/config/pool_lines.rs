@@ -3,8 +3,8 @@
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{has_configuration, said};
-use super::{Boot, BootLine, PoolRequest, Setting, tuned, written};
+use super::files::{Line, content, has_configuration, said};
+use super::{Boot, BootLine, PoolRequest, Setting, policy, tuned, written};
 
 /// Where the files of nodes are.
 const OF_NODES: &str = "system/node/node";
@@ -22,7 +22,7 @@ pub struct PoolLine {
     pub is_by_node: bool,
 }
 
-/// Those of sysfs.conf and tmpfiles, then those of tuned, then those of the next boot; the first one for a size holds.
+/// Those of sysfs.conf and tmpfiles, then those of units and of rc.local, then those of tuned, then those of the next boot; the first one for a size holds.
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
@@ -31,12 +31,44 @@ pub(super) fn read(
     has_configuration(source)?;
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
+    let rc_local = content(source, RC_LOCAL)?.map(|text| (RC_LOCAL.to_owned(), text));
+    for (path, text) in policy::unit_files(source)?.into_iter().chain(rc_local) {
+        let own: Vec<Setting> = said(&path, &text, &['#', ';']).flat_map(|line| echoed(&line)).collect();
+        lines.extend(summed(&own));
+    }
     for (path, text) in tuned::profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));
     }
     let next = next.as_ref().map_err(Clone::clone)?;
     lines.extend(next.iter().flat_map(|next| at_boot(&next.place, &next.boot)));
     Ok(lines)
+}
+
+const RC_LOCAL: &str = "/etc/rc.local";
+
+/// What commands write by `echo NUMBER > FILE`, or by `tee`.
+fn echoed(line: &Line<'_>) -> Vec<Setting> {
+    let quotes = ['"', '\''];
+    let written = line.text.split("echo ").skip(1).filter_map(|rest| {
+        let (value, rest) = rest.split_once(['>', '|'])?;
+        let rest = rest.trim_start_matches(['>', ' ']);
+        let file = rest.strip_prefix("tee ").unwrap_or(rest).trim_start();
+        let file = file.split([' ', ';', '&', quotes[0], quotes[1]]).next()?;
+        file.starts_with("/sys/")
+            .then(|| line.setting(file, value.trim().trim_matches(quotes)))
+    });
+    written.collect()
+}
+
+/// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
+pub(super) fn enclaves(source: &Source) -> Option<Setting> {
+    let path = "/etc/nitro_enclaves/allocator.yaml";
+    let text = content(source, path).ok()??;
+    let mut lines = said(path, &text, &['#']);
+    lines.find_map(|line| {
+        let (name, value) = line.text.trim_start_matches("- ").split_once(':')?;
+        (name.trim() == "memory_mib").then(|| line.setting(name.trim(), value.trim()))
+    })
 }
 
 /// `.../hugepages/hugepages-1048576kB/nr_hugepages` and its number.
@@ -51,10 +83,12 @@ fn of_file(setting: &Setting) -> Option<PoolLine> {
     })
 }
 
-/// The lines of one size, which are those of several nodes, as one.
+/// The lines of one size, which are those of several nodes, as one. Of several writes to a file the last one holds.
 fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let mut sums: Vec<PoolLine> = Vec::new();
-    for line in all.iter().filter_map(of_file) {
+    let holds = |(at, line): &(usize, &Setting)| all[at + 1..].iter().all(|later| later.name != line.name);
+    let lines = all.iter().enumerate().filter(holds);
+    for line in lines.filter_map(|(_, line)| of_file(line)) {
         match sums.iter_mut().find(|sum| sum.size == line.size) {
             Some(sum) => {
                 sum.pages = sum.pages.saturating_add(line.pages);
