@@ -60,22 +60,39 @@ pub(super) enum Other {
 }
 
 impl Demand {
-    /// The size of another pool that has room for one which names no size. A JVM takes pages for its tables and code there too.
+    /// The size of another pool that has room for one which names no size, or for a guest. A JVM takes pages for its tables and code there too.
     fn roomier(&self, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<Bytes> {
-        let bytes = self.bytes.as_ref().ok().filter(|_| self.page.is_none())?.0;
+        let is_guest = self.asker == FileKind::Libvirt;
+        let bytes = self.bytes.as_ref().ok().filter(|_| is_guest || self.page.is_none())?.0;
         let bytes = match (self.other, self.asker) {
             (Other::ByItself(largest), _) => largest.0,
             (_, FileKind::Java) => bytes.saturating_add(bytes / 16).saturating_add(Bytes::mib(256).0),
             _ => bytes,
         };
-        let has_room = |(size, pages): &(&Bytes, &u64)| pages.saturating_mul(size.0) >= bytes;
+        let is_whole = |size: &Bytes| !is_guest || bytes.is_multiple_of(size.0.max(1));
+        let has_room = |(size, pages): &(&Bytes, &u64)| pages.saturating_mul(size.0) >= bytes && is_whole(size);
         let mut others = left.iter().filter(|(size, _)| **size != page);
         others.find(has_room).map(|(size, _)| *size)
     }
 
+    /// That size, with the pages that are left of it. Guests that run may be others than those of the files.
+    fn elsewhere(&self, evidence: &Evidence, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<(Bytes, u64)> {
+        let size = self.roomier(page, left)?;
+        let left = left.get(&size).copied().unwrap_or(0);
+        if self.asker != FileKind::Libvirt {
+            return Some((size, left));
+        }
+        let pool = evidence.snapshot.pool(size).filter(|_| evidence.has_machine);
+        let free = pool
+            .and_then(|pool| pool.available())
+            .map_or(left, |free| free.min(left));
+        let bytes = self.bytes.as_ref().ok()?.0;
+        (free.saturating_mul(size.0) >= bytes).then_some((size, free))
+    }
+
     /// Does it take pages of that other pool by itself?
-    fn helps_itself(&self, other: Option<Bytes>, left: &mut BTreeMap<Bytes, u64>) -> bool {
-        let (Some(size), Other::ByItself(largest)) = (other, self.other) else {
+    fn helps_itself(&self, other: Option<(Bytes, u64)>, left: &mut BTreeMap<Bytes, u64>) -> bool {
+        let (Some((size, _)), Other::ByItself(largest)) = (other, self.other) else {
             return false;
         };
         let spare = left.entry(size).or_default();
@@ -98,8 +115,8 @@ pub(super) struct Shortage {
     /// Pages on all nodes, where the pool counts by node.
     whole: u64,
     way: Way,
-    /// The size of another pool that has room for one which names none.
-    other: Option<Bytes>,
+    /// The size of another pool that has room for it, and the pages that are left of it.
+    other: Option<(Bytes, u64)>,
 }
 
 impl Shortage {
@@ -119,13 +136,19 @@ impl Shortage {
 
     /// How it asks for the pages of another pool, which has room for it.
     fn named(&self) -> Option<String> {
-        let (Some(size), Other::Named(setting)) = (self.other, self.demand.other) else {
+        let (Some((size, left)), Other::Named(setting)) = (self.other, self.demand.other) else {
             return None;
         };
+        let (setting, name) = (setting(size), size.exact());
+        if self.demand.asker != FileKind::Libvirt {
+            return Some(format!(
+                "or name the size: {setting}; the pool of {name} has room for it"
+            ));
+        }
+        let pages = self.demand.bytes.as_ref().ok()?.0 / size.0.max(1);
+        let at_once = if self.way.is_at_boot { ", without a reboot" } else { "" };
         Some(format!(
-            "or name the size: {}; the pool of {} has room for it",
-            setting(size),
-            size.exact()
+            "or{at_once}: {setting}: it needs {pages} pages of {name}, and {left} are free"
         ))
     }
 
@@ -242,7 +265,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             Err(_) => continue,
         };
         let part = Part::of(evidence, page, demand.nodes.as_ref(), &taken);
-        let other = demand.roomier(page, &left).filter(|_| part.is_none());
+        let other = demand.elsewhere(evidence, page, &left).filter(|_| part.is_none());
         if demand.helps_itself(other, &mut left) {
             continue;
         }

@@ -4,13 +4,22 @@ use std::fmt::Display;
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Distribution;
+use programs::config::{Distribution, OnBoot};
 
 use super::facts::{default_size, distribution};
 
 /// How to add boot parameters on this distribution.
 pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
-    distribution(evidence).add_boot_parameters(parameters)
+    add_boot(evidence, distribution(evidence), parameters)
+}
+
+pub(super) fn on_boot(evidence: &Evidence) -> OnBoot {
+    OnBoot::of(&evidence.snapshot, &evidence.config)
+}
+
+/// The same as that distribution does it, with the boot line of this machine.
+pub(super) fn add_boot(evidence: &Evidence, own: Distribution, parameters: &str) -> String {
+    own.add_boot_parameters(&on_boot(evidence), parameters)
 }
 
 /// Where a unit fills the pool at each boot: beside `hugetlb_cma=` the kernel makes none of its pages before.
@@ -59,7 +68,7 @@ pub(super) fn keep_pool(evidence: &Evidence, page: Bytes, pages: u64) -> String 
 
 /// How those that stand in the defaults of GRUB already come to the kernel.
 pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
-    distribution(evidence).apply_boot_parameters(parameters)
+    distribution(evidence).apply_boot_parameters(&on_boot(evidence), parameters)
 }
 
 /// The command that applies a file of settings anew.
@@ -82,6 +91,6 @@ pub(super) fn entry_fix(evidence: &Evidence, parameters: &str) -> String {
         Distribution::Debian | Distribution::Suse | Distribution::Other => format!(
             "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), from which kernel-install writes the entries, have it write them, and reboot"
         ),
-        own => own.add_boot_parameters(parameters),
+        own => add_boot(evidence, own, parameters),
     }
 }

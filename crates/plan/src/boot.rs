@@ -2,7 +2,7 @@
 
 use model::Bytes;
 use model::plan::Layer;
-use programs::config::Distribution;
+use programs::config::{Distribution, OnBoot};
 
 use super::draft::{Draft, Drafts};
 
@@ -80,7 +80,8 @@ fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &s
                 .reboot(),
         );
     } else {
-        let how = drafts.host.distribution().add_boot_parameters(parameters);
+        let there = OnBoot::of(&drafts.host.snapshot, &drafts.host.config);
+        let how = drafts.host.distribution().add_boot_parameters(&there, parameters);
         drafts.add(
             Draft::instruction(Layer::Boot, id, "this host", how)
                 .why(why)

@@ -41,6 +41,7 @@ pub(super) struct StatusLines {
     pub(super) pinned: Reading<Bytes>,
     pub(super) locked: Reading<Bytes>,
     pub(super) nodes: Reading<CpuList>,
+    pub(super) cpus: Reading<CpuList>,
     pub(super) threads: Reading<u64>,
 }
 
@@ -66,6 +67,10 @@ impl StatusLines {
             let (index, size) = field(key)?;
             parse::kib(&path, index, key, size.trim_end_matches("kB"))
         };
+        let list = |key: &str, wanted: &'static str| -> Result<CpuList, Unread> {
+            let (index, list) = field(key)?;
+            parse::value(&path, index, key, wanted, &list)
+        };
         Self {
             parent: number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0)).into(),
             groups: groups(field("Gid"), field("Groups")).into(),
@@ -77,9 +82,8 @@ impl StatusLines {
                 .into(),
             pinned: size("VmPin").into(),
             locked: size("VmLck").into(),
-            nodes: field("Mems_allowed_list")
-                .and_then(|(index, list)| parse::value(&path, index, "Mems_allowed_list", "a list of nodes", &list))
-                .into(),
+            nodes: list("Mems_allowed_list", "a list of nodes").into(),
+            cpus: list("Cpus_allowed_list", "a list of CPUs").into(),
             threads: number("Threads").into(),
         }
     }

@@ -84,6 +84,8 @@ pub struct Program {
     pub locked: Reading<Bytes>,
     /// The NUMA nodes that it may take memory from.
     pub nodes: Reading<CpuList>,
+    /// The CPUs that it may run on.
+    pub cpus: Reading<CpuList>,
     pub threads: Reading<u64>,
     /// What only those have that could matter: large ones, known ones, those with tunables.
     pub details: Option<Details>,

@@ -110,6 +110,7 @@ fn cheap(source: &Source, pages: ProcessPages) -> Program {
         pinned: status.pinned,
         locked: status.locked,
         nodes: status.nodes,
+        cpus: status.cpus,
         threads: status.threads,
         pages,
         details: None,

@@ -39,7 +39,7 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
                     "only if it needs a path (DPDK, QEMU): a volume emptyDir: {medium: HugePages-2Mi}, mounted at /dev/hugepages",
                 ),
             };
-            cases.push(case.seen(&quantity.place, &quantity.resource, &quantity.written).seen(
+            cases.push(case.seen(&quantity.place, quantity.field(), &quantity.written).seen(
                 &container.place,
                 "volumeMounts",
                 "no volume with medium HugePages",
@@ -120,7 +120,7 @@ fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<C
         ));
         Some(
             case.severity(Severity::Warning)
-                .seen(&quantity.place, &quantity.resource, &quantity.written)
+                .seen(&quantity.place, quantity.field(), &quantity.written)
                 .seen(&policy.place, &policy.name, &policy.value)
                 .seen(pool.directory(), "the most pages on one node", most)
                 .fix(format!("request at most {most} pages of {size} in a container, or have {need} on one node"))
@@ -240,7 +240,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         container.name, pod.name
     ))
     .seen(place, field, value)
-    .seen(&quantity.place, &quantity.resource, &quantity.written)
+    .seen(&quantity.place, quantity.field(), &quantity.written)
     .fix(format!(
         "hugepages-{size}i: {}Mi in {}",
         need.saturating_mul(page.0) >> 20,
@@ -326,7 +326,7 @@ fn alone(pod: &Pod, container: &Container) -> Option<Case> {
             container,
             "a container that requests hugetlb pages must request cpu or memory too",
         )
-        .seen(&quantity.place, &quantity.resource, &quantity.written)
+        .seen(&quantity.place, quantity.field(), &quantity.written)
         .seen(&container.place, "cpu and memory", "not requested")
         .fix("add a request of cpu and memory")
     })
@@ -335,6 +335,8 @@ fn alone(pod: &Pod, container: &Container) -> Option<Case> {
 fn no_multiple(pod: &Pod, container: &Container) -> Option<Case> {
     let odd = |(page, quantity): &(Bytes, &Quantity)| page.0 > 0 && !quantity.amount.is_multiple_of(page.0);
     let (page, quantity) = container.hugetlb().into_iter().find(odd)?;
+    let small = Bytes::mib(2);
+    let is_of_2m = page > small && quantity.amount > 0 && quantity.amount.is_multiple_of(small.0);
     Some(
         rejected(
             pod,
@@ -345,8 +347,19 @@ fn no_multiple(pod: &Pod, container: &Container) -> Option<Case> {
                 page.exact()
             ),
         )
-        .seen(&quantity.place, &quantity.resource, &quantity.written)
-        .fix(format!("make it a multiple of {}", page.exact())),
+        .seen(&quantity.place, quantity.field(), &quantity.written)
+        .fix(format!(
+            "make it a multiple of {}, such as {}i",
+            page.exact(),
+            Bytes(quantity.amount).round_up_to(page).exact()
+        ))
+        .fix_if(
+            is_of_2m,
+            format!(
+                "or request pages of 2Mi, of which it needs {}",
+                quantity.amount / small.0
+            ),
+        ),
     )
 }
 

@@ -4,7 +4,7 @@ use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::Setting;
-use programs::config::given::{FileKind, Java, Server};
+use programs::config::given::{FileKind, Java, Manager, Server};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::{JvmKind, Kind};
@@ -36,7 +36,11 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
             bytes: Ok(size),
             nodes: nodes.cloned(),
             fewer: None,
-            other: Other::None,
+            other: match guest.manager {
+                Manager::Libvirt => Other::Named(|size| format!("<page size='{}' unit='KiB'/>", size.0 >> 10)),
+                Manager::CloudHypervisor => Other::Named(|size| format!("hugepage_size={}", size.exact())),
+                _ => Other::None,
+            },
         })
     });
     let in_pod = given
@@ -47,11 +51,7 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
         container.hugetlb().into_iter().map(|(page, quantity)| Demand {
             asker: FileKind::Pod,
             who: format!("{} of the pod {}", container.name, pod.name),
-            seen: (
-                quantity.place.clone(),
-                quantity.resource.clone(),
-                quantity.written.clone(),
-            ),
+            seen: (quantity.place.clone(), quantity.field(), quantity.written.clone()),
             page: Some(page),
             strict: true,
             bytes: Ok(Bytes(quantity.amount)),

@@ -2,16 +2,18 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootForm, BootLine, Distribution, PoolRequest};
+use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest};
 
 use crate::facts::distribution;
-use crate::kept::{by_unit, filled_from_cma, pool_path};
+use crate::kept::{by_unit, filled_from_cma, on_boot, pool_path};
 
 pub(super) struct Way {
     /// Without a machine, the line that sets the pool.
     file: Option<FileLine>,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
+    /// What its boot line asks for now.
+    there: OnBoot,
     /// The file of the pool, where a unit fills it in place of the boot line.
     by_unit: Option<String>,
     /// Does nothing read the files of sysctl.d there?
@@ -28,6 +30,7 @@ impl Way {
         Self {
             is_at_boot: file.as_ref().map_or(of_size, |file| file.is_boot),
             machine: evidence.has_machine.then(|| distribution(evidence)),
+            there: on_boot(evidence),
             is_sysctl_unread: evidence.config.is_sysctl_unread,
             by_unit: filled_from_cma(evidence, page),
             file,
@@ -43,7 +46,7 @@ impl Way {
         }
         match (&self.file, self.machine) {
             (Some(file), _) => file.ask(page, pages),
-            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&parameters(page, pages)),
+            (None, Some(machine)) if is_boot => machine.add_boot_parameters(&self.there, &parameters(page, pages)),
             (None, Some(machine)) if machine.is_configured_whole() || self.is_sysctl_unread => {
                 machine.keep_setting(name, pages)
             }

@@ -1,13 +1,14 @@
 //! Pools by NUMA node.
 
 use host::CpuList;
-use host::snapshot::{Feature, NodePool, Pool};
+use host::snapshot::{Feature, Node, NodePool, Pool};
 use model::Bytes;
 use programs::config::given::FileKind;
+use programs::config::is_of_node;
 use programs::{Area, Evidence, Kind, Program};
 
 use crate::demand::{Shortage, shortages};
-use crate::facts::{absent, default_size, each, is_own, known, node_file, pool_file, pools, programs};
+use crate::facts::{absent, distribution, each, is_own, known, node_file, pool_file, pools, programs};
 use crate::kept::{boot_fix, filled_from_cma};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
@@ -37,11 +38,50 @@ pub(super) fn imbalance(evidence: &Evidence) -> Answer {
             return Ok(None);
         };
         // A remainder of one page per node is how an odd number is shared out.
-        if most - least <= 1 || most as f64 <= least as f64 * 1.2 {
+        if most - least <= 1 || most as f64 <= least as f64 * 1.2 || is_meant(evidence, pool, &counts) {
             return Ok(None);
         }
         Ok(Some(lopsided(evidence, pool, &counts, (poor, least), (rich, most))))
     })
+}
+
+/// Are the pages on purpose where they are: written by node, or most of them in use by programs that stay on such a node?
+fn is_meant(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)]) -> bool {
+    let mut lines = evidence.config.pool_lines.known().into_iter().flatten();
+    if lines.any(|line| line.is_by_node && line.size == Some(pool.size))
+        || evidence.files.sysctl.iter().any(|line| is_of_node(line, pool.size))
+    {
+        return true;
+    }
+    let mut applied = evidence.applied.known().into_iter().flatten();
+    if applied.any(|applied| counts.iter().any(|(node, _)| applied.path == node_file(pool, *node))) {
+        return true;
+    }
+    let all = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let has_share = |home: u32| {
+        let own = counts.iter().find(|(node, _)| *node == home);
+        own.is_some_and(|(_, pages)| pages.saturating_mul(counts.len() as u64) >= all)
+    };
+    let programs = evidence.programs.known().into_iter().flatten();
+    let holders = programs.filter(|program| program.hugetlb().is_ok_and(|has| has.0 > 0));
+    let homes: Option<Vec<u32>> = holders.map(|program| home(evidence, program)).collect();
+    pool.taken().is_some_and(|taken| taken >= all.div_ceil(2))
+        && homes.is_some_and(|homes| !homes.is_empty() && homes.into_iter().all(has_share))
+}
+
+/// The one node that a program may take memory from, or on whose CPUs alone it runs.
+fn home(evidence: &Evidence, program: &Program) -> Option<u32> {
+    if let Some(nodes) = program.nodes.known().filter(|nodes| nodes.len() == 1) {
+        return nodes.first();
+    }
+    let cpus = program.cpus.known()?;
+    let runs_on = |node: &&Node| {
+        let own = node.cpus.known();
+        own.is_some_and(|own| cpus.iter().any(|cpu| own.contains(cpu)))
+    };
+    let mut nodes = evidence.snapshot.topology.nodes.known()?.iter().filter(runs_on);
+    let first = nodes.next()?.node;
+    nodes.next().is_none().then_some(first)
 }
 
 /// Nodes of memory alone: CXL, persistent memory, that of accelerators.
@@ -106,10 +146,7 @@ fn at_boot(case: Case, evidence: &Evidence, pool: &Pool, shares: &[(u32, u64)]) 
     }
     let list: Vec<String> = shares.iter().map(|(node, pages)| format!("{node}:{pages}")).collect();
     let parameters = format!("hugepagesz={} hugepages={}", pool.size.exact(), list.join(","));
-    let boot = evidence.config.boot.known();
-    let there = boot.and_then(|boot| boot.pages_of(pool.size, default_size(evidence).ok()));
-    let there = there.map_or_else(String::new, |pages| format!(" (in place of the {pages} pages there)"));
-    let text = format!("from the next boot on{there}: {}", boot_fix(evidence, &parameters));
+    let text = format!("from the next boot on: {}", boot_fix(evidence, &parameters));
     // What waits for more of these pages asks for a larger pool.
     let remedy = Remedy::new(text).need(Need::Feature(Feature::NodePages));
     case.remedy(remedy.need(Need::Unwanted(pool.size)))
@@ -139,9 +176,9 @@ fn shared_out(case: Case, evidence: &Evidence, pool: &Pool, near: &[(u32, u64)],
 
 fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
     let file = |node: u32| node_file(pool, node);
-    let pages = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let sum = |shares: &[(u32, u64)]| shares.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let pages = sum(counts);
     let fair = pages / counts.len().max(1) as u64;
-    let need = Need::Pool { page: pool.size, pages };
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     let case = Case::likely(format!(
         "node {} has {missing} less in pages of {} than its share: programs there use remote memory or get no pages",
@@ -153,12 +190,33 @@ fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32,
     if is_for_boot(evidence, pool) {
         return shared_out(case, evidence, pool, counts, pages);
     }
-    let shares: Vec<(u32, u64)> = counts.iter().map(|(node, _)| (*node, fair)).collect();
-    // A program that lacks pages of this pool waits for all that were requested.
+    // No node loses pages: programs may wait for all of them.
+    let shares: Vec<(u32, u64)> = counts.iter().map(|(node, pages)| (*node, (*pages).max(fair))).collect();
+    let raised: Vec<(u32, u64)> = shares.iter().copied().filter(|share| !counts.contains(share)).collect();
+    let need = || Need::Pool {
+        page: pool.size,
+        pages: sum(&shares),
+    };
     let case = case
-        .fix_with(Need::Unwanted(pool.size), format!("echo {fair} > {}", file(rich.0)))
-        .fix_with(need, format!("echo {fair} > {}", file(poor.0)));
+        .fix_with(need(), writes(pool, &raised))
+        .fix_with(need(), keep_nodes(evidence, pool, &raised));
     at_boot(case, evidence, pool, &shares)
+}
+
+/// How so many pages are on these nodes after the next boot too.
+fn keep_nodes(evidence: &Evidence, pool: &Pool, shares: &[(u32, u64)]) -> String {
+    let files = shares
+        .iter()
+        .map(|(node, pages)| (node_file(pool, *node), pages.to_string()));
+    let files: Vec<(String, String)> = files.collect();
+    let how = distribution(evidence).keep_files(&files).unwrap_or_else(|| {
+        let lines = files.iter().map(|(file, pages)| format!("w {file} - - - - {pages}"));
+        format!(
+            "in /etc/tmpfiles.d/hugepages.conf: {}",
+            lines.collect::<Vec<_>>().join("; ")
+        )
+    });
+    format!("to keep it: {how}")
 }
 
 pub(super) fn mismatch(evidence: &Evidence) -> Answer {

@@ -2,7 +2,6 @@
 
 use host::Tree;
 
-use crate::judge;
 use crate::machines::*;
 
 fn two_nodes(first: u64, second: u64) -> Tree {
@@ -81,17 +80,45 @@ fn a09_pages_of_1g_are_shared_out_at_boot() {
 }
 
 #[test]
-fn a09_a_rich_node_keeps_its_pages_while_the_pool_is_short() {
-    let lowers = |tree: Tree| {
-        let diagnosis = judge(&evidence(tree));
-        let uneven = diagnosis.of("A09").next().expect("a finding");
-        uneven
-            .fix
-            .iter()
-            .any(|step| step.contains("> /sys/devices/system/node/node1/"))
+fn a09_a_rich_node_keeps_its_pages() {
+    let finding = found("A09", two_nodes(100, 300));
+    let node = |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+    assert_eq!(finding.fix[0], format!("echo 200 > {}", node(0)));
+    let kept = format!(
+        "to keep it: in /etc/tmpfiles.d/hugepages.conf: w {} - - - - 200",
+        node(0)
+    );
+    assert_eq!(finding.fix[1], kept);
+    assert!(
+        !finding.fix.join("\n").contains(&format!("> {}", node(1))),
+        "{finding:?}"
+    );
+}
+
+/// Pages of one node on purpose: a file names the node, or what has most of them stays there.
+#[test]
+fn a09_one_node_on_purpose() {
+    let written = |node: u32| {
+        let file = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+        two_nodes(0, 300).line("/etc/tmpfiles.d/pool.conf", &format!("w {file} - - - - 300"))
     };
-    let short = two_nodes(100, 300).file("/etc/sysctl.d/1.conf", "vm.nr_hugepages=600\n");
-    assert!(lowers(two_nodes(100, 300)) && !lowers(short));
+    clear("A09", written(1));
+    let whole = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 300";
+    found("A09", two_nodes(0, 300).line("/etc/tmpfiles.d/pool.conf", whole));
+    let used = |free: u64| {
+        let tree = pool(machine(), "2048kB", 300, free, 0);
+        node_pool(node_pool(tree, 0, "2048kB", 0, 0), 1, "2048kB", 300, free)
+    };
+    let holder = |nodes: &str, free: u64| {
+        process(9, "worker")
+            .nodes(nodes)
+            .area(hugetlb(400, 2048))
+            .on(used(free))
+    };
+    clear("A09", holder("1", 100));
+    found("A09", holder("0-1", 100));
+    found("A09", holder("0", 100));
+    found("A09", holder("1", 250));
 }
 
 #[test]

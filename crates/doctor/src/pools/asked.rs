@@ -193,6 +193,13 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
     }
 }
 
+/// Are these pages the part that there is of a larger pool, which the machine could have?
+pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
+    let request = request(evidence, pool).ok().flatten();
+    let is_short = |asked: u64| persistent(pool).is_ok_and(|has| has < asked) && fits_alone(evidence, pool.size, asked);
+    request.is_some_and(|request| is_short(request.pages))
+}
+
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
 fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();

@@ -19,7 +19,10 @@ pub(super) struct Meant {
 pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<Meant> {
     let is_default = default_size(evidence).ok() == Some(pool.size);
     let group = by_group(evidence).filter(|_| is_default);
-    let meant = group.into_iter().chain(by_limit(evidence, memory));
+    let meant = group
+        .into_iter()
+        .chain(by_enclaves(evidence))
+        .chain(by_limit(evidence, memory));
     let meant = meant.chain(by_given(evidence, pool, memory));
     meant
         .chain(by_segments(evidence, memory))
@@ -96,6 +99,17 @@ fn by_group(evidence: &Evidence) -> Option<Meant> {
         field: "",
         value: gid.to_string(),
         whose: format!("of the group {} ({name})", group.name),
+    })
+}
+
+/// The allocator of Nitro enclaves keeps its pages for enclaves that are started later.
+fn by_enclaves(evidence: &Evidence) -> Option<Meant> {
+    let set = evidence.config.enclaves.as_ref().filter(|set| set.value != "0")?;
+    Some(Meant {
+        place: set.place.clone(),
+        field: "memory_mib",
+        value: set.value.clone(),
+        whose: "of the enclave (nitro-enclaves-allocator takes these pages at its start)".to_owned(),
     })
 }
 

@@ -7,7 +7,7 @@ use model::findings::Confidence;
 use model::{Bytes, PageKind};
 use programs::{Area, Details, Evidence, Kind, Program};
 
-use super::asked::places;
+use super::asked::{is_part, places};
 use super::malloc::by_malloc;
 use super::meant::meant_for;
 use super::memory::starves;
@@ -30,8 +30,9 @@ fn is_idle(pool: &Pool) -> Result<bool, Reason> {
 pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
     each(pools(evidence)?, |pool| {
-        // A program of a file that was given is not running yet.
-        if !is_idle(pool)? || starves(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false) {
+        // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
+        let is_waited_for = || is_part(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
+        if !is_idle(pool)? || starves(evidence, pool) || is_waited_for() {
             return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));

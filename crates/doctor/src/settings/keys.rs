@@ -5,6 +5,7 @@ use programs::Evidence;
 use programs::config::{Boot, Distribution, Setting, Settings};
 
 use crate::facts::{distribution, thp_file};
+use crate::kept::add_boot;
 use crate::links;
 use crate::remedy::Remedy;
 use crate::rule::Case;
@@ -73,7 +74,7 @@ fn of_size(evidence: &Evidence, line: &Setting, case: Case, page: Bytes) -> Case
     let pages = line.value.parse::<u64>();
     let pages = pages.map_or_else(|_| "PAGES".to_owned(), |pages| pages.to_string());
     let words = format!("hugepagesz={size} hugepages={pages}");
-    let remedy = Remedy::new(distribution_of(evidence, line).add_boot_parameters(&words));
+    let remedy = Remedy::new(add_boot(evidence, distribution_of(evidence, line), &words));
     case.remedy(remedy.with_line(evidence, &words)).otherwise(format!(
         "take the line out: the machine has no pool of {size}, or no room for it beside the other findings"
     ))
@@ -103,7 +104,7 @@ fn of_thp(evidence: &Evidence, line: &Setting, case: Case) -> Case {
     let value = if is_clear { line.value.as_str() } else { "POLICY" };
     let case = case.fix_if(!is_clear, "choose a POLICY: always, madvise or never");
     let distribution = distribution_of(evidence, line);
-    let by_boot = distribution.add_boot_parameters(&format!("transparent_hugepage={value}"));
+    let by_boot = add_boot(evidence, distribution, &format!("transparent_hugepage={value}"));
     let written = format!("w {file} - - - - {value}");
     let lasting = match distribution {
         Distribution::NixOs => Some(format!(

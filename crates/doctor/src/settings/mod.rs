@@ -9,7 +9,7 @@ use programs::{Evidence, Program};
 
 use super::demand::Room;
 use super::facts::{default_size, distribution, each, known, parts, thp};
-use super::kept::apply_again;
+use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
 use super::rule::{Answer, Case, Checks, Reason};
@@ -156,7 +156,7 @@ fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
         ))
         .severity(Severity::Info),
     };
-    let fix = Remedy::new(Distribution::Talos.add_boot_parameters(&words)).with_line(evidence, &words);
+    let fix = Remedy::new(add_boot(evidence, Distribution::Talos, &words)).with_line(evidence, &words);
     let case = case
         .link(Some(links::BOOT))
         .seen(&line.place, "extraKernelArgs", &line.words)

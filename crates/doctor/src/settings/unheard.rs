@@ -4,7 +4,7 @@ use programs::Evidence;
 use programs::config::{Distribution, Unheard, UnheardWhy};
 
 use crate::facts::{default_size, distribution, persistent};
-use crate::kept::{boot_again, entry_fix};
+use crate::kept::{add_boot, boot_again, boot_fix, entry_fix};
 use crate::links;
 use crate::remedy::{Need, Remedy};
 use crate::rule::Case;
@@ -69,7 +69,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::OwnVariable => case(
             "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
         )
-        .remedy(fix(own.add_boot_parameters(&words)))
+        .remedy(fix(add_boot(evidence, own, &words)))
         .fix(format!("delete it at {place}")),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
@@ -79,7 +79,7 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
             "kernel-install and mkinitcpio pass a command line of their own, from /etc/kernel/cmdline or the running kernel, which overrides this file's",
         ),
         UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => case(without_systemd(why))
-            .fix(distribution(evidence).add_boot_parameters(&as_parameter(&words)))
+            .fix(boot_fix(evidence, &as_parameter(&words)))
             .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
         // Files with a wrong name have a case each.
         UnheardWhy::SysctlConf | UnheardWhy::SysctlName => {

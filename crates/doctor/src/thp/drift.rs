@@ -132,7 +132,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
             .seen(place, "requested", pages)
             .remedy(Remedy::keep(pool.size, "to keep it: raise the number there to")),
         ),
-        None if now > 0 => Some(
+        None if now > 0 && !is_for_enclaves(evidence, bytes(pool, now)) => Some(
             Case::hint(format!(
                 "no file requests the pool of {} in pages of {size}: unless a unit or an agent does, it is gone after the next boot",
                 bytes(pool, now)
@@ -144,6 +144,12 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
         ),
         _ => None,
     })
+}
+
+/// Does the allocator of Nitro enclaves make such a pool whenever it starts?
+fn is_for_enclaves(evidence: &Evidence, memory: Bytes) -> bool {
+    let mib: Option<u64> = evidence.config.enclaves.as_ref().and_then(|set| set.value.parse().ok());
+    mib.is_some_and(|mib| Bytes::mib(mib) >= memory)
 }
 
 pub(super) fn newer(evidence: &Evidence) -> Answer {

@@ -8,14 +8,20 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 use programs::config::{Boot, Distribution};
 
 use crate::demand::{Shortage, guests, shortages};
-use crate::facts::{default_size, distribution, known, pool_file};
+use crate::facts::{count, default_size, distribution, known, pool_file};
 use crate::kept::{boot_fix, boot_pages};
 use crate::links;
 use crate::pools::mounted_sizes;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
-pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu, FileKind::Proxmox, FileKind::Incus];
+pub(super) const OF: &[FileKind] = &[
+    FileKind::Libvirt,
+    FileKind::Qemu,
+    FileKind::Firecracker,
+    FileKind::Proxmox,
+    FileKind::Incus,
+];
 
 /// A guest smaller than this gains little.
 const WORTH: Bytes = Bytes::gib(4);
@@ -36,7 +42,26 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
         .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,...")
         .fix("or check the running guest: hugewise vm")
     });
-    Ok(cases.collect())
+    Ok(cases.chain(guests.iter().filter_map(mapped_small)).collect())
+}
+
+const OF_FIRECRACKER: &str = "https://github.com/firecracker-microvm/firecracker/blob/main/docs/hugepages.md";
+
+/// KVM maps no huge page of a guest while it logs what the guest writes. Others do that for a migration alone.
+fn mapped_small(guest: &Guest) -> Option<Case> {
+    let place = guest.tracked.as_ref()?;
+    let (_, page) = guest.hugetlb().next()?;
+    let page = page.map_or_else(|| "huge".to_owned(), |page| page.exact());
+    Some(
+        Case::sure(format!(
+            "the {page} pages of {} gain nothing: KVM maps them as base pages while it logs the pages that the guest writes (track_dirty_pages)",
+            guest.name
+        ))
+        .link(Some(OF_FIRECRACKER))
+        .seen(place, "track_dirty_pages", "true")
+        .fix("\"track_dirty_pages\": false; only differential snapshots need it")
+        .fix("or leave \"huge_pages\" out"),
+    )
 }
 
 pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
@@ -50,10 +75,14 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
         .severity(Severity::Warning)
         .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "reserved at start", "no")
+        .link((guest.manager == Manager::Firecracker).then_some(OF_FIRECRACKER))
         .fix(match guest.manager {
-            Manager::CloudHypervisor => "prefault=on: it takes them all when it starts",
-            Manager::Firecracker => "keep as many pages free as all its guests have: vm.nr_hugepages",
-            _ => "reserve=on, or prealloc=on",
+            Manager::CloudHypervisor => "prefault=on: it takes them all when it starts".to_owned(),
+            Manager::Firecracker => format!(
+                "keep {} free for it, beside those of all other guests: vm.nr_hugepages",
+                count(guest.total().0.div_ceil(Bytes::mib(2).0), "page of 2M", "pages of 2M")
+            ),
+            _ => "reserve=on, or prealloc=on".to_owned(),
         })
     });
     Ok(cases.collect())
@@ -66,6 +95,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| on_no_mount(evidence, guest)));
     cases.extend(guests.iter().filter_map(unshared));
+    cases.extend(guests.iter().filter_map(|guest| promised_more(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| without_hpage(evidence, guest)));
     let mut last = Vec::new();
     for guest in &guests {
@@ -109,6 +139,40 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
 
 /// How libvirt shares a guest's memory.
 const SHARED: &str = "<access mode='shared'/> in <memoryBacking>, beside <hugepages/> or <source type='memfd'/>; where the guest has cells, also memAccess='shared' in each that says otherwise";
+
+/// KVM's HV on POWER maps a page of a guest by one of the host: pages as large as promised have to back it (QEMU, spapr_caps.c).
+fn promised_more(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let (place, promised) = guest.hpt_page.as_ref()?;
+    let base = evidence.snapshot.kernel.base_page.known().copied();
+    let base = base.filter(|_| evidence.has_machine).unwrap_or(Bytes::kib(64));
+    let default = default_size(evidence).ok().filter(|_| evidence.has_machine);
+    let page = |backing: &Backing| match backing {
+        Backing::Any => Some(base),
+        Backing::Hugetlb(page) => page.or(default),
+        _ => None,
+    };
+    let pages: Option<Vec<Bytes>> = guest.memory.iter().map(|(_, backing)| page(backing)).collect();
+    let page = pages?.into_iter().min().filter(|page| page < promised)?;
+    let (promised, kib) = (promised.exact(), [promised.0 >> 10, page.0 >> 10]);
+    Some(
+        Case::sure(format!(
+            "{} does not start: it is promised pages of {promised}, and pages of {} back it (QEMU: `Can't support {} kiB guest pages with {} kiB host pages with this KVM implementation`)",
+            guest.name,
+            page.exact(),
+            kib[0],
+            kib[1]
+        ))
+        .seen(place, "largest page", &promised)
+        .seen(&guest.place, "page size", page.exact())
+        .fix(match guest.manager {
+            Manager::Libvirt => "<maxpagesize unit='KiB'>64</maxpagesize>, or no <maxpagesize>",
+            _ => "cap-hpt-max-page-size=64k, or leave it out",
+        })
+        .fix(format!(
+            "or back it by pages of {promised} or more: of 16M where the host has the hash MMU, of 1G where it has radix"
+        )),
+    )
+}
 
 /// The guest starts, and devices of vhost-user do not work.
 fn unshared(guest: &Guest) -> Option<Case> {

@@ -271,8 +271,8 @@ pub struct Doctor {
     pub file: Vec<PathBuf>,
     /// Name the kind of the files, if name and content do not show it
     ///
-    /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, proxmox, vmware, dpdk, node, incus, tuned,
-    /// script, provision.
+    /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, firecracker, proxmox, vmware, dpdk, node, incus,
+    /// tuned, script, provision.
     #[arg(long = "as", value_name = "KIND", requires = "file")]
     pub kind: Option<FileKind>,
 }

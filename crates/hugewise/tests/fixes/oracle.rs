@@ -162,10 +162,14 @@ impl Machine<'_> {
 
     fn boot(&self, fix: &str, asked: &mut BTreeMap<Bytes, u64>) -> Option<String> {
         let mut size = None;
+        // A whole line repeats the pools that it asks for already.
+        let old: Vec<&str> = between(fix, " in place of `", "`").map_or_else(Vec::new, |old| old.split(' ').collect());
         for word in fix.split(|c: char| c.is_whitespace() || "`\",();".contains(c)) {
             match word.split_once('=') {
                 Some(("hugepagesz", value)) => size = value.parse::<Bytes>().ok(),
-                Some(("hugepages", value)) if value.starts_with(|c: char| c.is_ascii_digit()) => {
+                Some(("hugepages", value))
+                    if value.starts_with(|c: char| c.is_ascii_digit()) && !old.contains(&word) =>
+                {
                     if value.contains(':')
                         && self
                             .snapshot

@@ -5,7 +5,8 @@ use std::fmt::Display;
 use model::{Reading, Unread};
 
 use super::files::{content, drop_ins, taken};
-use super::kept::pool_setting;
+use super::kept::{of_run_time, pool_setting};
+use super::pool_words::{Change, OnBoot};
 use host::Source;
 
 /// Families by their tool for boot parameters.
@@ -192,7 +193,7 @@ impl Distribution {
     }
 
     /// How parameters that stand in the defaults of GRUB, or in kernel-install's file, come to the kernel.
-    pub fn apply_boot_parameters(self, parameters: &str) -> String {
+    pub fn apply_boot_parameters(self, there: &OnBoot, parameters: &str) -> String {
         let command = match self {
             Self::Debian => "update-grub && reboot",
             // Their boot entries have lines of their own, which grub2-mkconfig may leave as they are.
@@ -205,7 +206,7 @@ impl Distribution {
             | Self::Kernelstub
             | Self::NixOs
             | Self::Talos
-            | Self::Bottlerocket => return self.add_boot_parameters(parameters),
+            | Self::Bottlerocket => return self.add_boot_parameters(there, parameters),
             Self::Suse => "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot",
             Self::SuseMicro => "transactional-update grub.cfg && reboot",
             Self::SuseEntries => "sdbootutil update-all-entries && reboot",
@@ -219,27 +220,23 @@ impl Distribution {
         command.to_owned()
     }
 
-    /// How to add parameters to the boot command line.
-    pub fn add_boot_parameters(self, parameters: &str) -> String {
+    /// How to add parameters to the boot command line, beside the pools that it asks for now.
+    pub fn add_boot_parameters(self, there: &OnBoot, parameters: &str) -> String {
+        // Bottlerocket has a setting for each size.
+        match there.with(parameters).filter(|_| self != Self::Bottlerocket) {
+            Some(change) => self.change_line(&change, parameters),
+            None => self.add_words(parameters),
+        }
+    }
+
+    fn add_words(self, parameters: &str) -> String {
         match self {
-            Self::Debian => {
-                format!("add `{parameters}` to GRUB_CMDLINE_LINUX in /etc/default/grub, then: update-grub && reboot")
-            }
             Self::RedHat => format!("grubby --update-kernel=ALL --args=\"{parameters}\" && reboot"),
             Self::Suse => format!("update-bootloader --add-option \"{parameters}\" && reboot"),
-            Self::SuseMicro => format!(
-                "add `{parameters}` to GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then: transactional-update grub.cfg && reboot"
-            ),
-            Self::NixOs => {
-                let words: Vec<String> = parameters.split(' ').map(|word| format!("\"{word}\"")).collect();
-                format!(
-                    "boot.kernelParams = [ {} ]; in the machine's configuration, then: nixos-rebuild boot && reboot",
-                    words.join(" ")
-                )
-            }
-            Self::Talos => format!(
-                "add `{parameters}` to extraKernelArgs in the image's schematic (Image Factory), then: talosctl upgrade to its installer; \
-                 where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): to machine.install.extraKernelArgs"
+            Self::Kernelstub => format!("kernelstub -a \"{parameters}\" && reboot"),
+            Self::NixOs => format!(
+                "boot.kernelParams = [ {} ]; in the machine's configuration, then: nixos-rebuild boot && reboot",
+                of_nix(parameters)
             ),
             Self::Bottlerocket => pool_setting(parameters).unwrap_or_else(|| {
                 format!(
@@ -256,39 +253,81 @@ impl Distribution {
             Self::Wsl => format!(
                 "kernelCommandLine={parameters} below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown"
             ),
-            _ => self.add_without_grub(parameters),
+            _ => self.edit(&format!("add `{parameters}` to")),
         }
     }
 
-    /// The same where no tool of GRUB's does it.
-    fn add_without_grub(self, parameters: &str) -> String {
+    /// The pools of a boot line as a whole: tools that keep one value of a name, or sort by names, lose all others.
+    fn change_line(self, change: &Change, parameters: &str) -> String {
+        let what = change.what();
         match self {
-            Self::SuseEntries => {
-                format!("add `{parameters}` to /etc/kernel/cmdline, then: sdbootutil update-all-entries && reboot")
+            Self::RedHat => format!(
+                "{what} GRUB_CMDLINE_LINUX in /etc/default/grub (grubby keeps one value of each name), then: \
+                 grub2-mkconfig -o /etc/grub2.cfg --update-bls-cmdline && reboot # before RHEL 9.3 without that option; with EFI before RHEL 9: -o /etc/grub2-efi.cfg"
+            ),
+            Self::Suse => format!(
+                "{what} GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then: grub2-mkconfig -o /boot/grub2/grub.cfg && reboot"
+            ),
+            Self::Kernelstub => {
+                format!(
+                    "{what} kernel_options in /etc/kernelstub/configuration, each word an item, then: kernelstub && reboot"
+                )
             }
+            Self::NixOs => format!(
+                "boot.kernelParams = [ {} ]; in the machine's configuration{}, then: nixos-rebuild boot && reboot",
+                of_nix(&change.new),
+                change.instead()
+            ),
+            Self::Talos => match of_run_time(parameters).filter(|_| change.has_sizes()) {
+                Some(how) => {
+                    format!("{how} (Talos may sort boot parameters by name, which parts two sizes from their counts)")
+                }
+                None => self.edit(&what),
+            },
+            Self::Ostree => format!(
+                "{what} the list of: rpm-ostree kargs --editor && systemctl reboot # on OpenShift: kernelArguments of a MachineConfig"
+            ),
+            Self::Wsl => {
+                format!("{what} kernelCommandLine= below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown")
+            }
+            _ => self.edit(&what),
+        }
+    }
+
+    /// Where such a change is made in a file: "add `...` to", or the like.
+    fn edit(self, what: &str) -> String {
+        match self {
+            Self::Debian => {
+                format!("{what} GRUB_CMDLINE_LINUX in /etc/default/grub, then: update-grub && reboot")
+            }
+            Self::SuseMicro => format!(
+                "{what} GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then: transactional-update grub.cfg && reboot"
+            ),
+            Self::Talos => format!(
+                "{what} extraKernelArgs in the image's schematic (Image Factory), then: talosctl upgrade to its installer; \
+                 where GRUB starts Talos without grubUseUKICmdline (BIOS, installed before 1.10): to machine.install.extraKernelArgs"
+            ),
+            Self::SuseEntries => format!("{what} /etc/kernel/cmdline, then: sdbootutil update-all-entries && reboot"),
             Self::UnifiedImage => format!(
-                "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), and have the unified kernel image made anew: \
+                "{what} /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), and have the unified kernel image made anew: \
                  kernel-install add-all (systemd 255 and later), or mkinitcpio -P; then reboot"
             ),
-            Self::Kernelstub => format!("kernelstub -a \"{parameters}\" && reboot"),
             // Where the file is not there, the tool takes /proc/cmdline: a new one has to have all of it.
             Self::ProxmoxBoot => format!(
-                "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline without initrd=, if it is not there), then: proxmox-boot-tool refresh && reboot"
+                "{what} /etc/kernel/cmdline (a copy of /proc/cmdline without initrd=, if it is not there), then: proxmox-boot-tool refresh && reboot"
             ),
             Self::Efi => format!(
-                "EFI starts this machine without GRUB: add `{parameters}` to /etc/kernel/cmdline if that file is there, and have the boot entries written anew (kernel-install), \
+                "EFI starts this machine without GRUB: {what} /etc/kernel/cmdline if that file is there, and have the boot entries written anew (kernel-install), \
                  else to the file of the boot loader that EFI starts (systemd-boot's entry, refind_linux.conf); then reboot"
             ),
             Self::RaspberryPi => {
-                format!(
-                    "add `{parameters}` to the one line of /boot/firmware/cmdline.txt (older: /boot/cmdline.txt), then reboot"
-                )
+                format!("{what} the one line of /boot/firmware/cmdline.txt (older: /boot/cmdline.txt), then reboot")
             }
             Self::Extlinux => format!(
-                "add `{parameters}` to the append line of {EXTLINUX} (where u-boot-update writes it: U_BOOT_PARAMETERS in /etc/default/u-boot, then u-boot-update), and reboot"
+                "{what} the append line of {EXTLINUX} (where u-boot-update writes it: U_BOOT_PARAMETERS in /etc/default/u-boot, then u-boot-update), and reboot"
             ),
-            Self::Armbian => format!("add `{parameters}` to extraargs= in {ARMBIAN}, and reboot"),
-            _ => format!("add `{parameters}` to the kernel's command line in the boot loader, then reboot"),
+            Self::Armbian => format!("{what} extraargs= in {ARMBIAN}, and reboot"),
+            _ => format!("{what} the kernel's command line in the boot loader, then reboot"),
         }
     }
 
@@ -303,7 +342,7 @@ impl Distribution {
             Self::Talos => format!("set {name}: \"{value}\" below machine.sysctls of its configuration"),
             Self::Bottlerocket => format!("\"{name}\" = \"{value}\" below [settings.kernel.sysctl] of its settings"),
             // Without systemd nothing reads the files there; its own file is read in any case.
-            Self::Wsl => self.add_boot_parameters(&format!("sysctl.{name}={value}")),
+            Self::Wsl => self.add_words(&format!("sysctl.{name}={value}")),
             _ => format!("echo {name}={value} >> /etc/sysctl.d/60-hugepages.conf"),
         }
     }
@@ -324,6 +363,12 @@ fn makes_images(source: &Source) -> Result<bool, Unread> {
         Some(value.trim_matches(['"', '\'']) == "uki")
     })?;
     Ok(layouts.last() == Some(&true))
+}
+
+/// Words as the items of a list.
+fn of_nix(words: &str) -> String {
+    let words: Vec<String> = words.split(' ').map(|word| format!("\"{word}\"")).collect();
+    words.join(" ")
 }
 
 /// The words of ID and ID_LIKE.

@@ -56,6 +56,14 @@ pub(super) fn pool_setting(parameters: &str) -> Option<String> {
     (!count.contains(' ')).then(|| setting(size, count))
 }
 
+/// The file of a pool that such parameters ask for, where nodes do not count. Only Talos writes it by itself, before any pod starts.
+pub(super) fn of_run_time(parameters: &str) -> Option<String> {
+    let (size, count) = parameters.strip_prefix("hugepagesz=")?.split_once(" hugepages=")?;
+    let (size, count): (Bytes, u64) = (size.parse().ok()?, count.parse().ok()?);
+    let path = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", size.0 >> 10);
+    Distribution::Talos.keep_files(&[(path, count.to_string())])
+}
+
 fn setting(size: &str, count: &str) -> String {
     format!(
         "count = \"{count}\" below [settings.kernel.hugepages.static.\"{size}i\"] of its settings (1.64 and later), which holds from the next boot"
@@ -89,6 +97,7 @@ fn of_file(path: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Distribution;
+    use crate::config::OnBoot;
 
     #[test]
     fn each_system_has_its_own_way() {
@@ -144,9 +153,10 @@ mod tests {
             let how = kept(own, paths, "4").expect("a way");
             assert!(how.starts_with(starts), "{how}");
         }
-        let boot = Distribution::Bottlerocket.add_boot_parameters("hugepagesz=1G hugepages=0:4,1:4");
+        let boot =
+            Distribution::Bottlerocket.add_boot_parameters(&OnBoot::default(), "hugepagesz=1G hugepages=0:4,1:4");
         assert!(boot.starts_with("count = \"0:4,1:4\" below [settings.kernel"), "{boot}");
-        let other = Distribution::Bottlerocket.add_boot_parameters("transparent_hugepage=never");
+        let other = Distribution::Bottlerocket.add_boot_parameters(&OnBoot::default(), "transparent_hugepage=never");
         assert!(other.contains("boot.kernel-parameters"), "{other}");
         assert_eq!(kept(Distribution::Debian, &[thp], "4"), None);
     }

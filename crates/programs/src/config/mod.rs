@@ -14,6 +14,7 @@ mod passed_over;
 mod policy;
 mod pool_lines;
 mod pool_request;
+mod pool_words;
 mod refused;
 mod settings;
 mod sysctl_files;
@@ -41,8 +42,9 @@ pub use host::shm::Segment;
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;
-pub use pool_lines::{PoolLine, PoolWrite, requested};
+pub use pool_lines::{PoolLine, PoolWrite, is_of_node, requested};
 pub use pool_request::PoolRequest;
+pub use pool_words::OnBoot;
 pub use settings::{Setting, Settings};
 pub(crate) use sysctl_files::applies_sysctl;
 pub use sysctl_files::is_packaged;
@@ -64,8 +66,10 @@ pub struct Config {
     pub limits: Reading<Vec<LimitLine>>,
     /// Everything that sets the THP policy at boot.
     pub thp_policy: Reading<Vec<PolicyLine>>,
-    /// What else requests pages of pools: profiles of tuned, sysfs.conf.
+    /// What else requests pages of pools: sysfs.conf, tmpfiles, units, profiles of tuned.
     pub pool_lines: Reading<Vec<PoolLine>>,
+    /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
+    pub enclaves: Option<Setting>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
     /// The family of distributions, as far as commands differ.
@@ -162,6 +166,7 @@ impl Config {
             limits,
             thp_policy,
             pool_lines,
+            enclaves: pool_lines::enclaves(source),
             next_boot: next_boot.ok().flatten(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),

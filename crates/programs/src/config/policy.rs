@@ -70,16 +70,22 @@ pub(super) fn of_file(setting: &Setting) -> Option<PolicyLine> {
 
 /// Units such as `disable-thp.service`, whose command writes to the file.
 fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<PolicyLine>, Unread> {
-    let mut lines = Vec::new();
+    let units = unit_files(source)?.into_iter();
+    Ok(units.flat_map(|(path, text)| in_unit(&path, &text, refused)).collect())
+}
+
+/// The files of units that are named for huge pages and start at boot.
+pub(super) fn unit_files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
+    let mut files = Vec::new();
     for name in units_at_boot(source)? {
         for directory in unit::DIRECTORIES {
             let path = format!("{directory}/{name}");
             let Some(text) = content(source, &path)? else { continue };
-            lines.extend(in_unit(&path, &text, refused));
+            files.push((path, text));
             break;
         }
     }
-    Ok(lines)
+    Ok(files)
 }
 
 /// Units that are named for huge pages and start at boot: those that something wants. Where no such link is there at all, as in older captures,

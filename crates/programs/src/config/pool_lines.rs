@@ -3,8 +3,11 @@
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{has_configuration, said};
-use super::{Boot, BootLine, Setting, sysctl_files, tuned, written};
+use super::files::{Line, content, has_configuration, said};
+use super::{Boot, BootLine, PoolRequest, Setting, policy, sysctl_files, tuned, written};
+
+/// Where the files of nodes are.
+const OF_NODES: &str = "system/node/node";
 
 /// One place that requests pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +18,11 @@ pub struct PoolLine {
     pub size: Option<Bytes>,
     /// Pages on all nodes together.
     pub pages: u64,
+    /// Does it name nodes?
+    pub is_by_node: bool,
 }
 
-/// Those of sysfs.conf and tmpfiles, then those of tuned, then those of the next boot; the first one for a size holds.
+/// Those of sysfs.conf and tmpfiles, then those of units and of rc.local, then those of tuned, then those of the next boot; the first one for a size holds.
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
@@ -26,12 +31,44 @@ pub(super) fn read(
     has_configuration(source)?;
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
+    let rc_local = content(source, RC_LOCAL)?.map(|text| (RC_LOCAL.to_owned(), text));
+    for (path, text) in policy::unit_files(source)?.into_iter().chain(rc_local) {
+        let own: Vec<Setting> = said(&path, &text, &['#', ';']).flat_map(|line| echoed(&line)).collect();
+        lines.extend(summed(&own));
+    }
     for (path, text) in tuned::profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));
     }
     let next = next.as_ref().map_err(Clone::clone)?;
     lines.extend(next.iter().flat_map(|next| at_boot(&next.place, &next.boot)));
     Ok(lines)
+}
+
+const RC_LOCAL: &str = "/etc/rc.local";
+
+/// What commands write by `echo NUMBER > FILE`, or by `tee`.
+fn echoed(line: &Line<'_>) -> Vec<Setting> {
+    let quotes = ['"', '\''];
+    let written = line.text.split("echo ").skip(1).filter_map(|rest| {
+        let (value, rest) = rest.split_once(['>', '|'])?;
+        let rest = rest.trim_start_matches(['>', ' ']);
+        let file = rest.strip_prefix("tee ").unwrap_or(rest).trim_start();
+        let file = file.split([' ', ';', '&', quotes[0], quotes[1]]).next()?;
+        file.starts_with("/sys/")
+            .then(|| line.setting(file, value.trim().trim_matches(quotes)))
+    });
+    written.collect()
+}
+
+/// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
+pub(super) fn enclaves(source: &Source) -> Option<Setting> {
+    let path = "/etc/nitro_enclaves/allocator.yaml";
+    let text = content(source, path).ok()??;
+    let mut lines = said(path, &text, &['#']);
+    lines.find_map(|line| {
+        let (name, value) = line.text.trim_start_matches("- ").split_once(':')?;
+        (name.trim() == "memory_mib").then(|| line.setting(name.trim(), value.trim()))
+    })
 }
 
 /// `.../hugepages/hugepages-1048576kB/nr_hugepages` and its number.
@@ -42,6 +79,7 @@ fn of_file(setting: &Setting) -> Option<PoolLine> {
         place: setting.place.clone(),
         size: Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?)),
         pages: setting.value.parse().ok()?,
+        is_by_node: setting.name.contains(OF_NODES),
     })
 }
 
@@ -64,6 +102,7 @@ impl PoolWrite {
                 place: setting.place.clone(),
                 size: None,
                 pages: setting.value.parse().ok()?,
+                is_by_node: false,
             })
         };
         let line = match setting.name == sysctl_files::POOL {
@@ -97,18 +136,24 @@ impl PoolWrite {
                 place: held.last()?.line.place.clone(),
                 size: Some(size),
                 pages: pages.fold(0, u64::saturating_add),
+                is_by_node: held.iter().any(|write| write.node.is_some()),
             })
         };
         pools.into_iter().filter_map(sum).collect()
     }
 }
 
-/// The lines of one size, which are those of several nodes, as one.
+/// The lines of one size, which are those of several nodes, as one. Of several writes to a file the last one holds.
 fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let mut sums: Vec<PoolLine> = Vec::new();
-    for line in all.iter().filter_map(of_file) {
+    let holds = |(at, line): &(usize, &Setting)| all[at + 1..].iter().all(|later| later.name != line.name);
+    let lines = all.iter().enumerate().filter(holds);
+    for line in lines.filter_map(|(_, line)| of_file(line)) {
         match sums.iter_mut().find(|sum| sum.size == line.size) {
-            Some(sum) => sum.pages = sum.pages.saturating_add(line.pages),
+            Some(sum) => {
+                sum.pages = sum.pages.saturating_add(line.pages);
+                sum.is_by_node |= line.is_by_node;
+            }
             None => sums.push(line),
         }
     }
@@ -144,8 +189,14 @@ fn at_boot(place: &str, boot: &Boot) -> Vec<PoolLine> {
         place: place.to_owned(),
         size: pool.size.or(boot.default_size),
         pages: pool.pages.total(),
+        is_by_node: matches!(pool.pages, PoolRequest::ByNode(_)),
     });
     lines.collect()
+}
+
+/// Is it the file of a pool on one node, in pages of that size?
+pub fn is_of_node(setting: &Setting, size: Bytes) -> bool {
+    of_file(setting).is_some_and(|line| line.is_by_node && line.size == Some(size))
 }
 
 /// What these places request of a size, where `default` is the kernel's default size.

@@ -288,3 +288,28 @@ fn segments_and_files_of_hugetlbfs_are_listed() {
         "{garbled:?}"
     );
 }
+
+#[test]
+fn commands_at_start_request_pools_and_the_last_write_to_a_file_holds() {
+    let node = |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+    let whole = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+    let unit = format!(
+        "[Service]\nExecStart=/bin/sh -c \"echo 9 > {0}; echo 10 > {0} && echo 5 | tee {1}\"\n",
+        node(0),
+        node(1)
+    );
+    let script = format!(
+        "#!/bin/sh\n# echo 7 > {whole}\necho 2 > {whole}\necho never > /sys/kernel/mm/transparent_hugepage/enabled\n"
+    );
+    let tree = Tree::new()
+        .line("/etc/hostname", "a")
+        .file("/etc/systemd/system/hugepages.service", unit)
+        .file("/etc/rc.local", script);
+    let lines = read(tree).pool_lines;
+    let lines = lines.known().expect("lines").iter();
+    let lines: Vec<_> = lines.map(|line| (line.size, line.pages, line.is_by_node)).collect();
+    assert_eq!(
+        lines,
+        [(Some(Bytes::mib(2)), 15, true), (Some(Bytes::gib(1)), 2, false)]
+    );
+}

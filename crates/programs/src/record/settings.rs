@@ -28,7 +28,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 33] = [
+const SETTINGS: [(&str, Keep); 34] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -71,6 +71,7 @@ const SETTINGS: [(&str, Keep); 33] = [
     ("/etc/mysql/{conf.d,mysql.conf.d,mariadb.conf.d}/*.cnf", assignments),
     ("/etc/{redis,valkey}/*.conf", about_memory),
     ("/etc/mongod.conf", assignments),
+    ("/etc/nitro_enclaves/allocator.yaml", of_enclaves),
 ];
 
 /// Directories whose absence would be mistaken for a capture without configuration.
@@ -203,6 +204,10 @@ fn unit(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| {
         keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
     })
+}
+
+fn of_enclaves(bytes: &[u8]) -> Kept {
+    Kept::lines(bytes, |line| line.contains("memory_mib"))
 }
 
 /// A command at start, and what it is where it applies sysctl settings.

@@ -100,7 +100,7 @@ pub(crate) fn is_on(parts: &[(String, String)], key: &str) -> bool {
 }
 
 /// A size whose unit is `unit` when none is written.
-pub(super) fn size(text: &str, unit: u64) -> Option<Bytes> {
+pub(crate) fn size(text: &str, unit: u64) -> Option<Bytes> {
     match text.parse::<u64>() {
         Ok(number) => number.checked_mul(unit).map(Bytes),
         Err(_) => text.parse().ok(),

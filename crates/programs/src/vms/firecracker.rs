@@ -30,21 +30,43 @@ pub(super) fn read(source: &Source, pid: u32, argv: &[String]) -> Reading<Asked>
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Asked, Unread> {
     Ok(Asked {
-        memory: around_the_hole(memory(path, text)?),
+        memory: around_the_hole(machine(path, text)?.memory),
         ..Asked::default()
     })
 }
 
-/// The part of the file that concerns memory: `machine-config` with `mem_size_mib` and `huge_pages`.
-pub(crate) fn memory(path: &str, text: &str) -> Result<(Bytes, Backing), Unread> {
+/// The part of a configuration that concerns memory.
+pub(crate) struct Machine {
+    pub(crate) memory: (Bytes, Backing),
+    /// Does KVM log the pages that the guest writes, as long as it runs?
+    pub(crate) is_tracked: bool,
+}
+
+/// `machine-config` of a file, or what the API takes in its place.
+pub(crate) fn machine(path: &str, text: &str) -> Result<Machine, Unread> {
     let garbled = |why: String| Unread::new(Cause::Garbled, path, why);
-    let config: Value = serde_json::from_str(text).map_err(|error| garbled(format!("it is not JSON: {error}")))?;
-    let machine = &config["machine-config"];
+    let config: Result<Value, _> = serde_json::from_str(text).or_else(|error| body(text).unwrap_or(Err(error)));
+    let config = config.map_err(|error| garbled(format!("it is not JSON: {error}")))?;
+    let machine = config.get("machine-config").unwrap_or(&config);
     let mib = machine["mem_size_mib"].as_u64();
     let mib = mib.ok_or_else(|| garbled("machine-config.mem_size_mib is not a whole number".to_owned()))?;
     let from = match machine["huge_pages"].as_str() {
         Some("2M") => Backing::Hugetlb(Some(Bytes::mib(2))),
         _ => Backing::Any,
     };
-    Ok((Bytes(mib.saturating_mul(1 << 20)), from))
+    Ok(Machine {
+        memory: (Bytes(mib.saturating_mul(1 << 20)), from),
+        is_tracked: machine[TRACKED].as_bool() == Some(true),
+    })
+}
+
+/// The key that has KVM log what the guest writes.
+pub(crate) const TRACKED: &str = "track_dirty_pages";
+
+/// What a script sends to the API.
+fn body(text: &str) -> Option<serde_json::Result<Value>> {
+    let (before, after) = text.split_once("\"mem_size_mib\"")?;
+    let from = before.rfind('{')?;
+    let to = text.len() - after.len() + after.find('}')?;
+    Some(serde_json::from_str(&text[from..=to]))
 }

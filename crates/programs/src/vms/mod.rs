@@ -26,8 +26,8 @@ pub use pinned::pins;
 pub(crate) mod asked {
     pub(crate) use super::cloud_hypervisor::asked as cloud_hypervisor;
     pub use super::configured::Backing;
-    pub(crate) use super::configured::{Asked, is_on, options, parts, value};
-    pub(crate) use super::firecracker::memory as firecracker;
+    pub(crate) use super::configured::{Asked, is_on, options, parts, size, value};
+    pub(crate) use super::firecracker::{TRACKED, machine as firecracker};
     pub(crate) use super::pinned::{assigns, memory as pinned};
     pub(crate) use super::qemu::{is_program as is_qemu, parse as qemu};
 }

@@ -125,6 +125,10 @@ fn firecracker_is_configured_by_a_file_or_by_nobody_knows_what() {
         memory(&asked.expect("parses")),
         [(256, Backing::Hugetlb(Some(Bytes::mib(2))))]
     );
+    let script =
+        r#"curl -X PUT http://localhost/machine-config -d '{ "mem_size_mib": 256, "track_dirty_pages": true }'"#;
+    let machine = firecracker::machine("f", script).expect("parses");
+    assert!(machine.is_tracked && machine.memory == (Bytes::mib(256), Backing::Any));
     for text in ["", "{}", r#"{"machine-config": {"mem_size_mib": "many"}}"#] {
         let why = firecracker::parse("/config", text).expect_err(text);
         assert_eq!((why.unread, why.place.as_str()), (Cause::Garbled, "/config"));

@@ -4,6 +4,7 @@ use model::Unread;
 
 use super::garbled::{Refusal, empty};
 use super::node::{Setup, boot_line};
+use super::pod::amount as amount_of;
 use super::tokens::{Token, tokens};
 use crate::config::{BootForm, BootLine, Setting};
 
@@ -14,9 +15,13 @@ const TRANSPARENT: &str = "settings.kernel.hugepages.transparent.";
 
 const LINK: &str = "https://bottlerocket.dev/en/os/1.45.x/api/settings/boot";
 
+const LINK_OF_KUBELET: &str = "https://bottlerocket.dev/en/os/1.45.x/api/settings/kubernetes";
+const SECTIONS: [&str; 3] = ["settings.kernel", "settings.boot", KUBERNETES];
+const KUBERNETES: &str = "settings.kubernetes";
+
 /// Sections that only such files have; inside of YAML they are indented.
 pub(super) fn is_user_data(text: &str) -> bool {
-    let is_ours = |name: &str| name.starts_with("settings.kernel") || name.starts_with("settings.boot");
+    let is_ours = |name: &str| SECTIONS.iter().any(|section| name.starts_with(section));
     let mut names = text.lines().map(|line| line.strip_prefix('[').unwrap_or(line));
     let has_inside = || assignments(text).iter().any(|set| is_ours(&set.name));
     names.clone().any(is_ours) || (names.any(|name| name.starts_with("settings")) && has_inside())
@@ -50,7 +55,9 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
             .extend(refused.map(|(why, fix)| Refusal::new(&place, why, fix, LINK)));
         setup.boot.push(settings_line(place, &words.join(" ")));
     }
-    match setup.boot.is_empty() && setup.sysctl.is_empty() && setup.sysfs.is_empty() {
+    setup.refused.extend(reserved(path, &all));
+    let has_kubelet = all.iter().any(|set| set.name.starts_with(KUBERNETES));
+    match setup.boot.is_empty() && setup.sysctl.is_empty() && setup.sysfs.is_empty() && !has_kubelet {
         true => Err(empty(
             path,
             "it sets neither parameters of the kernel nor sysctl nor huge pages",
@@ -58,6 +65,47 @@ pub(super) fn setup(path: &str, text: &str) -> Result<Setup, Unread> {
         false => Ok(setup),
     }
 }
+
+/// hugetlb pages that the memory manager is to reserve on a node. It compares each resource with what kube-reserved, system-reserved and
+/// eviction take from the node, which are no pages.
+fn reserved(path: &str, all: &[Assignment]) -> Vec<Refusal> {
+    let of = |set: &Assignment, name: &str| {
+        let rest = set
+            .name
+            .strip_prefix(KUBERNETES)?
+            .strip_prefix('.')?
+            .strip_prefix(name)?;
+        Some((rest.trim_start_matches('.').to_owned(), set.values.first()?.clone()))
+    };
+    let is_static = |set: &Assignment| of(set, "memory-manager-policy").is_some_and(|(_, policy)| policy == "Static");
+    let is_off = |node: &str| {
+        let is_it = |set: &Assignment| of(set, RESERVED) == Some((format!("{node}.enabled"), "false".to_owned()));
+        all.iter().any(is_it)
+    };
+    let refused = |set: &Assignment| {
+        let (rest, amount) = of(set, RESERVED)?;
+        let (node, resource) = rest.split_once('.')?;
+        let is_pages = resource.starts_with("hugepages-") && amount_of(&amount) != Some(0) && !is_off(node);
+        let why = format!(
+            "{RESERVED}: {resource}: the kubelet does not start: it has to be equal to kube-reserved, system-reserved and eviction together, which hold no pages"
+        );
+        let place = format!("{path}:{}", set.line);
+        is_pages.then(|| {
+            Refusal::new(
+                &place,
+                why,
+                "delete the line, and reserve memory alone",
+                LINK_OF_KUBELET,
+            )
+        })
+    };
+    match all.iter().any(is_static) {
+        true => all.iter().filter_map(refused).collect(),
+        false => Vec::new(),
+    }
+}
+
+const RESERVED: &str = "memory-manager-reserved-memory";
 
 fn settings_line(place: String, words: &str) -> BootLine {
     BootLine {
@@ -172,6 +220,30 @@ mod tests {
             why[0].contains("keeps no order") && why[1].contains("reboot-to-reconcile"),
             "{why:?}"
         );
+    }
+
+    #[test]
+    fn the_memory_manager_reserves_no_pages() {
+        let refused = |text: &str| {
+            let text = format!("[settings.kubernetes]\n{text}");
+            assert!(is_user_data(&text), "{text}");
+            let read = setup("a.toml", &text).expect("settings");
+            let places = read.refused.iter().map(|refused| refused.unread.place.clone());
+            places.collect::<Vec<_>>()
+        };
+        let node = "[settings.kubernetes.memory-manager-reserved-memory.0]\nenabled = true\n\"memory\" = \"993Mi\"\n";
+        let policy = "memory-manager-policy = \"Static\"\n";
+        let pages = "\"hugepages-2Mi\" = \"10Mi\"\n";
+        assert_eq!(refused(&format!("{policy}{node}{pages}")), ["a.toml:6"]);
+        for right in [
+            format!("{policy}{node}"),
+            format!("{node}{pages}"),
+            format!("{policy}{node}\"hugepages-2Mi\" = \"0\"\n"),
+            format!("{policy}{}{pages}", node.replace("true", "false")),
+            "max-pods = 110\n".to_owned(),
+        ] {
+            assert!(refused(&right).is_empty(), "{right}");
+        }
     }
 
     #[test]

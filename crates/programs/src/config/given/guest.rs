@@ -8,7 +8,9 @@ use super::garbled::empty;
 use super::shell;
 use super::starts::Start;
 pub use crate::vms::asked::Backing;
-use crate::vms::asked::{Asked, cloud_hypervisor, firecracker, is_on, is_qemu, options, parts, qemu, value};
+use crate::vms::asked::{
+    Asked, TRACKED, cloud_hypervisor, firecracker, is_on, is_qemu, options, parts, qemu, size, value,
+};
 
 /// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,10 @@ pub struct Guest {
     pub refused: Vec<Refused>,
     /// Where it has a device of vhost-user, whose other end has to map its memory, which is private.
     pub unshared: Option<String>,
+    /// Where KVM is to log the pages that it writes, as long as it runs.
+    pub tracked: Option<String>,
+    /// The largest page that KVM promises a guest of pseries, and where that is written.
+    pub hpt_page: Option<(String, Bytes)>,
     /// Is it a guest of x86-64?
     pub is_x86: bool,
     /// Is memory taken without reserving it first?
@@ -146,18 +152,26 @@ pub(super) fn is_hypervisor(program: &str) -> bool {
     is_qemu(program) || program == "cloud-hypervisor"
 }
 
-/// A Firecracker configuration has this part.
-pub(super) const FIRECRACKER: &str = "\"machine-config\"";
+/// A Firecracker configuration has this key, and so has what its API takes.
+const FIRECRACKER: &str = "\"mem_size_mib\"";
+
+pub(super) fn is_firecracker(text: &str) -> bool {
+    text.contains(FIRECRACKER) || text.contains("\"machine-config\"")
+}
 
 /// A file with the command line of a hypervisor (a script, a log of libvirt, or /proc/PID/cmdline), or Firecracker's configuration.
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
-    if text.contains(FIRECRACKER) {
-        let memory = vec![firecracker(path, text)?];
+    if is_firecracker(text) {
+        let machine = firecracker(path, text)?;
         let asked = Asked {
-            memory,
+            memory: vec![machine.memory],
             ..Asked::default()
         };
-        return Ok(started(path, asked, Manager::Firecracker, true));
+        let at = text.lines().position(|line| line.contains(TRACKED));
+        return Ok(Guest {
+            tracked: at.filter(|_| machine.is_tracked).map(|at| format!("{path}:{}", at + 1)),
+            ..started(path, asked, Manager::Firecracker, true)
+        });
     }
     of_start(&Start {
         place: path.to_owned(),
@@ -213,7 +227,13 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
         .concat()
         .into_iter();
     let asked = qemu(words);
+    let by_kvm = words.iter().any(|word| word.contains("kvm"));
+    let machines = [options(words, "machine"), options(words, "M")].concat();
+    let page = machines
+        .iter()
+        .find_map(|text| size(value(&parts(text), "cap-hpt-max-page-size")?, 1));
     Ok(Guest {
+        hpt_page: page.filter(|_| by_kvm).map(|page| (path.to_owned(), page)),
         is_x86: words.iter().any(|word| word.ends_with("qemu-system-x86_64")),
         unshared: (!asked.shared && devices.any(|text| is_vhost_user(&text))).then(|| path.to_owned()),
         ..started(path, asked, Manager::Qemu, unreserved)
@@ -228,6 +248,8 @@ fn started(path: &str, asked: Asked, manager: Manager, unreserved: bool) -> Gues
         bound: asked.bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
         refused: Vec::new(),
         unshared: None,
+        tracked: None,
+        hpt_page: None,
         is_x86: false,
         unreserved,
         prealloc: asked.prealloc,

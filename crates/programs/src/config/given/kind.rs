@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::compose::is_runtime;
-use super::guest::{FIRECRACKER, is_hypervisor};
+use super::guest::{is_firecracker, is_hypervisor};
 use super::{bottlerocket, incus, ini, node, provision, proxmox, quadlet, script, shell};
 use crate::config::{tuned, vmware, written};
 use crate::dpdk;
@@ -29,7 +29,7 @@ pub enum FileKind {
     Pod,
     /// Domain XML of libvirt.
     Libvirt,
-    /// A command line of QEMU or Cloud Hypervisor, or a configuration of Firecracker.
+    /// A command line of QEMU or Cloud Hypervisor.
     Qemu,
     /// A `.vmx` file, or ESX advanced settings.
     Vmware,
@@ -45,6 +45,8 @@ pub enum FileKind {
     Node,
     /// An instance or a profile of Incus or LXD.
     Incus,
+    /// A configuration of Firecracker, or a script with what its API takes.
+    Firecracker,
     /// A profile of tuned.
     Tuned,
     /// A shell script that writes settings, or starts a program that is known.
@@ -141,6 +143,7 @@ impl FileKind {
                 | Self::Compose
                 | Self::Libvirt
                 | Self::Qemu
+                | Self::Firecracker
                 | Self::Node
                 | Self::Incus
                 | Self::Script
@@ -226,7 +229,8 @@ impl FileKind {
                         && any(|line| line.starts_with("image:") || line.starts_with("build:")))
             }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
-            Self::Qemu => shell::starts(text, is_hypervisor) || text.contains(FIRECRACKER),
+            Self::Qemu => shell::starts(text, is_hypervisor),
+            Self::Firecracker => is_firecracker(text),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
             Self::Dpdk => {
@@ -361,6 +365,7 @@ model::names!(FileKind, "a kind of file", {
     Dpdk => "dpdk",
     Node => "node",
     Incus => "incus",
+    Firecracker => "firecracker",
     Tuned => "tuned",
     Script => "script",
     Provision => "provision",

@@ -54,6 +54,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         unshared: file
             .private(domain, is_vhost_user)
             .filter(|_| !is_memfd || access(domain) == Some("private")),
+        tracked: None,
+        hpt_page: file.hpt_page(domain)?,
         is_x86: arch.and_then(|kind| kind.attribute("arch")) == Some("x86_64"),
         unreserved: false,
         prealloc: backing
@@ -76,6 +78,14 @@ impl File<'_, '_> {
     fn bytes(&self, node: Node<'_, '_>, number: &str) -> Result<Bytes, Unread> {
         let wanted = "a size with a unit that libvirt knows";
         sized(node, number).ok_or_else(|| garbled(self.path, self.line(node), number, wanted))
+    }
+
+    /// The largest page that KVM promises a guest of pseries.
+    fn hpt_page(&self, domain: Node<'_, '_>) -> Result<Option<(String, Bytes)>, Unread> {
+        let mut pages = domain.descendants().filter(|node| node.has_tag_name("maxpagesize"));
+        let page = pages.next().filter(|_| domain.attribute("type") == Some("kvm"));
+        let size = page.map(|page| Ok((self.place(page), self.bytes(page, page.text().unwrap_or_default())?)));
+        size.transpose()
     }
 
     /// The page sizes of `<hugepages>`, with the cells that each is for.

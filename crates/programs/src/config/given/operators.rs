@@ -117,8 +117,10 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         guest_memory(path, domain).or_else(|| asked.iter().find(|quantity| quantity.resource == "memory").cloned());
     let (limits, volumes, mounts) = match (page.and_then(Node::text), memory) {
         (Some(size), Some(memory)) => {
+            let key = Some(if memory.resource == GUEST { GUEST } else { "memory" });
             let pages = Quantity {
                 resource: format!("hugepages-{size}"),
+                key,
                 ..memory.clone()
             };
             let volume = Volume {
@@ -128,6 +130,7 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
             };
             let memory = Quantity {
                 resource: "memory".to_owned(),
+                key,
                 ..memory
             };
             (vec![pages, memory], vec![volume], vec!["hugepages".to_owned()])
@@ -152,12 +155,16 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     }))
 }
 
+/// The memory of a guest, whose pod gets some more.
+const GUEST: &str = "guest";
+
 fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
     let node = domain.at(&["memory", "guest"])?;
     let written = node.text()?;
     Some(Quantity {
         place: format!("{path}:{}", node.line),
-        resource: "guest".to_owned(),
+        resource: GUEST.to_owned(),
+        key: None,
         written: written.to_owned(),
         amount: super::pod::amount(written)?,
     })

@@ -69,6 +69,8 @@ pub struct Quantity {
     pub place: String,
     /// `memory`, `hugepages-2Mi`, ...
     pub resource: String,
+    /// The file's own key, where it is another one.
+    pub key: Option<&'static str>,
     pub written: String,
     /// In units of the resource: bytes of memory. Parts of a unit (`500m` of a CPU) are left out.
     pub amount: u64,
@@ -88,6 +90,14 @@ impl Quantity {
     /// The page size of a hugetlb resource.
     pub fn page(&self) -> Option<Bytes> {
         amount(self.resource.strip_prefix("hugepages-")?).map(Bytes)
+    }
+
+    /// As the file has it, with the resource that it stands for.
+    pub fn field(&self) -> String {
+        match self.key.filter(|key| *key != self.resource) {
+            Some(key) => format!("{key} (as {})", self.resource),
+            None => self.resource.clone(),
+        }
     }
 }
 
@@ -248,6 +258,7 @@ pub(super) fn quantity(path: &str, resource: &str, node: &Node) -> Result<Quanti
     Ok(Quantity {
         place: format!("{path}:{}", node.line),
         resource: resource.to_owned(),
+        key: None,
         written: written.to_owned(),
         amount: known?,
     })

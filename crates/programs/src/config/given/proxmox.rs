@@ -53,6 +53,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Option<Guest>, Unread> {
         memory,
         bound,
         unshared: None,
+        tracked: None,
+        hpt_page: None,
         is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
         unreserved: false,
         prealloc: true,

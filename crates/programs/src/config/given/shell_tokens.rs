@@ -42,7 +42,7 @@ const SIGNS: [&str; 25] = [
 /// `None` where a quote is not closed.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut lexer = Lexer { rest: text, line: 1 };
-    let (mut tokens, mut ends) = (Vec::new(), Vec::new());
+    let (mut tokens, mut ends) = (Vec::new(), Vec::<String>::new());
     while let Some(first) = lexer.rest.chars().next() {
         let line = lexer.line;
         let sign = SIGNS.into_iter().find(|sign| lexer.rest.starts_with(sign));

@@ -38,7 +38,7 @@ impl Given {
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
-            FileKind::Qemu => self.guests.push(guest::parse(path, text)?),
+            FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
