@@ -69,7 +69,10 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::OwnVariable => case(
             "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
         )
-        .remedy(fix(own.add_boot_parameters(&words)))
+        .remedy(match words.contains("transparent_hugepage=") {
+            true => fix(own.add_boot_parameters(&words)).need(Need::HasThp),
+            false => fix(own.add_boot_parameters(&words)),
+        })
         .fix(format!("delete it at {place}")),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",
