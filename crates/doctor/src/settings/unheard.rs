@@ -69,7 +69,10 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::OwnVariable => case(
             "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
         )
-        .remedy(fix(add_boot(evidence, own, &words)))
+        .remedy(match words.contains("transparent_hugepage=") {
+            true => fix(add_boot(evidence, own, &words)).need(Need::HasThp),
+            false => fix(add_boot(evidence, own, &words)),
+        })
         .fix(format!("delete it at {place}")),
         UnheardWhy::BootEntries => by_entry(
             "kernels are started here by the entries of /boot/loader/entries, and those lack it; the defaults of GRUB are for kernels that are installed later",

@@ -39,8 +39,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     if let Some(error) = unread.first().filter(|_| alone && files.is_empty()) {
         bail!("--file {error}");
     }
-    let parts = given.unresolved.iter().map(ToString::to_string);
-    let not_read = unread.iter().cloned().chain(parts).collect();
+    let not_read = unread.iter().chain(&given.unresolved).cloned().collect();
     let (evidence, judged) = match alone {
         true => {
             let evidence = Evidence::of_files(given);

@@ -47,7 +47,7 @@ pub(super) fn on_no_line(place: &str, words: &str) -> Refusal {
         "`{words}` is a shell variable of its own and not on the boot line: GRUB's scripts take GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT alone"
     );
     let fix = format!(
-        "add `{words}` to the words in the quotes of GRUB_CMDLINE_LINUX_DEFAULT, delete it at {place}, then: update-grub (Debian, Ubuntu) or grub2-mkconfig -o /boot/grub2/grub.cfg (others), and reboot"
+        "write these words in the quotes of GRUB_CMDLINE_LINUX_DEFAULT, delete them at {place}, then: update-grub (Debian, Ubuntu) or grub2-mkconfig -o /boot/grub2/grub.cfg (others), and reboot"
     );
     Refusal::new(place, why, fix, OF_BOOT)
 }

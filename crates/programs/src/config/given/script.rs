@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use super::FileKind;
-use super::guest::is_hypervisor;
 use super::kind::is_java;
 use super::shell::file_name;
 use super::shell_tokens::{Part, tokens};
@@ -42,11 +41,11 @@ impl Script {
         !self.sysctl.is_empty() || !self.sysfs.is_empty() || !self.grub.is_empty()
     }
 
-    /// Is there more in it than in a file of one of these kinds?
+    /// Is there more in it than in a file of one of these kinds? Their readers know no variables.
     pub(super) fn is_more_than(&self, kinds: &[FileKind]) -> bool {
         match kinds {
-            [] => !self.is_empty(),
-            [FileKind::Qemu] => self.writes() || self.starts.iter().any(|start| start.from(is_hypervisor).is_some()),
+            [] | [FileKind::Qemu] => !self.is_empty(),
+            [FileKind::Java] => self.writes() || !self.unresolved.is_empty(),
             _ => self.writes(),
         }
     }

@@ -94,6 +94,7 @@ impl Given {
                 Err(why) => self.garbled.push(why),
             }
         } else {
+            self.kinds.extend(start.socket_mem().map(|_| FileKind::Dpdk));
             self.commands.push(start);
         }
     }

@@ -461,3 +461,100 @@ fn nodes_as_their_operators_take_them() {
         .expect_err("encoded files");
     assert!(error.to_string().contains("m.yaml:7: files and units"), "{error}");
 }
+
+/// What a script sets, starts and leaves open.
+fn script(text: &str) -> (String, usize, String) {
+    let given = given(&[("a.sh", text)]);
+    let sysctl = given.sysctl.pairs().map(|(name, value)| format!("{name}={value}"));
+    let pools = given.pool_writes.iter().map(|write| {
+        let node = write.node.map_or_else(String::new, |node| format!(" on {node}"));
+        format!("{}{node}", write.line.pages)
+    });
+    let policies = given.policies.iter().map(|line| line.value.clone());
+    let set: Vec<String> = sysctl.chain(pools).chain(policies).collect();
+    let starts = given.guests.len() + given.runs.len() + given.java().len();
+    (set.join(", "), starts, given.unresolved.join("\n"))
+}
+
+#[test]
+fn a_script_sets_what_its_last_writes_say() {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+    for (text, expected) in [
+        ("sysctl -q -w vm.nr_hugepages=8 kernel.shmmax=64\n".to_owned(), "vm.nr_hugepages=8, kernel.shmmax=64, 8"),
+        ("N=4\nN=5\necho ${N} > /proc/sys/vm/nr_hugepages 2>/dev/null\n".to_owned(), "vm.nr_hugepages=5, 5"),
+        (format!("F={pool}\nprintf '%d\\n' 3 | sudo tee $F >/dev/null"), "3"),
+        (format!("#!/bin/sh\nsudo sh -c 'echo 3 > {pool}'"), "3"),
+        (format!("#!/bin/sh\ntee {pool} <<< 6"), "6"),
+        ("echo 2 >/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages".to_owned(), "2 on 1"),
+        ("echo 'vm.nr_hugepages = 7' >> /etc/sysctl.conf".to_owned(), "vm.nr_hugepages=7, 7"),
+        (
+            "[ -f /x ] && echo always > /sys/kernel/mm/transparent_hugepage/enabled\necho never > /sys/kernel/mm/transparent_hugepage/enabled"
+                .to_owned(),
+            "never",
+        ),
+    ] {
+        let (set, starts, open) = script(&text);
+        assert_eq!((set.as_str(), starts, open.as_str()), (expected, 0, ""), "{text}");
+    }
+}
+
+#[test]
+fn what_only_a_run_of_a_script_shows_is_said() {
+    for (text, place, words) in [
+        ("echo $1 > /proc/sys/vm/nr_hugepages", "a.sh:1", "$1"),
+        (
+            "N=$(nproc)\nsysctl -w vm.nr_hugepages=$N",
+            "a.sh:2",
+            "vm.nr_hugepages=${N}",
+        ),
+        (
+            "for n in 0 1\ndo\necho 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages\ndone",
+            "a.sh:3",
+            "node${n}",
+        ),
+        (
+            "case $1 in\nstart) echo never > /sys/kernel/mm/transparent_hugepage/enabled ;;\nstop) echo always > /sys/kernel/mm/transparent_hugepage/enabled ;;\nesac",
+            "a.sh:2",
+            "whether it runs is not known",
+        ),
+        (
+            "exec qemu-system-x86_64 -m $MEM -mem-path /dev/hugepages",
+            "a.sh:1",
+            "-m ${MEM}",
+        ),
+    ] {
+        let (set, starts, open) = script(&format!("{text}\n"));
+        assert_eq!((set.as_str(), starts), ("", 0), "{text}");
+        assert!(open.starts_with(place) && open.contains(words), "{text}: {open}");
+    }
+}
+
+#[test]
+fn a_script_starts_known_programs_behind_launchers() {
+    for (text, starts) in [
+        ("Q=/usr/bin/qemu-system-x86_64\nsudo -u vm numactl -m 0 $Q -m 4G\n", 1),
+        (
+            "sysctl -w vm.nr_hugepages=8\nD=data\ndocker run -v $PWD:/x -e A=$B postgres:17\n",
+            1,
+        ),
+        (
+            "sysctl -w vm.nr_hugepages=8\nif true; then exec java -Xmx4g A; else exec java -Xmx8g A; fi\n",
+            1,
+        ),
+        ("sysctl -w vm.nr_hugepages=8\npkill java\nwhich qemu-system-x86_64\n", 0),
+    ] {
+        assert_eq!(script(text).1, starts, "{text}");
+    }
+    let bound = given(&[(
+        "a.sh",
+        "#!/bin/sh\nset -e\nexec numactl -m 1 qemu-system-x86_64 -m 4G\n",
+    )])
+    .guests
+    .remove(0);
+    assert_eq!(bound.bound[0].as_ref().map(ToString::to_string).as_deref(), Some("1"));
+    assert_eq!(
+        kind("x", "#!/bin/sh\nexport A=1\necho 4 > /proc/sys/vm/nr_hugepages\n"),
+        FileKind::Script
+    );
+    assert!(FileKind::of("a.sh", "#!/bin/sh\necho hello\n").is_err());
+}
