@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub mod given;
 mod grub;
 pub(crate) mod includes;
+mod instances;
 mod kept;
 mod kernel_number;
 mod limits;
@@ -38,6 +39,7 @@ pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
 pub use given::Given;
 pub use host::shm::Segment;
+pub use instances::Instance;
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;
@@ -66,6 +68,8 @@ pub struct Config {
     pub thp_policy: Reading<Vec<PolicyLine>>,
     /// What else requests pages of pools: profiles of tuned, sysfs.conf.
     pub pool_lines: Reading<Vec<PoolLine>>,
+    /// Instances of Oracle that files of a root describe.
+    pub instances: Reading<Vec<Instance>>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
     /// The family of distributions, as far as commands differ.
@@ -161,6 +165,7 @@ impl Config {
             thp_policy,
             pool_lines,
             next_boot: next_boot.ok().flatten(),
+            instances: instances::read(source).into(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: host::shm::read(source),
