@@ -186,7 +186,7 @@ pub(crate) fn setting(line: &str) -> Option<(&'static str, &str)> {
         .iter()
         .find(|(own, _)| own.starts_with("bootstrap.") && is_it(own))?;
     let value = value.split('#').next().unwrap_or_default();
-    Some((own, value.trim()))
+    Some((*own, value.trim()))
 }
 
 #[cfg(test)]
