@@ -39,7 +39,8 @@ const NAMES: [(&str, Locks); 5] = [
 ];
 
 /// Options of programs: llama.cpp's and those of programs around it, memcached's and Seastar's (ScyllaDB, Redpanda), MySQL's.
-const OPTIONS: [(&str, Locks); 5] = [
+const OPTIONS: [(&str, Locks); 6] = [
+    ("-k", Locks::All),
     ("--mlock", Locks::Model),
     ("--usemlock", Locks::Model),
     ("--use_mlock", Locks::Model),
@@ -79,6 +80,7 @@ pub(crate) fn is_word(word: &str) -> bool {
 fn is_of_other(words: &[String], option: &str) -> bool {
     let mut programs = words.iter().filter_map(|word| word.rsplit('/').next());
     match option {
+        "-k" => programs.all(|name| name != "memcached"),
         "--memlock" => programs.all(|name| !matches!(name, "mysqld" | "mariadbd")),
         _ => programs.any(|name| name == "stress-ng"),
     }
@@ -186,7 +188,7 @@ pub(crate) fn setting(line: &str) -> Option<(&'static str, &str)> {
         .iter()
         .find(|(own, _)| own.starts_with("bootstrap.") && is_it(own))?;
     let value = value.split('#').next().unwrap_or_default();
-    Some((own, value.trim()))
+    Some((*own, value.trim()))
 }
 
 #[cfg(test)]
@@ -212,6 +214,7 @@ mod tests {
             ("python3 -m llama_cpp.server --use_mlock true", Locks::Model),
             ("USE_MLOCK=1 | python3 -m llama_cpp.server", Locks::Model),
             ("memcached -m 1024 --lock-memory", Locks::All),
+            ("/usr/bin/memcached -k -m 1024", Locks::All),
             ("/usr/bin/scylla --lock-memory=1 --smp 4", Locks::All),
             ("mysqld --memlock", Locks::All),
             ("java Main -Ebootstrap.memory_lock=true", Locks::Heap),
@@ -225,6 +228,7 @@ mod tests {
             "scylla --lock-memory 0 --smp 4",
             "prlimit --memlock=unlimited redis-server",
             "stress-ng --mlock 2",
+            "server -k",
             "java Main -Ebootstrap.memory_lock=false",
             "bootstrap.memory_lock=false | eswrapper",
         ] {

@@ -15,6 +15,14 @@ fn postmaster(mib: u64) -> Process {
 fn f01_shared_buffers_on_base_pages() {
     assert_eq!(found("F01", postmaster(256).on(machine())).severity, Severity::Info);
     assert_eq!(found("F01", postmaster(4096).on(machine())).severity, Severity::Warning);
+    // A session that touched more of it than the postmaster shows how much is there.
+    let touched = shared(4096, "/dev/zero (deleted)").resident(3000);
+    let session = process(101, "postgres").parent(100).area(touched);
+    let finding = found("F01", session.on(postmaster(4096).on(machine())));
+    assert!(
+        finding.consequence.contains(" of 4G of shared memory of postgres"),
+        "{finding:?}"
+    );
     let small_pool = pool(machine(), "2048kB", 10, 10, 0);
     assert_eq!(found("F01", postmaster(256).on(small_pool)).severity, Severity::Warning);
     let conf = |text: &str| {

@@ -24,10 +24,23 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
         .chain(by_enclaves(evidence))
         .chain(by_limit(evidence, memory));
     let meant = meant.chain(by_given(evidence, pool, memory));
+    let meant = meant.chain(by_segments(evidence, memory));
     meant
-        .chain(by_segments(evidence, memory))
+        .chain(by_instance(evidence, memory))
         .chain(by_name(evidence, pool))
         .collect()
+}
+
+/// An instance of Oracle that files of the root describe.
+fn by_instance(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
+    let mut all = evidence.config.instances.known()?.iter();
+    let setting = &all.find(|instance| is_for(memory.0, instance.sga))?.setting;
+    Some(Meant {
+        place: setting.place.clone(),
+        field: "SGA",
+        value: setting.value.clone(),
+        whose: format!("whose parameters are in {}", setting.place),
+    })
 }
 
 /// An instance of Oracle whose segments fit the pool, and are on base pages.

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use host::snapshot::{Feature, Pool};
 use model::{Bytes, Reading};
+use programs::config::{Instance, Setting};
+use programs::size::oracle;
 use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::places;
+use super::meant::meant_for;
 use crate::demand::pages_asked;
 use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::kept::boot_fix;
@@ -65,9 +68,49 @@ fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
 
 /// With the fixes for such a pool: its other pages go, now and where they are requested.
 pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str) -> Case {
+    let lower = |pages: u64| format!("and lower the request in {places} to {pages}");
     let pages = needed(evidence, pool);
-    case.fill(pool, pages)
-        .fix(format!("and lower the request in {places} to {pages}"))
+    let Some(most) = half(evidence, pool).filter(|_| pages == 0) else {
+        return case.fill(pool, pages).fix(lower(pages));
+    };
+    let instances = evidence.config.instances.known().into_iter().flatten();
+    let asked = instances.max_by_key(|instance| instance.sga);
+    let asks = |instance: &Instance| oracle(instance.sga, 1, pool.size).ok()?.whole("pages");
+    let Some((instance, needs)) = asked.and_then(|instance| Some((instance, asks(instance)?))) else {
+        let program = format!(
+            "and give its program no more than {}, half of the memory",
+            bytes(pool, most)
+        );
+        return case.fill(pool, most).fix(lower(most)).fix(program);
+    };
+    let Setting { place, name, value } = &instance.setting;
+    let case = case.seen(place, name, value);
+    if needs <= most {
+        return case.fill(pool, needs).fix(lower(needs));
+    }
+    // Those that an instance takes beyond its SGA.
+    let beyond = needs.saturating_sub(instance.sga.0.div_ceil(pool.size.0.max(1)));
+    let sga = bytes(pool, most.saturating_sub(beyond)).0 >> 20;
+    let strict = match instance.is_strict {
+        true => ": with use_large_pages = ONLY it does not start on fewer pages than it asks for",
+        false => "",
+    };
+    case.fill(pool, most)
+        .fix(lower(most))
+        .fix(format!("and {name} = {sga}M or less in {place}{strict}"))
+        .fix("or a larger machine, for which both numbers stay as they are")
+}
+
+/// Half of the memory in pages of a pool that is larger and is for a program, as a file says: without any page that program would not
+/// start, and with more the others have too little.
+fn half(evidence: &Evidence, pool: &Pool) -> Option<u64> {
+    let has = persistent(pool).ok()?;
+    let pages = total(evidence).ok()?.0 / 2 / pool.size.0.max(1);
+    let is_meant = || {
+        let instances = evidence.config.instances.known();
+        instances.is_some_and(|all| !all.is_empty()) || !meant_for(evidence, pool, bytes(pool, has)).is_empty()
+    };
+    (pages > 0 && pages < has && is_meant()).then_some(pages)
 }
 
 /// What descriptors of a smaller pool take is not worth a restart.

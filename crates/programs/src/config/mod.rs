@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub mod given;
 mod grub;
 pub(crate) mod includes;
+mod instances;
 mod kept;
 mod kernel_number;
 mod limits;
@@ -39,6 +40,7 @@ pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
 pub use given::Given;
 pub use host::shm::Segment;
+pub use instances::Instance;
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;
@@ -70,6 +72,8 @@ pub struct Config {
     pub pool_lines: Reading<Vec<PoolLine>>,
     /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
     pub enclaves: Option<Setting>,
+    /// Instances of Oracle that files of a root describe.
+    pub instances: Reading<Vec<Instance>>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
     /// The family of distributions, as far as commands differ.
@@ -168,6 +172,7 @@ impl Config {
             pool_lines,
             enclaves: pool_lines::enclaves(source),
             next_boot: next_boot.ok().flatten(),
+            instances: instances::read(source).into(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: host::shm::read(source),

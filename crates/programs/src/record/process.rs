@@ -94,7 +94,7 @@ fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
         Some(Kind::Jvm) => {
             let own: Vec<String> = jvm::options(arguments).cloned().collect();
             let rest = locking(&arguments[1 + own.len()..]);
-            own.iter().cloned().chain(rest).collect()
+            own.into_iter().chain(rest).collect()
         }
         Some(_) => arguments[1..].to_vec(),
     };
