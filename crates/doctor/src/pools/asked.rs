@@ -7,7 +7,7 @@ use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
 use super::memory::{shrunk, starves};
-use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools, total};
 use crate::kept::{apply_again, boot_again, boot_pages};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
@@ -183,13 +183,51 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
         }
         Some(used) => format!("programs use or reserve {used} now"),
     };
-    match most_pages(evidence, pool).unwrap_or(0) {
-        0 => case.fix(format!(
+    match (most_pages(evidence, pool).unwrap_or(0), MeantFor2m::of(evidence, pool)) {
+        (_, Some(meant)) => {
+            let (pages, why) = (meant.pages, meant.why(pool));
+            case.fix(format!("lower the request in {place} to {pages}{why}"))
+        }
+        (0, None) => case.fix(format!(
             "remove the request in {place}: beside the programs that run now, no page of {size} leaves a tenth of the memory"
         )),
-        most => case.fix(format!("lower the request in {place}: {needed}")).fix(format!(
+        (most, None) => case.fix(format!("lower the request in {place}: {needed}")).fix(format!(
             "beside the programs that run now, at most {most} pages of {size} leave a tenth of the memory"
         )),
+    }
+}
+
+/// A count without a size that is more than the machine has, and was meant for pages of 2M: the count, and the pages of that much memory.
+pub(super) struct MeantFor2m {
+    asked: u64,
+    pub(super) pages: u64,
+}
+
+impl MeantFor2m {
+    pub(super) fn of(evidence: &Evidence, pool: &Pool) -> Option<Self> {
+        let (usual, size) = (Bytes::mib(2), pool.size);
+        let Request {
+            pages: asked, place, ..
+        } = request(evidence, pool).ok()??;
+        let boot = evidence.config.boot.known()?;
+        let is_named = place == "/proc/cmdline" && boot.pools.iter().any(|own| own.size == Some(size));
+        let has_default = default_size(evidence).is_ok_and(|default| default == size);
+        if is_named || !has_default || size <= usual || fits_alone(evidence, size, asked) {
+            return None;
+        }
+        // Who made that size the default one counts its pages, up to what no machine of the kind has.
+        let total = total(evidence).ok()?.0;
+        let is_by_choice = boot.default_size.is_some() && bytes(pool, asked).0 / 4 < total;
+        let meant = usual.0.saturating_mul(asked);
+        let pages = meant.div_ceil(size.0);
+        let is_so = !is_by_choice && meant >= size.0 && fits_alone(evidence, size, pages);
+        is_so.then_some(Self { asked, pages })
+    }
+
+    /// Why that number.
+    pub(super) fn why(&self, pool: &Pool) -> String {
+        let (asked, size) = (self.asked, pool.size.exact());
+        format!(": {asked} was meant for pages of 2M, and the default size here is {size}")
     }
 }
 

@@ -6,7 +6,7 @@ use host::snapshot::{Feature, Pool};
 use model::{Bytes, Reading};
 use programs::{Area, Evidence, Kind, Program};
 
-use super::asked::places;
+use super::asked::{MeantFor2m, places};
 use crate::demand::pages_asked;
 use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::kept::boot_fix;
@@ -59,14 +59,16 @@ pub(crate) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
 /// Pages of such a pool that stay: those that programs use or reserve, or that files which were given ask for.
 fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
     let needed = pool.taken().unwrap_or(0).max(pages_asked(evidence, pool.size));
+    let needed = MeantFor2m::of(evidence, pool).map_or(needed, |meant| meant.pages.max(needed));
     persistent(pool).map_or(needed, |has| needed.min(has))
 }
 
 /// With the fixes for such a pool: its other pages go, now and where they are requested.
 pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str) -> Case {
     let pages = needed(evidence, pool);
+    let why = MeantFor2m::of(evidence, pool).map_or_else(String::new, |meant| meant.why(pool));
     case.fill(pool, pages)
-        .fix(format!("and lower the request in {places} to {pages}"))
+        .fix(format!("and lower the request in {places} to {pages}{why}"))
 }
 
 /// What descriptors of a smaller pool take is not worth a restart.
