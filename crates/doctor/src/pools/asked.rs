@@ -7,15 +7,16 @@ use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
 use super::memory::{shrunk, starves};
-use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools, total};
+use super::usual::MeantFor2m;
+use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::kept::{apply_again, boot_again, boot_pages};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
-struct Request {
-    pages: u64,
-    place: String,
+pub(super) struct Request {
+    pub(super) pages: u64,
+    pub(super) place: String,
     field: String,
 }
 
@@ -197,40 +198,6 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
     }
 }
 
-/// A count without a size that is more than the machine has, and was meant for pages of 2M: the count, and the pages of that much memory.
-pub(super) struct MeantFor2m {
-    asked: u64,
-    pub(super) pages: u64,
-}
-
-impl MeantFor2m {
-    pub(super) fn of(evidence: &Evidence, pool: &Pool) -> Option<Self> {
-        let (usual, size) = (Bytes::mib(2), pool.size);
-        let Request {
-            pages: asked, place, ..
-        } = request(evidence, pool).ok()??;
-        let boot = evidence.config.boot.known()?;
-        let is_named = place == "/proc/cmdline" && boot.pools.iter().any(|own| own.size == Some(size));
-        let has_default = default_size(evidence).is_ok_and(|default| default == size);
-        if is_named || !has_default || size <= usual || fits_alone(evidence, size, asked) {
-            return None;
-        }
-        // Who made that size the default one counts its pages, up to what no machine of the kind has.
-        let total = total(evidence).ok()?.0;
-        let is_by_choice = boot.default_size.is_some() && bytes(pool, asked).0 / 4 < total;
-        let meant = usual.0.saturating_mul(asked);
-        let pages = meant.div_ceil(size.0);
-        let is_so = !is_by_choice && meant >= size.0 && fits_alone(evidence, size, pages);
-        is_so.then_some(Self { asked, pages })
-    }
-
-    /// Why that number.
-    pub(super) fn why(&self, pool: &Pool) -> String {
-        let (asked, size) = (self.asked, pool.size.exact());
-        format!(": {asked} was meant for pages of 2M, and the default size here is {size}")
-    }
-}
-
 /// Are these pages the part that there is of a larger pool, which the machine could have?
 pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
     let request = request(evidence, pool).ok().flatten();
@@ -239,7 +206,7 @@ pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
-fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+pub(super) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();
     if default == Some(pool.size)
         && let Some(files) = evidence.config.sysctl.known()

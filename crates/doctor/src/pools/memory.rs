@@ -6,7 +6,8 @@ use host::snapshot::{Feature, Pool};
 use model::{Bytes, Reading};
 use programs::{Area, Evidence, Kind, Program};
 
-use super::asked::{MeantFor2m, places};
+use super::asked::places;
+use super::usual::MeantFor2m;
 use crate::demand::pages_asked;
 use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::kept::boot_fix;

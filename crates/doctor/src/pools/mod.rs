@@ -10,6 +10,7 @@ mod memory;
 mod path;
 mod size;
 mod used;
+mod usual;
 
 #[cfg(test)]
 mod tests;
