@@ -7,15 +7,16 @@ use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
 use super::memory::{shrunk, starves};
+use super::usual::MeantFor2m;
 use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::kept::{apply_again, boot_again, boot_pages};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
-struct Request {
-    pages: u64,
-    place: String,
+pub(super) struct Request {
+    pub(super) pages: u64,
+    pub(super) place: String,
     field: String,
 }
 
@@ -183,11 +184,15 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
         }
         Some(used) => format!("programs use or reserve {used} now"),
     };
-    match most_pages(evidence, pool).unwrap_or(0) {
-        0 => case.fix(format!(
+    match (most_pages(evidence, pool).unwrap_or(0), MeantFor2m::of(evidence, pool)) {
+        (_, Some(meant)) => {
+            let (pages, why) = (meant.pages, meant.why(pool));
+            case.fix(format!("lower the request in {place} to {pages}{why}"))
+        }
+        (0, None) => case.fix(format!(
             "remove the request in {place}: beside the programs that run now, no page of {size} leaves a tenth of the memory"
         )),
-        most => case.fix(format!("lower the request in {place}: {needed}")).fix(format!(
+        (most, None) => case.fix(format!("lower the request in {place}: {needed}")).fix(format!(
             "beside the programs that run now, at most {most} pages of {size} leave a tenth of the memory"
         )),
     }
@@ -201,7 +206,7 @@ pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
-fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+pub(super) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();
     if default == Some(pool.size)
         && let Some(files) = evidence.config.sysctl.known()

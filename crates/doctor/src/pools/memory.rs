@@ -10,6 +10,7 @@ use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::places;
 use super::meant::meant_for;
+use super::usual::MeantFor2m;
 use crate::demand::pages_asked;
 use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
 use crate::kept::boot_fix;
@@ -63,12 +64,14 @@ pub(crate) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
 /// Pages of such a pool that stay: those that programs use or reserve, or that files which were given ask for.
 fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
     let needed = pool.taken().unwrap_or(0).max(pages_asked(evidence, pool.size));
+    let needed = MeantFor2m::of(evidence, pool).map_or(needed, |meant| meant.pages.max(needed));
     persistent(pool).map_or(needed, |has| needed.min(has))
 }
 
 /// With the fixes for such a pool: its other pages go, now and where they are requested.
 pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str) -> Case {
-    let lower = |pages: u64| format!("and lower the request in {places} to {pages}");
+    let why = MeantFor2m::of(evidence, pool).map_or_else(String::new, |meant| meant.why(pool));
+    let lower = |pages: u64| format!("and lower the request in {places} to {pages}{why}");
     let pages = needed(evidence, pool);
     let Some(most) = half(evidence, pool).filter(|_| pages == 0) else {
         return case.fill(pool, pages).fix(lower(pages));

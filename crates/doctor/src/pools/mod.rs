@@ -11,6 +11,7 @@ mod path;
 mod scripts;
 mod size;
 mod used;
+mod usual;
 
 #[cfg(test)]
 mod tests;

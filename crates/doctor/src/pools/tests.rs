@@ -78,6 +78,24 @@ fn a03_a_pool_that_starves_the_rest() {
 }
 
 #[test]
+fn a_count_that_was_meant_for_pages_of_2m_keeps_its_memory() {
+    let power = |pages: u64| {
+        let tree = meminfo(pool(machine(), "16384kB", 0, 0, 0), &[("Hugepagesize", 16 << 10)]);
+        tree.file("/etc/sysctl.conf", format!("vm.nr_hugepages = {pages}\n"))
+    };
+    let fix = |tree| found("A01", tree).fix.join("\n");
+    let meant = fix(power(1500));
+    assert!(
+        meant.contains("/etc/sysctl.conf:1 to 188: 1500 was meant for pages of 2M, and the default size here is 16M"),
+        "{meant}"
+    );
+    assert!(!fix(power(500)).contains("was meant"));
+    // A default size that was chosen is counted in.
+    let chosen = power(1500).line("/proc/cmdline", "default_hugepagesz=16M");
+    assert!(!fix(chosen).contains("was meant"));
+}
+
+#[test]
 fn a_pool_gets_one_direction_of_advice() {
     let asked = |left: u64| {
         let tree = meminfo(pool(machine(), "2048kB", 4096, 4096, 0), &[("MemAvailable", left)]);

@@ -2,6 +2,7 @@
 
 mod definitions;
 mod guests;
+mod mapped;
 mod vmware;
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl OnBoot {
         let old = sized(&self.line, default);
         let merged = own
             .iter()
-            .fold(old.clone(), |all, (size, word)| with_word(all, *size, word));
+            .fold(old.clone(), |all, &(size, word)| with_word(all, size, word));
         let (old, new) = match old.is_empty() || merged == old {
             true => (Vec::new(), own),
             false => (old, merged),
