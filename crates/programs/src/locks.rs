@@ -147,15 +147,20 @@ fn resident(program: &Program) -> Result<Bytes, Unread> {
 
 /// How a running program is to lock its memory, if it is: by its arguments, its variables, or the file of a node.
 pub(super) fn of_program(source: &Source, program: &Program) -> Reading<Option<Lock>> {
-    let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+    by_settings(source, program).into()
+}
+
+fn by_settings(source: &Source, program: &Program) -> Result<Option<Lock>, Unread> {
+    let arguments = program.arguments.or_if_absent(Vec::new())?;
     let place = program.file("environ");
-    let variables = program.tunables.known().into_iter().flatten();
+    let variables = program.tunables.as_ref().or_if_absent(&Vec::new())?;
+    let variables = variables.iter();
     let variables: Vec<Setting> = variables
         .map(|(name, value)| Setting::new(&place, name, value))
         .collect();
-    match Lock::asked(&program.file("cmdline"), arguments, &variables) {
-        Some(lock) => Reading::Known(Some(lock)),
-        None => of_file(source, program, arguments).into(),
+    match Lock::asked(&program.file("cmdline"), &arguments, &variables) {
+        Some(lock) => Ok(Some(lock)),
+        None => of_file(source, program, &arguments),
     }
 }
 

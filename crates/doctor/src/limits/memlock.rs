@@ -198,6 +198,9 @@ fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
     } else {
         None
     };
+    if is_shared {
+        program.areas()?;
+    }
     let shared: Bytes = segments(program).map(Area::size).sum();
     match heap.or((is_shared && shared.0 > 0).then_some(shared)) {
         Some(need) => Ok(need),

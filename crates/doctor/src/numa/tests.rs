@@ -100,7 +100,7 @@ fn a09_a_rich_node_keeps_its_pages() {
 fn a09_one_node_on_purpose() {
     let written = |node: u32| {
         let file = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
-        two_nodes(0, 300).line("/etc/tmpfiles.d/pool.conf", &format!("w {file} - - - - 300"))
+        two_nodes(0, 300).line("/etc/tmpfiles.d/pool.conf", format!("w {file} - - - - 300"))
     };
     clear("A09", written(1));
     let whole = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 300";

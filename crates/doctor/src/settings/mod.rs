@@ -8,7 +8,7 @@ use programs::config::{BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
 use super::demand::Room;
-use super::facts::{default_size, distribution, each, known, parts, thp};
+use super::facts::{default_size, distribution, each, each_looked_into, known, parts, thp};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
@@ -37,6 +37,7 @@ fn refused(evidence: &Evidence) -> Answer {
     let pools = config.pool_lines.as_ref().map(drop).or_if_absent(());
     parts([
         lines(evidence),
+        units(evidence),
         policies.map(|()| Vec::new()).map_err(Reason::from),
         pools.map(|()| Vec::new()).map_err(Reason::from),
         config
@@ -60,6 +61,18 @@ fn lines(evidence: &Evidence) -> Answer {
     let mut cases: Vec<Case> = all.into_iter().map(|why| case(evidence, why)).collect();
     cases.extend(unheard::cases(evidence));
     Ok(cases)
+}
+
+/// Could the units of all services be read?
+fn units(evidence: &Evidence) -> Answer {
+    each_looked_into(evidence, |_, details| {
+        details.cgroup.as_ref().map(drop).or_if_absent(())?;
+        let unit = details
+            .unit
+            .as_ref()
+            .map(|unit| unit.as_ref().map(drop).or_if_absent(()));
+        Ok(unit.transpose()?.and(None))
+    })
 }
 
 /// Settings that releases of the kernel refuse whatever their value is; of files alone the release is not known.

@@ -150,8 +150,11 @@ fn readable(evidence: &Evidence) -> Result<(), Reason> {
     evidence.snapshot.memory.get("AnonPages").map(drop).or_if_absent(())?;
     for examined in looked_into(evidence)? {
         let (program, details) = examined?;
-        (program.areas()?, program.jvm()?, private_thp(program)?);
-        (known(&program.threads)?, known(&program.arguments)?);
+        program.areas()?;
+        program.jvm()?;
+        private_thp(program)?;
+        known(&program.threads)?;
+        known(&program.arguments)?;
         if program.is(Kind::Mongo)? {
             known(&details.version)?;
         }
