@@ -2,8 +2,10 @@
 
 mod commands;
 mod known;
+mod printed;
+mod words;
+mod writes;
 
-use std::collections::BTreeMap;
 use std::mem;
 
 use super::FileKind;
@@ -14,6 +16,9 @@ use super::starts::{READ_BY_JAVA, Start};
 use crate::config::{PoolWrite, Setting, sysctl_files};
 use commands::{Command, assignment, commands, plain, written};
 use known::{is_known, launched, lost};
+use printed::{of_text, printed};
+use words::{Variables, Word};
+use writes::{Write, settle};
 
 /// What of a script is about pages.
 #[derive(Debug, Default)]
@@ -67,33 +72,7 @@ const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 pub(super) fn read(path: &str, text: &str) -> Script {
     let mut reader = Reader::new(path);
     reader.run(text, 0);
-    reader.done()
-}
-
-/// A word with the values of its variables.
-#[derive(Clone, Debug, Default)]
-struct Word {
-    text: String,
-    /// What of it only a run shows, and how that comes about.
-    open: String,
-}
-
-impl Word {
-    fn is_open(&self) -> bool {
-        !self.open.is_empty()
-    }
-
-    fn is_about_pages(&self) -> bool {
-        self.text.contains("hugepage") || self.open.contains("hugepage")
-    }
-
-    fn join(words: &[Self], by: &str) -> Self {
-        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        Self {
-            text: texts.join(by),
-            open: words.iter().map(|word| word.open.as_str()).collect(),
-        }
-    }
+    settle(&reader.writes, reader.script)
 }
 
 /// What encloses a command.
@@ -105,20 +84,11 @@ enum Block {
     Loop,
 }
 
-/// A value that is written to a file of the kernel.
-struct Write {
-    setting: Setting,
-    is_sure: bool,
-    /// Programs that were started before.
-    after: usize,
-}
-
 struct Reader<'a> {
     path: &'a str,
     /// Lines before the text, where it is a part of the file.
     before: usize,
-    /// Known values; of others how they come about is in `open`.
-    variables: BTreeMap<String, Word>,
+    variables: Variables,
     blocks: Vec<Block>,
     /// What the command before writes into a pipe.
     piped: Vec<(usize, Word)>,
@@ -131,15 +101,13 @@ struct Reader<'a> {
 
 /// Of those at most so many, which may call themselves.
 const MOST_INNER: usize = 32;
-/// Bytes of a value; a longer one is not kept.
-const LONGEST: usize = 4 << 10;
 
 impl<'a> Reader<'a> {
     fn new(path: &'a str) -> Self {
         Self {
             path,
             before: 0,
-            variables: BTreeMap::new(),
+            variables: Variables::default(),
             blocks: Vec::new(),
             piped: Vec::new(),
             programs: 0,
@@ -183,16 +151,16 @@ impl<'a> Reader<'a> {
             .and_then(|word| plain(word))
             .is_some_and(|first| declares.contains(&first))
         {
-            parts.iter().for_each(|word| self.assign(word));
+            self.assign(parts);
             return;
         }
         let assigned = parts.iter().take_while(|word| assignment(word).is_some()).count();
         let (assigned, parts) = parts.split_at(assigned);
         if parts.is_empty() {
-            assigned.iter().for_each(|word| self.assign(word));
+            self.assign(assigned);
             return;
         }
-        let words: Vec<Word> = parts.iter().flat_map(|word| self.expanded(word)).collect();
+        let words: Vec<Word> = parts.iter().flat_map(|word| self.variables.expanded(word)).collect();
         self.execute(command, &words, assigned, piped);
     }
 
@@ -206,15 +174,15 @@ impl<'a> Reader<'a> {
         let (line, arguments) = (command.line, &words[at + 1..]);
         match program {
             "echo" | "printf" | "cat" => {
-                let printed = self.printed(program, arguments, command, piped);
+                let printed = printed(program, arguments, command, piped);
                 for into in &command.into {
-                    let into = self.whole(into);
+                    let into = self.variables.whole(into);
                     self.write_all(&into, &printed, is_sure);
                 }
                 self.piped = printed;
             }
             "tee" => {
-                let given = command.given.as_ref().map(|word| (line, self.whole(word)));
+                let given = command.given.as_ref().map(|word| (line, self.variables.whole(word)));
                 let printed: Vec<(usize, Word)> = piped.into_iter().chain(given).chain(of_text(command)).collect();
                 for into in arguments.iter().filter(|word| !word.text.starts_with('-')) {
                     self.write_all(into, &printed, is_sure);
@@ -233,6 +201,11 @@ impl<'a> Reader<'a> {
             }
             _ => self.program(line, words, at, assigned, is_sure),
         }
+    }
+
+    fn assign(&mut self, words: &[Vec<Part>]) {
+        let is_sure = self.is_sure();
+        words.iter().for_each(|word| self.variables.assign(word, is_sure));
     }
 
     fn is_sure(&self) -> bool {
@@ -258,7 +231,7 @@ impl<'a> Reader<'a> {
                     let name = rest.first().and_then(|word| plain(word)).unwrap_or_default().to_owned();
                     let open = rest.iter().map(|word| written(word)).collect::<Vec<_>>().join(" ") + " ";
                     let text = format!("${{{name}}}");
-                    self.variables.insert(name, Word { text, open });
+                    self.variables.set(name, Word { text, open });
                     return None;
                 }
                 "case" => {
@@ -277,112 +250,6 @@ impl<'a> Reader<'a> {
             parts = rest;
         }
         (!parts.is_empty()).then_some(parts)
-    }
-
-    /// A value that is set in a branch or a loop is not known behind it.
-    fn assign(&mut self, word: &[Part]) {
-        let Some((name, adds, value)) = assignment(word) else {
-            return;
-        };
-        let mut value = self.whole(&value);
-        if let Some(known) = self.variables.get(&name).filter(|_| adds) {
-            value = Word::join(&[known.clone(), value], "");
-        }
-        if !self.is_sure() && !value.is_open() {
-            value.open = format!("{} ", value.text);
-        }
-        if value.text.len() + value.open.len() > LONGEST {
-            value.open = "a long text ".to_owned();
-        }
-        if value.is_open() {
-            value.text = format!("${{{name}}}");
-        }
-        self.variables.insert(name, value);
-    }
-
-    /// A word as the words that the shell makes of it.
-    fn expanded(&self, word: &[Part]) -> Vec<Word> {
-        let mut words = vec![Word::default()];
-        let mut is_there = false;
-        for part in word {
-            let value = self.value(part);
-            let may_split = matches!(part, Part::Variable { is_quoted: false, .. }) && !value.is_open();
-            is_there |= !matches!(part, Part::Variable { is_quoted: false, .. }) || !value.text.trim().is_empty();
-            let pieces: Vec<&str> = match may_split {
-                true => value.text.split_whitespace().collect(),
-                false => vec![value.text.as_str()],
-            };
-            for (nth, piece) in pieces.into_iter().enumerate() {
-                if nth > 0 {
-                    words.push(Word::default());
-                }
-                if let Some(last) = words.last_mut() {
-                    last.text.push_str(piece);
-                    last.open.push_str(&value.open);
-                }
-            }
-        }
-        words.retain(|_| is_there);
-        words
-    }
-
-    /// A word that stays one.
-    fn whole(&self, word: &[Part]) -> Word {
-        let parts: Vec<Word> = word.iter().map(|part| self.value(part)).collect();
-        Word::join(&parts, "")
-    }
-
-    fn value(&self, part: &Part) -> Word {
-        let plain = |text: &String| Word {
-            text: text.clone(),
-            open: String::new(),
-        };
-        match part {
-            Part::Plain(text) => plain(text),
-            Part::Run(text) => Word {
-                text: text.clone(),
-                open: text.clone(),
-            },
-            Part::Variable { name, default, .. } => {
-                let known = self.variables.get(name).cloned();
-                let open = || Word {
-                    text: format!("${{{name}}}"),
-                    open: format!("${name} "),
-                };
-                known.or_else(|| default.as_ref().map(plain)).unwrap_or_else(open)
-            }
-        }
-    }
-
-    /// The lines that a command prints.
-    fn printed(
-        &self,
-        program: &str,
-        arguments: &[Word],
-        command: &Command,
-        piped: Vec<(usize, Word)>,
-    ) -> Vec<(usize, Word)> {
-        let is_option = |word: &&Word| matches!(&*word.text, "-n" | "-e" | "-en" | "-ne" | "-E" | "--");
-        let options = arguments.iter().take_while(is_option).count();
-        let arguments = &arguments[options..];
-        let all = match (program, arguments) {
-            ("cat", []) => return piped.into_iter().chain(of_text(command)).collect(),
-            ("cat", _) => return Vec::new(),
-            ("echo", _) => Word::join(arguments, " "),
-            (_, [format, value]) if matches!(&*format.text, "%s" | "%s\\n" | "%d" | "%d\\n") => value.clone(),
-            (_, [only]) if !only.text.contains('%') => only.clone(),
-            _ => {
-                let all = Word::join(arguments, " ");
-                let open = format!("{} ", all.text);
-                Word { open, ..all }
-            }
-        };
-        let text = all.text.replace("\\n", "\n");
-        let line = |text: &str| {
-            let (text, open) = (text.to_owned(), all.open.clone());
-            (command.line, Word { text, open })
-        };
-        text.lines().map(line).collect()
     }
 
     fn write_all(&mut self, into: &Word, printed: &[(usize, Word)], is_sure: bool) {
@@ -479,8 +346,8 @@ impl<'a> Reader<'a> {
         let mut shown = words.to_vec();
         shown.retain(|word| !is_java(program) || !word.is_open());
         let variables = assigned.iter().filter_map(|word| assignment(word));
-        let variables = variables.map(|(name, _, value)| (name, self.whole(&value)));
-        let exported = self.variables.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let variables = variables.map(|(name, _, value)| (name, self.variables.whole(&value)));
+        let exported = self.variables.all();
         let environment = exported.chain(variables);
         let is_read = |name: &str| is_java(program) && READ_BY_JAVA.contains(&name);
         let environment = environment.filter(|(name, value)| is_read(name) && !value.is_open());
@@ -493,45 +360,6 @@ impl<'a> Reader<'a> {
             place,
         });
     }
-
-    /// Writes of which it is not known whether they run count where all others of their file are alike.
-    fn done(mut self) -> Script {
-        let writes = mem::take(&mut self.writes);
-        for (
-            at,
-            Write {
-                setting,
-                is_sure,
-                after,
-            },
-        ) in writes.iter().enumerate()
-        {
-            let is_other = |write: &Write| write.setting.name == setting.name && write.setting.value != setting.value;
-            if !is_sure && writes.iter().any(is_other) {
-                if setting.name.contains("hugepage") {
-                    let why = "is not judged: whether it runs is not known";
-                    let Setting { place, name, value } = setting;
-                    self.script
-                        .unresolved
-                        .push(format!("{place}: `{value}` for {name} {why}"));
-                }
-                continue;
-            }
-            let write = PoolWrite::of(setting);
-            self.script
-                .pools
-                .extend(write.map(|write| PoolWrite { after: *after, ..write }));
-            let is_last = writes[at + 1..]
-                .iter()
-                .all(|write| !write.is_sure || write.setting.name != setting.name);
-            match setting.name.starts_with('/') {
-                _ if !is_last => {}
-                true => self.script.sysfs.push(setting.clone()),
-                false => self.script.sysctl.push(setting.clone()),
-            }
-        }
-        self.script
-    }
 }
 
 /// `[ -f /sys/kernel/mm/transparent_hugepage/enabled ]`
@@ -543,19 +371,6 @@ fn asks_for_file(condition: &[Vec<Part>]) -> bool {
             words.next().flatten(),
             Some("-d" | "-e" | "-f" | "-r" | "-s" | "-w" | "-x")
         )
-}
-
-/// The lines that are written behind a command.
-fn of_text(command: &Command) -> impl Iterator<Item = (usize, Word)> {
-    command.text.iter().map(|(line, text)| {
-        let open = if text.contains('$') {
-            text.clone()
-        } else {
-            String::new()
-        };
-        let text = text.clone();
-        (*line, Word { text, open })
-    })
 }
 
 /// Programs that use no pages of a pool between two writes of it.

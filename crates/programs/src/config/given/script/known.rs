@@ -1,6 +1,6 @@
 //! Programs that a script starts: which of them are known, behind which launchers, and what of their options only a run shows.
 
-use super::Word;
+use super::words::Word;
 use crate::config::given::compose::is_runtime;
 use crate::config::given::guest::is_hypervisor;
 use crate::config::given::kind::is_java;

@@ -1,0 +1,124 @@
+//! Words with the values of their variables, as far as the script itself shows them.
+
+use std::collections::BTreeMap;
+
+use super::commands::assignment;
+use crate::config::given::shell_tokens::Part;
+
+/// Bytes of a value; a longer one is not kept.
+const LONGEST: usize = 4 << 10;
+
+/// A word with the values of its variables.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Word {
+    pub(super) text: String,
+    /// What of it only a run shows, and how that comes about.
+    pub(super) open: String,
+}
+
+impl Word {
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    pub(super) fn is_about_pages(&self) -> bool {
+        self.text.contains("hugepage") || self.open.contains("hugepage")
+    }
+
+    pub(super) fn join(words: &[Self], by: &str) -> Self {
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        Self {
+            text: texts.join(by),
+            open: words.iter().map(|word| word.open.as_str()).collect(),
+        }
+    }
+}
+
+/// Known values; of others how they come about is in `open`.
+#[derive(Default)]
+pub(super) struct Variables(BTreeMap<String, Word>);
+
+impl Variables {
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, Word)> {
+        self.0.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+
+    pub(super) fn set(&mut self, name: String, value: Word) {
+        self.0.insert(name, value);
+    }
+
+    /// A value that is set in a branch or a loop is not known behind it.
+    pub(super) fn assign(&mut self, word: &[Part], is_sure: bool) {
+        let Some((name, adds, value)) = assignment(word) else {
+            return;
+        };
+        let mut value = self.whole(&value);
+        if let Some(known) = self.0.get(&name).filter(|_| adds) {
+            value = Word::join(&[known.clone(), value], "");
+        }
+        if !is_sure && !value.is_open() {
+            value.open = format!("{} ", value.text);
+        }
+        if value.text.len() + value.open.len() > LONGEST {
+            value.open = "a long text ".to_owned();
+        }
+        if value.is_open() {
+            value.text = format!("${{{name}}}");
+        }
+        self.0.insert(name, value);
+    }
+
+    /// A word as the words that the shell makes of it.
+    pub(super) fn expanded(&self, word: &[Part]) -> Vec<Word> {
+        let mut words = vec![Word::default()];
+        let mut is_there = false;
+        for part in word {
+            let value = self.value(part);
+            let may_split = matches!(part, Part::Variable { is_quoted: false, .. }) && !value.is_open();
+            is_there |= !matches!(part, Part::Variable { is_quoted: false, .. }) || !value.text.trim().is_empty();
+            let pieces: Vec<&str> = match may_split {
+                true => value.text.split_whitespace().collect(),
+                false => vec![value.text.as_str()],
+            };
+            for (nth, piece) in pieces.into_iter().enumerate() {
+                if nth > 0 {
+                    words.push(Word::default());
+                }
+                if let Some(last) = words.last_mut() {
+                    last.text.push_str(piece);
+                    last.open.push_str(&value.open);
+                }
+            }
+        }
+        words.retain(|_| is_there);
+        words
+    }
+
+    /// A word that stays one.
+    pub(super) fn whole(&self, word: &[Part]) -> Word {
+        let parts: Vec<Word> = word.iter().map(|part| self.value(part)).collect();
+        Word::join(&parts, "")
+    }
+
+    fn value(&self, part: &Part) -> Word {
+        let plain = |text: &String| Word {
+            text: text.clone(),
+            open: String::new(),
+        };
+        match part {
+            Part::Plain(text) => plain(text),
+            Part::Run(text) => Word {
+                text: text.clone(),
+                open: text.clone(),
+            },
+            Part::Variable { name, default, .. } => {
+                let known = self.0.get(name).cloned();
+                let open = || Word {
+                    text: format!("${{{name}}}"),
+                    open: format!("${name} "),
+                };
+                known.or_else(|| default.as_ref().map(plain)).unwrap_or_else(open)
+            }
+        }
+    }
+}
