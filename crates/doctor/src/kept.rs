@@ -89,7 +89,8 @@ pub(super) fn apply_again(evidence: &Evidence, place: &str) -> Option<&'static s
 pub(super) fn entry_fix(evidence: &Evidence, parameters: &str) -> String {
     match distribution(evidence) {
         Distribution::Debian | Distribution::Suse | Distribution::Other => format!(
-            "add `{parameters}` to /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), from which kernel-install writes the entries, have it write them, and reboot"
+            "{} /etc/kernel/cmdline (a copy of /proc/cmdline, if it is not there), from which kernel-install writes the entries, have it write them, and reboot",
+            on_boot(evidence).what(parameters)
         ),
         own => add_boot(evidence, own, parameters),
     }

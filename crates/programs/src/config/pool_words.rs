@@ -60,6 +60,14 @@ impl OnBoot {
         }
     }
 
+    /// The change to the line, up to the place where it is made.
+    pub fn what(&self, parameters: &str) -> String {
+        match self.with(parameters) {
+            Some(change) => change.what(),
+            None => format!("add `{parameters}` to"),
+        }
+    }
+
     /// What its words for pools become; `None` where it is enough to add the parameters, by whatever tool.
     pub(super) fn with(&self, parameters: &str) -> Option<Change> {
         let default = Boot::parse(&self.line, None).default_size.or(self.default);
