@@ -1,5 +1,7 @@
 //! Programs that are to lock their memory: by which setting of their own, and what they lock then.
 
+use std::collections::BTreeMap;
+
 use model::{Bytes, Reading, Unread};
 
 use super::config::Setting;
@@ -153,8 +155,7 @@ pub(super) fn of_program(source: &Source, program: &Program) -> Reading<Option<L
 fn by_settings(source: &Source, program: &Program) -> Result<Option<Lock>, Unread> {
     let arguments = program.arguments.or_if_absent(Vec::new())?;
     let place = program.file("environ");
-    let variables = program.tunables.as_ref().or_if_absent(&Vec::new())?;
-    let variables = variables.iter();
+    let variables = program.tunables.or_if_absent(BTreeMap::new())?.into_iter();
     let variables: Vec<Setting> = variables
         .map(|(name, value)| Setting::new(&place, name, value))
         .collect();
