@@ -103,7 +103,7 @@ impl FileKind {
             [] if script::is_script(path, text) => {
                 "no setting of huge pages and no known program is in this script".to_owned()
             }
-            [] if provision::sets(text) => return Ok(Self::Provision),
+            [] if provision::is_about_pages(text) => return Ok(Self::Provision),
             [] => "neither its name nor its content shows it".to_owned(),
             _ => {
                 let words: Vec<&str> = fits.iter().map(|kind| kind.name()).collect();
@@ -244,7 +244,7 @@ impl FileKind {
             Self::Incus => incus::is_instance(text),
             // By what else is in it, in [`FileKind::of`].
             Self::Script => false,
-            Self::Provision => provision::is_tool(text) && provision::sets(text),
+            Self::Provision => provision::is_tool(text) && provision::is_about_pages(text),
         }
     }
 }

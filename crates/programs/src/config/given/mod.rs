@@ -88,7 +88,7 @@ pub struct Given {
     pub pool_writes: Vec<PoolWrite>,
     /// Known programs that scripts start.
     commands: Vec<Start>,
-    /// What of scripts only a run shows, with its place.
+    /// What of scripts, and of tools' files, only a run shows, with its place.
     pub unresolved: Vec<String>,
     /// Everything that sets the THP policy.
     pub policies: Vec<PolicyLine>,

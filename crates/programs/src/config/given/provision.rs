@@ -1,30 +1,24 @@
-//! Files of tools that set machines up: Ansible, Salt, Puppet, Chef, Terraform, cloud-init, Butane, kickstart, Vagrant, udev, cron. Settings of pages are
-//! read of them by their lines, whatever the tool does around them; a value that the tool works out is not known, and passed over.
-
-use std::ops::Range;
+//! Files of tools that set machines up: Ansible, Salt, cloud-init and Butane by their YAML; Puppet, Chef, Terraform, kickstart, Vagrant, cron and udev by
+//! their lines. What such a tool works out, or does under a condition, is not known, and is listed.
 
 use super::FileKind;
-use super::node::{Setup, boot_line, in_place};
+use super::node::{boot_line, in_place};
 use super::yaml::{self, Node};
 use crate::config::files::{Line, said};
-use crate::config::{LimitLine, Setting, limits, written};
+use crate::config::{BootLine, LimitLine, Setting};
 
 /// What such a file sets.
 #[derive(Debug, Default)]
 pub(super) struct Provision {
-    pub(super) setup: Setup,
+    pub(super) sysctl: Vec<Setting>,
+    pub(super) boot: Vec<BootLine>,
     pub(super) limits: Vec<LimitLine>,
-    /// Files that it writes, of kinds that are known by their names.
-    pub(super) files: Vec<Written>,
-}
-
-/// A file that is written, by the lines of the one that writes it.
-#[derive(Debug)]
-pub(super) struct Written {
-    pub(super) path: String,
-    pub(super) kind: FileKind,
-    pub(super) text: String,
-    lines: Range<usize>,
+    /// Files that it writes, of kinds that are known by their names: path, kind and text.
+    pub(super) files: Vec<(String, FileKind, String)>,
+    /// Commands of a shell, at the lines that they have in the file.
+    pub(super) scripts: Vec<String>,
+    /// What only a run shows, with its place.
+    pub(super) unresolved: Vec<String>,
 }
 
 /// Has it a line that only such a file has?
@@ -49,302 +43,370 @@ pub(super) fn is_tool(text: &str) -> bool {
     lines.any(|line| BEGIN.iter().any(|begin| line.starts_with(begin)))
 }
 
-/// Does it set anything about pages?
-pub(super) fn sets(text: &str) -> bool {
-    let Provision { setup, limits, files } = parse("", text);
-    !(setup.boot.is_empty()
-        && setup.sysctl.is_empty()
-        && setup.sysfs.is_empty()
-        && limits.is_empty()
-        && files.is_empty())
+/// Is anything about pages in it?
+pub(super) fn is_about_pages(text: &str) -> bool {
+    let read = parse("", text);
+    let has_script = || {
+        let mut scripts = read.scripts.iter();
+        scripts.any(|text| !super::script::read("", text).is_empty())
+    };
+    !(read.sysctl.is_empty()
+        && read.boot.is_empty()
+        && read.limits.is_empty()
+        && read.files.is_empty()
+        && read.unresolved.is_empty())
+        || has_script()
 }
 
 pub(super) fn parse(path: &str, text: &str) -> Provision {
+    let mut reader = Reader {
+        path,
+        ..Reader::default()
+    };
     let documents = yaml::documents(path, text).unwrap_or_default();
-    let files: Vec<Written> = documents.iter().flat_map(|node| files(path, node)).collect();
-    let is_within = |line: &Line<'_>| files.iter().any(|file| file.lines.contains(&line.number()));
-    let lines = said(path, text, &['#']).filter(|line| !is_within(line) && !is_about(line.text));
-    let lines: Vec<Line<'_>> = lines.collect();
-    let mut setup = Setup {
-        boot: boot(&lines),
-        sysctl: sysctl(&lines),
-        sysfs: written::in_text(path, text),
-        ..Setup::default()
-    };
-    for setting in lines.iter().flat_map(writes) {
-        match setting.name.strip_prefix("/proc/sys/") {
-            Some(name) => setup
-                .sysctl
-                .push(Setting::new(&setting.place, name.replace('/', "."), &setting.value)),
-            None => setup.sysfs.push(setting),
-        }
-    }
-    let limits = (0..lines.len()).filter_map(|at| limit(&lines, at)).collect();
-    Provision { setup, limits, files }
-}
-
-/// Is it a title or a condition, which sets nothing?
-fn is_about(line: &str) -> bool {
-    const BEGIN: [&str; 14] = [
-        "regexp:",
-        "regex:",
-        "when:",
-        "unless",
-        "onlyif",
-        "not_if",
-        "only_if",
-        "msg:",
-        "debug",
-        "if ",
-        "elif ",
-        "grep ",
-        "description",
-        "assert",
-    ];
-    let own = line.strip_prefix("- ").unwrap_or(line);
-    let is_title = own.starts_with("name:") && own.split_whitespace().count() > 2;
-    is_title || BEGIN.iter().any(|begin| own.starts_with(begin))
-}
-
-/// cloud-init's and Butane's files, and those that Ansible copies or changes.
-fn files(path: &str, node: &Node) -> Vec<Written> {
-    let below = node.entries().iter().map(|(_, node)| node).chain(node.items());
-    file(path, node)
-        .into_iter()
-        .chain(below.flat_map(|node| files(path, node)))
-        .collect()
-}
-
-fn file(path: &str, node: &Node) -> Option<Written> {
-    const CONTENTS: [&[&str]; 4] = [&["content"], &["contents", "inline"], &["block"], &["line"]];
-    let text = |key: &str| node.get(key).and_then(Node::text);
-    let own = text("path").or_else(|| text("dest"))?;
-    let kind = FileKind::by_name(own).filter(|kind| *kind != FileKind::Cmdline)?;
-    let content = CONTENTS.iter().find_map(|keys| node.at(keys))?;
-    if text("state") == Some("absent") || text("encoding").is_some_and(|encoding| encoding != "text/plain") {
-        return None;
-    }
-    let worked_out = |line: &str| line.contains("{{") || line.contains("{%") || line.contains("${");
-    let lines = content
-        .text()?
-        .lines()
-        .map(|line| if worked_out(line) { "" } else { line });
-    let lines: Vec<&str> = lines.collect();
-    Some(Written {
-        path: format!("{path}:{own}"),
-        kind,
-        text: in_place(content, &lines.join("\n")),
-        lines: content.line..content.line + lines.len().max(1),
-    })
-}
-
-/// Lines around one within which a tool has what belongs to it.
-const NEAR: usize = 6;
-
-/// The lines of the item of a list, or of the block, that a line is in.
-fn around<'l, 'a>(lines: &'l [Line<'a>], at: usize) -> &'l [Line<'a>] {
-    let begins = |line: &Line<'_>| line.text.starts_with("- ") && keyed(line.text, "value").is_none();
-    let ends = |line: &&Line<'_>| {
-        begins(line) || line.text.starts_with('}') || line.text == "end" || sysctl_name(line.text).is_some()
-    };
-    let before = lines[..at]
+    match documents
         .iter()
-        .rev()
-        .take(NEAR)
-        .take_while(|line| !ends(line))
-        .count();
-    let before = if begins(&lines[at]) { 0 } else { before };
-    let behind = lines[at + 1..].iter().take(NEAR).take_while(|line| !ends(line)).count();
-    &lines[at - before..=at + behind]
-}
-
-fn is_part(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
-/// Settings of the kernel by their names, each with the value behind it or beside it.
-fn sysctl(lines: &[Line<'_>]) -> Vec<Setting> {
-    let mut all = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let mut rest = line.text;
-        while let Some((name, behind)) = sysctl_name(rest) {
-            rest = behind;
-            let item = around(lines, at);
-            let is_gone = |line: &Line<'_>| {
-                ["state", "ensure"]
+        .any(|node| !node.entries().is_empty() || !node.items().is_empty())
+    {
+        true => {
+            // Plays for several groups of machines are not for one.
+            let plays = || {
+                documents
                     .iter()
-                    .any(|key| keyed(line.text, key) == Some("absent"))
+                    .flat_map(Node::items)
+                    .filter_map(|play| play.get("hosts")?.text())
             };
-            let beside = || item.iter().find_map(|line| Some((line, keyed(line.text, "value")?)));
-            let value = assigned(behind).map(|value| (line, value)).or_else(beside);
-            if let Some((line, value)) = value.filter(|_| !item.iter().any(is_gone)) {
-                all.push(line.setting(name, value));
-            }
+            let is_sure = plays().all(|hosts| plays().next() == Some(hosts));
+            documents.iter().for_each(|node| reader.node(node, is_sure));
+        }
+        false => reader.lines(text),
+    }
+    reader.read
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    path: &'a str,
+    read: Provision,
+}
+
+impl Reader<'_> {
+    fn place(&self, line: usize) -> String {
+        format!("{}:{line}", self.path)
+    }
+
+    /// A setting, if it is sure and written out.
+    fn set(&mut self, line: usize, name: &str, value: &str, is_sure: bool) {
+        let place = self.place(line);
+        match is_sure && !is_template(value) {
+            true => self.read.sysctl.push(Setting::new(place, name, value)),
+            false => self
+                .read
+                .unresolved
+                .push(format!("{place}: {name} = {value}: only a run shows it")),
         }
     }
-    all
-}
 
-/// The first name of a setting in a text, and what is behind it.
-fn sysctl_name(text: &str) -> Option<(&str, &str)> {
-    let mut starts: Vec<usize> = ["vm.", "kernel."]
-        .iter()
-        .flat_map(|first| text.match_indices(first))
-        .map(|(at, _)| at)
-        .collect();
-    starts.sort_unstable();
-    starts.into_iter().find_map(|at| {
-        let is_begin = !text[..at].ends_with(|c: char| is_part(c) || matches!(c, '.' | '$' | '/' | '-'));
-        let rest = &text[at..];
-        let end = rest.find(|c: char| !is_part(c) && c != '.').unwrap_or(rest.len());
-        let name = rest[..end].trim_end_matches('.');
-        let is_setting = name.contains('_') || name.starts_with("kernel.shm") || name == "vm.swappiness";
-        (is_begin && is_setting).then(|| (name, &rest[name.len()..]))
-    })
-}
-
-/// The value that a name has in front of it: `=8`, `: "8"`, `' => 8`, `', value: 8`.
-fn assigned(behind: &str) -> Option<&str> {
-    let rest = behind.trim_start_matches(['\'', '"', ']']).trim_start();
-    let direct = || {
-        ["=>", "=", ":"]
-            .iter()
-            .find_map(|sign| rest.strip_prefix(sign))
-            .and_then(value)
-    };
-    match rest.contains("value") {
-        true => keyed(rest, "value"),
-        false => direct(),
+    /// Commands; those under a condition are listed where they are about pages.
+    fn shell(&mut self, line: usize, text: &str, is_sure: bool) {
+        if !text.contains("huge") && !text.contains("vm.") && !text.contains("kernel.shm") {
+            return;
+        }
+        if is_sure && !is_template(text) {
+            self.read.scripts.push("\n".repeat(line.saturating_sub(1)) + text);
+        } else {
+            let place = self.place(line);
+            self.read.unresolved.push(format!(
+                "{place}: a command about huge pages: only a run shows what it does"
+            ));
+        }
     }
-}
 
-/// The value of a key, as YAML, HCL, Puppet and Chef write it.
-fn keyed<'t>(text: &'t str, key: &str) -> Option<&'t str> {
-    text.match_indices(key).find_map(|(at, _)| {
-        let rest = &text[at + key.len()..];
-        let is_word = !text[..at].ends_with(is_part) && !rest.starts_with(is_part);
-        let rest = rest.trim_start_matches(['\'', '"']).trim_start();
-        let rest = ["=>", "=", ":"]
+    fn node(&mut self, node: &Node, is_sure: bool) {
+        let is_gone = ["state", "ensure"]
             .iter()
-            .find_map(|sign| rest.strip_prefix(sign))
-            .unwrap_or(rest);
-        value(rest).filter(|_| is_word)
-    })
-}
+            .any(|key| text_of(node, key) == Some("absent"));
+        let is_sure = is_sure && node.get("when").is_none();
+        if is_gone || self.file(node, is_sure) {
+            return;
+        }
+        self.limit(node);
+        let name = ["name", "key", "sysctl_name"].iter().find_map(|key| text_of(node, key));
+        if let Some(name) = name.filter(|name| is_sysctl(name))
+            && let Some(value) = node.get("value")
+        {
+            self.set(value.line, name, value.text().unwrap_or_default(), is_sure);
+        }
+        for (key, below) in node.entries() {
+            self.entry(key, below, is_sure);
+        }
+        node.items().iter().for_each(|item| self.node(item, is_sure));
+    }
 
-/// A value that is written out; what a tool works out is `None`.
-fn value(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    let (is_quoted, text) = text
-        .strip_prefix(['\'', '"'])
-        .map_or((false, text), |text| (true, text));
-    let end = text
-        .find(|c: char| !is_part(c) && !matches!(c, '.' | '+' | '-'))
-        .unwrap_or(text.len());
-    let (value, rest) = text.split_at(end);
-    let is_closed = rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || "'\",;})|&\\/".contains(c));
-    let is_written = is_quoted || value.starts_with(|c: char| c.is_ascii_digit() || c == '-') || !value.contains('.');
-    (!value.is_empty() && is_closed && is_written).then_some(value)
-}
+    /// What a key of a map is for.
+    fn entry(&mut self, key: &str, below: &Node, is_sure: bool) {
+        let own = key.rsplit('.').next().unwrap_or(key);
+        match (own, below.text()) {
+            // What is said, and what is asked.
+            ("debug" | "fail" | "assert" | "msg" | "failed_when" | "changed_when" | "until" | "that", _) => {}
+            (_, Some(value)) if is_sysctl(key) => self.set(below.line, key, value, is_sure),
+            ("shell" | "command" | "raw" | "cmd", Some(text)) => self.shell(below.line, text, is_sure),
+            ("sysctl", Some(text)) => self.inline(below.line, text, is_sure),
+            ("runcmd" | "bootcmd", None) => {
+                for item in below.items() {
+                    let words: Vec<&str> = item.items().iter().filter_map(Node::text).collect();
+                    let joined = shlex::try_join(words).unwrap_or_default();
+                    self.shell(item.line, item.text().unwrap_or(&joined), is_sure);
+                }
+            }
+            ("should_exist", None) => {
+                let words: Vec<&str> = below.items().iter().filter_map(Node::text).collect();
+                self.read.boot.push(boot_line(self.place(below.line), &words.join(" ")));
+            }
+            _ if is_sysctl(key) => self.of_salt(key, below, is_sure),
+            _ => self.node(below, is_sure),
+        }
+    }
 
-/// `echo never > /sys/...`, also by `tee`; each command of a line.
-fn writes(line: &Line<'_>) -> Vec<Setting> {
-    let commands = line.text.split("&&").flat_map(|text| text.split(';'));
-    let written = commands.filter_map(|command| {
-        let (_, rest) = command.split_once("echo ")?;
-        let at = ["/sys/kernel/mm/", "/proc/sys/"]
+    /// `sysctl: name=vm.nr_hugepages value=8 state=present`
+    fn inline(&mut self, line: usize, text: &str, is_sure: bool) {
+        let of = |key: &str| {
+            text.split_whitespace()
+                .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+        };
+        if let (Some(name), Some(value)) = (of("name").filter(|name| is_sysctl(name)), of("value"))
+            && of("state") != Some("absent")
+        {
+            self.set(line, name, value, is_sure);
+        }
+    }
+
+    /// `vm.nr_hugepages: {sysctl.present: [{value: 8}]}`
+    fn of_salt(&mut self, name: &str, below: &Node, is_sure: bool) {
+        let states = below.entries().iter().filter(|(state, _)| state == "sysctl.present");
+        let values = states
+            .flat_map(|(_, list)| list.items())
+            .filter_map(|item| item.get("value"));
+        let values: Vec<(usize, String)> = values
+            .filter_map(|value| Some((value.line, value.text()?.to_owned())))
+            .collect();
+        values
             .iter()
-            .find_map(|below| rest.find(below))?;
-        let (said, file) = rest.split_at(at);
-        let (words, _) = said.split_once(['>', '|'])?;
-        let value = words
-            .trim()
-            .trim_start_matches("-n ")
-            .trim()
-            .trim_matches(['"', '\'', '\\']);
-        let end = file
-            .find(|c: char| c.is_whitespace() || "'\"),|\\".contains(c))
-            .unwrap_or(file.len());
-        let is_written =
-            !value.is_empty() && !value.contains(['$', '`', '{']) && !file[..end].contains(['$', '{', '*']);
-        is_written.then(|| line.setting(&file[..end], value))
-    });
-    written.collect()
-}
+            .for_each(|(line, value)| self.set(*line, name, value, is_sure));
+    }
 
-/// Parameters of the kernel's command line that ask for pages; those of lines that follow each other are one line.
-fn boot(lines: &[Line<'_>]) -> Vec<crate::config::BootLine> {
-    let words = |line: &Line<'_>| -> Vec<String> {
-        let words = line
-            .text
-            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '[' | ']'));
-        words
-            .map(|word| word.trim_matches([',', '+', '\\']))
-            .filter(|word| is_parameter(word))
-            .map(str::to_owned)
-            .collect()
-    };
-    let each: Vec<(&Line<'_>, Vec<String>)> = lines.iter().map(|line| (line, words(line))).collect();
-    let runs = each.chunk_by(|(_, one), (_, next)| one.is_empty() == next.is_empty());
-    let runs = runs.filter(|run| !run[0].1.is_empty());
-    runs.map(|run| {
-        let words: Vec<&str> = run.iter().flat_map(|(_, words)| words).map(String::as_str).collect();
-        boot_line(run[0].0.place(), &words.join(" "))
-    })
-    .collect()
-}
+    /// cloud-init's and Butane's files, and those that Ansible copies or changes. Was it one?
+    fn file(&mut self, node: &Node, is_sure: bool) -> bool {
+        const CONTENTS: [&[&str]; 4] = [&["content"], &["contents", "inline"], &["block"], &["line"]];
+        let Some(own) = text_of(node, "path").or_else(|| text_of(node, "dest")) else {
+            return false;
+        };
+        let Some(content) = CONTENTS.iter().find_map(|keys| node.at(keys)) else {
+            return false;
+        };
+        let text = content.text().unwrap_or_default();
+        let kind = FileKind::by_name(own);
+        if kind.is_none() || text_of(node, "encoding").is_some_and(|encoding| encoding != "text/plain") {
+            return true;
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let is_known = |line: &&str| is_sure && !is_template(line) && !line.contains("\\1");
+        for (at, line) in lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| !is_known(line) && line.contains("huge"))
+        {
+            let place = self.place(content.line + at);
+            self.read
+                .unresolved
+                .push(format!("{place}: {}: only a run shows it", line.trim()));
+        }
+        let known: Vec<&str> = lines
+            .iter()
+            .map(|line| if is_known(line) { line } else { "" })
+            .collect();
+        let is_grub = kind == Some(FileKind::Cmdline) && !known.iter().any(|line| line.contains("GRUB_CMDLINE"));
+        if let Some(kind) = kind.filter(|_| !is_grub && known.iter().any(|line| !line.trim().is_empty())) {
+            let text = in_place(content, &known.join("\n"));
+            self.read.files.push((format!("{}:{own}", self.path), kind, text));
+        }
+        true
+    }
 
-fn is_parameter(word: &str) -> bool {
-    const SIZED: [&str; 6] = [
-        "hugepages",
-        "hugepagesz",
-        "default_hugepagesz",
-        "hugepagesize",
-        "default_hugepages",
-        "hugetlb_cma",
-    ];
-    let Some((name, value)) = word.split_once('=') else {
-        return false;
-    };
-    let is_policy = matches!(name, "transparent_hugepage" | "transparent_hugepages");
-    (SIZED.contains(&name) && value.starts_with(|c: char| c.is_ascii_digit()))
-        || (is_policy && !value.is_empty() && value.chars().all(|c| c.is_ascii_alphabetic()))
-}
-
-/// A line of limits.conf within a line, or the keys of Ansible's pam_limits.
-fn limit(lines: &[Line<'_>], at: usize) -> Option<LimitLine> {
-    let line = &lines[at];
-    if keyed(line.text, "limit_item") == Some("memlock") {
-        let item = around(lines, at);
-        let of = |key: &str| item.iter().find_map(|line| keyed(line.text, key)).map(str::to_owned);
-        // `*` and `@group` are no words.
-        let domain = item.iter().find_map(|line| {
-            let (_, rest) = line.text.split_once("domain")?;
-            let rest = rest.trim_start_matches([':', '=', ' ', '\'', '"']);
-            rest.split(['\'', '"', ' ']).next().filter(|word| !word.is_empty())
-        });
-        return Some(LimitLine {
-            place: line.place(),
-            domain: domain?.to_owned(),
+    /// The keys of Ansible's pam_limits.
+    fn limit(&mut self, node: &Node) {
+        let of = |key: &str| text_of(node, key).filter(|text| !is_template(text)).map(str::to_owned);
+        let (Some("memlock"), Some(domain), Some(value)) = (text_of(node, "limit_item"), of("domain"), of("value"))
+        else {
+            return;
+        };
+        self.read.limits.push(LimitLine {
+            place: self.place(node.line),
+            domain,
             kind: of("limit_type").unwrap_or_else(|| "-".to_owned()),
             item: "memlock".to_owned(),
-            value: of("value")?,
+            value,
         });
     }
-    let words: Vec<&str> = line
-        .text
-        .split_whitespace()
-        .map(|word| word.trim_matches(['\'', '"', ',', ';']))
-        .collect();
-    let found = words
-        .windows(4)
-        .find(|words| matches!(words[1], "soft" | "hard" | "-") && words[2] == "memlock")?;
-    let found = LimitLine {
-        place: line.place(),
-        domain: found[0].to_owned(),
-        kind: found[1].to_owned(),
-        item: found[2].to_owned(),
-        value: found[3].trim_end_matches("\\n").to_owned(),
-    };
-    Some(found).filter(limits::is_known)
+
+    /// What is no YAML.
+    fn lines(&mut self, text: &str) {
+        let lines: Vec<Line<'_>> = said(self.path, text, &['#']).collect();
+        let asks = ["if ", "unless ", "case ", "elsif ", "count "];
+        let is_sure = !lines
+            .iter()
+            .any(|line| asks.iter().any(|begin| line.text.starts_with(begin)));
+        let mut at = 0;
+        while at < lines.len() {
+            at += self.line(&lines[at..], is_sure);
+        }
+    }
+
+    /// Reads what begins with a line; how many lines is that?
+    fn line(&mut self, lines: &[Line<'_>], is_sure: bool) -> usize {
+        let (line, number) = (lines[0].text, lines[0].number());
+        if let Some(end) = embedded(line) {
+            let inner = lines[1..].iter().take_while(|line| line.text != end).count();
+            self.text(&lines[1..=inner], is_sure);
+            return inner + 1;
+        }
+        let (quoted, command) = (quoted(line), of_cron(line));
+        let is_command = |text: &str| {
+            ["sysctl ", "echo ", "/bin/sh ", "sh -c "]
+                .iter()
+                .any(|begin| text.starts_with(begin))
+        };
+        for text in quoted.iter().copied().chain(command).filter(|text| is_command(text)) {
+            self.shell(number, text, is_sure);
+        }
+        if line.starts_with("bootloader ")
+            && let Some(words) = quoted.iter().find(|text| text.contains("hugepage"))
+        {
+            self.read.boot.push(boot_line(self.place(number), words));
+        }
+        if let Some(name) = quoted.iter().find(|text| is_sysctl(text)) {
+            self.declared(lines, name, is_sure);
+        }
+        1
+    }
+
+    /// A text within the file: a script, or cloud-init's.
+    fn text(&mut self, lines: &[Line<'_>], is_sure: bool) {
+        let mut text = String::new();
+        for (at, line) in lines.iter().enumerate() {
+            let before = at.checked_sub(1).map_or(lines[0].number(), |at| lines[at].number());
+            text.push_str(&"\n".repeat(line.number() - before));
+            text.push_str(line.text);
+        }
+        let Some(first) = lines.first() else { return };
+        self.shell(first.number(), &text, is_sure);
+    }
+
+    /// `sysctl { 'NAME': value => 8 }`, `sysctl 'NAME' do ... value 8`, `"NAME" = 8`.
+    fn declared(&mut self, lines: &[Line<'_>], name: &str, is_sure: bool) {
+        let (_, behind) = lines[0].text.split_once(name).unwrap_or_default();
+        let behind = behind.trim_start_matches(['\'', '"']).trim_start();
+        if let Some(value) = behind
+            .strip_prefix('=')
+            .filter(|rest| !rest.starts_with(['=', '~', '>']))
+        {
+            return self.set(lines[0].number(), name, plain(value), is_sure);
+        }
+        let ends = |text: &str| text.contains('}') || text == "end" || text == "]";
+        let inner = lines.iter().take(NEAR).position(|line| ends(line.text)).unwrap_or(0);
+        let block = || {
+            std::iter::once((lines[0].number(), behind))
+                .chain(lines[1..=inner].iter().map(|line| (line.number(), line.text)))
+        };
+        let is_gone = |(_, text): (usize, &str)| ["absent", ":remove"].iter().any(|word| text.contains(word));
+        if block().any(is_gone) {
+            return;
+        }
+        if let Some((line, value)) = block().find_map(|(line, text)| Some((line, keyed(text)?))) {
+            self.set(line, name, value, is_sure);
+        }
+    }
+}
+
+/// Lines within which a block has its value.
+const NEAR: usize = 8;
+
+fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
+    node.get(key).and_then(Node::text)
+}
+
+/// A name of a setting alone.
+fn is_sysctl(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.');
+    ["vm.", "kernel."].iter().any(|first| text.starts_with(first)) && text.chars().all(is_part)
+}
+
+fn is_template(text: &str) -> bool {
+    ["{{", "{%", "${", "<%", "#{"].iter().any(|mark| text.contains(mark)) || text.trim_start().starts_with(['$', '@'])
+}
+
+/// What ends a text within the file that begins behind this line: a here-document, or a section of kickstart's.
+fn embedded(line: &str) -> Option<&str> {
+    if line.starts_with("%post") || line.starts_with("%pre") {
+        return Some("%end");
+    }
+    let (_, mark) = line.split_once("<<")?;
+    let mark = mark.trim_start_matches(['-', '~']).trim_matches(['\'', '"']);
+    (!mark.is_empty() && mark.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).then_some(mark)
+}
+
+/// The texts in quotes of a line.
+fn quoted(line: &str) -> Vec<&str> {
+    let mut texts = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (mark, inner) = rest[at..].split_at(1);
+        let Some(end) = inner.find(mark) else { break };
+        texts.push(&inner[..end]);
+        rest = &inner[end + 1..];
+    }
+    texts
+}
+
+/// The command of a line of cron: `@reboot root COMMAND`, `0 3 * * * root COMMAND`.
+fn of_cron(line: &str) -> Option<&str> {
+    let fields = if line.starts_with('@') { 1 } else { 5 };
+    let is_time = |word: &str| word.starts_with('@') || word.chars().all(|c| c.is_ascii_digit() || "*/,-".contains(c));
+    let mut rest = line;
+    for _ in 0..fields {
+        let (word, behind) = rest.split_once(char::is_whitespace)?;
+        rest = behind.trim_start();
+        if !is_time(word) {
+            return None;
+        }
+    }
+    Some(rest.strip_prefix("root ").unwrap_or(rest).trim_start())
+}
+
+/// The value of a key `value`, with a sign or, as Chef has it, without.
+fn keyed(text: &str) -> Option<&str> {
+    let (before, rest) = text.split_once("value")?;
+    let rest = rest.trim_start();
+    let signed = ["=>", "="].iter().find_map(|sign| rest.strip_prefix(sign));
+    let is_word = before.ends_with(|c: char| c.is_whitespace() || matches!(c, ',' | '{')) || before.is_empty();
+    let value = signed.or_else(|| {
+        let is_literal = rest.starts_with(|c: char| matches!(c, '\'' | '"') || c.is_ascii_digit());
+        (is_literal || rest.starts_with("node[")).then_some(rest)
+    })?;
+    is_word.then(|| plain(value))
+}
+
+/// A value as it is written, without quotes; what follows it is left out. What is no literal looks like a template.
+fn plain(text: &str) -> &str {
+    let text = text.trim_start();
+    if let Some(inner) = text.strip_prefix(['\'', '"']) {
+        return inner.split(['\'', '"']).next().unwrap_or_default();
+    }
+    let end = text
+        .find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ';'))
+        .unwrap_or(text.len());
+    match text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        true => &text[..end],
+        false => "${...}",
+    }
 }

@@ -120,3 +120,59 @@ fn boot_lines_limits_and_policies_are_read_too() {
         ("oracle", "soft", "64")
     );
 }
+
+#[test]
+fn conditions_messages_and_other_tasks_set_nothing() {
+    let play = |tasks: &str| format!("- hosts: db\n  tasks:\n{tasks}    - sysctl: {{name: vm.swappiness, value: 1}}\n");
+    for (tasks, listed) in [
+        (
+            "    - sysctl: {name: vm.nr_hugepages, value: 16}\n      when: small\n",
+            1,
+        ),
+        ("    - shell: sysctl -w vm.nr_hugepages=16\n      when: small\n", 1),
+        ("    - shell: sysctl -w vm.nr_hugepages={{ pages }}\n", 1),
+        (
+            "    - command: ls\n      failed_when: \"'vm.nr_hugepages = 0' in out.stdout\"\n",
+            0,
+        ),
+        ("    - debug: {msg: \"vm.nr_hugepages=0 would be wrong\"}\n", 0),
+        ("    - copy: {dest: /etc/motd, content: \"vm.nr_hugepages=0\"}\n", 0),
+    ] {
+        let given = given("play.yml", &play(tasks));
+        let names: Vec<&str> = given.sysctl.iter().map(|set| set.name.as_str()).collect();
+        assert_eq!(
+            (names, given.unresolved.len()),
+            (vec!["vm.swappiness"], listed),
+            "{tasks}"
+        );
+        assert!(!given.sets_pools(), "{tasks}");
+    }
+    let several = "- hosts: small\n  tasks:\n  - sysctl: {name: vm.nr_hugepages, value: 16}\n- hosts: large\n  tasks:\n  - sysctl: {name: vm.nr_hugepages, value: 64}\n";
+    assert_eq!(given("site.yml", several).unresolved.len(), 2);
+}
+
+#[test]
+fn neighbours_keep_their_own_values() {
+    for text in [
+        "- hosts: db\n  tasks:\n    - name: pages\n      sysctl: {name: vm.nr_hugepages, value: 16}\n    - name: an old file\n      file: {path: /etc/x, state: absent}\n",
+        "sysctl { 'vm.nr_hugepages': value => '16' }\nfile { '/etc/old.conf': ensure => absent }\n",
+        "- sysctl: name=vm.nr_hugepages value=16 state=present\n",
+    ] {
+        let all: Vec<String> = given("f", text)
+            .sysctl
+            .iter()
+            .map(|set| format!("{}={}", set.name, set.value))
+            .collect();
+        assert_eq!(all, ["vm.nr_hugepages=16"], "{text}");
+    }
+}
+
+/// Counts of nodes and of sizes come from the reader of scripts.
+#[test]
+fn commands_are_read_as_a_shell_runs_them() {
+    let text = "- hosts: db\n  tasks:\n    - shell: echo 16 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\n";
+    let given = given("play.yml", text);
+    assert_eq!((given.pool_writes.len(), given.pool_writes[0].node), (1, Some(0)));
+    assert_eq!(given.pool_writes[0].line.place, "play.yml:3");
+    assert!(given.sets_pools());
+}

@@ -5,6 +5,7 @@ use model::Unread;
 use super::garbled::empty;
 use super::guest::is_hypervisor;
 use super::node::Setup;
+use super::script::Script;
 use super::starts::Start;
 use super::{
     FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix,
@@ -57,6 +58,11 @@ impl Given {
                 "no setting of huge pages and no known program is in this script",
             ));
         }
+        self.run(script, path, text);
+        Ok(())
+    }
+
+    fn run(&mut self, script: Script, path: &str, text: &str) {
         for setting in script.sysctl {
             self.kinds.insert(FileKind::Sysctl);
             self.sysctl_setting(setting);
@@ -76,7 +82,6 @@ impl Given {
             self.ovs.extend(dpdk::ovs(path, text));
         }
         script.starts.into_iter().for_each(|start| self.started(start));
-        Ok(())
     }
 
     /// A known program that a script starts.
@@ -133,21 +138,33 @@ impl Given {
         }
     }
 
-    /// What a tool sets a machine up with.
+    /// What a tool sets a machine up with. It shows the pools' sizes only where it sets one.
     fn provision(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let read = provision::parse(path, text);
-        for file in read.files {
-            self.kinds.insert(file.kind);
-            self.take(&file.path, &file.text, file.kind)?;
+        let had_sysctl = self.has_sysctl;
+        for (path, kind, text) in read.files {
+            self.kinds.insert(kind);
+            self.take(&path, &text, kind)?;
+        }
+        for setting in read.sysctl {
+            self.kinds.insert(FileKind::Sysctl);
+            self.sysctl_setting(sysctl_files::taken_as(setting));
+        }
+        for line in read.boot {
+            self.kinds.insert(FileKind::Cmdline);
+            self.push_boot(line);
         }
         if !read.limits.is_empty() {
             self.kinds.insert(FileKind::Limits);
         }
         self.limits.extend(read.limits);
-        if !read.setup.sysfs.is_empty() {
-            self.kinds.insert(FileKind::Sysctl);
+        let is_known = !read.unresolved.iter().any(|line| line.contains("huge"));
+        self.unresolved.extend(read.unresolved);
+        for text in read.scripts {
+            self.run(script::read(path, &text), path, &text);
         }
-        self.setup(path, read.setup);
+        let sets_pool = self.sysctl.last(sysctl_files::POOL).is_some() || !self.pool_writes.is_empty();
+        self.has_sysctl = had_sysctl || (is_known && sets_pool);
         Ok(())
     }
 
