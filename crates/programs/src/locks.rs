@@ -55,7 +55,12 @@ const OFF: [&str; 5] = ["", "0", "false", "no", "off"];
 
 fn is_on(value: &str) -> bool {
     let value = value.trim_matches(['"', '\'']).to_ascii_lowercase();
-    !OFF.contains(&value.as_str())
+    // Of a variable of compose its default is known.
+    let value = match value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+        Some(variable) => variable.split_once(":-").map_or("", |(_, default)| default),
+        None => &value,
+    };
+    !OFF.contains(&value)
 }
 
 /// Such a setting by its name and value.

@@ -203,7 +203,8 @@ impl FileKind {
             Self::Tuned => tuned::is_profile(text),
             Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
             Self::Limits => any(limit_line),
-            Self::Unit => any(|line| line == "[Service]"),
+            // Indented it is the text of a file within another.
+            Self::Unit => text.lines().any(|line| line.trim_end() == "[Service]"),
             Self::Environment if shell::starts(text, is_java) || shell::starts(text, is_runtime) => false,
             Self::Environment => any(|line| {
                 let (name, value) = line.trim_start_matches("export ").split_once('=').unwrap_or_default();

@@ -46,7 +46,7 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
     }
     if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
         for document in documents.iter().filter(|document| document.get("kind").is_none()) {
-            read.pods.extend(operators::of_values(path, document)?);
+            read.pods.extend(operators::of_values(path, "the chart", document)?);
         }
     }
     if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {

@@ -212,30 +212,30 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
 }
 
 /// The containers of a chart's values: wherever these have resources with hugetlb pages, by the key above them.
-pub(super) fn of_values(path: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
+pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
+    let resources = |key| quantities(path, values.at(&["resources", key]));
+    let (requests, limits) = (resources("requests")?, resources("limits")?);
+    let mut asked = requests.iter().chain(&limits);
     let mut pods = Vec::new();
-    for (name, node) in values.entries() {
-        let resources = |key| quantities(path, node.at(&["resources", key]));
-        let (requests, limits) = (resources("requests")?, resources("limits")?);
-        let mut asked = requests.iter().chain(&limits);
-        if asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
-            let place = format!("{path}:{}", node.line);
-            let container = Container {
-                place: place.clone(),
-                name: name.clone(),
-                requests,
-                limits,
-                sized_in: IN_RESOURCES,
-                ..Container::default()
-            };
-            pods.push(Pod {
-                place,
-                name: name.clone(),
-                containers: vec![container],
-                ..Pod::default()
-            });
-        }
-        pods.extend(of_values(path, node)?);
+    if asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
+        let place = format!("{path}:{}", values.line);
+        let container = Container {
+            place: place.clone(),
+            name: name.to_owned(),
+            requests,
+            limits,
+            sized_in: IN_RESOURCES,
+            ..Container::default()
+        };
+        pods.push(Pod {
+            place,
+            name: name.to_owned(),
+            containers: vec![container],
+            ..Pod::default()
+        });
+    }
+    for (name, below) in values.entries() {
+        pods.extend(of_values(path, name, below)?);
     }
     Ok(pods)
 }
