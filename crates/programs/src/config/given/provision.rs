@@ -64,10 +64,11 @@ pub(super) fn parse(path: &str, text: &str) -> Provision {
         ..Reader::default()
     };
     let documents = yaml::documents(path, text).unwrap_or_default();
-    match documents
-        .iter()
-        .any(|node| !node.entries().is_empty() || !node.items().is_empty())
-    {
+    // `sysctl { 'NAME': value => 8 }` of Puppet is YAML as well, with a key that nobody writes.
+    let is_key = |(key, _): &(String, Node)| !key.contains(['{', '"', '\'']);
+    let is_yaml =
+        |node: &Node| !node.items().is_empty() || (!node.entries().is_empty() && node.entries().iter().all(is_key));
+    match documents.iter().any(is_yaml) {
         true => {
             // Plays for several groups of machines are not for one.
             let plays = || {
