@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::garbled::empty;
 use super::guest::is_hypervisor;
-use super::node::Setup;
+use super::node::{self, Setup};
 use super::starts::Start;
 use super::{
     FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix,
@@ -70,6 +70,11 @@ impl Given {
         let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
         self.refusals
             .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));
+        let of_grub = kernel::of_script(path, &script.grub);
+        for (place, words) in script.boot.into_iter().chain(of_grub) {
+            self.kinds.insert(FileKind::Cmdline);
+            self.push_boot(node::boot_line(place, &words));
+        }
         self.unresolved.extend(script.unresolved);
         if dpdk::is_ovs(text) {
             self.kinds.insert(FileKind::Dpdk);
