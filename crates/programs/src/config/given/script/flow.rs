@@ -101,6 +101,29 @@ impl Flow {
         }
     }
 
+    fn chained(&self, command: &Command) -> bool {
+        match command.before {
+            "&&" => self.is_chained && self.succeeds,
+            "||" => false,
+            "|" | "(" => self.is_chained,
+            ")" if command.words.is_empty() => self.is_chained,
+            _ => true,
+        }
+    }
+
+    /// `for NAME in VALUES`
+    fn each(&mut self, words: &[Vec<Part>], variables: &mut Variables) {
+        self.blocks.push(Block::Loop);
+        let name = words
+            .first()
+            .and_then(|word| plain(word))
+            .unwrap_or_default()
+            .to_owned();
+        let open = words.iter().map(|word| written(word)).collect::<Vec<_>>().join(" ") + " ";
+        let text = format!("${{{name}}}");
+        variables.set(name, Word { text, open });
+    }
+
     /// What a block of `{` is.
     fn braced(&mut self, before: &str) -> Block {
         match std::mem::take(&mut self.is_function) || before == ")" {
@@ -116,13 +139,7 @@ impl Flow {
         command: &'c Command,
         variables: &mut Variables,
     ) -> Option<&'c [Vec<Part>]> {
-        self.is_chained = match command.before {
-            "&&" => self.is_chained && self.succeeds,
-            "||" => false,
-            "|" | "(" => self.is_chained,
-            ")" if command.words.is_empty() => self.is_chained,
-            _ => true,
-        };
+        self.is_chained = self.chained(command);
         let mut parts = &command.words[..];
         let begins = parts.first().and_then(|word| plain(word));
         // The condition is more than one test.
@@ -140,11 +157,7 @@ impl Flow {
                 "elif" | "else" => self.unsure(),
                 "while" | "until" => self.blocks.push(Block::Loop),
                 "for" | "select" => {
-                    self.blocks.push(Block::Loop);
-                    let name = rest.first().and_then(|word| plain(word)).unwrap_or_default().to_owned();
-                    let open = rest.iter().map(|word| written(word)).collect::<Vec<_>>().join(" ") + " ";
-                    let text = format!("${{{name}}}");
-                    variables.set(name, Word { text, open });
+                    self.each(rest, variables);
                     return None;
                 }
                 "case" => {
@@ -201,40 +214,10 @@ fn is_of_kernel(path: &str) -> bool {
 
 /// Does a program, once it runs, let what is behind `&&` run as well? What fails ends what a script is for.
 pub(super) fn succeeds(program: &str, arguments: &[Word]) -> bool {
-    const WRITES: [&str; 33] = [
-        ":",
-        "apt",
-        "apt-get",
-        "cat",
-        "cd",
-        "chgrp",
-        "chmod",
-        "chown",
-        "cp",
-        "dnf",
-        "echo",
-        "groupadd",
-        "grub2-mkconfig",
-        "grubby",
-        "install",
-        "mkdir",
-        "modprobe",
-        "mount",
-        "mv",
-        "printf",
-        "rm",
-        "sed",
-        "set",
-        "sleep",
-        "sync",
-        "sysctl",
-        "tee",
-        "touch",
-        "true",
-        "umount",
-        "update-grub",
-        "usermod",
-        "yum",
+    const WRITES: [&str; 31] = [
+        ":", "apt", "apt-get", "cat", "cd", "chgrp", "chmod", "chown", "cp", "dnf", "echo", "groupadd", "grubby",
+        "install", "mkdir", "modprobe", "mount", "mv", "printf", "rm", "sed", "set", "sleep", "sync", "sysctl", "tee",
+        "touch", "true", "umount", "usermod", "yum",
     ];
     WRITES.contains(&program) || (is_test(program) && is_of_file(arguments))
 }
