@@ -1,5 +1,7 @@
 //! Writes of one script that undo each other, or leave a node out.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
@@ -9,34 +11,46 @@ use crate::facts::{default_size, known, node_file, persistent};
 use crate::remedy::Need;
 use crate::rule::Case;
 
+/// What writes undo each other in: a file, the programs before them, a size and a node.
+type Count<'a> = (&'a str, usize, Bytes, Option<u32>);
+
+/// The writes of each count, in order, with the number of the last one.
+type Counts<'a> = BTreeMap<Count<'a>, (usize, Vec<&'a PoolWrite>)>;
+
 /// Between writes that count, no program may have run: a benchmark sets pools of several sizes.
 pub(super) fn undone(evidence: &Evidence, default: Bytes) -> Vec<Case> {
     let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
     let default = of_machine.unwrap_or(default);
-    let writes = &evidence.files.pool_writes;
-    let mut cases = Vec::new();
-    for (at, last) in writes.iter().enumerate() {
-        let is_same = |other: &&PoolWrite| is_of_one(last, other, default) && other.node == last.node;
-        if writes[at + 1..].iter().any(|other| is_same(&other)) {
-            continue;
-        }
-        let before: Vec<&PoolWrite> = writes[..at].iter().filter(is_same).collect();
-        let Some(first) = before.last() else { continue };
-        let left_out = last
-            .node
-            .and_then(|node| left_out(evidence, first, last, node, default));
-        let is_other = |other: &&&PoolWrite| other.line.pages != last.line.pages && other.line.pages > 0;
-        let other = before.iter().rfind(is_other).filter(|_| last.line.pages > 0);
-        cases.extend(left_out.or_else(|| other.map(|other| overwritten(other, last, default))));
+    let mut counts = Counts::new();
+    for (at, write) in evidence.files.pool_writes.iter().enumerate() {
+        let (last, own) = counts.entry(count(write, default)).or_default();
+        *last = at;
+        own.push(write);
     }
-    cases
+    let mut cases: Vec<(usize, Case)> = counts
+        .values()
+        .filter_map(|(at, own)| Some((*at, of_count(evidence, own, &counts, default)?)))
+        .collect();
+    cases.sort_by_key(|(at, _)| *at);
+    cases.into_iter().map(|(_, case)| case).collect()
 }
 
-/// Are they of one pool in one file, with no program between them?
-fn is_of_one(one: &PoolWrite, other: &PoolWrite, default: Bytes) -> bool {
-    let file = |write: &PoolWrite| write.line.place.rsplit_once(':').map(|(file, _)| file.to_owned());
-    let size = |write: &PoolWrite| write.line.size.unwrap_or(default);
-    file(one) == file(other) && one.after == other.after && size(one) == size(other)
+fn count(write: &PoolWrite, default: Bytes) -> Count<'_> {
+    let place = &write.line.place;
+    let file = place.rsplit_once(':').map_or(place.as_str(), |(file, _)| file);
+    (file, write.after, write.line.size.unwrap_or(default), write.node)
+}
+
+/// Writes of one count.
+fn of_count(evidence: &Evidence, own: &[&PoolWrite], counts: &Counts<'_>, default: Bytes) -> Option<Case> {
+    let (last, before) = own.split_last()?;
+    let first = before.last()?;
+    let left_out = last
+        .node
+        .and_then(|node| left_out(evidence, first, last, node, counts, default));
+    let is_other = |other: &&&PoolWrite| other.line.pages != last.line.pages && other.line.pages > 0;
+    let other = before.iter().rfind(is_other).filter(|_| last.line.pages > 0);
+    left_out.or_else(|| other.map(|other| overwritten(other, last, default)))
 }
 
 fn overwritten(first: &PoolWrite, last: &PoolWrite, default: Bytes) -> Case {
@@ -60,16 +74,19 @@ fn overwritten(first: &PoolWrite, last: &PoolWrite, default: Bytes) -> Case {
 }
 
 /// A node of the machine that the script never writes, while it writes another one twice.
-fn left_out(evidence: &Evidence, first: &PoolWrite, last: &PoolWrite, node: u32, default: Bytes) -> Option<Case> {
+fn left_out(
+    evidence: &Evidence,
+    first: &PoolWrite,
+    last: &PoolWrite,
+    node: u32,
+    counts: &Counts<'_>,
+    default: Bytes,
+) -> Option<Case> {
     let page = last.line.size.unwrap_or(default);
     let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
-    let own = evidence
-        .files
-        .pool_writes
-        .iter()
-        .filter(|other| is_of_one(last, other, default));
-    let written: Vec<Option<u32>> = own.map(|other| other.node).collect();
-    let (other, has) = unwritten(pool, &written)?;
+    let (file, after, size, _) = count(last, default);
+    let is_written = |node| counts.contains_key(&(file, after, size, node));
+    let (other, has) = unwritten(pool, is_written)?;
     let (pages, size) = (last.line.pages, page.exact());
     let more = Need::Pool {
         page,
@@ -89,10 +106,11 @@ fn left_out(evidence: &Evidence, first: &PoolWrite, last: &PoolWrite, node: u32,
     )
 }
 
-/// The first node of a pool that is not among these, and its pages; none where the whole pool is.
-fn unwritten(pool: &Pool, written: &[Option<u32>]) -> Option<(u32, u64)> {
-    let nodes = known(&pool.nodes).ok()?.iter();
-    let mut others = nodes.filter(|own| !written.contains(&Some(own.node)));
-    let other = others.next().filter(|_| !written.contains(&None))?;
+/// The first node of a pool that is not written, and its pages; none where the whole pool is.
+fn unwritten(pool: &Pool, is_written: impl Fn(Option<u32>) -> bool) -> Option<(u32, u64)> {
+    let mut nodes = known(&pool.nodes).ok()?.iter();
+    let other = nodes
+        .find(|own| !is_written(Some(own.node)))
+        .filter(|_| !is_written(None))?;
     Some((other.node, *other.nr.known()?))
 }

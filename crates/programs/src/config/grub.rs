@@ -216,28 +216,28 @@ pub(super) fn parameter(word: &str) -> Option<&str> {
 
 /// Lines of the defaults of GRUB that assign variables named like parameters, with these words. The shell that reads the file keeps them to itself.
 pub(super) fn stray<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, String)> {
-    let (mut open, mut last) = (String::new(), 0);
+    let (mut quote, mut last) = (None, 0);
+    let is_used = |name: &str| {
+        let forms = [format!("${name}"), format!("${{{name}")];
+        lines
+            .iter()
+            .any(|line| forms.iter().any(|form| line.text.contains(form)))
+    };
+    let unused = PARAMETERS.map(|name| (name, !is_used(name)));
+    let is_parameter = |word: &String| parameter(word).is_some_and(|name| unused.contains(&(name, true)));
     let mut stray: Vec<(Line<'a>, String)> = Vec::new();
     for line in lines {
         // A value in quotes may go on over several lines.
-        let whole = format!("{open}{}\n", line.text);
-        let Some(words) = shlex::split(&whole) else {
-            open = whole;
+        let is_inside = quote.is_some();
+        quote = open_quote(quote, line.text);
+        let Some(words) = shlex::split(line.text).filter(|_| !is_inside && quote.is_none()) else {
             continue;
         };
-        let is_one = std::mem::take(&mut open).is_empty();
         let own = line
             .text
             .strip_prefix("export ")
             .map_or(words.as_slice(), |_| words.get(1..).unwrap_or_default());
-        let is_used = |name: &str| {
-            let forms = [format!("${name}"), format!("${{{name}")];
-            lines
-                .iter()
-                .any(|line| forms.iter().any(|form| line.text.contains(form)))
-        };
-        let is_parameter = |word: &String| parameter(word).is_some_and(|name| !is_used(name));
-        if !is_one || own.is_empty() || !own.iter().all(is_parameter) {
+        if own.is_empty() || !own.iter().all(is_parameter) {
             continue;
         }
         // A size and its count may be on lines of their own.
@@ -248,4 +248,44 @@ pub(super) fn stray<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, String)> {
         last = line.number();
     }
     stray
+}
+
+/// The quote that is open behind a line.
+fn open_quote(mut quote: Option<char>, line: &str) -> Option<char> {
+    let (mut chars, mut before) = (line.chars(), ' ');
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '#') if before.is_whitespace() => break,
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+        before = c;
+    }
+    quote
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{open_quote, said, stray};
+
+    #[test]
+    fn values_of_several_lines_are_no_lines_of_their_own() {
+        let found = |text: &str| -> Vec<String> {
+            let lines: Vec<_> = said("grub", text, &['#']).collect();
+            stray(&lines).into_iter().map(|(_, words)| words).collect()
+        };
+        assert_eq!(
+            found("A='x\nhugepages=5\n'\nhugepagesz=1G\nhugepages=4\n"),
+            ["hugepagesz=1G hugepages=4"]
+        );
+        assert_eq!(found("A=\"it's\" # isn't\nhugepages=4\n"), ["hugepages=4"]);
+        assert_eq!(found("hugepages=4\nB=\"$hugepages\"\n"), Vec::<String>::new());
+        assert_eq!(open_quote(None, "A=\\\"b 'c"), Some('\''));
+        let open = format!("A='x\n{}", "hugepages=5\n".repeat(100_000));
+        assert_eq!(found(&open), Vec::<String>::new());
+    }
 }

@@ -1,5 +1,7 @@
 //! Requests for pools beside sysctl settings and the running command line: sysfs.conf, tmpfiles, profiles of tuned, the next boot.
 
+use std::collections::BTreeMap;
+
 use host::Source;
 use model::{Bytes, Unread};
 
@@ -119,29 +121,38 @@ impl PoolWrite {
 
     /// The pages of each size after all writes: the last one for the whole pool, or those of nodes that follow it.
     pub fn left(writes: &[Self], default: Bytes) -> Vec<PoolLine> {
-        let mut pools: Vec<(Bytes, Vec<&Self>)> = Vec::new();
-        for write in writes {
+        // Of each size the number of its first write, and of each node the last write.
+        let mut pools: BTreeMap<Bytes, (usize, Held<'_>)> = BTreeMap::new();
+        for (at, write) in writes.iter().enumerate() {
             let size = write.line.size.unwrap_or(default);
-            let at = pools.iter().position(|(known, _)| *known == size).unwrap_or_else(|| {
-                pools.push((size, Vec::new()));
-                pools.len() - 1
-            });
-            let held = &mut pools[at].1;
-            held.retain(|before| write.node.is_some() && before.node.is_some() && before.node != write.node);
-            held.push(write);
+            let (_, held) = pools.entry(size).or_insert_with(|| (at, BTreeMap::new()));
+            match write.node {
+                Some(_) => {
+                    held.remove(&None);
+                }
+                None => held.clear(),
+            }
+            held.insert(write.node, (at, write));
         }
-        let sum = |(size, held): (Bytes, Vec<&Self>)| {
-            let pages = held.iter().map(|write| write.line.pages);
-            Some(PoolLine {
-                place: held.last()?.line.place.clone(),
+        let sum = |(size, (first, held)): (Bytes, (usize, Held<'_>))| {
+            let (_, last) = held.values().max_by_key(|(at, _)| *at)?;
+            let pages = held.values().map(|(_, write)| write.line.pages);
+            let line = PoolLine {
+                place: last.line.place.clone(),
                 size: Some(size),
                 pages: pages.fold(0, u64::saturating_add),
-                is_by_node: held.iter().any(|write| write.node.is_some()),
-            })
+                is_by_node: held.keys().any(Option::is_some),
+            };
+            Some((first, line))
         };
-        pools.into_iter().filter_map(sum).collect()
+        let mut lines: Vec<(usize, PoolLine)> = pools.into_iter().filter_map(sum).collect();
+        lines.sort_by_key(|(first, _)| *first);
+        lines.into_iter().map(|(_, line)| line).collect()
     }
 }
+
+/// Writes that hold, by node, each with its number.
+type Held<'a> = BTreeMap<Option<u32>, (usize, &'a PoolWrite)>;
 
 /// The lines of one size, which are those of several nodes, as one. Of several writes to a file the last one holds.
 fn summed(all: &[Setting]) -> Vec<PoolLine> {

@@ -41,6 +41,15 @@ pub(super) fn boot_line(path: &str, text: &str, refused: &mut Vec<Refusal>) -> R
     Ok(node::boot_line(place.place(), &words))
 }
 
+/// The boot line of lines that a script adds to the defaults of GRUB, each with its place.
+pub(super) fn of_script(path: &str, added: &[(String, String)]) -> Option<(String, String)> {
+    let texts: Vec<&str> = added.iter().map(|(_, text)| text.as_str()).collect();
+    let text = texts.join("\n");
+    let lines: Vec<Line<'_>> = said(path, &text, &['#']).collect();
+    let (line, words) = in_grub(&lines).filter(|(_, words)| words.contains("huge"))?;
+    Some((added.get(line.number() - 1)?.0.clone(), words))
+}
+
 /// A line among the defaults of GRUB that comes to no kernel.
 pub(super) fn on_no_line(place: &str, words: &str) -> Refusal {
     let why = format!(

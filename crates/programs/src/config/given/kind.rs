@@ -82,6 +82,9 @@ impl FileKind {
         if let Some(kind) = Self::by_name(path) {
             return Ok(kind);
         }
+        if script::is_script(path, text) {
+            return Self::of_script(path, text);
+        }
         // Their form is theirs alone, whatever is written in them.
         let forms = [
             Self::Node,
@@ -95,14 +98,8 @@ impl FileKind {
             return Ok(kind);
         }
         let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
-        if script::is_script(path, text) && script::read(path, text).is_more_than(&fits) {
-            return Ok(Self::Script);
-        }
         let seen = match fits[..] {
             [kind] => return Ok(kind),
-            [] if script::is_script(path, text) => {
-                "no setting of huge pages and no known program is in this script".to_owned()
-            }
             [] if provision::is_about_pages(text) => return Ok(Self::Provision),
             [] => "neither its name nor its content shows it".to_owned(),
             _ => {
@@ -112,6 +109,26 @@ impl FileKind {
         };
         let path = path.to_owned();
         Err(GivenError::Unsure { path, seen })
+    }
+
+    /// A script may print files of any form, and is none of them. One command of a program is read as such.
+    fn of_script(path: &str, text: &str) -> Result<Self, GivenError> {
+        let fits = |kind: &Self| match kind {
+            Self::Compose => shell::starts(text, is_runtime),
+            Self::Java | Self::Qemu | Self::Environment | Self::Dpdk | Self::Firecracker => kind.fits(text),
+            _ => false,
+        };
+        let fits: Vec<Self> = Self::ALL.into_iter().filter(fits).collect();
+        let script = script::read(path, text);
+        match fits[..] {
+            _ if script.is_more_than(&fits) => Ok(Self::Script),
+            [kind] => Ok(kind),
+            _ if !script.is_empty() => Ok(Self::Script),
+            _ => Err(GivenError::Unsure {
+                path: path.to_owned(),
+                seen: "no setting of huge pages and no known program is in this script".to_owned(),
+            }),
+        }
     }
 
     /// The kind of a file that the user says to be of one: what it can be holds; else what it shows by itself.

@@ -15,8 +15,8 @@ pub(super) struct Provision {
     pub(super) limits: Vec<LimitLine>,
     /// Files that it writes, of kinds that are known by their names: path, kind and text.
     pub(super) files: Vec<(String, FileKind, String)>,
-    /// Commands of a shell, at the lines that they have in the file.
-    pub(super) scripts: Vec<String>,
+    /// Commands of a shell, each behind so many lines of the file.
+    pub(super) scripts: Vec<(usize, String)>,
     /// What only a run shows, with its place.
     pub(super) unresolved: Vec<String>,
 }
@@ -48,7 +48,7 @@ pub(super) fn is_about_pages(text: &str) -> bool {
     let read = parse("", text);
     let has_script = || {
         let mut scripts = read.scripts.iter();
-        scripts.any(|text| !super::script::read("", text).is_empty())
+        scripts.any(|(_, text)| !super::script::read("", text).is_empty())
     };
     !(read.sysctl.is_empty()
         && read.boot.is_empty()
@@ -114,7 +114,7 @@ impl Reader<'_> {
             return;
         }
         if is_sure && !is_template(text) {
-            self.read.scripts.push("\n".repeat(line.saturating_sub(1)) + text);
+            self.read.scripts.push((line.saturating_sub(1), text.to_owned()));
         } else {
             let place = self.place(line);
             self.read.unresolved.push(format!(

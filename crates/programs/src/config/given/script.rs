@@ -1,6 +1,8 @@
 //! Shell scripts: the settings that they write, and the known programs that they start. What only a run shows is said, and not guessed.
 
 mod commands;
+mod files;
+mod flow;
 mod known;
 mod printed;
 mod words;
@@ -13,8 +15,9 @@ use super::kind::is_java;
 use super::shell::file_name;
 use super::shell_tokens::{Part, tokens};
 use super::starts::{READ_BY_JAVA, Start};
-use crate::config::{PoolWrite, Setting, sysctl_files};
-use commands::{Command, assignment, commands, plain, written};
+use crate::config::{PoolWrite, Setting};
+use commands::{Command, assignment, commands, plain};
+use flow::Flow;
 use known::{is_known, launched, lost};
 use printed::{of_text, printed};
 use words::{Variables, Word};
@@ -31,6 +34,8 @@ pub(super) struct Script {
     pub(super) pools: Vec<PoolWrite>,
     /// Lines that are appended to the defaults of GRUB: place and words.
     pub(super) grub: Vec<(String, String)>,
+    /// Parameters that `grubby` puts on the boot line: place and words.
+    pub(super) boot: Vec<(String, String)>,
     /// Known programs.
     pub(super) starts: Vec<Start>,
     /// What only a run shows, with its place.
@@ -43,14 +48,15 @@ impl Script {
     }
 
     fn writes(&self) -> bool {
-        !self.sysctl.is_empty() || !self.sysfs.is_empty() || !self.grub.is_empty()
+        let is_empty = self.sysctl.is_empty() && self.sysfs.is_empty();
+        !is_empty || !self.grub.is_empty() || !self.boot.is_empty()
     }
 
     /// Is there more in it than in a file of one of these kinds? Their readers know no variables.
     pub(super) fn is_more_than(&self, kinds: &[FileKind]) -> bool {
         match kinds {
             [] | [FileKind::Qemu] => !self.is_empty(),
-            [FileKind::Java] => self.writes() || !self.unresolved.is_empty(),
+            [FileKind::Java | FileKind::Compose] => self.writes() || !self.unresolved.is_empty(),
             _ => self.writes(),
         }
     }
@@ -70,18 +76,14 @@ pub(super) fn is_script(path: &str, text: &str) -> bool {
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 
 pub(super) fn read(path: &str, text: &str) -> Script {
-    let mut reader = Reader::new(path);
-    reader.run(text, 0);
-    settle(&reader.writes, reader.script)
+    read_behind(path, text, 0)
 }
 
-/// What encloses a command.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
-    /// It runs, or is for a file that is not there.
-    Sure,
-    Branch,
-    Loop,
+/// A text that follows so many lines of a file.
+pub(super) fn read_behind(path: &str, text: &str, before: usize) -> Script {
+    let mut reader = Reader::new(path);
+    reader.run(text, before);
+    settle(&reader.writes, reader.script)
 }
 
 struct Reader<'a> {
@@ -89,7 +91,9 @@ struct Reader<'a> {
     /// Lines before the text, where it is a part of the file.
     before: usize,
     variables: Variables,
-    blocks: Vec<Block>,
+    flow: Flow,
+    /// Where `cd` went, if that is known.
+    directory: Option<String>,
     /// What the command before writes into a pipe.
     piped: Vec<(usize, Word)>,
     programs: usize,
@@ -108,7 +112,8 @@ impl<'a> Reader<'a> {
             path,
             before: 0,
             variables: Variables::default(),
-            blocks: Vec::new(),
+            flow: Flow::default(),
+            directory: None,
             piped: Vec::new(),
             programs: 0,
             inner: 0,
@@ -129,7 +134,7 @@ impl<'a> Reader<'a> {
             None if text.contains("hugepage") => {
                 let place = self.place(1);
                 self.script.unresolved.push(format!(
-                    "{place}: a quote is not closed, so nothing of the script is judged"
+                    "{place}: a quote, a parenthesis or a here-document is not closed, so nothing of the script is judged"
                 ));
             }
             None => {}
@@ -142,172 +147,136 @@ impl<'a> Reader<'a> {
         if command.before != "|" {
             piped.clear();
         }
-        let Some(parts) = self.behind_keywords(command) else {
+        // A subshell takes its directory with it.
+        self.directory = self.directory.take().filter(|_| command.before != ")");
+        let Some(parts) = self.flow.behind_keywords(command, &mut self.variables) else {
+            if self.flow.has_left() {
+                self.directory = None;
+            }
             return;
         };
-        let declares = ["export", "local", "readonly", "declare", "typeset"];
-        if parts
-            .first()
-            .and_then(|word| plain(word))
-            .is_some_and(|first| declares.contains(&first))
+        if let [word] = parts
+            && let [Part::Run(sum)] = &word[..]
+            && sum.starts_with("((")
         {
-            self.assign(parts);
+            self.sum(sum);
             return;
         }
-        let assigned = parts.iter().take_while(|word| assignment(word).is_some()).count();
+        let declares = ["export", "local", "readonly", "declare", "typeset"];
+        let first = parts.first().and_then(|word| plain(word));
+        let assigned = match first.is_some_and(|first| declares.contains(&first)) {
+            true => parts.len(),
+            false => parts.iter().take_while(|word| assignment(word).is_some()).count(),
+        };
         let (assigned, parts) = parts.split_at(assigned);
         if parts.is_empty() {
-            self.assign(assigned);
+            let is_sure = self.flow.is_known();
+            self.flow.succeeds = false;
+            assigned.iter().for_each(|word| self.variables.assign(word, is_sure));
             return;
         }
         let words: Vec<Word> = parts.iter().flat_map(|word| self.variables.expanded(word)).collect();
         self.execute(command, &words, assigned, piped);
     }
 
+    /// `((N = 4))`
+    fn sum(&mut self, sum: &str) {
+        if flow::assigns(sum) {
+            self.variables.lose(sum);
+        }
+        self.flow.succeeds = false;
+    }
+
     /// A command with its words, and the variables that are set for it alone.
     fn execute(&mut self, command: &Command, words: &[Word], assigned: &[Vec<Part>], piped: Vec<(usize, Word)>) {
-        let is_sure = self.is_sure() && command.before != "||";
+        let is_sure = self.flow.is_sure();
+        self.flow.succeeds = false;
         let at = launched(words);
         let Some(program) = words.get(at).map(|word| file_name(&word.text)) else {
             return;
         };
         let (line, arguments) = (command.line, &words[at + 1..]);
+        self.flow.succeeds = flow::succeeds(program, arguments);
         match program {
             "echo" | "printf" | "cat" => {
-                let printed = printed(program, arguments, command, piped);
-                for into in &command.into {
-                    let into = self.variables.whole(into);
-                    self.write_all(&into, &printed, is_sure);
-                }
-                self.piped = printed;
+                self.print(command, printed(program, arguments, command, piped), is_sure);
             }
             "tee" => {
-                let given = command.given.as_ref().map(|word| (line, self.variables.whole(word)));
-                let printed: Vec<(usize, Word)> = piped.into_iter().chain(given).chain(of_text(command)).collect();
+                let printed = self.input(command, piped);
                 for into in arguments.iter().filter(|word| !word.text.starts_with('-')) {
                     self.write_all(into, &printed, is_sure);
                 }
                 self.piped = printed;
             }
+            "sed" if arguments.iter().any(|word| word.text.starts_with("-i")) => self.edited(line, words),
+            "envsubst" | "sed" | "awk" => {
+                let mut lines = self.input(command, piped);
+                lines.iter_mut().for_each(|(_, word)| word.open.clone_from(&word.text));
+                self.print(command, lines, is_sure);
+            }
             "sysctl" => self.sysctl(line, arguments, is_sure),
-            name if SHELLS.contains(&name) || matches!(name, "su" | "runuser") => {
-                let inner = arguments.iter().skip_while(|word| word.text != "-c").nth(1);
-                if let Some(inner) = inner.filter(|_| self.inner < MOST_INNER) {
-                    self.inner += 1;
-                    let (blocks, before) = (self.blocks.clone(), self.before + line - 1);
-                    self.run(&inner.text, before);
-                    self.blocks = blocks;
-                }
+            "grubby" => self.grubby(line, arguments, is_sure),
+            "rpm-ostree" | "kernelstub" | "grub-editenv" | "grub2-editenv" => self.edited(line, words),
+            "cd" => self.go_to(arguments),
+            "exit" | "return" => self.flow.end(arguments, !self.writes.is_empty()),
+            "let" | "read" => arguments.iter().for_each(|word| self.variables.lose(&word.text)),
+            name if SHELLS.contains(&name) || is_of_another_user(name) => {
+                let inner = self.commands_of_shell(command, name, arguments, piped);
+                self.inner(inner, is_sure);
             }
             _ => self.program(line, words, at, assigned, is_sure),
         }
     }
 
-    fn assign(&mut self, words: &[Vec<Part>]) {
-        let is_sure = self.is_sure();
-        words.iter().for_each(|word| self.variables.assign(word, is_sure));
-    }
-
-    fn is_sure(&self) -> bool {
-        self.blocks.iter().all(|block| *block == Block::Sure)
-    }
-
-    /// The words of a command behind those that open and close blocks; `None` of what is such words alone.
-    fn behind_keywords<'c>(&mut self, command: &'c Command) -> Option<&'c [Vec<Part>]> {
-        let mut parts = &command.words[..];
-        while let Some(keyword) = parts.first().and_then(|word| plain(word)) {
-            let rest = &parts[1..];
-            match keyword {
-                "if" if asks_for_file(rest) => self.blocks.push(Block::Sure),
-                "if" => self.blocks.push(Block::Branch),
-                "elif" | "else" => {
-                    if let Some(last) = self.blocks.last_mut() {
-                        *last = Block::Branch;
-                    }
-                }
-                "while" | "until" => self.blocks.push(Block::Loop),
-                "for" | "select" => {
-                    self.blocks.push(Block::Loop);
-                    let name = rest.first().and_then(|word| plain(word)).unwrap_or_default().to_owned();
-                    let open = rest.iter().map(|word| written(word)).collect::<Vec<_>>().join(" ") + " ";
-                    let text = format!("${{{name}}}");
-                    self.variables.set(name, Word { text, open });
-                    return None;
-                }
-                "case" => {
-                    self.blocks.push(Block::Branch);
-                    return None;
-                }
-                "{" if command.before == ")" => self.blocks.push(Block::Branch),
-                "{" => self.blocks.push(Block::Sure),
-                "fi" | "done" | "esac" | "}" => {
-                    self.blocks.pop();
-                }
-                "then" | "do" | "!" | "time" => {}
-                "function" => return None,
-                _ => break,
-            }
-            parts = rest;
+    /// Where the output of a command goes.
+    fn print(&mut self, command: &Command, printed: Vec<(usize, Word)>, is_sure: bool) {
+        for into in &command.into {
+            let into = self.variables.whole(into);
+            self.write_all(&into, &printed, is_sure);
         }
-        (!parts.is_empty()).then_some(parts)
+        self.piped = printed;
     }
 
-    fn write_all(&mut self, into: &Word, printed: &[(usize, Word)], is_sure: bool) {
-        for (line, what) in printed {
-            self.write(*line, into, what, is_sure);
+    /// The lines that a command reads: of a pipe, of `<<<` and of `<<END`.
+    fn input(&self, command: &Command, piped: Vec<(usize, Word)>) -> Vec<(usize, Word)> {
+        let given = command.given.as_ref();
+        let given = given.map(|word| (command.line, self.variables.whole(word)));
+        piped.into_iter().chain(given).chain(of_text(command)).collect()
+    }
+
+    /// What a shell runs: the text behind `-c`, or what it reads where it has no file of commands. The line of its first command is in front.
+    fn commands_of_shell(
+        &self,
+        command: &Command,
+        program: &str,
+        arguments: &[Word],
+        piped: Vec<(usize, Word)>,
+    ) -> Option<(usize, String)> {
+        if let Some(at) = arguments.iter().position(|word| word.text == "-c") {
+            return Some((command.line, arguments.get(at + 1)?.text.clone()));
         }
+        let is_option = |word: &Word| word.text.starts_with('-');
+        let has_file = !arguments.iter().all(is_option) && arguments.iter().all(|word| word.text != "-s");
+        let reads = is_of_another_user(program) || !has_file;
+        let lines = self.input(command, piped);
+        let first = lines.first().filter(|_| reads)?.0;
+        let texts: Vec<&str> = lines.iter().map(|(_, word)| word.text.as_str()).collect();
+        Some((first, texts.join("\n")))
     }
 
-    fn write(&mut self, line: usize, into: &Word, what: &Word, is_sure: bool) {
-        let (path, value) = (into.text.as_str(), what.text.trim());
-        let is_relative = !path.starts_with('/') && path.ends_with("_hugepages");
-        let is_pattern = path.contains(['*', '?', '[']);
-        if into.is_open() || what.is_open() || is_relative || is_pattern {
-            if into.is_about_pages() || what.is_about_pages() {
-                self.unresolved(line, &format!("{value} > {path}"));
-            }
+    /// The commands of another shell, of a text that begins at a line.
+    fn inner(&mut self, text: Option<(usize, String)>, is_sure: bool) {
+        let Some((line, text)) = text.filter(|_| self.inner < MOST_INNER) else {
             return;
-        }
-        let place = self.place(line);
-        let pair = value.split_once('=').filter(|_| !value.starts_with('#'));
-        if let Some(name) = path.strip_prefix("/proc/sys/") {
-            self.keep(sysctl_files::taken_as(Setting::new(place, name, value)), is_sure);
-        } else if path.starts_with("/sys/") {
-            self.keep(Setting::new(place, path, value), is_sure);
-        } else if path.ends_with("/sysctl.conf") || path.contains("/sysctl.d/") {
-            // It is there from then on, whatever this run does.
-            if let Some((name, value)) = pair {
-                self.keep(
-                    sysctl_files::taken_as(Setting::new(place, name.trim(), value.trim())),
-                    true,
-                );
-            }
-        } else if path.ends_with("/default/grub") {
-            self.script.grub.push((place, value.to_owned()));
-        }
-    }
-
-    /// `sysctl -w NAME=VALUE`
-    fn sysctl(&mut self, line: usize, arguments: &[Word], is_sure: bool) {
-        for word in arguments {
-            let Some((name, value)) = word.text.split_once('=').filter(|(name, _)| !name.starts_with('-')) else {
-                continue;
-            };
-            if !word.is_open() {
-                let setting = Setting::new(self.place(line), name.trim(), value.trim());
-                self.keep(sysctl_files::taken_as(setting), is_sure);
-            } else if word.is_about_pages() {
-                self.unresolved(line, &format!("sysctl {}", word.text));
-            }
-        }
-    }
-
-    fn keep(&mut self, setting: Setting, is_sure: bool) {
-        self.writes.push(Write {
-            setting,
-            is_sure,
-            after: self.programs,
-        });
+        };
+        self.inner += 1;
+        let before = self.before + line - 1;
+        let (outer, directory) = (
+            mem::replace(&mut self.flow, Flow::within(is_sure)),
+            self.directory.clone(),
+        );
+        self.run(&text, before);
+        (self.flow, self.directory) = (outer, directory);
     }
 
     fn unresolved(&mut self, line: usize, what: &str) {
@@ -338,7 +307,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let place = self.place(line);
-        if self.blocks.contains(&Block::Loop) {
+        if self.flow.is_in_loop() {
             self.script.unresolved.push(format!(
                 "{place}: {program} is started in a loop, and one start of it is judged"
             ));
@@ -347,7 +316,10 @@ impl<'a> Reader<'a> {
         shown.retain(|word| !is_java(program) || !word.is_open());
         let variables = assigned.iter().filter_map(|word| assignment(word));
         let variables = variables.map(|(name, _, value)| (name, self.variables.whole(&value)));
-        let exported = self.variables.all();
+        let exported = READ_BY_JAVA.iter().filter_map(|name| {
+            let value = self.variables.get(name)?.clone();
+            Some(((*name).to_owned(), value))
+        });
         let environment = exported.chain(variables);
         let is_read = |name: &str| is_java(program) && READ_BY_JAVA.contains(&name);
         let environment = environment.filter(|(name, value)| is_read(name) && !value.is_open());
@@ -362,20 +334,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `[ -f /sys/kernel/mm/transparent_hugepage/enabled ]`
-fn asks_for_file(condition: &[Vec<Part>]) -> bool {
-    let mut words = condition.iter().map(|word| plain(word));
-    let is_test = matches!(words.next().flatten(), Some("[" | "[[" | "test"));
-    is_test
-        && matches!(
-            words.next().flatten(),
-            Some("-d" | "-e" | "-f" | "-r" | "-s" | "-w" | "-x")
-        )
+/// Programs that run a shell as another user.
+fn is_of_another_user(program: &str) -> bool {
+    matches!(program, "su" | "runuser" | "sudo" | "doas")
 }
 
 /// Programs that use no pages of a pool between two writes of it.
-const HARMLESS: [&str; 34] = [
-    ".", ":", "[", "[[", "apt-get", "awk", "cd", "chgrp", "chmod", "chown", "cp", "date", "dnf", "exit", "false",
-    "free", "grep", "groupadd", "id", "in", "ls", "mkdir", "modprobe", "mount", "read", "rm", "sed", "set", "sleep",
-    "sync", "test", "touch", "true", "usermod",
+const HARMLESS: [&str; 29] = [
+    ".", ":", "[", "[[", "apt-get", "chgrp", "chmod", "chown", "cp", "date", "dnf", "false", "free", "grep",
+    "groupadd", "id", "in", "ls", "mkdir", "modprobe", "mount", "rm", "set", "sleep", "sync", "test", "touch", "true",
+    "usermod",
 ];

@@ -39,7 +39,7 @@ const SIGNS: [&str; 25] = [
     "||", ">", "<", ";", "&", "|", "(", ")",
 ];
 
-/// `None` where a quote is not closed.
+/// `None` where a quote, a parenthesis or a here-document is not closed.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut lexer = Lexer { rest: text, line: 1 };
     let (mut tokens, mut ends) = (Vec::new(), Vec::<String>::new());
@@ -47,10 +47,14 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
         let line = lexer.line;
         let sign = SIGNS.into_iter().find(|sign| lexer.rest.starts_with(sign));
         let what = match (first, sign) {
+            ('(', _) if lexer.arithmetic().is_some() => {
+                let length = lexer.arithmetic()?;
+                What::Word(vec![Part::Run(lexer.skip(length).to_owned())])
+            }
             ('\n', _) => {
                 lexer.skip(1);
                 for end in mem::take(&mut ends) {
-                    let what = What::Text(lexer.text_to(&end));
+                    let what = What::Text(lexer.text_to(&end)?);
                     tokens.push(Token { line, what });
                 }
                 What::Sign("\n")
@@ -62,7 +66,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
             (_, Some(sign @ ("<<" | "<<-"))) => {
                 lexer.skip(sign.len());
                 ends.push(lexer.end());
-                continue;
+                What::Sign("<<")
             }
             (_, Some(sign)) => {
                 lexer.skip(sign.len());
@@ -72,7 +76,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
         };
         tokens.push(Token { line, what });
     }
-    Some(tokens)
+    ends.is_empty().then_some(tokens)
 }
 
 /// Does it end a word?
@@ -112,23 +116,32 @@ impl<'a> Lexer<'a> {
     fn end(&mut self) -> String {
         let blanks = self.rest.len() - self.rest.trim_start_matches([' ', '\t']).len();
         self.skip(blanks);
-        let length = self.rest.find(is_end).unwrap_or(self.rest.len());
+        let quote = self.rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let closed = quote.and_then(|quote| Some(self.rest[1..].find(quote)? + 2));
+        let length = closed.unwrap_or_else(|| self.rest.find(is_end).unwrap_or(self.rest.len()));
         self.skip(length).replace(['"', '\'', '\\'], "")
     }
 
-    /// The lines up to that word.
-    fn text_to(&mut self, end: &str) -> Vec<(usize, String)> {
+    /// `((...))`; nested subshells end otherwise.
+    fn arithmetic(&self) -> Option<usize> {
+        let rest = self.rest.starts_with("((").then_some(self.rest)?;
+        let most = rest.char_indices().nth(LONGEST_SUM).map_or(rest.len(), |(at, _)| at);
+        closed(&rest[..most]).filter(|end| rest[..*end].ends_with("))"))
+    }
+
+    /// The lines up to that word, if it comes.
+    fn text_to(&mut self, end: &str) -> Option<Vec<(usize, String)>> {
         let mut lines = Vec::new();
         while !self.rest.is_empty() {
             let number = self.line;
             let length = self.rest.find('\n').map_or(self.rest.len(), |at| at + 1);
             let own = self.skip(length).trim_end();
             if own.trim_start_matches('\t') == end {
-                break;
+                return Some(lines);
             }
             lines.push((number, own.to_owned()));
         }
-        lines
+        None
     }
 
     fn word(&mut self) -> Option<Vec<Part>> {
@@ -144,7 +157,7 @@ impl<'a> Lexer<'a> {
                 }
                 '"' => self.quoted(&mut parts)?,
                 '\\' => self.escaped(&mut parts),
-                '$' | '`' => parts.push(self.value(false)),
+                '$' | '`' => parts.push(self.value(false)?),
                 c => {
                     let own = self.skip(c.len_utf8());
                     push(&mut parts, own);
@@ -165,7 +178,7 @@ impl<'a> Lexer<'a> {
                     return Some(());
                 }
                 '\\' if self.rest[1..].starts_with(['"', '$', '`', '\\', '\n']) => self.escaped(parts),
-                '$' | '`' => parts.push(self.value(true)),
+                '$' | '`' => parts.push(self.value(true)?),
                 c => {
                     let own = self.skip(c.len_utf8());
                     push(parts, own);
@@ -183,48 +196,56 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What `$` or a backquote begins.
-    fn value(&mut self, is_quoted: bool) -> Part {
+    /// What `$` or a backquote begins; `None` where it is not closed.
+    fn value(&mut self, is_quoted: bool) -> Option<Part> {
         let rest = self.rest;
         let after = &rest[1..];
         if rest.starts_with('`') {
-            let length = after.find('`').map_or(rest.len(), |end| end + 2);
-            return Part::Run(self.skip(length).to_owned());
+            let length = after.find('`')? + 2;
+            return Some(Part::Run(self.skip(length).to_owned()));
         }
         if after.starts_with('(') {
-            let length = closed(after) + 1;
-            return Part::Run(self.skip(length).to_owned());
+            let length = closed(after)? + 1;
+            return Some(Part::Run(self.skip(length).to_owned()));
         }
-        if let Some((inner, _)) = after.strip_prefix('{').and_then(|after| after.split_once('}')) {
-            let whole = self.skip(inner.len() + 3);
-            let (name, default) = match inner.split_once(":-") {
-                Some((name, default)) => (name, Some(default.to_owned())),
-                None => (inner, None),
-            };
-            let is_plain = is_variable(name) && default.as_ref().is_none_or(|text| !text.contains(['$', '`']));
-            return match is_plain {
-                true => Part::Variable {
-                    name: name.to_owned(),
-                    default,
-                    is_quoted,
-                },
-                false => Part::Run(whole.to_owned()),
-            };
+        if let Some(after) = after.strip_prefix('{') {
+            let length = after.find('}')? + 3;
+            return Some(braced(self.skip(length), is_quoted));
         }
         let length = after.find(|c| !is_name(c)).unwrap_or(after.len());
         if is_variable(&after[..length]) {
             let name = self.skip(length + 1)[1..].to_owned();
             let default = None;
-            return Part::Variable {
+            return Some(Part::Variable {
                 name,
                 default,
                 is_quoted,
-            };
+            });
         }
-        match after.starts_with(|c: char| c.is_ascii_digit() || "@*#?$!-".contains(c)) {
-            true => Part::Run(self.skip(2).to_owned()),
-            false => Part::Plain(self.skip(1).to_owned()),
-        }
+        Some(
+            match after.starts_with(|c: char| c.is_ascii_digit() || "@*#?$!-".contains(c)) {
+                true => Part::Run(self.skip(2).to_owned()),
+                false => Part::Plain(self.skip(1).to_owned()),
+            },
+        )
+    }
+}
+
+/// `${NAME}`, `${NAME:-DEFAULT}`; what else is in braces only a run shows.
+fn braced(whole: &str, is_quoted: bool) -> Part {
+    let inner = &whole[2..whole.len() - 1];
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default.to_owned())),
+        None => (inner, None),
+    };
+    let is_plain = is_variable(name) && default.as_ref().is_none_or(|text| !text.contains(['$', '`']));
+    match is_plain {
+        true => Part::Variable {
+            name: name.to_owned(),
+            default,
+            is_quoted,
+        },
+        false => Part::Run(whole.to_owned()),
     }
 }
 
@@ -240,18 +261,57 @@ fn push(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-/// Where the first parenthesis is closed, or the end.
-fn closed(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let end = text.char_indices().find(|(_, c)| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+/// Characters of `((...))`; a longer one is taken as commands.
+const LONGEST_SUM: usize = 1000;
+
+/// Where the first parenthesis is closed, if it is. Parentheses in quotes, comments and here-documents count for nothing.
+fn closed(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut may_print = !text.starts_with("((");
+    let (mut open, mut at) = (Vec::new(), 0);
+    while let Some(&byte) = bytes.get(at) {
+        let is_quoted = open.last() == Some(&b'"');
+        match byte {
+            b'\\' => at += 1,
+            b'"' if is_quoted => {
+                open.pop();
+            }
+            b'(' if !is_quoted || bytes[at - 1] == b'$' => open.push(byte),
+            b')' if !is_quoted => {
+                open.pop();
+                if open.is_empty() {
+                    return Some(at + 1);
+                }
+            }
+            _ if is_quoted => {}
+            b'"' => open.push(byte),
+            b'\'' => at += text[at + 1..].find('\'')? + 1,
+            b'#' if bytes[at - 1].is_ascii_whitespace() => at += text[at..].find('\n')?,
+            b'<' if text[at..].starts_with("<<<") => at += 2,
+            b'<' if may_print && text[at..].starts_with("<<") => match printed(&text[at..]) {
+                Some(length) => at += length,
+                None => may_print = false,
+            },
             _ => {}
         }
-        depth == 0
-    });
-    end.map_or(text.len(), |(at, _)| at + 1)
+        at += 1;
+    }
+    None
+}
+
+/// Where the here-document that a text begins with ends.
+fn printed(text: &str) -> Option<usize> {
+    let name = text.trim_start_matches(['<', '-', ' ', '"', '\'', '\\']);
+    let length = name.find(|c| !is_name(c)).unwrap_or(name.len());
+    let end = Some(&name[..length]).filter(|end| !end.is_empty())?;
+    let mut at = text.find('\n')? + 1;
+    for line in text[at..].split('\n') {
+        if line.trim() == end {
+            return Some(at + line.len());
+        }
+        at += line.len() + 1;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -284,11 +344,23 @@ mod tests {
                 "x=`date` y=$(a (b) c)z ${N:-4} $1 $",
                 "x=<`date`> y=<$(a (b) c)>z {N} <$1> $",
             ),
-            ("cat > /f <<'E'\nvm.x = 1\nE\nls", "cat > /f [(2, \"vm.x = 1\")] / ls"),
+            (
+                "cat > /f <<'E'\nvm.x = 1\nE\nls",
+                "cat > /f << [(2, \"vm.x = 1\")] / ls",
+            ),
+            ("cat <<\"A B\" | x\nit's\nA B\n", "cat << | x [(2, \"it's\")] /"),
+            ("(( a = b << 20 ))\n((x); y)", "<(( a = b << 20 ))> / ( ( x ) ; y )"),
+            (
+                "n=$(grep -c '(' f) \"$(a \")\" b)\"",
+                "n=<$(grep -c '(' f)> <$(a \")\" b)>",
+            ),
+            ("x=$(cat <<E\nit's (\nE\n) y", "x=<$(cat <<E\nit's (\nE\n)> y"),
             ("a&&b||c;d|e&", "a && b || c ; d | e &"),
         ] {
             assert_eq!(shown(text).as_deref(), Some(expected), "{text}");
         }
-        assert_eq!(shown("echo 'a"), None);
+        for open in ["echo 'a", "echo $(a", "echo `a", "echo ${a", "cat <<E\na\n", "cat <<E"] {
+            assert_eq!(shown(open), None, "{open}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::garbled::empty;
 use super::guest::is_hypervisor;
-use super::node::Setup;
+use super::node::{self, Setup};
 use super::script::Script;
 use super::starts::Start;
 use super::{
@@ -76,6 +76,11 @@ impl Given {
         let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
         self.refusals
             .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));
+        let of_grub = kernel::of_script(path, &script.grub);
+        for (place, words) in script.boot.into_iter().chain(of_grub) {
+            self.kinds.insert(FileKind::Cmdline);
+            self.push_boot(node::boot_line(place, &words));
+        }
         self.unresolved.extend(script.unresolved);
         if dpdk::is_ovs(text) {
             self.kinds.insert(FileKind::Dpdk);
@@ -160,8 +165,8 @@ impl Given {
         self.limits.extend(read.limits);
         let is_known = !read.unresolved.iter().any(|line| line.contains("huge"));
         self.unresolved.extend(read.unresolved);
-        for text in read.scripts {
-            self.run(script::read(path, &text), path, &text);
+        for (before, text) in read.scripts {
+            self.run(script::read_behind(path, &text, before), path, &text);
         }
         let sets_pool = self.sysctl.last(sysctl_files::POOL).is_some() || !self.pool_writes.is_empty();
         self.has_sysctl = had_sysctl || (is_known && sets_pool);

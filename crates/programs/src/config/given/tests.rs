@@ -488,7 +488,7 @@ fn a_script_sets_what_its_last_writes_say() {
         ("echo 2 >/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages".to_owned(), "2 on 1"),
         ("echo 'vm.nr_hugepages = 7' >> /etc/sysctl.conf".to_owned(), "vm.nr_hugepages=7, 7"),
         (
-            "[ -f /x ] && echo always > /sys/kernel/mm/transparent_hugepage/enabled\necho never > /sys/kernel/mm/transparent_hugepage/enabled"
+            "[ -f /sys/kernel/mm/transparent_hugepage/enabled ] && echo always > /sys/kernel/mm/transparent_hugepage/enabled\necho never > /sys/kernel/mm/transparent_hugepage/enabled"
                 .to_owned(),
             "never",
         ),
@@ -496,6 +496,191 @@ fn a_script_sets_what_its_last_writes_say() {
         let (set, starts, open) = script(&text);
         assert_eq!((set.as_str(), starts, open.as_str()), (expected, 0, ""), "{text}");
     }
+}
+
+/// Of a branch, behind a condition, in a function or behind an end, values that differ are not taken.
+#[test]
+fn what_may_not_run_sets_nothing_for_sure() {
+    let differ = |small: &str, large: &str| {
+        let text = format!("{small}\n{large}\n");
+        let (set, _, open) = script(&text);
+        let places = open.matches("whether it runs is not known").count();
+        assert_eq!((set.as_str(), places), ("", 2), "{text}: {open}");
+    };
+    let write = |pages: u32| format!("echo {pages} > /proc/sys/vm/nr_hugepages");
+    let (small, large) = (write(16), write(64));
+    for condition in [
+        "[ $1 = a ] &&",
+        "grep -q x /etc/fstab &&",
+        "[[ -f /sys/kernel/mm/x && $1 = a ]] &&",
+        "test -f /etc/x &&",
+        "[ a ] && sudo sh -c true &&",
+    ] {
+        differ(&format!("{condition} {small}"), &format!("{condition} {large}"));
+    }
+    differ(
+        &format!("[ $1 = a ] && {{ {small}; }}"),
+        &format!("[ $1 = b ] && {{ {large}\n}}"),
+    );
+    differ(
+        &format!("function a {{\n{small}\n}}"),
+        &format!("function b()\n{{\n{large}\n}}"),
+    );
+    differ(&format!("function a\n{{ {small}; }}"), &format!("b() {{ {large}; }}"));
+    differ(&format!("if [ -f /etc/x ]; then\n{small}\nexit 0\nfi"), &large);
+    differ(
+        &format!("if [ -d /sys/x ] && [ $1 = a ]; then {small}; fi"),
+        &format!("if [[ -d /sys/x && $1 = b ]]; then {large}; fi"),
+    );
+    let append = |pages: u32| format!("[ $1 = {pages} ] && echo vm.nr_hugepages={pages} >> /etc/sysctl.conf");
+    differ(&append(1), &append(2));
+}
+
+#[test]
+fn what_fails_or_sets_nothing_leaves_the_rest_sure() {
+    let write = "echo 16 > /proc/sys/vm/nr_hugepages\nsysctl -w vm.nr_hugepages=64";
+    for before in [
+        "[ $(id -u) = 0 ] || { echo root; exit 1; }",
+        "case $1 in\n-h) usage; exit 0;;\nesac",
+        "usage() { echo x; exit 0; }",
+        "mkdir -p /x && cd /x || exit 1",
+        "if [ -f /sys/kernel/x ]; then",
+        "test -w /proc/sys/vm/nr_hugepages &&",
+        "echo 1 > /x &&",
+    ] {
+        assert_eq!(
+            script(&format!("{before}\n{write}\n")).0,
+            "vm.nr_hugepages=64, 16, 64",
+            "{before}"
+        );
+    }
+    let counts =
+        "N=4\n[ $1 = a ] && N=5\nsysctl -w vm.nr_hugepages=$N\nM=6\n(( M = 7 ))\nsysctl -w vm.nr_hugepages=$M\n";
+    let (set, _, open) = script(counts);
+    assert!(
+        set.is_empty() && open.contains("a.sh:3") && open.contains("a.sh:6"),
+        "{set}: {open}"
+    );
+}
+
+#[test]
+fn texts_behind_commands_come_where_they_go() {
+    let policy = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let text = "<<E\nvm.nr_hugepages = 6\nE\n";
+    for (text, expected) in [
+        (
+            format!(
+                "cat <<E > /etc/sysctl.d/9.conf && sysctl -p /etc/sysctl.d/9.conf{}",
+                &text[3..]
+            ),
+            "vm.nr_hugepages=6, 6",
+        ),
+        (
+            format!(
+                "cat - {}",
+                text.replacen("<<E", "<<E | sudo tee /etc/sysctl.d/9.conf", 1)
+            ),
+            "vm.nr_hugepages=6, 6",
+        ),
+        (format!("sudo bash <<'E'\necho never > {policy}\nE\n"), "never"),
+        (format!("sudo -i <<E\necho never > {policy}\nE\n"), "never"),
+        (format!("echo 'echo never > {policy}' | sudo sh -s\n"), "never"),
+        (
+            format!("ssh host <<E\necho never > {policy}\nE\necho always > {policy}\n"),
+            "always",
+        ),
+        (
+            format!("cd {}\necho never > enabled\n", policy.trim_end_matches("/enabled")),
+            "never",
+        ),
+        (
+            "cd /sys/kernel/mm/ && cd x/../transparent_hugepage && echo never > ./enabled\n".to_owned(),
+            "never",
+        ),
+        (
+            format!("if [ $1 ]; then\ncd /sys/x\nfi\necho never > enabled\necho never > {policy}\n"),
+            "never",
+        ),
+    ] {
+        let (set, _, open) = script(&text);
+        assert_eq!((set.as_str(), open.as_str()), (expected, ""), "{text}");
+    }
+    assert!(
+        script("sudo bash <<E\n\necho $1 > /proc/sys/vm/nr_hugepages\nE\n")
+            .2
+            .starts_with("a.sh:3")
+    );
+    assert!(
+        script("envsubst <<E | tee /etc/sysctl.d/9.conf\nvm.nr_hugepages=$N\nE\n")
+            .2
+            .starts_with("a.sh:2")
+    );
+}
+
+#[test]
+fn boot_parameters_that_scripts_set() {
+    for text in [
+        "sudo grubby --update-kernel=ALL --args=\"hugepagesz=1G hugepages=4\"\n",
+        "grubby --remove-args=hugepages --args 'hugepagesz=1G hugepages=4'\n",
+        "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=4\"' >> /etc/default/grub\n",
+    ] {
+        let boot = given(&[("a.sh", text)]).boot;
+        let pages: Vec<u64> = boot[0].boot.pools.iter().map(|pool| pool.pages.total()).collect();
+        assert_eq!((boot[0].place.as_str(), &pages[..]), ("a.sh:1", &[4][..]), "{text}");
+    }
+    for text in [
+        "sed -i 's/quiet/quiet hugepages=4/' /etc/default/grub\n",
+        "rpm-ostree kargs --append=hugepages=4\n",
+        "[ $1 ] && grubby --args=hugepages=4\n",
+    ] {
+        let given = given(&[("a.sh", text)]);
+        assert_eq!((given.boot.len(), given.unresolved.len()), (0, 1), "{text}");
+    }
+    let edits =
+        "sed -i '/nr_hugepages/d' /etc/sysctl.conf\ngrubby --remove-args=hugepages\nsysctl -w vm.nr_hugepages=4\n";
+    assert_eq!(script(edits), ("vm.nr_hugepages=4, 4".to_owned(), 0, String::new()));
+}
+
+#[test]
+fn a_shell_makes_a_script_of_whatever_it_prints() {
+    let set = "sysctl -w vm.nr_hugepages=16\n";
+    for text in [
+        "docker run -d --name db postgres:16\n",
+        "cat <<E | kubectl apply -f -\napiVersion: v1\nkind: Pod\nE\n",
+        "cat > u <<E\n#cloud-config\nruncmd:\n  - sysctl -w vm.nr_hugepages=4\nE\n",
+        "cat > c.yml <<E\nservices:\n  db:\n    image: mariadb\nE\n",
+        "virsh define /dev/stdin <<E\n<domain>\n</domain>\nE\n",
+    ] {
+        let text = format!("#!/bin/bash\n{set}{text}");
+        assert_eq!(kind("x", &text), FileKind::Script, "{text}");
+        let given = given(&[("x", &text)]);
+        assert_eq!((given.pool_writes.len(), given.garbled.len()), (1, 0), "{text}");
+        assert_eq!(given.runs.len(), usize::from(text.contains("docker run")));
+    }
+    assert_eq!(kind("x", "#!/bin/bash\ndocker run postgres:16\n"), FileKind::Compose);
+    for open in ["echo $(date", "cat <<E\n", "echo 'x"] {
+        let (set, _, said) = script(&format!("#!/bin/sh\n{set}{open}\n"));
+        assert!(
+            set.is_empty() && said.contains("nothing of the script is judged"),
+            "{open}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_long_script_takes_no_longer_for_each_line() {
+    let began = std::time::Instant::now();
+    let lines = |line: fn(usize) -> String| (0..20_000).map(line).collect::<String>();
+    let starts = format!(
+        "{}{}",
+        lines(|nth| format!("A{nth}=1\n")),
+        lines(|_| "java -version\n".to_owned())
+    );
+    super::script::read("a.sh", &starts);
+    super::script::read("a.sh", &lines(|nth| format!("[ a ] && echo 1 > /proc/sys/vm/x{nth}\n")));
+    super::script::read("a.sh", &lines(|_| "((a) ".to_owned()));
+    let seconds = began.elapsed().as_secs();
+    assert!(seconds < 30, "{seconds} s");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Commands of a script, each with where its output goes.
 
+use std::collections::VecDeque;
 use std::mem;
 
 use crate::config::given::shell_tokens::{Part, Token, What, is_variable};
@@ -27,7 +28,9 @@ enum Behind {
 }
 
 pub(super) fn commands(tokens: Vec<Token>) -> Vec<Command> {
-    let (mut all, mut own, mut behind) = (Vec::new(), Command::default(), None);
+    let (mut all, mut own, mut behind) = (Vec::<Command>::new(), Command::default(), None);
+    // Commands whose here-documents follow at the end of the line.
+    let mut waiting = VecDeque::new();
     for Token { line, what } in tokens {
         match what {
             What::Word(word) => match behind.take() {
@@ -41,7 +44,11 @@ pub(super) fn commands(tokens: Vec<Token>) -> Vec<Command> {
                     own.words.push(word);
                 }
             },
-            What::Text(lines) => own.text.extend(lines),
+            What::Sign("<<") => waiting.push_back(all.len()),
+            What::Text(lines) => {
+                let at = waiting.pop_front().unwrap_or(all.len());
+                all.get_mut(at).unwrap_or(&mut own).text.extend(lines);
+            }
             What::Sign(">" | ">>" | ">|" | "1>" | "1>>" | "&>" | "&>>") => behind = Some(Behind::Target),
             What::Sign("<<<") => behind = Some(Behind::Given),
             What::Sign("<" | "<&" | ">&" | "2>" | "2>>") => behind = Some(Behind::Nothing),

@@ -14,7 +14,9 @@ pub(super) fn printed(
     let options = arguments.iter().take_while(is_option).count();
     let arguments = &arguments[options..];
     let all = match (program, arguments) {
-        ("cat", []) => return piped.into_iter().chain(of_text(command)).collect(),
+        ("cat", files) if files.iter().all(|word| word.text == "-") => {
+            return piped.into_iter().chain(of_text(command)).collect();
+        }
         ("cat", _) => return Vec::new(),
         ("echo", _) => Word::join(arguments, " "),
         (_, [format, value]) if matches!(&*format.text, "%s" | "%s\\n" | "%d" | "%d\\n") => value.clone(),

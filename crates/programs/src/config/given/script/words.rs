@@ -39,8 +39,20 @@ impl Word {
 pub(super) struct Variables(BTreeMap<String, Word>);
 
 impl Variables {
-    pub(super) fn all(&self) -> impl Iterator<Item = (String, Word)> {
-        self.0.iter().map(|(name, value)| (name.clone(), value.clone()))
+    pub(super) fn get(&self, name: &str) -> Option<&Word> {
+        self.0.get(name)
+    }
+
+    /// Variables whose names are in a text have values from here on that only a run shows.
+    pub(super) fn lose(&mut self, text: &str) {
+        for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            if let Some(known) = self.0.get_mut(name) {
+                *known = Word {
+                    text: format!("${{{name}}}"),
+                    open: format!("${name} "),
+                };
+            }
+        }
     }
 
     pub(super) fn set(&mut self, name: String, value: Word) {

@@ -1,0 +1,230 @@
+//! Which commands of a script run for sure: what encloses them, what they are joined to, and where the script may have ended.
+
+use super::commands::{Command, plain, written};
+use super::words::{Variables, Word};
+use crate::config::given::shell_tokens::Part;
+
+/// What encloses a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// It runs, or is for a file of the kernel that is not there.
+    Sure,
+    Branch,
+    Loop,
+    /// Whether it is called is not known.
+    Function,
+}
+
+pub(super) struct Flow {
+    blocks: Vec<Block>,
+    /// Does the command run, as far as `&&` and `||` decide it?
+    is_chained: bool,
+    /// Does a command behind `&&` of the last one run?
+    pub(super) succeeds: bool,
+    /// The words behind `if`.
+    is_condition: bool,
+    /// Behind `function NAME`, whose block is yet to come.
+    is_function: bool,
+    /// The script may have ended after some of its writes.
+    may_be_over: bool,
+    /// The directory was changed where that is not sure.
+    has_moved: bool,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self {
+            blocks: Vec::new(),
+            is_chained: true,
+            succeeds: false,
+            is_condition: false,
+            is_function: false,
+            may_be_over: false,
+            has_moved: false,
+        }
+    }
+}
+
+impl Flow {
+    /// That of a shell within the script.
+    pub(super) fn within(is_sure: bool) -> Self {
+        let block = if is_sure { Block::Sure } else { Block::Branch };
+        Self {
+            blocks: vec![block],
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_sure(&self) -> bool {
+        self.is_known() && !self.may_be_over
+    }
+
+    /// Is what is assigned here the value in all that follows? Where the script has ended, nothing follows.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_chained && self.blocks.iter().all(|block| *block == Block::Sure)
+    }
+
+    pub(super) fn is_in_loop(&self) -> bool {
+        self.blocks.contains(&Block::Loop)
+    }
+
+    /// `exit` or `return`. With a status of failure it is for a run that fails; before any write it is for one that sets nothing.
+    pub(super) fn end(&mut self, arguments: &[Word], has_written: bool) {
+        let is_failure = arguments.first().is_some_and(|status| status.text != "0");
+        if !self.blocks.contains(&Block::Function) {
+            self.may_be_over |= self.is_known() || (has_written && !is_failure);
+        }
+    }
+
+    /// The directory is changed: is it the one of the commands that follow?
+    pub(super) fn moves(&mut self) -> bool {
+        let is_known = self.is_known();
+        self.has_moved |= !is_known;
+        is_known || !self.blocks.is_empty()
+    }
+
+    /// Was the directory changed in a block that has ended?
+    pub(super) fn has_left(&mut self) -> bool {
+        let is_open = self.blocks.iter().any(|block| *block != Block::Sure);
+        !is_open && std::mem::take(&mut self.has_moved)
+    }
+
+    fn close(&mut self) {
+        if self.blocks.pop().is_some_and(|block| block != Block::Sure) {
+            self.succeeds = false;
+        }
+    }
+
+    fn unsure(&mut self) {
+        if let Some(last) = self.blocks.last_mut().filter(|block| **block == Block::Sure) {
+            *last = Block::Branch;
+        }
+    }
+
+    fn chained(&self, command: &Command) -> bool {
+        match command.before {
+            "&&" => self.is_chained && self.succeeds,
+            "||" => false,
+            "|" | "(" => self.is_chained,
+            ")" if command.words.is_empty() => self.is_chained,
+            _ => true,
+        }
+    }
+
+    /// `for NAME in VALUES`
+    fn each(&mut self, words: &[Vec<Part>], variables: &mut Variables) {
+        self.blocks.push(Block::Loop);
+        let name = words
+            .first()
+            .and_then(|word| plain(word))
+            .unwrap_or_default()
+            .to_owned();
+        let open = words.iter().map(|word| written(word)).collect::<Vec<_>>().join(" ") + " ";
+        let text = format!("${{{name}}}");
+        variables.set(name, Word { text, open });
+    }
+
+    /// What a block of `{` is.
+    fn braced(&mut self, before: &str) -> Block {
+        match std::mem::take(&mut self.is_function) || before == ")" {
+            true => Block::Function,
+            false if self.is_chained => Block::Sure,
+            false => Block::Branch,
+        }
+    }
+
+    /// The words of a command behind those that open and close blocks; `None` of what is such words alone.
+    pub(super) fn behind_keywords<'c>(
+        &mut self,
+        command: &'c Command,
+        variables: &mut Variables,
+    ) -> Option<&'c [Vec<Part>]> {
+        self.is_chained = self.chained(command);
+        let mut parts = &command.words[..];
+        let begins = parts.first().and_then(|word| plain(word));
+        // The condition is more than one test.
+        if self.is_condition && !parts.is_empty() && begins != Some("then") {
+            self.unsure();
+        }
+        while let Some(keyword) = parts.first().and_then(|word| plain(word)) {
+            let mut rest = &parts[1..];
+            match keyword {
+                "if" => {
+                    let is_sure = self.is_chained && asks_for_file(rest, variables);
+                    self.blocks.push(if is_sure { Block::Sure } else { Block::Branch });
+                    self.is_condition = true;
+                }
+                "elif" | "else" => self.unsure(),
+                "while" | "until" => self.blocks.push(Block::Loop),
+                "for" | "select" => {
+                    self.each(rest, variables);
+                    return None;
+                }
+                "case" => {
+                    self.blocks.push(Block::Branch);
+                    return None;
+                }
+                "{" => {
+                    let block = self.braced(command.before);
+                    self.blocks.push(block);
+                }
+                "fi" | "done" | "esac" | "}" => self.close(),
+                "then" => self.is_condition = false,
+                "do" | "!" | "time" => {}
+                "function" => {
+                    self.is_function = true;
+                    rest = rest.get(1..).unwrap_or_default();
+                }
+                _ => break,
+            }
+            parts = rest;
+        }
+        (!parts.is_empty()).then_some(parts)
+    }
+}
+
+/// `[ -f /sys/kernel/mm/transparent_hugepage/enabled ]`: where a file of the kernel is not there, nothing can be written to it.
+fn asks_for_file(condition: &[Vec<Part>], variables: &Variables) -> bool {
+    // A test of one file has no more words.
+    let words = condition.get(..4).unwrap_or(condition);
+    let words: Vec<Word> = words.iter().flat_map(|word| variables.expanded(word)).collect();
+    condition.len() <= 4
+        && words
+            .split_first()
+            .is_some_and(|(test, rest)| is_test(&test.text) && is_of_file(rest))
+}
+
+fn is_test(program: &str) -> bool {
+    matches!(program, "[" | "[[" | "test")
+}
+
+/// The words of a test behind its name.
+fn is_of_file(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().take(4).map(|word| word.text.as_str()).collect();
+    match texts[..] {
+        ["-d" | "-e" | "-f" | "-r" | "-s" | "-w" | "-x", path]
+        | ["-d" | "-e" | "-f" | "-r" | "-s" | "-w" | "-x", path, "]" | "]]"] => is_of_kernel(path),
+        _ => false,
+    }
+}
+
+fn is_of_kernel(path: &str) -> bool {
+    path.starts_with("/sys/") || path.starts_with("/proc/")
+}
+
+/// Does a program, once it runs, let what is behind `&&` run as well? What fails ends what a script is for.
+pub(super) fn succeeds(program: &str, arguments: &[Word]) -> bool {
+    const WRITES: [&str; 31] = [
+        ":", "apt", "apt-get", "cat", "cd", "chgrp", "chmod", "chown", "cp", "dnf", "echo", "groupadd", "grubby",
+        "install", "mkdir", "modprobe", "mount", "mv", "printf", "rm", "sed", "set", "sleep", "sync", "sysctl", "tee",
+        "touch", "true", "umount", "usermod", "yum",
+    ];
+    WRITES.contains(&program) || (is_test(program) && is_of_file(arguments))
+}
+
+/// Does `((...))` change a variable?
+pub(super) fn assigns(sum: &str) -> bool {
+    let compared = ["==", "!=", "<=", ">="];
+    let sum = compared.iter().fold(sum.to_owned(), |sum, sign| sum.replace(sign, " "));
+    sum.contains('=') || sum.contains("++") || sum.contains("--")
+}
