@@ -202,7 +202,8 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
 pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
     // Another file than those that can be read may ask for less.
     let config = &evidence.config;
-    let is_read = config.sysctl.known().is_some() && config.pool_lines.known().is_some() && crate::facts::total(evidence).is_ok();
+    let is_read =
+        config.sysctl.known().is_some() && config.pool_lines.known().is_some() && crate::facts::total(evidence).is_ok();
     let request = request(evidence, pool).ok().flatten().filter(|_| is_read);
     let is_short = |asked: u64| persistent(pool).is_ok_and(|has| has < asked) && fits_alone(evidence, pool.size, asked);
     request.is_some_and(|request| is_short(request.pages))

@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
-use super::{bottlerocket, incus, ini, node, provision, proxmox, quadlet, script, shell};
+use super::{bottlerocket, dockerd, incus, ini, node, provision, proxmox, quadlet, script, shell};
 use crate::config::{tuned, vmware, written};
 use crate::dpdk;
 
@@ -37,7 +37,7 @@ pub enum FileKind {
     Environment,
     /// A virtual machine or a container of Proxmox VE.
     Proxmox,
-    /// A compose file, a `docker run` command, or a Quadlet of Podman.
+    /// A compose file, a `docker run` command, a Quadlet of Podman, or Docker's daemon.json.
     Compose,
     /// VPP's startup.conf, or commands that configure Open vSwitch.
     Dpdk,
@@ -173,6 +173,7 @@ impl FileKind {
             "service" => Self::Unit,
             "cnf" => Self::Mysql,
             "container" => Self::Compose,
+            "json" if name == "daemon.json" => Self::Compose,
             "wslconfig" => Self::Cmdline,
             "nix" => Self::Node,
             "conf" if name == "tuned.conf" => Self::Tuned,
@@ -224,6 +225,7 @@ impl FileKind {
             }
             Self::Compose => {
                 shell::starts(text, is_runtime)
+                    || dockerd::is_daemon("", text)
                     || quadlet::is_quadlet(text)
                     || (text.lines().any(|line| line.trim_end() == "services:")
                         && any(|line| line.starts_with("image:") || line.starts_with("build:")))

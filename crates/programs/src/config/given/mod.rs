@@ -3,6 +3,7 @@
 mod asks;
 mod bottlerocket;
 mod compose;
+mod dockerd;
 mod garbled;
 mod guest;
 mod incus;
@@ -41,7 +42,7 @@ use std::collections::BTreeSet;
 use model::{Bytes, Unread};
 
 use super::{BootLine, LimitLine, PolicyLine, PoolWrite, Setting, Settings, Vmware};
-use crate::{Kind, dpdk};
+use crate::{Kind, Limit, dpdk};
 use starts::{Start, with_arguments};
 
 pub use asks::Asks;
@@ -76,6 +77,8 @@ pub struct Given {
     pub aligned: Option<Setting>,
     /// Containers of compose files and of `docker run`.
     pub runs: Vec<Run>,
+    /// What containers of Docker may lock that set nothing themselves, with its place.
+    pub memlock_of_docker: Option<(Limit, String)>,
     /// Virtual machines of libvirt and of hypervisors.
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.

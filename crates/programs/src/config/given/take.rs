@@ -7,7 +7,7 @@ use super::guest::is_hypervisor;
 use super::node::Setup;
 use super::starts::Start;
 use super::{
-    FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix,
+    FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kernel, libvirt, manifest, nix,
     provision, proxmox, script, service,
 };
 use crate::config::files::{Line, said};
@@ -35,6 +35,7 @@ impl Given {
             FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?),
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
+            FileKind::Compose if dockerd::is_daemon(path, text) => self.docker(path, text),
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
@@ -46,6 +47,13 @@ impl Given {
             FileKind::Provision => self.provision(path, text)?,
         }
         Ok(())
+    }
+
+    /// What Docker gives containers that set nothing.
+    fn docker(&mut self, path: &str, text: &str) {
+        let daemon = dockerd::parse(path, text);
+        self.refusals.extend(daemon.refused);
+        self.memlock_of_docker = daemon.memlock.or_else(|| self.memlock_of_docker.take());
     }
 
     /// What a script writes, and what it starts.

@@ -15,7 +15,10 @@ impl Doctor {
             count => format!("{count} files were not read. "),
         };
         if self.is_blind() {
-            return format!("{unread}Not judged: none of {} could be applied", counted(self.rules, "rule"));
+            return format!(
+                "{unread}Not judged: none of {} could be applied",
+                counted(self.rules, "rule")
+            );
         }
         let partly = match self.diagnosis.partly.len() {
             0 => String::new(),
