@@ -54,6 +54,7 @@ pub use java::Java;
 pub use kind::{FileKind, GivenError};
 pub use locked::Locked;
 pub use pod::{Container, Pod, Quantity, Volume};
+pub use script::HugeMount;
 pub use service::Service;
 
 /// All files together: they are judged as one machine's.
@@ -89,6 +90,8 @@ pub struct Given {
     ovs: Vec<Setting>,
     /// What scripts write to files of pools and to vm.nr_hugepages, in order.
     pub pool_writes: Vec<PoolWrite>,
+    /// Where scripts mount hugetlbfs.
+    pub mounts: Vec<HugeMount>,
     /// Known programs that scripts start.
     commands: Vec<Start>,
     /// What of scripts only a run shows, with its place.

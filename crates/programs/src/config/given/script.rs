@@ -2,6 +2,7 @@
 
 mod commands;
 mod known;
+mod mounts;
 mod printed;
 mod words;
 mod writes;
@@ -16,6 +17,8 @@ use super::starts::{READ_BY_JAVA, Start};
 use crate::config::{PoolWrite, Setting, sysctl_files};
 use commands::{Command, assignment, commands, plain, written};
 use known::{is_known, launched, lost};
+pub use mounts::HugeMount;
+use mounts::{mount, unmount};
 use printed::{of_text, printed};
 use words::{Variables, Word};
 use writes::{Write, settle};
@@ -31,6 +34,8 @@ pub(super) struct Script {
     pub(super) pools: Vec<PoolWrite>,
     /// Lines that are appended to the defaults of GRUB: place and words.
     pub(super) grub: Vec<(String, String)>,
+    /// Where it mounts hugetlbfs.
+    pub(super) mounts: Vec<HugeMount>,
     /// Known programs.
     pub(super) starts: Vec<Start>,
     /// What only a run shows, with its place.
@@ -43,7 +48,7 @@ impl Script {
     }
 
     fn writes(&self) -> bool {
-        !self.sysctl.is_empty() || !self.sysfs.is_empty() || !self.grub.is_empty()
+        !self.sysctl.is_empty() || !self.sysfs.is_empty() || !self.grub.is_empty() || !self.mounts.is_empty()
     }
 
     /// Is there more in it than in a file of one of these kinds? Their readers know no variables.
@@ -190,6 +195,12 @@ impl<'a> Reader<'a> {
                 self.piped = printed;
             }
             "sysctl" => self.sysctl(line, arguments, is_sure),
+            "mount" => {
+                if let Some(new) = HugeMount::of(self.place(line), arguments, is_sure) {
+                    mount(&mut self.script.mounts, new);
+                }
+            }
+            "umount" => unmount(&mut self.script.mounts, arguments),
             name if SHELLS.contains(&name) || matches!(name, "su" | "runuser") => {
                 let inner = arguments.iter().skip_while(|word| word.text != "-c").nth(1);
                 if let Some(inner) = inner.filter(|_| self.inner < MOST_INNER) {
@@ -374,8 +385,8 @@ fn asks_for_file(condition: &[Vec<Part>]) -> bool {
 }
 
 /// Programs that use no pages of a pool between two writes of it.
-const HARMLESS: [&str; 34] = [
+const HARMLESS: [&str; 33] = [
     ".", ":", "[", "[[", "apt-get", "awk", "cd", "chgrp", "chmod", "chown", "cp", "date", "dnf", "exit", "false",
-    "free", "grep", "groupadd", "id", "in", "ls", "mkdir", "modprobe", "mount", "read", "rm", "sed", "set", "sleep",
-    "sync", "test", "touch", "true", "usermod",
+    "free", "grep", "groupadd", "id", "in", "ls", "mkdir", "modprobe", "read", "rm", "sed", "set", "sleep", "sync",
+    "test", "touch", "true", "usermod",
 ];

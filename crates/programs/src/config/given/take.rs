@@ -75,6 +75,7 @@ impl Given {
             self.has_sysctl = true;
         }
         self.pool_writes.extend(script.pools);
+        self.mounts.extend(script.mounts);
         let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
         self.refusals
             .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));
