@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
-use super::{bottlerocket, dockerd, incus, ini, node, provision, proxmox, quadlet, script, shell};
+use super::{bottlerocket, dockerd, incus, ini, kata, node, provision, proxmox, quadlet, script, shell};
 use crate::config::{tuned, vmware, written};
 use crate::dpdk;
 
@@ -53,6 +53,8 @@ pub enum FileKind {
     Script,
     /// A file of a tool that sets machines up: of Ansible, Salt, Puppet, Chef, Terraform, cloud-init, Butane, kickstart.
     Provision,
+    /// A configuration of Kata Containers.
+    Kata,
 }
 
 /// Why a file cannot be judged.
@@ -89,6 +91,7 @@ impl FileKind {
             Self::Compose,
             Self::Libvirt,
             Self::Incus,
+            Self::Kata,
             Self::Provision,
         ];
         if let Some(kind) = forms.into_iter().find(|kind| kind.fits(text)) {
@@ -144,6 +147,7 @@ impl FileKind {
                 | Self::Libvirt
                 | Self::Qemu
                 | Self::Firecracker
+                | Self::Kata
                 | Self::Node
                 | Self::Incus
                 | Self::Script
@@ -243,6 +247,7 @@ impl FileKind {
                 any(is_section) || dpdk::is_ovs(text)
             }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
+            Self::Kata => kata::is_kata(text),
             Self::Incus => incus::is_instance(text),
             // By what else is in it, in [`FileKind::of`].
             Self::Script => false,
@@ -371,4 +376,5 @@ model::names!(FileKind, "a kind of file", {
     Tuned => "tuned",
     Script => "script",
     Provision => "provision",
+    Kata => "kata",
 });

@@ -9,6 +9,7 @@ mod guest;
 mod incus;
 mod ini;
 mod java;
+mod kata;
 mod kernel;
 mod kind;
 mod libvirt;

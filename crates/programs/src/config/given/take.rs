@@ -7,8 +7,8 @@ use super::guest::is_hypervisor;
 use super::node::Setup;
 use super::starts::Start;
 use super::{
-    FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kernel, libvirt, manifest, nix,
-    provision, proxmox, script, service,
+    FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
+    nix, provision, proxmox, script, service,
 };
 use crate::config::files::{Line, said};
 use crate::config::{BootLine, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
@@ -40,6 +40,7 @@ impl Given {
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
             FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
+            FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
