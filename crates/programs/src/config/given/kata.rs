@@ -41,7 +41,9 @@ pub(super) fn guests(path: &str, text: &str, unresolved: &mut Vec<String>) -> Ve
             }
         };
         let memory = last(&own, "default_memory");
-        let mib = memory.and_then(|(_, mib)| mib.parse::<u64>().ok()).filter(|mib| *mib > 0);
+        let mib = memory
+            .and_then(|(_, mib)| mib.parse::<u64>().ok())
+            .filter(|mib| *mib > 0);
         let asked = Asked {
             name: Some("a sandbox of Kata Containers".to_owned()),
             memory: vec![(Bytes::mib(mib.unwrap_or(DEFAULT_MIB)), from)],

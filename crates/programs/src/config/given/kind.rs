@@ -5,7 +5,7 @@ use model::Unread;
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
 use super::{bottlerocket, dockerd, incus, ini, kata, node, provision, proxmox, quadlet, script, shell};
-use crate::config::{tuned, vmware, written};
+use crate::config::{Parameters, tuned, vmware, written};
 use crate::dpdk;
 
 /// Kinds of files that can be judged without a machine.
@@ -55,6 +55,8 @@ pub enum FileKind {
     Provision,
     /// A configuration of Kata Containers.
     Kata,
+    /// Parameters of an instance of Oracle: init.ora, or the text of an spfile.
+    Oracle,
 }
 
 /// Why a file cannot be judged.
@@ -177,6 +179,7 @@ impl FileKind {
             "service" => Self::Unit,
             "cnf" => Self::Mysql,
             "container" => Self::Compose,
+            "ora" if name.starts_with("init") || name.starts_with("spfile") => Self::Oracle,
             "json" if name == "daemon.json" => Self::Compose,
             "wslconfig" => Self::Cmdline,
             "nix" => Self::Node,
@@ -247,6 +250,7 @@ impl FileKind {
                 any(is_section) || dpdk::is_ovs(text)
             }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
+            Self::Oracle => Parameters::is_in(text),
             Self::Kata => kata::is_kata(text),
             Self::Incus => incus::is_instance(text),
             // By what else is in it, in [`FileKind::of`].
@@ -377,4 +381,5 @@ model::names!(FileKind, "a kind of file", {
     Script => "script",
     Provision => "provision",
     Kata => "kata",
+    Oracle => "oracle",
 });

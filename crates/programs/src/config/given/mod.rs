@@ -42,7 +42,7 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Unread};
 
-use super::{BootLine, LimitLine, PolicyLine, PoolWrite, Setting, Settings, Vmware};
+use super::{BootLine, LimitLine, Parameters, PolicyLine, PoolWrite, Setting, Settings, Vmware};
 use crate::{Kind, Limit, dpdk};
 use starts::{Start, with_arguments};
 
@@ -73,6 +73,8 @@ pub struct Given {
     environment: Vec<(String, Vec<Setting>)>,
     java: Vec<Java>,
     servers: Vec<Server>,
+    /// Instances of Oracle.
+    pub oracle: Vec<Parameters>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,
     /// The kubelet's policy by which all memory of a container comes from one node.

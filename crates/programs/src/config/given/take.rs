@@ -11,7 +11,9 @@ use super::{
     nix, provision, proxmox, script, service,
 };
 use crate::config::files::{Line, said};
-use crate::config::{BootLine, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
+use crate::config::{
+    BootLine, Parameters, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written,
+};
 use crate::dpdk;
 
 impl Given {
@@ -40,6 +42,7 @@ impl Given {
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
             FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
+            FileKind::Oracle => self.oracle.push(Parameters::of(path, text)),
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
