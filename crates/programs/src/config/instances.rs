@@ -1,4 +1,4 @@
-//! Instances of Oracle, as the files of their parameters have them below a root that is no running machine.
+//! Instances of Oracle, as the files of their parameters have them: those that were given, and those below a root that is no running machine.
 
 use model::{Bytes, Unread};
 
