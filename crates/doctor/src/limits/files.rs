@@ -141,7 +141,7 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
     };
     // Podman reads no file of Docker.
     let by_docker = || evidence.files.memlock_of_docker.as_ref();
-    let is_dockers = !run.is_quadlet && !run.may_be_rootless;
+    let is_dockers = !run.is_quadlet && !run.by_podman;
     let limit = run.memlock.as_ref().or_else(|| by_docker().filter(|_| is_dockers));
     let bytes = match limit {
         Some((Limit::Unlimited, _)) => return None,
