@@ -18,6 +18,9 @@ pub(super) fn of_manager(manager: Manager) -> &'static str {
         Manager::Qemu => "https://www.qemu.org/docs/master/system/invocation.html",
         Manager::CloudHypervisor => "https://github.com/cloud-hypervisor/cloud-hypervisor/blob/main/docs/memory.md",
         Manager::Firecracker => "https://github.com/firecracker-microvm/firecracker/blob/main/docs/hugepages.md",
+        Manager::Kata => {
+            "https://github.com/kata-containers/kata-containers/blob/main/docs/how-to/how-to-set-sandbox-config-kata.md"
+        }
         Manager::Proxmox => "https://pve.proxmox.com/pve-docs/qm.conf.5.html",
     }
 }

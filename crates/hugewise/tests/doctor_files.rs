@@ -131,6 +131,14 @@ fn a_file_of_unknown_kind_leaves_the_others_judged() {
     assert_eq!(run.code, Some(2), "{}", run.out);
     assert!(run.out.contains("I01 setting-refused"), "{}", run.out);
     assert!(run.out.contains("not read: "), "{}", run.out);
+    assert!(run.out.starts_with("1 file was not read. 0 errors, "), "{}", run.out);
+    let well = doctor(&[files[0], ("sysctl.conf", "vm.nr_hugepages = 8\n")], &[]);
+    assert!(
+        well.out
+            .starts_with("1 file was not read. No fault found in the rest; of "),
+        "{}",
+        well.out
+    );
     assert!(run.err.contains("notes.txt: what kind of file is it?"), "{}", run.err);
     let json = doctor(&files, &["--json"]);
     let not_read = valid(&json.out)["data"]["not_read"].to_string();

@@ -17,6 +17,26 @@ fn postgres(evidence: &Evidence, strict: bool) -> Result<Vec<Shortage>, Reason> 
         .collect())
 }
 
+/// Instances with automatic memory management beside a pool, or that are to start with huge pages alone.
+pub(super) fn oracle_amm(evidence: &Evidence) -> Answer {
+    let has_pool = Room::of(evidence).is_ok_and(|room| room.filled().next().is_some());
+    let cases = evidence.files.oracle.iter().filter_map(|own| {
+        let target = own.memory_target().filter(|_| own.is_strict() || has_pool)?;
+        let outcome = match own.is_strict() {
+            true => "does not start with use_large_pages=ONLY",
+            false => "takes no page of the pool",
+        };
+        let case = Case::sure(format!(
+            "the instance of {} {outcome}: with {} its SGA is in files of /dev/shm, on base pages",
+            own.path, target.name
+        ));
+        Some(case.seen(&target.place, &target.name, &target.value).fix(
+            "without memory_target and memory_max_target, and with sga_target and pga_aggregate_target in their place",
+        ))
+    });
+    Ok(cases.collect())
+}
+
 /// Servers whose shared memory is of a type that takes no huge pages, whatever the pool has (sysv_shmem.c).
 fn of_other_type(evidence: &Evidence, huge_pages: HugePages) -> Vec<Case> {
     let servers = evidence.files.servers(Kind::Postgres);

@@ -25,7 +25,7 @@ pub(super) const TOPIC: Topic = Topic {
     checks: &[
         Checks::of_both("F01", fell_back, &[FileKind::Postgres], files::falls_back),
         Checks::of_files("F02", &[FileKind::Postgres], files::does_not_start),
-        Checks::of_machine("F03", oracle_amm),
+        Checks::of_both("F03", oracle_amm, &[FileKind::Oracle], files::oracle_amm),
         Checks::of_both("F05", mysql, &[FileKind::Mysql], files::mysql),
         Checks::of_machine("F06", preempted),
     ],

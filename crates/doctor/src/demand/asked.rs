@@ -3,8 +3,8 @@
 use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Setting;
 use programs::config::given::{FileKind, Java, Manager, Server};
+use programs::config::{Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
 use programs::{JvmKind, Kind};
@@ -62,7 +62,8 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     });
     let dpdk = given.socket_mem();
     let dpdk = dpdk.iter().flat_map(|set| dpdk_demands(set, evidence));
-    let servers = postgres.chain(mysql).chain(java);
+    let oracle = given.oracle.iter().filter_map(oracle_demand);
+    let servers = postgres.chain(mysql).chain(oracle).chain(java);
     servers.chain(guests).chain(pods).chain(dpdk).collect()
 }
 
@@ -162,6 +163,23 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
             .map(bytes)
             .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
     }
+}
+
+/// The SGA of an instance that takes what is in the pool.
+fn oracle_demand(own: &Parameters) -> Option<Demand> {
+    let instance = own.instance().filter(|_| own.takes_pages())?;
+    let set = &instance.setting;
+    Some(Demand {
+        asker: FileKind::Oracle,
+        who: format!("the instance of {}", own.path),
+        seen: (set.place.clone(), set.name.clone(), set.value.clone()),
+        page: None,
+        strict: instance.is_strict,
+        bytes: Ok(instance.in_granules()),
+        nodes: None,
+        fewer: None,
+        other: Other::None,
+    })
 }
 
 /// As `hugewise size innodb` counts it.

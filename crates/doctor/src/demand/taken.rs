@@ -55,6 +55,7 @@ impl Demand {
             FileKind::Java => kind == Kind::Jvm,
             FileKind::Postgres => kind == Kind::Postgres,
             FileKind::Mysql => kind == Kind::Mysql,
+            FileKind::Oracle => kind == Kind::Oracle,
             FileKind::Dpdk => kind == Kind::Dpdk,
             FileKind::Libvirt => kind.is_hypervisor(),
             // What runs in a pod may be any.

@@ -139,7 +139,11 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
         Some(lock) => asked(lock, run.heap()),
         None => other(&run.environment, &run.words)?,
     };
-    let bytes = match &run.memlock {
+    // Podman reads no file of Docker.
+    let by_docker = || evidence.files.memlock_of_docker.as_ref();
+    let is_dockers = !run.is_quadlet && !run.by_podman;
+    let limit = run.memlock.as_ref().or_else(|| by_docker().filter(|_| is_dockers));
+    let bytes = match limit {
         Some((Limit::Unlimited, _)) => return None,
         Some((Limit::Bytes(bytes), _)) => *bytes,
         None if lock.is_none() || run.is_partial || is_unlimited(evidence, OF_CONTAINERS) => return None,
@@ -148,7 +152,7 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
     if run.may_lock || least.is_some_and(|least| bytes > least.0) {
         return None;
     }
-    let may = match &run.memlock {
+    let may = match limit {
         Some((limit, _)) => format!("may lock {limit}"),
         None => "sets no memlock limit, and gets that of its run-time (64K or 8M by default)".to_owned(),
     };
@@ -160,7 +164,7 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
     let case = Case::likely(format!("{} {may}, and {why}: {outcome}", run.name))
         .severity(Severity::Warning)
         .link(Some(link));
-    let case = match (&run.memlock, &lock) {
+    let case = match (limit, &lock) {
         (Some((_, place)), _) => case.seen(place, "memlock, in bytes", bytes),
         (None, Some(Lock { setting, .. })) => case.seen(&setting.place, &setting.name, &setting.value),
         (None, None) => case,
@@ -181,7 +185,7 @@ fn raised(case: Case, evidence: &Evidence, run: &Run) -> Case {
     case.fix("compose: ulimits: {memlock: -1} (docker stack deploy: Docker 20.10 and later); docker run: --ulimit memlock=-1 (a number counts bytes, where limits.conf counts KiB)")
         .fix_if(
             !has_limit,
-            "or for all containers of Docker: default-ulimits with memlock -1 in /etc/docker/daemon.json, then: systemctl restart docker",
+            "or for all containers of Docker, in /etc/docker/daemon.json: \"default-ulimits\": {\"memlock\": {\"Name\": \"memlock\", \"Hard\": -1, \"Soft\": -1}}, then: systemctl restart docker",
         )
         .fix_if(
             !has_limit && is_unlimited(evidence, &["docker.service"]),

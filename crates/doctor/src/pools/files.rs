@@ -1,6 +1,7 @@
 //! Pools as boot parameters and sysctl files ask for them.
 
 use model::Bytes;
+use model::findings::Severity;
 use programs::Evidence;
 use programs::config::BootLine;
 use programs::config::given::FileKind;
@@ -9,7 +10,7 @@ use programs::config::{Ignored, IgnoredWhy};
 use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
 use super::scripts;
-use crate::demand::{Room, all_name_sizes};
+use crate::demand::{Room, Shortage, all_name_sizes, shortages};
 use crate::facts::in_postgres;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -38,6 +39,24 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
         .fix(format!("or default_hugepagesz={size} on the boot command line"))
     });
     Ok(others.collect())
+}
+
+/// Instances of Oracle whose SGA the pool cannot hold beside those before them.
+pub(super) fn instances(evidence: &Evidence) -> Answer {
+    let case = |short: Shortage| {
+        let (outcome, severity) = match short.demand.strict {
+            true => ("does not start, as use_large_pages is ONLY", Severity::Error),
+            false => (
+                "takes base pages for the rest, and only its alert log shows it",
+                Severity::Warning,
+            ),
+        };
+        let who = &short.demand.who;
+        short
+            .case(format!("{who} {outcome}: its SGA {}", short.text()))
+            .severity(severity)
+    };
+    Ok(shortages(evidence, FileKind::Oracle)?.into_iter().map(case).collect())
 }
 
 pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {

@@ -35,7 +35,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("A01", asked::pool_short),
         Checks::of_machine("A02", used::pool_idle),
         Checks::of_machine(STARVES, memory::pool_starves),
-        Checks::of_machine("A04", used::consumer_bigger),
+        Checks::of_both("A04", used::consumer_bigger, &[FileKind::Oracle], files::instances),
         Checks::of_both("A05", size::wrong_default, files::BOTH, files::wrong_default),
         Checks::of_machine("A06", size::all_reserved),
         Checks::of_machine("A07", size::surplus),

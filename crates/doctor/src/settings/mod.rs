@@ -16,10 +16,12 @@ use super::rule::{Answer, Case, Checks, Reason};
 use super::topic::Topic;
 
 mod keys;
+mod mounts;
 #[cfg(test)]
 mod tests;
 mod unheard;
 
+use mounts::by_scripts;
 use unheard::LOWER;
 
 pub(super) const TOPIC: Topic = Topic {
@@ -132,6 +134,7 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
     cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
+    cases.extend(by_scripts(&files.mounts, default));
     cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
     cases.extend(vpp_socket_mem(evidence));
     cases.extend(

@@ -20,6 +20,7 @@ pub(super) const OF: &[FileKind] = &[
     FileKind::Libvirt,
     FileKind::Qemu,
     FileKind::Firecracker,
+    FileKind::Kata,
     FileKind::Proxmox,
     FileKind::Incus,
 ];
@@ -101,7 +102,16 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
             false => "does not start",
         };
         let case = short.case(format!("{who} {what}: it {}", short.text()));
+        let is_kata = manager == Some(Manager::Kata);
         case.link(manager.map(links::of_manager))
+            .fix_if(
+                is_kata,
+                "count the pages of one sandbox for each that runs at a time, and those that containers hot-plug",
+            )
+            .fix_if(
+                is_kata,
+                "or enable_hugepages = false in the configuration of Kata Containers",
+            )
     };
     match shortages(evidence, FileKind::Libvirt) {
         Ok(short) => {

@@ -58,6 +58,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
     let diagnosis = Doctor {
         files,
         not_read,
+        files_unread: unread.len(),
         is_verbose: args.verbose,
         ..judged
     };

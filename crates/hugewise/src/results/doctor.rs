@@ -21,6 +21,9 @@ pub struct Doctor {
     /// Files, and parts of them, that could not be read, and why: they are not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_read: Vec<String>,
+    /// How many of those are whole files.
+    #[serde(skip)]
+    pub files_unread: usize,
     /// Are rules that could not be judged listed in the text?
     #[serde(skip)]
     pub is_verbose: bool,
@@ -43,6 +46,7 @@ impl From<Diagnosis> for Doctor {
             diagnosis,
             files: Vec::new(),
             not_read: Vec::new(),
+            files_unread: 0,
             is_verbose: false,
         }
     }

@@ -1,9 +1,9 @@
-//! Instances of Oracle, as the files of their parameters have them below a root that is no running machine.
+//! Instances of Oracle, as the files of their parameters have them: those that were given, and those below a root that is no running machine.
 
 use model::{Bytes, Unread};
 
 use super::Setting;
-use super::files::{listed, taken};
+use super::files::{Line, content, listed, said};
 use host::Source;
 
 /// What an instance is to have as its SGA.
@@ -30,7 +30,7 @@ pub(super) fn read(source: &Source) -> Result<Vec<Instance>, Unread> {
             let directory = format!("{PRODUCTS}/{version}/{home}/dbs");
             for name in listed(source, &directory)? {
                 if name.starts_with("init") && name.ends_with(".ora") {
-                    instances.extend(of_file(source, format!("{directory}/{name}"))?);
+                    instances.extend(of_file(source, &format!("{directory}/{name}"))?);
                 }
             }
         }
@@ -38,23 +38,115 @@ pub(super) fn read(source: &Source) -> Result<Vec<Instance>, Unread> {
     Ok(instances)
 }
 
-fn of_file(source: &Source, path: String) -> Result<Option<Instance>, Unread> {
-    let lines = taken(source, [path], &['#'], |line| {
-        let (name, value) = line.pair()?;
-        let name = name.to_ascii_lowercase();
-        // A name of the instance may be before it: `*.sga_target`.
-        let name = name.rsplit('.').next()?;
-        Some(line.setting(name, value.to_ascii_uppercase()))
-    })?;
-    let last = |name: &str| lines.iter().rfind(|line| line.name == name);
-    let sga = |line: &Setting| {
-        let written = line.value.as_str();
-        let sga: Bytes = written.parse().map(Bytes).ok().or_else(|| written.parse().ok())?;
-        (sga.0 > 0).then(|| Instance {
+/// What the file of an instance sets (init.ora, or the text of an spfile).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    pub path: String,
+    settings: Vec<Setting>,
+}
+
+impl Parameters {
+    pub(super) fn of(path: &str, text: &str) -> Self {
+        let setting = |line: Line<'_>| {
+            let (name, value) = line.pair()?;
+            // A name of the instance may be before it: `*.sga_target`.
+            let name = name.to_ascii_lowercase();
+            let name = name.rsplit('.').next()?;
+            let value = value.split('#').next()?.trim().trim_matches(['\'', '"']);
+            Some(line.setting(name, value.to_ascii_uppercase()))
+        };
+        Self {
+            path: path.to_owned(),
+            settings: said(path, text, &['#']).filter_map(setting).collect(),
+        }
+    }
+
+    /// Has a text such a line?
+    pub(super) fn is_in(text: &str) -> bool {
+        let names = ["sga_target", "sga_max_size", "memory_target", "use_large_pages"];
+        let settings = Self::of("", text).settings;
+        settings.iter().any(|set| names.contains(&set.name.as_str()))
+    }
+
+    fn last(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().rfind(|line| line.name == name)
+    }
+
+    /// A size that is not 0.
+    fn sized(&self, name: &str) -> Option<(Bytes, &Setting)> {
+        let set = self.last(name)?;
+        let bytes: Bytes = set.value.parse().map(Bytes).ok().or_else(|| set.value.parse().ok())?;
+        (bytes.0 > 0).then_some((bytes, set))
+    }
+
+    /// Automatic memory management, whose SGA no huge pages back.
+    pub fn memory_target(&self) -> Option<&Setting> {
+        let target = self.sized("memory_target").or_else(|| self.sized("memory_max_target"));
+        target.map(|(_, set)| set)
+    }
+
+    /// Does it take pages of the pool as it is? With AUTO it makes the pool larger by itself.
+    pub fn takes_pages(&self) -> bool {
+        let large = self.last("use_large_pages").map(|set| set.value.as_str());
+        !matches!(large, Some("FALSE" | "AUTO" | "AUTO_ONLY")) && self.memory_target().is_none()
+    }
+
+    pub fn is_strict(&self) -> bool {
+        self.last("use_large_pages").is_some_and(|set| set.value == "ONLY")
+    }
+
+    /// The instance, where its SGA has a size. sga_max_size is not below sga_target.
+    pub fn instance(&self) -> Option<Instance> {
+        let sizes = [self.sized("sga_target"), self.sized("sga_max_size")];
+        let (sga, setting) = sizes.into_iter().flatten().max_by_key(|(sga, _)| *sga)?;
+        Some(Instance {
             sga,
-            setting: line.clone(),
-            is_strict: last("use_large_pages").is_some_and(|line| line.value == "ONLY"),
+            setting: setting.clone(),
+            is_strict: self.is_strict(),
         })
-    };
-    Ok(last("sga_max_size").or_else(|| last("sga_target")).and_then(sga))
+    }
+}
+
+impl Instance {
+    /// The SGA in whole granules: of 4M up to 1G, of 16M above.
+    pub fn in_granules(&self) -> Bytes {
+        let granule = if self.sga > Bytes::gib(1) {
+            Bytes::mib(16)
+        } else {
+            Bytes::mib(4)
+        };
+        Bytes(self.sga.0.div_ceil(granule.0).saturating_mul(granule.0))
+    }
+}
+
+fn of_file(source: &Source, path: &str) -> Result<Option<Instance>, Unread> {
+    let text = content(source, path)?;
+    Ok(text.and_then(|text| Parameters::of(path, &text).instance()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Parameters;
+    use model::Bytes;
+
+    #[test]
+    fn parameters_of_any_form_are_read() {
+        let text = "# of DBCA\nORCL.__sga_target=9G\n*.SGA_Target=1025M # bytes\norcl1.use_large_pages='only'\n*.memory_target=0\n";
+        let own = Parameters::of("initORCL.ora", text);
+        let instance = own.instance().expect("an SGA");
+        assert_eq!(
+            (instance.sga, instance.in_granules()),
+            (Bytes::mib(1025), Bytes::mib(1040))
+        );
+        assert!(instance.is_strict && own.takes_pages() && Parameters::is_in(text));
+        let own = Parameters::of(
+            "a",
+            "sga_max_size=1073741824\nsga_target = 512M\nuse_large_pages=\"FALSE\"\n",
+        );
+        assert_eq!(own.instance().map(|own| own.in_granules()), Some(Bytes::gib(1)));
+        assert!(!own.takes_pages());
+        let own = Parameters::of("a", "*.memory_target=4G\n");
+        assert_eq!((own.instance(), own.takes_pages()), (None, false));
+        assert!(!Parameters::is_in("ALTER SYSTEM SET sga_target=4G;\n"));
+    }
 }

@@ -40,7 +40,7 @@ pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
 pub use given::Given;
 pub use host::shm::Segment;
-pub use instances::Instance;
+pub use instances::{Instance, Parameters};
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
 pub use policy::PolicyLine;

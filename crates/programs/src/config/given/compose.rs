@@ -31,6 +31,8 @@ pub struct Run {
     pub is_limited: bool,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
+    /// Does a command of Podman start it?
+    pub by_podman: bool,
     /// Does Podman start it without sudo, so that a user without root may own it?
     pub may_be_rootless: bool,
     pub environment: Vec<Setting>,
@@ -52,6 +54,7 @@ impl Run {
             may_lock: false,
             is_limited: false,
             is_quadlet: false,
+            by_podman: false,
             may_be_rootless: false,
             environment: Vec::new(),
             words: Vec::new(),
@@ -339,6 +342,7 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         .skip(1)
         .peekable();
     let mut run = Run::new(place.to_owned(), "the container");
+    run.by_podman = by_podman;
     run.may_be_rootless = by_podman && !by_root;
     let image = run
         .options(place, &mut words)?

@@ -69,6 +69,8 @@ pub enum Manager {
     Qemu,
     CloudHypervisor,
     Firecracker,
+    /// Kata Containers, which starts a guest for each sandbox.
+    Kata,
     /// Proxmox VE, which fills the pools itself when the guest starts.
     Proxmox,
 }
@@ -240,7 +242,7 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     })
 }
 
-fn started(path: &str, asked: Asked, manager: Manager, unreserved: bool) -> Guest {
+pub(super) fn started(path: &str, asked: Asked, manager: Manager, unreserved: bool) -> Guest {
     Guest {
         place: path.to_owned(),
         name: asked.name.unwrap_or_else(|| "the guest".to_owned()),

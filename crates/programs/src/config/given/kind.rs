@@ -4,8 +4,8 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
-use super::{bottlerocket, incus, ini, node, provision, proxmox, quadlet, script, shell};
-use crate::config::{tuned, vmware, written};
+use super::{bottlerocket, dockerd, incus, ini, kata, node, provision, proxmox, quadlet, script, shell};
+use crate::config::{Parameters, tuned, vmware, written};
 use crate::dpdk;
 
 /// Kinds of files that can be judged without a machine.
@@ -37,7 +37,7 @@ pub enum FileKind {
     Environment,
     /// A virtual machine or a container of Proxmox VE.
     Proxmox,
-    /// A compose file, a `docker run` command, or a Quadlet of Podman.
+    /// A compose file, a `docker run` command, a Quadlet of Podman, or Docker's daemon.json.
     Compose,
     /// VPP's startup.conf, or commands that configure Open vSwitch.
     Dpdk,
@@ -53,6 +53,10 @@ pub enum FileKind {
     Script,
     /// A file of a tool that sets machines up: of Ansible, Salt, Puppet, Chef, Terraform, cloud-init, Butane, kickstart.
     Provision,
+    /// A configuration of Kata Containers.
+    Kata,
+    /// Parameters of an instance of Oracle: init.ora, or the text of an spfile.
+    Oracle,
 }
 
 /// Why a file cannot be judged.
@@ -92,6 +96,7 @@ impl FileKind {
             Self::Compose,
             Self::Libvirt,
             Self::Incus,
+            Self::Kata,
             Self::Provision,
         ];
         if let Some(kind) = forms.into_iter().find(|kind| kind.fits(text)) {
@@ -161,6 +166,7 @@ impl FileKind {
                 | Self::Libvirt
                 | Self::Qemu
                 | Self::Firecracker
+                | Self::Kata
                 | Self::Node
                 | Self::Incus
                 | Self::Script
@@ -190,6 +196,8 @@ impl FileKind {
             "service" => Self::Unit,
             "cnf" => Self::Mysql,
             "container" => Self::Compose,
+            "ora" if name.starts_with("init") || name.starts_with("spfile") => Self::Oracle,
+            "json" if name == "daemon.json" => Self::Compose,
             "wslconfig" => Self::Cmdline,
             "nix" => Self::Node,
             "conf" if name == "tuned.conf" => Self::Tuned,
@@ -242,6 +250,7 @@ impl FileKind {
             }
             Self::Compose => {
                 shell::starts(text, is_runtime)
+                    || dockerd::is_daemon("", text)
                     || quadlet::is_quadlet(text)
                     || (text.lines().any(|line| line.trim_end() == "services:")
                         && any(|line| line.starts_with("image:") || line.starts_with("build:")))
@@ -259,6 +268,8 @@ impl FileKind {
                 any(is_section) || dpdk::is_ovs(text)
             }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
+            Self::Oracle => Parameters::is_in(text),
+            Self::Kata => kata::is_kata(text),
             Self::Incus => incus::is_instance(text),
             // By what else is in it, in [`FileKind::of`].
             Self::Script => false,
@@ -387,4 +398,6 @@ model::names!(FileKind, "a kind of file", {
     Tuned => "tuned",
     Script => "script",
     Provision => "provision",
+    Kata => "kata",
+    Oracle => "oracle",
 });

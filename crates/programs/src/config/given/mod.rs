@@ -3,11 +3,13 @@
 mod asks;
 mod bottlerocket;
 mod compose;
+mod dockerd;
 mod garbled;
 mod guest;
 mod incus;
 mod ini;
 mod java;
+mod kata;
 mod kernel;
 mod kind;
 mod libvirt;
@@ -40,8 +42,8 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Unread};
 
-use super::{BootLine, LimitLine, PolicyLine, PoolWrite, Setting, Settings, Vmware};
-use crate::{Kind, dpdk};
+use super::{BootLine, LimitLine, Parameters, PolicyLine, PoolWrite, Setting, Settings, Vmware};
+use crate::{Kind, Limit, dpdk};
 use starts::{Start, with_arguments};
 
 pub use asks::Asks;
@@ -53,6 +55,7 @@ pub use java::Java;
 pub use kind::{FileKind, GivenError};
 pub use locked::Locked;
 pub use pod::{Container, Pod, Quantity, Volume};
+pub use script::HugeMount;
 pub use service::Service;
 
 /// All files together: they are judged as one machine's.
@@ -70,12 +73,16 @@ pub struct Given {
     environment: Vec<(String, Vec<Setting>)>,
     java: Vec<Java>,
     servers: Vec<Server>,
+    /// Instances of Oracle.
+    pub oracle: Vec<Parameters>,
     /// Pods of Kubernetes, also those in templates.
     pub pods: Vec<Pod>,
     /// The kubelet's policy by which all memory of a container comes from one node.
     pub aligned: Option<Setting>,
     /// Containers of compose files and of `docker run`.
     pub runs: Vec<Run>,
+    /// What containers of Docker may lock that set nothing themselves, with its place.
+    pub memlock_of_docker: Option<(Limit, String)>,
     /// Virtual machines of libvirt and of hypervisors.
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.
@@ -86,6 +93,8 @@ pub struct Given {
     ovs: Vec<Setting>,
     /// What scripts write to files of pools and to vm.nr_hugepages, in order.
     pub pool_writes: Vec<PoolWrite>,
+    /// Where scripts mount hugetlbfs.
+    pub mounts: Vec<HugeMount>,
     /// Known programs that scripts start.
     commands: Vec<Start>,
     /// What of scripts, and of tools' files, only a run shows, with its place.

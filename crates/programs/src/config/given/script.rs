@@ -4,6 +4,7 @@ mod commands;
 mod files;
 mod flow;
 mod known;
+mod mounts;
 mod printed;
 mod words;
 mod writes;
@@ -19,6 +20,8 @@ use crate::config::{PoolWrite, Setting};
 use commands::{Command, assignment, commands, plain};
 use flow::Flow;
 use known::{is_known, launched, lost};
+pub use mounts::HugeMount;
+use mounts::{mount, unmount};
 use printed::{of_text, printed};
 use words::{Variables, Word};
 use writes::{Write, settle};
@@ -36,6 +39,8 @@ pub(super) struct Script {
     pub(super) grub: Vec<(String, String)>,
     /// Parameters that `grubby` puts on the boot line: place and words.
     pub(super) boot: Vec<(String, String)>,
+    /// Where it mounts hugetlbfs.
+    pub(super) mounts: Vec<HugeMount>,
     /// Known programs.
     pub(super) starts: Vec<Start>,
     /// What only a run shows, with its place.
@@ -49,7 +54,7 @@ impl Script {
 
     fn writes(&self) -> bool {
         let is_empty = self.sysctl.is_empty() && self.sysfs.is_empty();
-        !is_empty || !self.grub.is_empty() || !self.boot.is_empty()
+        !is_empty || !self.grub.is_empty() || !self.boot.is_empty() || !self.mounts.is_empty()
     }
 
     /// Is there more in it than in a file of one of these kinds? Their readers know no variables.
@@ -220,6 +225,12 @@ impl<'a> Reader<'a> {
             "cd" => self.go_to(arguments),
             "exit" | "return" => self.flow.end(arguments, !self.writes.is_empty()),
             "let" | "read" => arguments.iter().for_each(|word| self.variables.lose(&word.text)),
+            "mount" => {
+                if let Some(new) = HugeMount::of(self.place(line), arguments, is_sure) {
+                    mount(&mut self.script.mounts, new);
+                }
+            }
+            "umount" => unmount(&mut self.script.mounts, arguments),
             name if SHELLS.contains(&name) || is_of_another_user(name) => {
                 let inner = self.commands_of_shell(command, name, arguments, piped);
                 self.inner(inner, is_sure);
@@ -340,8 +351,8 @@ fn is_of_another_user(program: &str) -> bool {
 }
 
 /// Programs that use no pages of a pool between two writes of it.
-const HARMLESS: [&str; 29] = [
+const HARMLESS: [&str; 28] = [
     ".", ":", "[", "[[", "apt-get", "chgrp", "chmod", "chown", "cp", "date", "dnf", "false", "free", "grep",
-    "groupadd", "id", "in", "ls", "mkdir", "modprobe", "mount", "rm", "set", "sleep", "sync", "test", "touch", "true",
+    "groupadd", "id", "in", "ls", "mkdir", "modprobe", "rm", "set", "sleep", "sync", "test", "touch", "true",
     "usermod",
 ];

@@ -8,11 +8,13 @@ use super::node::{self, Setup};
 use super::script::Script;
 use super::starts::Start;
 use super::{
-    FileKind, Given, Service, bottlerocket, compose, guest, incus, ini, java, kernel, libvirt, manifest, nix,
-    provision, proxmox, script, service,
+    FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
+    nix, provision, proxmox, script, service,
 };
 use crate::config::files::{Line, said};
-use crate::config::{BootLine, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
+use crate::config::{
+    BootLine, Parameters, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written,
+};
 use crate::dpdk;
 
 impl Given {
@@ -36,10 +38,13 @@ impl Given {
             FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?),
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
+            FileKind::Compose if dockerd::is_daemon(path, text) => self.docker(path, text),
             FileKind::Compose => self.runs.extend(compose::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
             FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
+            FileKind::Oracle => self.oracle.push(Parameters::of(path, text)),
+            FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),
             FileKind::Dpdk => self.vpp.extend(dpdk::vpp(path, text)),
@@ -47,6 +52,13 @@ impl Given {
             FileKind::Provision => self.provision(path, text)?,
         }
         Ok(())
+    }
+
+    /// What Docker gives containers that set nothing.
+    fn docker(&mut self, path: &str, text: &str) {
+        let daemon = dockerd::parse(path, text);
+        self.refusals.extend(daemon.refused);
+        self.memlock_of_docker = daemon.memlock.or_else(|| self.memlock_of_docker.take());
     }
 
     /// What a script writes, and what it starts.
@@ -73,6 +85,7 @@ impl Given {
             self.has_sysctl = true;
         }
         self.pool_writes.extend(script.pools);
+        self.mounts.extend(script.mounts);
         let stray = script.grub.iter().filter(|(_, words)| grub::parameter(words).is_some());
         self.refusals
             .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));

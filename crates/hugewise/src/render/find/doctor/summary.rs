@@ -9,8 +9,16 @@ use draw::{counted, or_empty};
 impl Doctor {
     /// The numbers in one sentence.
     pub fn totals(&self) -> String {
+        let unread = match self.files_unread {
+            0 => String::new(),
+            1 => "1 file was not read. ".to_owned(),
+            count => format!("{count} files were not read. "),
+        };
         if self.is_blind() {
-            return format!("Not judged: none of {} could be applied", counted(self.rules, "rule"));
+            return format!(
+                "{unread}Not judged: none of {} could be applied",
+                counted(self.rules, "rule")
+            );
         }
         let partly = match self.diagnosis.partly.len() {
             0 => String::new(),
@@ -19,12 +27,13 @@ impl Doctor {
         };
         let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(|s| self.count(s));
         let faults = match errors + warnings {
+            0 if self.files_unread > 0 => "No fault found in the rest".to_owned(),
             0 => "No fault found".to_owned(),
             _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
         };
         let infos = or_empty((infos > 0).then(|| format!(", {infos} to know")));
         format!(
-            "{faults}{infos}; of {} {} found nothing wrong and {} could not be judged{partly}",
+            "{unread}{faults}{infos}; of {} {} found nothing wrong and {} could not be judged{partly}",
             counted(self.rules, "rule"),
             self.rules_well(),
             self.diagnosis.not_judged.len()

@@ -42,6 +42,7 @@ fn doctor(findings: Vec<Finding>, not_judged: Vec<NotJudged>) -> Doctor {
         },
         files: vec![],
         not_read: vec![],
+        files_unread: 0,
         is_verbose: false,
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
             "provision" => {
                 "provision (settings in a file of a tool that sets machines up; what the tool works out is not known)"
             }
-            "compose" => "compose (a compose file, a `docker run` command or a Quadlet)",
+            "compose" => "compose (a compose file, a `docker run` command, a Quadlet or Docker's daemon.json)",
             kind => kind,
         };
         let line = format!("{}: taken as {kind}", printable(&file.name));
