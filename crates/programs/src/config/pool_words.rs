@@ -70,10 +70,8 @@ impl OnBoot {
         let own = sized(parameters, default);
         let old = sized(&self.line, default);
         let size = format!("hugepagesz={}", default.exact());
-        let kept = match own
-            .iter()
-            .any(|(size, word)| word.starts_with(DEFAULT) && *size != default)
-        {
+        let is_other = |(size, word): &(Bytes, &str)| word.starts_with(DEFAULT) && *size != default;
+        let kept = match own.iter().any(is_other) {
             true => with_sizes(&old, &size),
             false => old.clone(),
         };

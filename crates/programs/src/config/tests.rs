@@ -368,3 +368,24 @@ fn scripts_at_boot_request_the_pool_of_the_default_size() {
     ];
     assert_eq!(requests(&both), [(None, 10)]);
 }
+
+#[test]
+fn a_file_beside_the_homes_of_oracle_hides_no_instance() {
+    let product = "/u01/app/oracle/product";
+    let tree = Tree::new()
+        .line("/etc/hostname", "a")
+        .file(&format!("{product}/README"), "x\n")
+        .file(&format!("{product}/19.3.0/notes"), "x\n")
+        .file(
+            &format!("{product}/19.3.0/dbhome_1/dbs/initORCL.ora"),
+            "*.sga_target=16384M\n*.use_large_pages='ONLY'\n",
+        );
+    let instances = read(tree).instances;
+    let all: Vec<Bytes> = instances
+        .known()
+        .expect("instances")
+        .iter()
+        .map(|one| one.sga)
+        .collect();
+    assert_eq!(all, [Bytes::gib(16)]);
+}
