@@ -339,11 +339,8 @@ fn ranges(evidence: &Evidence) -> Answer {
         "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}{whose}{of_vendor}",
         Bytes(pmd.0.saturating_mul(collapsed)),
     ))
-    .severity(if matters || wanted.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    })
+    .severity(Severity::Warning)
+    .info_if(!matters && wanted.is_none())
     .seen(thp_file("khugepaged/max_ptes_none"), "", none)
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
