@@ -148,8 +148,8 @@ impl Tree {
             .map(str::to_owned)
             .collect();
         match node {
-            Some(Node::File(_)) => Err(Unread::new(Cause::Failed, path, "it is not a directory")),
-            None if names.is_empty() => Err(Unread::new(Cause::Absent, path, "")),
+            // A file is no directory, as below a real root.
+            Some(Node::File(_)) | None if names.is_empty() => Err(Unread::new(Cause::Absent, path, "")),
             _ => Ok(names.into_iter().collect()),
         }
     }

@@ -76,11 +76,25 @@ fn of_node(word: &str) -> Option<(&str, &str)> {
     name.starts_with("bootstrap.").then_some((name, value))
 }
 
-/// Is it a word that such a setting is made of?
-pub(crate) fn is_word(word: &str) -> bool {
-    let name = word.split('=').next().unwrap_or(word);
-    OPTIONS.iter().any(|(own, _)| *own == name)
-        || of_node(word).is_some_and(|(name, value)| named(name, value).is_some())
+/// Is it an option that sets it for a node, on or off?
+fn is_of_node(word: &str) -> bool {
+    of_node(word).is_some_and(|(name, _)| NAMES.iter().any(|(own, _)| *own == name))
+}
+
+/// The words that such settings are made of, with the values that switch them off.
+pub(crate) fn words_of(words: &[String]) -> Vec<String> {
+    let is_option = |word: &str| {
+        let name = word.split('=').next().unwrap_or(word);
+        OPTIONS.iter().any(|(own, _)| *own == name)
+    };
+    let is_kept = |at: usize| {
+        let word = words[at].as_str();
+        let before = at.checked_sub(1).map(|at| words[at].as_str());
+        let is_value = || !is_on(word) && before.is_some_and(|before| is_option(before) && !before.contains('='));
+        is_option(word) || is_of_node(word) || is_value()
+    };
+    let kept = (0..words.len()).filter(|at| is_kept(*at));
+    kept.map(|at| words[at].clone()).collect()
 }
 
 /// An option of a program of another kind: prlimit's is a limit, that of stress-ng a number of its workers.
@@ -97,8 +111,8 @@ fn is_of_other(words: &[String], option: &str) -> bool {
 fn by_words(words: &[String]) -> Option<(&str, &str, Locks)> {
     let mut found: Option<(&str, &str, Locks)> = None;
     for (at, word) in words.iter().enumerate() {
-        if let Some((name, value)) = of_node(word) {
-            found = named(name, value).map(|what| (name, value, what)).or(found);
+        if let Some((name, value)) = of_node(word).filter(|_| is_of_node(word)) {
+            found = named(name, value).map(|what| (name, value, what));
             continue;
         }
         let (name, own) = word
@@ -119,8 +133,9 @@ fn by_words(words: &[String]) -> Option<(&str, &str, Locks)> {
 impl Lock {
     /// By the words of a command and its variables; `place` is that of the words.
     pub fn asked(place: &str, words: &[String], variables: &[Setting]) -> Option<Self> {
-        let of_variable = |set: &Setting| {
-            let what = named(&set.name, &set.value)?;
+        let of_variable = |(at, set): (usize, &Setting)| {
+            let is_last = variables[at + 1..].iter().all(|later| later.name != set.name);
+            let what = named(&set.name, &set.value).filter(|_| is_last)?;
             let setting = set.clone();
             Some(Self { setting, what })
         };
@@ -129,7 +144,30 @@ impl Lock {
             let setting = Setting::new(place, name, value);
             Some(Self { setting, what })
         };
-        of_words().or_else(|| variables.iter().rev().find_map(of_variable))
+        of_words().or_else(|| variables.iter().enumerate().rev().find_map(of_variable))
+    }
+
+    /// How much is locked at least, as far as the command shows it: memcached's memory for items (`-m`, in MiB).
+    pub fn least(&self, words: &[String]) -> Option<Bytes> {
+        let at = words
+            .iter()
+            .position(|word| word.rsplit('/').next() == Some("memcached"))?;
+        let own = &words[at + 1..];
+        let value = |(at, word): (usize, &String)| {
+            let attached = ["--memory-limit=", "-m"]
+                .iter()
+                .find_map(|name| word.strip_prefix(name));
+            match word.as_str() {
+                "-m" | "--memory-limit" => own.get(at + 1).cloned(),
+                _ => attached.map(str::to_owned),
+            }
+        };
+        let mib = match own.iter().enumerate().rev().find_map(value) {
+            Some(written) => written.parse::<u64>().ok()?,
+            None => MEMCACHED,
+        };
+        let is_it = self.what == Locks::All;
+        is_it.then_some(Bytes(mib.saturating_mul(1 << 20)))
     }
 
     /// What a running program has to be able to lock, as far as its options and mappings show it.
@@ -142,10 +180,29 @@ impl Lock {
                 Some(heap) => Ok(heap),
                 None => resident(program),
             },
-            Locks::Model => Ok(program.areas()?.iter().map(Area::size).max().unwrap_or_default()),
+            Locks::Model => weights(program.areas()?).map_or_else(|| resident(program), Ok),
             Locks::Guest | Locks::Log | Locks::All => resident(program),
         }
     }
+}
+
+/// Without `-m`, in MiB.
+const MEMCACHED: u64 = 64;
+
+/// Weights of a model that are mapped: its largest file that can be read. Addresses that the driver of a GPU reserves are no memory, and
+/// libraries and devices no weights.
+fn weights(areas: &[Area]) -> Option<Bytes> {
+    const OTHERS: [&str; 6] = ["/usr/", "/lib", "/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/zero"];
+    const LEAST: Bytes = Bytes::mib(64);
+    let is_of_model = |area: &&Area| {
+        let name: &str = &area.name;
+        area.perms.starts_with('r')
+            && name.starts_with('/')
+            && !name.contains(".so")
+            && !OTHERS.iter().any(|other| name.starts_with(other))
+    };
+    let sizes = areas.iter().filter(is_of_model).map(Area::size);
+    sizes.max().filter(|size| *size >= LEAST)
 }
 
 fn resident(program: &Program) -> Result<Bytes, Unread> {
@@ -166,6 +223,8 @@ fn by_settings(source: &Source, program: &Program) -> Result<Option<Lock>, Unrea
         .collect();
     match Lock::asked(&program.file("cmdline"), &arguments, &variables) {
         Some(lock) => Ok(Some(lock)),
+        // Switched off by an option, which holds before the file.
+        None if arguments.iter().any(|word| is_of_node(word)) => Ok(None),
         None => of_file(source, program, &arguments),
     }
 }
@@ -182,12 +241,15 @@ fn of_file(source: &Source, program: &Program, arguments: &[String]) -> Result<O
     let Some(path) = file(arguments) else { return Ok(None) };
     let path = program.file(&format!("root{path}"));
     let text = content(source, &path)?.unwrap_or_default();
-    let locks = said(&path, &text, &['#']).filter_map(|line| {
+    let settings = said(&path, &text, &['#']).filter_map(|line| {
         let (name, value) = setting(line.text)?;
-        let setting = line.setting(name, value);
-        named(name, value).map(|what| Lock { setting, what })
+        Some(line.setting(name, value))
     });
-    Ok(locks.last())
+    let lock = settings.last().and_then(|setting| {
+        let what = named(&setting.name, &setting.value)?;
+        Some(Lock { setting, what })
+    });
+    Ok(lock)
 }
 
 /// The setting on a line of such a file, which may be below `bootstrap:`.
@@ -204,8 +266,11 @@ pub(crate) fn setting(line: &str) -> Option<(&'static str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lock, Locks, setting};
+    use model::Bytes;
+
+    use super::{Lock, Locks, setting, weights, words_of};
     use crate::config::Setting;
+    use crate::parse_maps;
 
     /// By a command, and a variable before it.
     fn asked(line: &str) -> Option<Locks> {
@@ -229,6 +294,14 @@ mod tests {
             ("/usr/bin/scylla --lock-memory=1 --smp 4", Locks::All),
             ("mysqld --memlock", Locks::All),
             ("java Main -Ebootstrap.memory_lock=true", Locks::Heap),
+            (
+                "java Main -Ebootstrap.memory_lock=false -Ebootstrap.memory_lock=true",
+                Locks::Heap,
+            ),
+            (
+                "java Main -Ebootstrap.memory_lock=true -Ebootstrap.ctrlhandler=false",
+                Locks::Heap,
+            ),
             ("bootstrap.memory_lock=\"true\" | eswrapper", Locks::Heap),
         ] {
             assert_eq!(asked(line), Some(what), "{line}");
@@ -241,10 +314,70 @@ mod tests {
             "stress-ng --mlock 2",
             "server -k",
             "java Main -Ebootstrap.memory_lock=false",
+            "java Main -Ebootstrap.memory_lock=true -Ebootstrap.memory_lock=false",
             "bootstrap.memory_lock=false | eswrapper",
         ] {
             assert_eq!(asked(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn of_variables_of_one_name_the_last_holds() {
+        let set = |values: &[(&str, &str)]| {
+            let set: Vec<Setting> = values
+                .iter()
+                .map(|(name, value)| Setting::new("x", *name, *value))
+                .collect();
+            Lock::asked("x", &[], &set).map(|lock| lock.what)
+        };
+        assert_eq!(set(&[("USE_MLOCK", "1"), ("USE_MLOCK", "0")]), None);
+        assert_eq!(set(&[("USE_MLOCK", "0"), ("USE_MLOCK", "1")]), Some(Locks::Model));
+        assert_eq!(set(&[("LLAMA_ARG_MLOCK", "1"), ("USE_MLOCK", "0")]), Some(Locks::Model));
+    }
+
+    #[test]
+    fn a_capture_has_the_words_with_what_switches_them_off() {
+        for line in [
+            "python3 -m llama_cpp.server --use_mlock false --api-key x",
+            "scylla --lock-memory 0 --smp 4",
+            "java Main -Ebootstrap.memory_lock=true -Ebootstrap.memory_lock=false -Ekey=x",
+            "llama-server --mlock --port 0",
+            "scylla --lock-memory=1 0",
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let kept = [vec![words[0].clone()], words_of(&words[1..])].concat();
+            assert!(kept.len() < words.len(), "{kept:?}");
+            assert_eq!(asked(&kept.join(" ")), asked(line), "{line}");
+        }
+        let kept = words_of(&["--use_mlock".to_owned(), "false".to_owned(), "0".to_owned()]);
+        assert_eq!(kept, ["--use_mlock", "false"]);
+    }
+
+    #[test]
+    fn memcached_locks_its_items_at_least() {
+        for (line, mib) in [
+            ("/usr/bin/memcached -k -m 4096", Some(4096)),
+            ("memcached -k -m32", Some(32)),
+            ("memcached -m 32 --memory-limit=128 -k", Some(128)),
+            ("memcached -k", Some(64)),
+            ("memcached -k -m ${CACHESIZE}", None),
+            ("scylla --lock-memory=1", None),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let lock = Lock::asked("x", &words, &[]).expect(line);
+            assert_eq!(lock.least(&words), mib.map(Bytes::mib), "{line}");
+        }
+    }
+
+    #[test]
+    fn reserved_addresses_and_libraries_are_no_weights() {
+        let reserved = "200000000-4200000000 ---p 00000000 00:00 0\n\
+            7f6000000000-7f6020000000 r--p 00000000 00:0f 73 /opt/cuda/libcublas.so.12\n\
+            7f7000000000-7f7040000000 rw-p 00000000 00:00 0\n";
+        let model = "7e0000000000-7e00fb157000 r--s 00000000 00:0f 811 /home/dev/model.bin\n";
+        let of = |text: String| weights(&parse_maps("maps", text.as_bytes()).expect("maps"));
+        assert_eq!(of(format!("{reserved}{model}")), Some(Bytes(0xfb15_7000)));
+        assert_eq!(of(reserved.to_owned()), None);
     }
 
     #[test]

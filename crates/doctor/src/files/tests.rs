@@ -517,6 +517,27 @@ fn b02_what_the_program_of_a_unit_locks() {
     ] {
         clear("B02", &[("vm.service", &unit(&lines))]);
     }
+    // A limit as large as what is known is too low in each kind of file.
+    let memcached = |limit: &str, items: u64| {
+        let command = format!("/usr/bin/memcached -k -m {items}");
+        let service = format!("services:\n  cache:\n    image: memcached:1\n    command: {command}\n");
+        [
+            (
+                "vm.service",
+                unit(&format!("User=cache\nLimitMEMLOCK={limit}M\nExecStart={command}")),
+            ),
+            (
+                "compose.yaml",
+                format!("{service}    ulimits: {{memlock: {limit}000000}}\n"),
+            ),
+        ]
+    };
+    for (name, text) in memcached("64", 4096).iter().chain(&memcached("64", 64)) {
+        found("B02", &[(*name, text)]);
+    }
+    for (name, text) in &memcached("64", 32) {
+        clear("B02", &[(*name, text)]);
+    }
     let varnish = |lines: &str| unit(&format!("{lines}\nExecStart=/usr/sbin/varnishd -a :80"));
     let log = found("B02", &[("varnish.service", &varnish("LimitMEMLOCK=82000"))]);
     assert!(

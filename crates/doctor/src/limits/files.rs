@@ -59,7 +59,7 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     let need = locked.bytes;
     let set = service.unit.memlock.as_ref();
     let (limit, bytes) = match set {
-        Some((Limit::Bytes(bytes), _)) if *bytes < need.unwrap_or(LEAST).0 => (Bytes(*bytes).to_string(), *bytes),
+        Some((Limit::Bytes(bytes), _)) if is_low(*bytes, need) => (Bytes(*bytes).to_string(), *bytes),
         None if locked.what != Locks::Log => ("not set".to_owned(), 0),
         _ => return None,
     };
@@ -101,6 +101,11 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
 /// Memory that a program locks of which the amount is not known is more than this.
 const LEAST: Bytes = Bytes::mib(64);
 
+/// A program locks more than what is known of its need.
+fn is_low(limit: u64, need: Option<Bytes>) -> bool {
+    limit <= need.unwrap_or(LEAST).0
+}
+
 /// What is locked, in words.
 pub(super) fn what(locks: Locks) -> &'static str {
     match locks {
@@ -136,7 +141,7 @@ fn containers(evidence: &Evidence) -> Vec<Case> {
 fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
     let lock = Lock::asked(&run.place, &run.words, &run.environment);
     let Reason { why, least, outcome } = match &lock {
-        Some(lock) => asked(lock, run.heap()),
+        Some(lock) => asked(lock, run),
         None => other(&run.environment, &run.words)?,
     };
     // Podman reads no file of Docker.
@@ -149,7 +154,7 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
         None if lock.is_none() || run.is_partial || is_unlimited(evidence, OF_CONTAINERS) => return None,
         None => 0,
     };
-    if run.may_lock || least.is_some_and(|least| bytes > least.0) {
+    if run.may_lock || least.is_some_and(|least| !is_low(bytes, Some(least))) {
         return None;
     }
     let may = match limit {
@@ -275,10 +280,11 @@ struct Reason {
 }
 
 /// By a setting of its own.
-fn asked(lock: &Lock, heap: Option<Bytes>) -> Reason {
+fn asked(lock: &Lock, run: &Run) -> Reason {
+    let heap = run.heap().filter(|_| lock.what == Locks::Heap);
     Reason {
         why: format!("{} locks {}", lock.setting.name, what(lock.what)),
-        least: Some(heap.filter(|_| lock.what == Locks::Heap).unwrap_or(LEAST)),
+        least: Some(heap.or_else(|| lock.least(&run.words)).unwrap_or(LEAST)),
         outcome: unlocked(lock.what),
     }
 }

@@ -178,7 +178,7 @@ fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32,
     let file = |node: u32| node_file(pool, node);
     let sum = |shares: &[(u32, u64)]| shares.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
     let pages = sum(counts);
-    let fair = pages / counts.len().max(1) as u64;
+    let fair = pages.div_ceil(counts.len().max(1) as u64);
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     let case = Case::likely(format!(
         "node {} has {missing} less in pages of {} than its share: programs there use remote memory or get no pages",

@@ -20,6 +20,20 @@ fn a09_nodes_that_differ() {
     );
 }
 
+/// A share that is no whole number of pages is rounded up: otherwise nothing would be missing.
+#[test]
+fn a09_a_share_of_a_page_and_a_half() {
+    let counts = [2, 2, 2, 4];
+    let tree = pool(machine(), "2048kB", 10, 10, 0).line("/sys/devices/system/node/online", "0-3");
+    let with = |tree: Tree, (node, pages): (u32, u64)| {
+        let tree = node_pool(tree, node, "2048kB", pages, pages);
+        tree.line(&format!("/sys/devices/system/node/node{node}/cpulist"), node)
+    };
+    let finding = found("A09", (0..).zip(counts).fold(tree, with));
+    assert!(finding.consequence.starts_with("node 0 has 2M less"), "{finding:?}");
+    assert!(finding.fix[0].contains("echo 3 > "), "{finding:?}");
+}
+
 /// Memory without CPUs gets its share like any other node, which is no lack of others.
 #[test]
 fn a09_pages_on_a_node_without_cpus() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::snapshot::{Feature, Pool};
-use model::{Bytes, Reading};
+use model::{Bytes, Cause, Reading};
 use programs::config::{Instance, Setting};
 use programs::size::oracle;
 use programs::{Area, Evidence, Kind, Program};
@@ -73,6 +73,16 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
     let why = MeantFor2m::of(evidence, pool).map_or_else(String::new, |meant| meant.why(pool));
     let lower = |pages: u64| format!("and lower the request in {places} to {pages}{why}");
     let pages = needed(evidence, pool);
+    let hidden = evidence.config.instances.unread();
+    if let Some(why) = hidden.filter(|why| pages == 0 && why.unread != Cause::Absent) {
+        return case
+            .fix(format!(
+                "read what Oracle's instances have as their SGA, which is not known here ({why})"
+            ))
+            .fix(format!(
+                "and lower the request in {places} to the pages that they ask for"
+            ));
+    }
     let Some(most) = half(evidence, pool).filter(|_| pages == 0) else {
         return case.fill(pool, pages).fix(lower(pages));
     };

@@ -77,6 +77,19 @@ fn a03_a_pool_that_starves_the_rest() {
     not_judged("A03", machine().without("/proc/meminfo"), "meminfo");
 }
 
+/// An instance that cannot be read may need all of the pool.
+#[test]
+fn a_pool_is_lowered_to_no_number_where_instances_are_not_read() {
+    let tree = meminfo(pool(machine(), "2048kB", 4096, 4096, 0), &[("MemAvailable", 200 << 10)]);
+    let tree = tree.file("/etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 9000\n");
+    assert!(found("A03", tree.clone()).fix[0].starts_with("echo 0 >"));
+    let fix = found("A03", tree.denied("/u01/app/oracle/product")).fix.join("\n");
+    assert!(
+        fix.starts_with("read what Oracle's instances have") && !fix.contains("echo "),
+        "{fix}"
+    );
+}
+
 #[test]
 fn a_count_that_was_meant_for_pages_of_2m_keeps_its_memory() {
     let power = |pages: u64| {

@@ -27,18 +27,19 @@ fn file_of(place: &str) -> &str {
 pub(super) const LOWER: &str =
     "lower its count first: beside the other findings of this report the machine has no room for it";
 
-/// A line that is right and comes to nothing. What the running kernel was started with all the same came another way.
-fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Option<Case> {
+/// The words without those that the running kernel was started with, if any are left.
+fn not_running(evidence: &Evidence, words: &str) -> Option<String> {
     let running = evidence.snapshot.kernel.command_line.known().map_or("", String::as_str);
     let is_running = |word: &str| running.split_whitespace().any(|other| other == word);
     let words: Vec<&str> = words.split(' ').filter(|word| !is_running(word)).collect();
-    if words.is_empty() {
-        return None;
-    }
     let words = words.join(" ");
-    if is_running(&as_parameter(&words)) {
-        return None;
-    }
+    let is_left = !words.is_empty() && !is_running(&as_parameter(&words));
+    is_left.then_some(words)
+}
+
+/// A line that is right and comes to nothing. What the running kernel was started with all the same came another way.
+fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Option<Case> {
+    let words = not_running(evidence, words)?;
     // systemd is to change that of images (systemd/systemd#43781).
     let own = distribution(evidence);
     let new: fn(String) -> Case = match why {
@@ -46,14 +47,9 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::NoGrub if is_by_files(own) => Case::likely,
         _ => Case::sure,
     };
-    let link = match why {
-        UnheardWhy::SysctlConf | UnheardWhy::SysctlName => None,
-        UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => None,
-        _ => Some(links::BOOT),
-    };
     let case = |what: &str| {
         let case = new(format!("`{words}` has no effect: {what}"));
-        case.link(link).seen(place, "", &words)
+        case.link(of_boot(why)).seen(place, "", &words)
     };
     let fix = |text: String| Remedy::new(text).with_line(evidence, &words);
     let by_entry = |what: &str| case(what).remedy(fix(entry_fix(evidence, &words))).otherwise(LOWER);
@@ -86,14 +82,28 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
             .fix("or systemd=true below [boot] in /etc/wsl.conf, then: wsl --shutdown"),
         // Files with a wrong name have a case each.
         UnheardWhy::SysctlConf | UnheardWhy::SysctlName => {
-            let file = "/etc/sysctl.d/60-hugepages.conf";
-            let case = case("this release of Debian reads the files of sysctl.d at boot, and not this one")
-                .fix(format!("move it to a file of its own: echo '{words}' >> {file}"));
-            let like_it = evidence.config.unheard.iter().filter(|line| line.why == *why);
-            let all: Vec<&str> = like_it.map(|line| &*line.words).collect();
-            applied(case, evidence, file, &all)
+            let case = case("this release of Debian reads the files of sysctl.d at boot, and not this one");
+            moved(case, evidence, why, &words)
         }
     })
+}
+
+/// The page of the boot line, for what is about that.
+fn of_boot(why: &UnheardWhy) -> Option<&'static str> {
+    match why {
+        UnheardWhy::SysctlConf | UnheardWhy::SysctlName => None,
+        UnheardWhy::NoSystemd | UnheardWhy::PerhapsByCommand => None,
+        _ => Some(links::BOOT),
+    }
+}
+
+/// With the way to have it in a file that is read.
+fn moved(case: Case, evidence: &Evidence, why: &UnheardWhy, words: &str) -> Case {
+    let file = "/etc/sysctl.d/60-hugepages.conf";
+    let case = case.fix(format!("move it to a file of its own: echo '{words}' >> {file}"));
+    let like_it = evidence.config.unheard.iter().filter(|line| line.why == *why);
+    let all: Vec<&str> = like_it.map(|line| &*line.words).collect();
+    applied(case, evidence, file, &all)
 }
 
 fn without_systemd(why: &UnheardWhy) -> &'static str {

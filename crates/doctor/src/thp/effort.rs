@@ -318,10 +318,7 @@ fn ranges(evidence: &Evidence) -> Answer {
     // Counted since Linux 6.12; before, it is not known.
     let underused = vmstat(evidence, "thp_underused_split_page").ok();
     let matters = underused.is_some_and(|pages| pages >= 1000) || collapsed >= 50_000;
-    let split = underused.map_or_else(
-        || "this kernel does not count how many were split again as unused".to_owned(),
-        |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
-    );
+    let split = split_again(underused, pmd);
     let wanted = wants_no_empty_pages(evidence);
     let most = most_huge(evidence);
     let keeper = most.and_then(|(program, _)| asked_by_vendor(&evidence.snapshot, program));
@@ -342,11 +339,8 @@ fn ranges(evidence: &Evidence) -> Answer {
         "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}{whose}{of_vendor}",
         Bytes(pmd.0.saturating_mul(collapsed)),
     ))
-    .severity(if matters || wanted.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    })
+    .severity(Severity::Warning)
+    .info_if(!matters && wanted.is_none())
     .seen(thp_file("khugepaged/max_ptes_none"), "", none)
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
@@ -362,6 +356,14 @@ fn ranges(evidence: &Evidence) -> Answer {
         }),
         None => case,
     }])
+}
+
+/// How much of it was split, in words.
+fn split_again(underused: Option<u64>, pmd: Bytes) -> String {
+    match underused {
+        Some(pages) => format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
+        None => "this kernel does not count how many were split again as unused".to_owned(),
+    }
 }
 
 /// The program with most memory of its own on huge pages, if that is worth naming.

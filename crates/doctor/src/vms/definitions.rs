@@ -7,7 +7,7 @@ use programs::Evidence;
 use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 use programs::config::{Boot, Distribution};
 
-use super::mapped::{OF_FIRECRACKER, mapped_small, promised_more};
+use super::mapped::{mapped_small, promised_more};
 use crate::demand::{Shortage, guests, shortages};
 use crate::facts::{count, default_size, distribution, known, pool_file};
 use crate::kept::{boot_fix, boot_pages};
@@ -58,7 +58,6 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
         .severity(Severity::Warning)
         .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "reserved at start", "no")
-        .link((guest.manager == Manager::Firecracker).then_some(OF_FIRECRACKER))
         .fix(match guest.manager {
             Manager::CloudHypervisor => "prefault=on: it takes them all when it starts".to_owned(),
             Manager::Firecracker => format!(

@@ -5,10 +5,8 @@ use programs::Evidence;
 use programs::config::given::{Backing, Guest, Manager};
 
 use crate::facts::default_size;
+use crate::links;
 use crate::rule::Case;
-
-pub(super) const OF_FIRECRACKER: &str =
-    "https://github.com/firecracker-microvm/firecracker/blob/main/docs/hugepages.md";
 
 /// KVM maps no huge page of a guest while it logs what the guest writes. Others do that for a migration alone.
 pub(super) fn mapped_small(guest: &Guest) -> Option<Case> {
@@ -20,7 +18,7 @@ pub(super) fn mapped_small(guest: &Guest) -> Option<Case> {
             "the {page} pages of {} gain nothing: KVM maps them as base pages while it logs the pages that the guest writes (track_dirty_pages)",
             guest.name
         ))
-        .link(Some(OF_FIRECRACKER))
+        .link(Some(links::of_manager(guest.manager)))
         .seen(place, "track_dirty_pages", "true")
         .fix("\"track_dirty_pages\": false; only differential snapshots need it")
         .fix("or leave \"huge_pages\" out"),

@@ -45,6 +45,7 @@ fn a_directory_and_an_archive_answer_alike() {
         assert_eq!(source.list("/proc/sys"), Reading::Known(vec!["vm".to_owned()]));
         assert_eq!(cause(&source.text("/proc/none")), Some(Cause::Absent));
         assert_eq!(cause(&source.list("/proc/none")), Some(Cause::Absent));
+        assert_eq!(cause(&source.list("/proc/bad")), Some(Cause::Absent));
         let bad = source.text("/proc/bad");
         let bad = bad.unread().expect("garbled");
         assert_eq!((bad.unread, bad.place.as_str()), (Cause::Garbled, "/proc/bad:2"));

@@ -33,9 +33,12 @@ pub(super) fn read(
     has_configuration(source)?;
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
-    let rc_local = content(source, RC_LOCAL)?.map(|text| (RC_LOCAL.to_owned(), text));
-    for (path, text) in policy::unit_files(source)?.into_iter().chain(rc_local) {
-        let own: Vec<Setting> = said(&path, &text, &['#', ';']).flat_map(|line| echoed(&line)).collect();
+    for (path, text) in policy::unit_files(source)? {
+        let own: Vec<Setting> = started(&path, &text).iter().flat_map(echoed).collect();
+        lines.extend(summed(&own));
+    }
+    if let Some((path, text)) = rc_local(source)? {
+        let own: Vec<Setting> = said(path, &text, &['#']).flat_map(|line| echoed(&line)).collect();
         lines.extend(summed(&own));
     }
     for (path, text) in tuned::profiles(source)? {
@@ -46,20 +49,56 @@ pub(super) fn read(
     Ok(lines)
 }
 
-const RC_LOCAL: &str = "/etc/rc.local";
+/// It is in one of two places. Where it is in both, one is a link to the other.
+fn rc_local(source: &Source) -> Result<Option<(&'static str, String)>, Unread> {
+    for path in ["/etc/rc.local", "/etc/rc.d/rc.local"] {
+        if let Some(text) = content(source, path)? {
+            return Ok(Some((path, text)));
+        }
+    }
+    Ok(None)
+}
 
-/// What commands write by `echo NUMBER > FILE`, or by `tee`.
+/// The lines of a unit but those of what it does when it stops, which is no request. A capture may lack the line that another one continues.
+fn started<'a>(path: &'a str, text: &'a str) -> Vec<Line<'a>> {
+    let (mut is_stop, mut goes_on) = (false, false);
+    let lines = said(path, text, &['#', ';']).filter(|line| {
+        if let Some((key, _)) = line.pair().filter(|_| !goes_on) {
+            is_stop = key.starts_with("ExecStop") || key == "ExecReload";
+        }
+        goes_on = line.text.ends_with('\\');
+        !is_stop
+    });
+    lines.collect()
+}
+
+const QUOTES: [char; 2] = ['"', '\''];
+
+/// What commands write by `echo NUMBER > FILE`, by `tee`, or by sysctl.
 fn echoed(line: &Line<'_>) -> Vec<Setting> {
-    let quotes = ['"', '\''];
     let written = line.text.split("echo ").skip(1).filter_map(|rest| {
         let (value, rest) = rest.split_once(['>', '|'])?;
         let rest = rest.trim_start_matches(['>', ' ']);
         let file = rest.strip_prefix("tee ").unwrap_or(rest).trim_start();
-        let file = file.split([' ', ';', '&', quotes[0], quotes[1]]).next()?;
-        file.starts_with("/sys/")
-            .then(|| line.setting(file, value.trim().trim_matches(quotes)))
+        let file = file.split([' ', ';', '&', QUOTES[0], QUOTES[1]]).next()?;
+        let is_kernels = ["/sys/", "/proc/sys/"].iter().any(|root| file.starts_with(root));
+        is_kernels.then(|| line.setting(file, value.trim().trim_matches(QUOTES)))
     });
-    written.collect()
+    written.chain(by_sysctl(line)).collect()
+}
+
+/// `sysctl -w vm.nr_hugepages=NUMBER`
+fn by_sysctl(line: &Line<'_>) -> impl Iterator<Item = Setting> {
+    let commands = line.text.split([';', '&', '|']);
+    let words = commands.flat_map(|command| {
+        let words = command.split_whitespace().map(|word| word.trim_matches(QUOTES));
+        words.skip_while(|word| word.rsplit(['/', '=']).next() != Some("sysctl"))
+    });
+    words.filter_map(move |word| {
+        let (name, value) = word.split_once('=')?;
+        let is_pool = name.replace('/', ".") == sysctl_files::POOL;
+        is_pool.then(|| line.setting(sysctl_files::POOL, value.trim_matches(QUOTES)))
+    })
 }
 
 /// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
@@ -70,6 +109,22 @@ pub(super) fn enclaves(source: &Source) -> Option<Setting> {
     lines.find_map(|line| {
         let (name, value) = line.text.trim_start_matches("- ").split_once(':')?;
         (name.trim() == "memory_mib").then(|| line.setting(name.trim(), value.trim()))
+    })
+}
+
+/// The file of the pool of the default size.
+const OF_DEFAULT: &str = "/proc/sys/vm/nr_hugepages";
+
+/// A value for the pool of the default size, or for a pool's file.
+fn of_pool(setting: &Setting) -> Option<PoolLine> {
+    if ![sysctl_files::POOL, OF_DEFAULT].contains(&setting.name.as_str()) {
+        return of_file(setting);
+    }
+    Some(PoolLine {
+        place: setting.place.clone(),
+        size: None,
+        pages: setting.value.parse().ok()?,
+        is_by_node: false,
     })
 }
 
@@ -99,18 +154,7 @@ pub struct PoolWrite {
 impl PoolWrite {
     /// A value for vm.nr_hugepages, or for a pool's file.
     pub(super) fn of(setting: &Setting) -> Option<Self> {
-        let of_default = |setting: &Setting| {
-            Some(PoolLine {
-                place: setting.place.clone(),
-                size: None,
-                pages: setting.value.parse().ok()?,
-                is_by_node: false,
-            })
-        };
-        let line = match setting.name == sysctl_files::POOL {
-            true => of_default(setting)?,
-            false => of_file(setting)?,
-        };
+        let line = of_pool(setting)?;
         let node = match setting.name.split_once("/node/node") {
             Some((_, rest)) => Some(rest.split_once('/')?.0.parse().ok()?),
             None => None,
@@ -159,7 +203,7 @@ fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let mut sums: Vec<PoolLine> = Vec::new();
     let holds = |(at, line): &(usize, &Setting)| all[at + 1..].iter().all(|later| later.name != line.name);
     let lines = all.iter().enumerate().filter(holds);
-    for line in lines.filter_map(|(_, line)| of_file(line)) {
+    for line in lines.filter_map(|(_, line)| of_pool(line)) {
         match sums.iter_mut().find(|sum| sum.size == line.size) {
             Some(sum) => {
                 sum.pages = sum.pages.saturating_add(line.pages);

@@ -45,17 +45,12 @@ impl Change {
 }
 
 impl OnBoot {
-    /// That of the running kernel, or, where it asks for no pool, that of the next boot.
+    /// That of the next boot, which is the one to edit, or, where none is known, that of the running kernel.
     pub fn of(snapshot: &Snapshot, config: &Config) -> Self {
-        let running = snapshot.kernel.command_line.known().map_or("", String::as_str);
-        let next = config.next_boot.as_ref().map_or("", |next| next.words.as_str());
-        let line = if running.split_whitespace().any(is_of_pools) {
-            running
-        } else {
-            next
-        };
+        let running = || snapshot.kernel.command_line.known().map(String::as_str);
+        let next = config.next_boot.as_ref().map(|next| next.words.as_str());
         Self {
-            line: line.to_owned(),
+            line: next.or_else(running).unwrap_or_default().to_owned(),
             default: snapshot.memory.get("Hugepagesize").known().copied(),
         }
     }
@@ -73,13 +68,17 @@ impl OnBoot {
         let default = Boot::parse(&self.line, None).default_size.or(self.default);
         let default = default.unwrap_or(Bytes::mib(2));
         let own = sized(parameters, default);
-        if own.iter().all(|(_, word)| word.starts_with(DEFAULT)) {
+        let old = sized(&self.line, default);
+        let size = format!("hugepagesz={}", default.exact());
+        let is_other = |(size, word): &(Bytes, &str)| word.starts_with(DEFAULT) && *size != default;
+        let kept = match own.iter().any(is_other) {
+            true => with_sizes(&old, &size),
+            false => old.clone(),
+        };
+        if kept == old && own.iter().all(|(_, word)| word.starts_with(DEFAULT)) {
             return None;
         }
-        let old = sized(&self.line, default);
-        let merged = own
-            .iter()
-            .fold(old.clone(), |all, &(size, word)| with_word(all, size, word));
+        let merged = own.iter().fold(kept, |all, &(size, word)| with_word(all, size, word));
         let (old, new) = match old.is_empty() || merged == old {
             true => (Vec::new(), own),
             false => (old, merged),
@@ -121,6 +120,17 @@ fn sized(line: &str, default: Bytes) -> Vec<(Bytes, &str)> {
         .collect()
 }
 
+/// With the page size, `named` so, before each count that is for the default size without saying so.
+fn with_sizes<'a>(all: &[(Bytes, &'a str)], named: &'a str) -> Vec<(Bytes, &'a str)> {
+    let mut is_said = false;
+    let words = all.iter().flat_map(|&(size, word)| {
+        is_said |= word.starts_with("hugepagesz=");
+        let is_silent = !is_said && word.starts_with(COUNT);
+        is_silent.then_some((size, named)).into_iter().chain([(size, word)])
+    });
+    words.collect()
+}
+
 /// With a word more: a new count takes the place of the old one for that size.
 fn with_word<'a>(mut all: Vec<(Bytes, &'a str)>, size: Bytes, word: &'a str) -> Vec<(Bytes, &'a str)> {
     let is_default = word.starts_with(DEFAULT);
@@ -144,8 +154,10 @@ fn with_word<'a>(mut all: Vec<(Bytes, &'a str)>, size: Bytes, word: &'a str) -> 
 
 #[cfg(test)]
 mod tests {
+    use host::{Snapshot, Source, Tree};
+
     use super::OnBoot;
-    use crate::config::Distribution;
+    use crate::config::{Config, Distribution};
 
     const TWO: &str = "quiet hugepagesz=2M hugepages=512";
     const MORE: &str = "hugepagesz=1G hugepages=64";
@@ -199,6 +211,58 @@ mod tests {
             Some("hugepagesz=2M hugepages=512")
         );
         assert_eq!(changed("quiet", both).map(|(old, _)| old).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_count_without_a_size_keeps_its_own_under_another_default() {
+        for (line, parameters, new) in [
+            (
+                "hugepages=10 hugepagesz=1G hugepages=1",
+                "default_hugepagesz=1G",
+                Some("default_hugepagesz=1G hugepagesz=2M hugepages=10 hugepagesz=1G hugepages=1"),
+            ),
+            (
+                "default_hugepagesz=1G hugepages=4",
+                "default_hugepagesz=2M",
+                Some("default_hugepagesz=2M hugepagesz=1G hugepages=4"),
+            ),
+            (
+                "hugepages=512",
+                "default_hugepagesz=1G hugepagesz=1G hugepages=4",
+                Some("default_hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=512"),
+            ),
+            ("hugepages=10", "default_hugepagesz=2M", None),
+            ("quiet", "default_hugepagesz=1G", None),
+            ("hugepages=10", "transparent_hugepage=never", None),
+        ] {
+            let change = changed(line, parameters).map(|(_, new)| new);
+            assert_eq!(change.as_deref(), new, "{line} + {parameters}");
+        }
+        let grubby = Distribution::RedHat.add_boot_parameters(&on("hugepages=10"), "default_hugepagesz=1G");
+        assert!(!grubby.contains("grubby --update"), "{grubby}");
+    }
+
+    /// The words of a line that is edited, in place of which others are to be written.
+    #[test]
+    fn the_line_of_the_next_boot_is_the_one_that_is_edited() {
+        let there = |grub: Option<&str>| {
+            let tree = Tree::new()
+                .line("/proc/cmdline", "quiet hugepagesz=2M hugepages=417792")
+                .line("/etc/os-release", "ID=debian");
+            let tree = match grub {
+                Some(words) => tree.line("/etc/default/grub", format!("GRUB_CMDLINE_LINUX=\"{words}\"")),
+                None => tree,
+            };
+            let source = Source::from_tree("test", tree);
+            let snapshot = Snapshot::take(&source);
+            OnBoot::of(&snapshot, &Config::read(&source, &snapshot)).what(MORE)
+        };
+        let instead = |pages: u64| {
+            let there = format!("hugepagesz=2M hugepages={pages}");
+            format!("write `{there} {MORE}` in place of `{there}` in")
+        };
+        assert_eq!(there(Some("hugepagesz=2M hugepages=450000")), instead(450_000));
+        assert_eq!(there(None), instead(417_792));
     }
 
     #[test]

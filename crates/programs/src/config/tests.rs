@@ -313,3 +313,79 @@ fn commands_at_start_request_pools_and_the_last_write_to_a_file_holds() {
         [(Some(Bytes::mib(2)), 15, true), (Some(Bytes::gib(1)), 2, false)]
     );
 }
+
+/// Page size, unless it is the default, and number of each request of these files.
+fn requests(files: &[(&str, &str)]) -> Vec<(Option<Bytes>, u64)> {
+    let tree = Tree::new().line("/etc/hostname", "a");
+    let tree = files.iter().fold(tree, |tree, (path, text)| tree.file(path, *text));
+    let lines = read(tree).pool_lines.known().cloned().unwrap_or_default();
+    lines.iter().map(|line| (line.size, line.pages)).collect()
+}
+
+#[test]
+fn what_a_unit_does_when_it_stops_is_no_request() {
+    const UNIT: &str = "/etc/systemd/system/hugepages.service";
+    let file = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let stop = "ExecReload=/bin/sh -c 'echo 3 > FILE'\nExecStop=/bin/sh -c '\\\n echo 0 > FILE'\n";
+    for start in [
+        "ExecStart=/bin/sh -c 'echo 10 > FILE'\n",
+        "ExecStartPre=/bin/sh -c '\\\n echo 10 > FILE'\nExecStart=/bin/true\n",
+        // Of a capture that left the first line out.
+        "Type=oneshot\n echo 10 > FILE'\n",
+    ] {
+        let unit = format!("[Service]\n{start}{stop}").replace("FILE", file);
+        assert_eq!(requests(&[(UNIT, &unit)]), [(Some(Bytes::mib(2)), 10)], "{unit}");
+    }
+    let unit = format!("[Service]\nExecStart=/bin/true\n{stop}").replace("FILE", file);
+    assert!(requests(&[(UNIT, &unit)]).is_empty(), "{unit}");
+}
+
+#[test]
+fn scripts_at_boot_request_the_pool_of_the_default_size() {
+    for line in [
+        "echo 10 > /proc/sys/vm/nr_hugepages",
+        "echo 10 | tee /proc/sys/vm/nr_hugepages",
+        "sysctl -w vm.nr_hugepages=10",
+        "sh -c 'sysctl -w vm.nr_hugepages=10'",
+        "test -f /x && /sbin/sysctl -q -w vm.swappiness=1 vm.nr_hugepages=\"10\"",
+    ] {
+        for path in ["/etc/rc.local", "/etc/rc.d/rc.local"] {
+            let script = format!("#!/bin/sh\n{line}\n");
+            assert_eq!(requests(&[(path, &script)]), [(None, 10)], "{path}: {line}");
+        }
+    }
+    for line in [
+        "# sysctl -w vm.nr_hugepages=10",
+        "echo vm.nr_hugepages=10",
+        "echo 10 > /proc/sys/vm/swappiness",
+    ] {
+        assert!(requests(&[("/etc/rc.local", line)]).is_empty(), "{line}");
+    }
+    // Red Hat has a link.
+    let both = [
+        ("/etc/rc.local", "sysctl vm.nr_hugepages=10"),
+        ("/etc/rc.d/rc.local", "sysctl vm.nr_hugepages=10"),
+    ];
+    assert_eq!(requests(&both), [(None, 10)]);
+}
+
+#[test]
+fn a_file_beside_the_homes_of_oracle_hides_no_instance() {
+    let product = "/u01/app/oracle/product";
+    let tree = Tree::new()
+        .line("/etc/hostname", "a")
+        .file(&format!("{product}/README"), "x\n")
+        .file(&format!("{product}/19.3.0/notes"), "x\n")
+        .file(
+            &format!("{product}/19.3.0/dbhome_1/dbs/initORCL.ora"),
+            "*.sga_target=16384M\n*.use_large_pages='ONLY'\n",
+        );
+    let instances = read(tree).instances;
+    let all: Vec<Bytes> = instances
+        .known()
+        .expect("instances")
+        .iter()
+        .map(|one| one.sga)
+        .collect();
+    assert_eq!(all, [Bytes::gib(16)]);
+}

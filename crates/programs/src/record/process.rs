@@ -89,12 +89,12 @@ fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
         .split_once(": ")
         .map_or_else(|| first.clone(), |(title, _)| format!("{title}:"));
     let told: Vec<String> = match kind {
-        None => locking(&arguments[1..]).collect(),
+        None => locks::words_of(&arguments[1..]),
         // Options of the machine only: what follows is the application's own.
         Some(Kind::Jvm) => {
             let own: Vec<String> = jvm::options(arguments).cloned().collect();
-            let rest = locking(&arguments[1 + own.len()..]);
-            own.into_iter().chain(rest).collect()
+            let rest = locks::words_of(&arguments[1 + own.len()..]);
+            [own, rest].concat()
         }
         Some(_) => arguments[1..].to_vec(),
     };
@@ -110,11 +110,6 @@ fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
         part.left_out.push(format!("its last {}", Bytes(cut as u64)));
     }
     part
-}
-
-/// Words by which a program of any kind locks its memory.
-fn locking(words: &[String]) -> impl Iterator<Item = String> {
-    words.iter().filter(|word| locks::is_word(word)).cloned()
 }
 
 /// The known tunables. Java's hold options like those on a command line.
@@ -299,6 +294,8 @@ mod tests {
         );
         let model = arguments(&words("llama-server|-m|x.gguf|--mlock|--api-key|x"), None);
         assert_eq!(texts(&model.bytes), "llama-server|--mlock|");
+        let off = arguments(&words("python3|-m|llama_cpp.server|--use_mlock|false|--port|0"), None);
+        assert_eq!(texts(&off.bytes), "python3|--use_mlock|false|");
         let node = arguments(
             &words("java|-Xmx4g|org.Node|-Ebootstrap.memory_lock=true|-Ekey=x"),
             Some(Kind::Jvm),

@@ -87,8 +87,8 @@ pub(super) fn of_start(path: &str, node: &Node, words: &[&Node], start: &Start) 
     let is_postgres = image_names::program(written) == Some(Kind::Postgres);
     let data = data(&start.environment);
     let (shown, written, (program, switch)) = match data {
-        _ if is_postgres && !is_beside(&start.words) => (place(image), written, POSTGRES),
-        Some(data) if !is_beside(&start.words) => (data.place.clone(), "PGDATA", POSTGRES),
+        _ if is_postgres && is_server(&start.words) => (place(image), written, POSTGRES),
+        Some(data) if is_server(&start.words) => (data.place.clone(), "PGDATA", POSTGRES),
         _ if words.is_empty() && image_names::has_opcache(written) => (place(image), written, OPCACHE),
         _ => return None,
     };
@@ -107,30 +107,44 @@ pub(super) fn data(environment: &[Setting]) -> Option<&Setting> {
     environment.iter().find(|set| set.name == "PGDATA")
 }
 
-/// What an image of PostgreSQL is started for beside the server: it prepares the directory, waits for a server or asks one.
-fn is_beside(words: &[String]) -> bool {
-    const TOOLS: [&str; 18] = [
-        "cat",
-        "chmod",
-        "chown",
-        "cp",
-        "echo",
-        "find",
-        "ls",
-        "mkdir",
-        "pg_basebackup",
-        "pg_dump",
-        "pg_dumpall",
-        "pg_isready",
-        "psql",
-        "rm",
-        "sleep",
-        "test",
-        "until",
-        "while",
-    ];
-    called(words).is_some_and(|name| TOOLS.contains(&name))
+/// Does the command start the server, or the directory's preparation, which starts it too? An image without a command does; its other programs
+/// copy, wait for a server or ask one.
+fn is_server(words: &[String]) -> bool {
+    let name = |word: &str| file_name(word.trim_matches([';', '&', '|', '(', ')', '"', '\''])).to_owned();
+    let is_one = |word: &String| {
+        let name = name(word);
+        SERVERS.contains(&name.as_str()) || name.ends_with("entrypoint.sh") || word.ends_with("/bin/postgres")
+    };
+    // Elsewhere it may be the name of a user or of a database.
+    let is_started = |pair: &[String]| {
+        let before = name(&pair[0]);
+        let is_before = BEFORE.contains(&before.as_str()) || pair[0].ends_with([';', '&', '|']);
+        is_before && name(&pair[1]) == "postgres"
+    };
+    match words.first() {
+        None => true,
+        Some(first) if first.starts_with('-') => true,
+        Some(_) => called(words) == Some("postgres") || words.iter().any(is_one) || words.windows(2).any(is_started),
+    }
 }
+
+/// Words behind which `postgres` is the program: those of shells, and the user of gosu, who has the same name.
+const BEFORE: [&str; 8] = ["exec", "gosu", "su-exec", "then", "do", "else", "--", "postgres"];
+
+/// Programs and scripts of images that start it.
+const SERVERS: [&str; 11] = [
+    "initdb",
+    "launch.sh",
+    "patroni",
+    "pg_autoctl",
+    "pg_ctl",
+    "pg_ctlcluster",
+    "postmaster",
+    "run-postgresql",
+    "run-postgresql-master",
+    "run-postgresql-slave",
+    "stolon-keeper",
+];
 
 /// Programs that map RandomX's memory by MAP_HUGETLB where a pool is: their names, images that start them, and how each does not.
 type OfRandomX = (&'static str, &'static [&'static str], &'static str, &'static str);
@@ -193,5 +207,50 @@ fn malloc(line: &Setting) -> Option<&'static str> {
             Some("glibc.malloc.hugetlb=1, which asks for THP")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_server;
+
+    #[test]
+    fn tools_of_postgresql_are_not_the_server() {
+        let is = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            is_server(&words)
+        };
+        for line in [
+            "",
+            "-c max_connections=200",
+            "postgres -c huge_pages=try",
+            "/usr/lib/postgresql/16/bin/postgres -D /data",
+            "docker-entrypoint.sh postgres",
+            "numactl --interleave=all postgres",
+            "patroni /etc/patroni",
+            "gosu postgres postgres -D /data",
+            "tini -- postgres",
+            "sh -c chown -R postgres /data && exec docker-entrypoint.sh postgres",
+            "bash -c mkdir -p /data; postgres -D /data",
+            "sh -c initdb -D /data",
+            "run-postgresql",
+        ] {
+            assert!(is(line), "{line}");
+        }
+        for line in [
+            "wal-g backup-push /var/lib/postgresql/data",
+            "pg_restore -d app /b/app.dump",
+            "pgbackrest --stanza=db backup",
+            "barman receive-wal db",
+            "vacuumdb --all -U postgres",
+            "psql -U postgres -d postgres",
+            "chown -R postgres /data",
+            "sh -c until pg_isready -U postgres; do sleep 1; done",
+            "sh -c pg_dump -U postgres app > /b/app.sql && ls /docker-entrypoint-initdb.d",
+            "/bin/sh",
+            "sleep infinity",
+        ] {
+            assert!(!is(line), "{line}");
+        }
     }
 }

@@ -224,14 +224,7 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
         run.limit(&place(memlock), written)?;
     }
     if let Some(environment) = service.get("environment") {
-        for (name, value) in environment.entries() {
-            run.set(&place(value), name, value.text().unwrap_or_default());
-        }
-        for item in environment.items() {
-            if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
-                run.set(&place(item), name, value);
-            }
-        }
+        set_all(&mut run, environment, place);
     }
     for device in service.get("devices").map_or(&[][..], Node::items) {
         run.device(place(device), device.text().unwrap_or_default());
@@ -253,6 +246,18 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());
     }
     Ok(run.of_image(service.get("image").and_then(Node::text).unwrap_or_default()))
+}
+
+/// Variables, of a map or of a list.
+fn set_all(run: &mut Run, environment: &Node, place: impl Fn(&Node) -> String) {
+    for (name, value) in environment.entries() {
+        run.set(&place(value), name, value.text().unwrap_or_default());
+    }
+    for item in environment.items() {
+        if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
+            run.set(&place(item), name, value);
+        }
+    }
 }
 
 /// The name of an option, and its value where it is not the next word. Short ones without a value may come before another in one word, and

@@ -43,10 +43,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let arch = domain.descendants().find(|node| node.has_tag_name("type"));
     Ok(Guest {
         place: file.place(pages.or(backing).unwrap_or(memory)),
-        name: child(domain, "name")
-            .and_then(|name| name.text())
-            .unwrap_or("the guest")
-            .to_owned(),
+        name: name(domain),
         memory: cells.into_iter().map(of_cell).collect(),
         bound,
         refused,
@@ -64,6 +61,11 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         by_file: pages.is_some() && !is_memfd,
         manager: Manager::Libvirt,
     })
+}
+
+fn name(domain: Node<'_, '_>) -> String {
+    let name = child(domain, "name").and_then(|name| name.text());
+    name.unwrap_or("the guest").to_owned()
 }
 
 impl File<'_, '_> {

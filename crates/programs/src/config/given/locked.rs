@@ -61,9 +61,11 @@ impl Locked {
         if start.words.iter().any(has_others) {
             return None;
         }
-        let Lock { setting, what } = Lock::asked(&start.place, &start.words, &start.environment)?;
+        let lock = Lock::asked(&start.place, &start.words, &start.environment)?;
         let heap = start.java().and_then(|java| java.jvm.heap_max);
-        let bytes = heap.filter(|_| what == Locks::Heap);
+        let bytes = heap.filter(|_| lock.what == Locks::Heap);
+        let bytes = bytes.or_else(|| lock.least(&start.words));
+        let Lock { setting, what } = lock;
         Some(Self { setting, bytes, what })
     }
 }
