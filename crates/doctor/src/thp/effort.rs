@@ -9,6 +9,7 @@ use super::databases::wants_no_empty_pages;
 use super::vendors::{asked_by_vendor, private_thp};
 use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
 use crate::links;
+use crate::pools::is_starved;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -54,7 +55,7 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
 fn defrag_stalls(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let defrag = &known(&thp.defrag)?.chosen;
-    if policy(evidence)? == "never" || matches!(defrag.as_str(), "never" | "defer") {
+    if policy(evidence)? == "never" || matches!(defrag.as_str(), "never" | "defer") || is_starved(evidence) {
         return Ok(Vec::new());
     }
     let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);

@@ -31,7 +31,10 @@ pub(super) fn read(
     has_configuration(source)?;
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
-    let rc_local = content(source, RC_LOCAL)?.map(|text| (RC_LOCAL.to_owned(), text));
+    let mut rc_local = None;
+    for path in RC_LOCAL {
+        rc_local = rc_local.or(content(source, path)?.map(|text| (path.to_owned(), text)));
+    }
     for (path, text) in policy::unit_files(source)?.into_iter().chain(rc_local) {
         let own: Vec<Setting> = said(&path, &text, &['#', ';']).flat_map(|line| echoed(&line)).collect();
         lines.extend(summed(&own));
@@ -44,7 +47,10 @@ pub(super) fn read(
     Ok(lines)
 }
 
-const RC_LOCAL: &str = "/etc/rc.local";
+/// On Red Hat's the first is a link to the second.
+const RC_LOCAL: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
+/// The pool of the default size.
+const DEFAULT_POOL: &str = "/proc/sys/vm/nr_hugepages";
 
 /// What commands write by `echo NUMBER > FILE`, or by `tee`.
 fn echoed(line: &Line<'_>) -> Vec<Setting> {
@@ -54,7 +60,7 @@ fn echoed(line: &Line<'_>) -> Vec<Setting> {
         let rest = rest.trim_start_matches(['>', ' ']);
         let file = rest.strip_prefix("tee ").unwrap_or(rest).trim_start();
         let file = file.split([' ', ';', '&', quotes[0], quotes[1]]).next()?;
-        file.starts_with("/sys/")
+        (file.starts_with("/sys/") || file == DEFAULT_POOL)
             .then(|| line.setting(file, value.trim().trim_matches(quotes)))
     });
     written.collect()
@@ -73,11 +79,17 @@ pub(super) fn enclaves(source: &Source) -> Option<Setting> {
 
 /// `.../hugepages/hugepages-1048576kB/nr_hugepages` and its number.
 fn of_file(setting: &Setting) -> Option<PoolLine> {
-    let (_, rest) = setting.name.split_once("hugepages-")?;
-    let kib = rest.strip_suffix("kB/nr_hugepages")?;
+    let size = match setting.name == DEFAULT_POOL {
+        true => None,
+        false => {
+            let (_, rest) = setting.name.split_once("hugepages-")?;
+            let kib = rest.strip_suffix("kB/nr_hugepages")?;
+            Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?))
+        }
+    };
     Some(PoolLine {
         place: setting.place.clone(),
-        size: Some(Bytes(kib.parse::<u64>().ok()?.checked_mul(1 << 10)?)),
+        size,
         pages: setting.value.parse().ok()?,
         is_by_node: setting.name.contains(OF_NODES),
     })

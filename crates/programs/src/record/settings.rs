@@ -49,7 +49,7 @@ const SETTINGS: [(&str, Keep); 34] = [
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
-    ("/etc/rc.local", about_memory),
+    ("/etc/{rc.local,rc.d/rc.local}", about_memory),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
         unit,
