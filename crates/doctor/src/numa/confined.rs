@@ -60,9 +60,9 @@ fn of_program(program: &Program, nodes: &[Node], allowed: &CpuList, cpus: &CpuLi
         ))
         .seen(program.file("status"), "Mems_allowed_list", allowed)
         .seen(program.file("status"), "Cpus_allowed_list", cpus)
-        .seen(program.file(program.pages.shown_in), "Rss", rss)
+        .seen_rss(program)
         .fix(format!(
-            "allow its cpuset, which {} names, both: cset set -s NAME --mem={more}, or echo {more} > cpuset.mems of that group (AllowedMemoryNodes={more} of a unit)",
+            "allow its cpuset, which {} names, both: cset set -s NAME --mem={more}, or {more} into cpuset.mems of that group (AllowedMemoryNodes={more} of a unit)",
             program.file("cpuset")
         ))
         .fix(format!("or let it run on the CPUs of node {allowed} alone, with less memory")),
