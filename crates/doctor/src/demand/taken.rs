@@ -95,10 +95,10 @@ impl Demand {
             FileKind::Mysql => kind == Kind::Mysql,
             FileKind::Dpdk => kind == Kind::Dpdk,
             FileKind::Libvirt => kind.is_hypervisor() && self.may_be_named(program),
-            // What runs in a pod may be any.
+            // What runs in a pod may be any; from within a container its group is the root.
             _ => {
                 let groups = program.cgroup().ok().flatten();
-                groups.is_none_or(|groups| groups.path.contains("kubepods"))
+                groups.is_none_or(|groups| groups.path == "/" || groups.path.contains("kubepods"))
                     && (!kind.is_hypervisor() || self.may_be_named(program))
             }
         }
