@@ -75,7 +75,7 @@ impl Demand {
         others.find(has_room).map(|(size, _)| *size)
     }
 
-    /// That size, with the pages that are left of it. Guests that run may be others than those of the files.
+    /// That size, with the pages that are left of it. A guest takes only what is free now, though it may run already.
     fn elsewhere(&self, evidence: &Evidence, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<(Bytes, u64)> {
         let size = self.roomier(page, left)?;
         let left = left.get(&size).copied().unwrap_or(0);
@@ -131,7 +131,17 @@ impl Shortage {
             .remedy(self.remedy(asked))
             .instead(self.named())
             .instead(self.demand.fewer.as_deref())
+            .instead(self.smaller())
             .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
+    }
+
+    /// What fits beside those that run, where they alone are in its way.
+    fn smaller(&self) -> Option<String> {
+        let is_sized = matches!(self.demand.asker, FileKind::Pod | FileKind::Libvirt) && self.demand.nodes.is_none();
+        let by_running = self.taken > 0 && self.pool.0.saturating_sub(self.left) == self.taken;
+        let free = Bytes(self.page.0.saturating_mul(self.left));
+        (is_sized && by_running && free.0 > 0)
+            .then(|| format!("or give it {free} or less, which is free now, or stop another that holds pages"))
     }
 
     /// How it asks for the pages of another pool, which has room for it.
@@ -251,10 +261,11 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
     let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
     let demands = demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default);
     let taken = Taken::of(evidence, &demands);
-    let mut left = left(&room, |page| match of_pods {
-        true => Room::outside_pods(evidence, page),
+    let held = |page: Bytes| match of_pods {
+        true => Room::outside_pods(evidence, page).max(taken.pages(page)),
         false => taken.pages(page),
-    });
+    };
+    let mut left = left(&room, held);
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     for demand in demands {
@@ -278,7 +289,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             *spare -= need;
         } else if demand.asker == asker {
             let nodes = demand.nodes.filter(|_| part.is_some());
-            let part = part.unwrap_or_else(|| Part::whole(&room, page, taken.pages(page)));
+            let part = part.unwrap_or_else(|| Part::whole(&room, page, held(page)));
             short.push(Shortage {
                 demand: Demand { nodes, ..demand },
                 page,
@@ -339,7 +350,7 @@ impl Part {
         Some(Self {
             nodes: nodes.to_string(),
             pages: parts.try_fold(0, |sum: u64, pages| Some(sum.saturating_add(pages?)))?,
-            taken: own().map(|part| taken.on_node(part)).fold(0, u64::saturating_add),
+            taken: own().map(|part| taken.on_node(page, part)).fold(0, u64::saturating_add),
             whole: persistent(pool).ok()?,
             file: node_file(pool, own().next()?.node),
         })

@@ -251,6 +251,9 @@ fn mysql(evidence: &Evidence) -> Answer {
             .iter()
             .filter(|area| is_chunk(area))
             .partition(|area| area.is_hugetlb());
+        if in_segments(program)? {
+            return Ok(None);
+        }
         let size = |chunks: &[&Area]| chunks.iter().map(|area| area.size()).sum::<Bytes>();
         let (base, all) = (size(&small), size(&small).0 + size(&huge).0);
         let barred = match has.0 == 0 && !program.is_mariadb() {
@@ -284,6 +287,15 @@ fn mysql(evidence: &Evidence) -> Answer {
         };
         Ok(Some(mysql_fix(evidence, program, case, barred.is_some())))
     })
+}
+
+/// Is all of its buffer pool in segments of huge pages, as before MySQL 8.0.27? What else is large is no part of it.
+fn in_segments(program: &Program) -> Result<bool, Reason> {
+    let segments = program.areas()?.iter();
+    let segments = segments.filter(|area| area.is_shared_data() && area.is_hugetlb());
+    let mapped: Bytes = segments.map(Area::size).sum();
+    let settings = program.details.as_ref().and_then(|details| details.innodb);
+    Ok(settings.is_some_and(|settings| mapped >= settings.pool))
 }
 
 /// The pool that its settings need, by the calculator; a restart alone, where it is there.

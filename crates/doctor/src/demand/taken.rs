@@ -1,5 +1,7 @@
 //! Pages of the pools that running programs hold, beside those of the programs that the files start.
 
+use std::collections::BTreeMap;
+
 use host::snapshot::NodePool;
 use model::Bytes;
 use programs::config::given::FileKind;
@@ -10,56 +12,107 @@ use super::Demand;
 /// What others hold of the pools: a program that is started beside them gets the rest.
 pub(super) struct Taken<'e> {
     evidence: &'e Evidence,
-    /// Is all that is in use known to be held by programs of other kinds than those that the files start?
-    by_others: bool,
+    /// Pages that programs map which may be those of the files; `None` if it is not known what holds the pools.
+    own: Option<BTreeMap<Bytes, u64>>,
 }
 
 impl<'e> Taken<'e> {
     pub(super) fn of(evidence: &'e Evidence, demands: &[Demand]) -> Self {
         let programs = evidence.programs.known().filter(|_| evidence.has_machine);
-        let holders = programs.and_then(|programs| holders(programs));
-        let is_other = |kind: &Kind| demands.iter().all(|demand| !demand.may_be(*kind));
-        // Pages without a program may be in files that the next start takes up or removes.
-        let by_others = holders.is_some_and(|kinds| !kinds.is_empty() && kinds.iter().all(is_other));
-        Self { evidence, by_others }
+        let own = programs.and_then(|programs| own(programs, demands));
+        Self { evidence, own }
     }
 
-    /// Pages in use or promised; 0 where they may be those of the files' programs, which run already.
+    /// Pages in use or promised beside those of the files' programs, which may run already; 0 where that is not known.
     pub(super) fn pages(&self, page: Bytes) -> u64 {
-        let pool = self.evidence.snapshot.pool(page).filter(|_| self.by_others);
-        pool.and_then(|pool| pool.taken()).unwrap_or(0)
+        let pool = self.evidence.snapshot.pool(page);
+        let taken = pool.and_then(|pool| pool.taken()).zip(self.own_of(page));
+        taken.map_or(0, |(taken, own)| taken.saturating_sub(own))
     }
 
-    /// Likewise of one node's part, which counts no promised pages.
-    pub(super) fn on_node(&self, part: &NodePool) -> u64 {
-        let counts = part.nr.known().zip(part.free.known()).filter(|_| self.by_others);
+    /// Likewise of one node's part, which counts no promised pages. On which nodes the files' programs have theirs is not known.
+    pub(super) fn on_node(&self, page: Bytes, part: &NodePool) -> u64 {
+        let counts = part
+            .nr
+            .known()
+            .zip(part.free.known())
+            .filter(|_| self.own_of(page) == Some(0));
         counts.map_or(0, |(pages, free)| pages.saturating_sub(*free))
+    }
+
+    fn own_of(&self, page: Bytes) -> Option<u64> {
+        let own = self.own.as_ref()?;
+        Some(own.get(&page).copied().unwrap_or(0))
     }
 }
 
-/// The kinds of the programs that hold pages of a pool; none if one of them is not known.
-fn holders(programs: &[Program]) -> Option<Vec<Kind>> {
-    let mut kinds = Vec::new();
+/// Pages that programs map which files may start, by size. Untouched ones count, because the pool counts them as promised.
+fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>> {
+    let mut own: BTreeMap<Bytes, u64> = BTreeMap::new();
+    // Pages without a program may be in files that the next start takes up or removes.
+    let mut is_held = false;
     for program in programs {
-        if program.hugetlb().ok()?.0 > 0 {
-            kinds.push((*program.kind.known()?)?);
+        let holds = program.hugetlb().ok()?.0 > 0;
+        is_held |= holds;
+        let kind = match program.kind.known().copied().flatten() {
+            Some(kind) => kind,
+            None if holds => return None,
+            None => continue,
+        };
+        if demands.iter().all(|demand| !demand.may_be(program, kind)) {
+            continue;
+        }
+        let areas = program.areas().unwrap_or_default().iter();
+        let mapped: Vec<(Bytes, u64)> = areas
+            .filter_map(|area| Some((area.hugetlb_page()?, area.size().0)))
+            .collect();
+        if holds && mapped.is_empty() {
+            return None;
+        }
+        for (page, bytes) in mapped {
+            let pages = own.entry(page).or_default();
+            *pages = pages.saturating_add(bytes.div_ceil(page.0.max(1)));
         }
     }
-    Some(kinds)
+    is_held.then_some(own)
+}
+
+/// The name that a guest was started with (`-name guest=NAME,...` of QEMU).
+fn guest_name(program: &Program) -> Option<&str> {
+    let mut arguments = program.arguments.known()?.iter();
+    arguments.find(|word| *word == "-name")?;
+    let mut parts = arguments.next()?.split(',');
+    let first = parts.clone().next()?;
+    Some(parts.find_map(|part| part.strip_prefix("guest=")).unwrap_or(first))
 }
 
 impl Demand {
-    /// May a running program of this kind be the one that the file starts?
-    fn may_be(&self, kind: Kind) -> bool {
+    /// May this running program, of that kind, be the one that the file starts?
+    fn may_be(&self, program: &Program, kind: Kind) -> bool {
         match self.asker {
             FileKind::Java => kind == Kind::Jvm,
             FileKind::Postgres => kind == Kind::Postgres,
             FileKind::Mysql => kind == Kind::Mysql,
             FileKind::Oracle => kind == Kind::Oracle,
             FileKind::Dpdk => kind == Kind::Dpdk,
-            FileKind::Libvirt => kind.is_hypervisor(),
-            // What runs in a pod may be any.
-            _ => true,
+            FileKind::Libvirt => kind.is_hypervisor() && self.may_be_named(program),
+            // What runs in a pod may be any; from within a container its group is the root.
+            _ => {
+                let groups = program.cgroup().ok().flatten();
+                groups.is_none_or(|groups| groups.path == "/" || groups.path.contains("kubepods"))
+                    && (!kind.is_hypervisor() || self.may_be_named(program))
+            }
         }
+    }
+
+    /// May a guest that runs have this name? KubeVirt calls it `NAMESPACE_NAME`, and its pod `virt-launcher-NAME-...`.
+    fn may_be_named(&self, program: &Program) -> bool {
+        let Some(whole) = guest_name(program) else { return true };
+        let name = whole.rsplit('_').next().unwrap_or(whole);
+        let is_it = |word: &str| {
+            let of_pod = word.strip_prefix("virt-launcher-").unwrap_or(word);
+            word == name || (of_pod != word && of_pod.starts_with(name))
+        };
+        self.who == whole || self.who.split(' ').any(is_it)
     }
 }

@@ -1,14 +1,19 @@
 //! NUMA nodes.
 
+mod confined;
 mod pools;
 
 #[cfg(test)]
 mod tests;
 
+use programs::Evidence;
 use programs::config::given::FileKind;
 
-use super::rule::Checks;
+use super::facts::parts;
+use super::rule::{Answer, Checks};
 use super::topic::Topic;
+
+pub(super) use confined::is_confined;
 
 /// Files that start a program of DPDK.
 const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Dpdk];
@@ -17,6 +22,11 @@ pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),
     checks: &[
         Checks::of_machine("A09", pools::imbalance),
-        Checks::of_both("A10", pools::mismatch, STARTERS, pools::in_files),
+        Checks::of_both("A10", mismatch, STARTERS, pools::in_files),
     ],
 };
+
+/// Memory of nodes that a program may not use: pages of a pool, or any.
+fn mismatch(evidence: &Evidence) -> Answer {
+    parts([pools::mismatch(evidence), confined::confined(evidence)])
+}

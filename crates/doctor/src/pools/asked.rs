@@ -6,7 +6,8 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::{Boot, is_packaged, requested};
 
-use super::memory::{shrunk, starves};
+use super::held::is_held;
+use super::memory::{is_starved, shrunk, starves};
 use super::usual::MeantFor2m;
 use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::kept::{apply_again, boot_again, boot_pages};
@@ -28,7 +29,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
             continue;
         };
         let has = persistent(pool)?;
-        if has < request.pages {
+        if has < request.pages && !is_held(evidence, pool) {
             cases.push(short(evidence, pool, has, &request));
         }
     }
@@ -39,7 +40,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         known(&evidence.config.sysctl)?;
         known(&evidence.config.pool_lines)?;
         default_size(evidence)?;
-        cases.extend(failed_since_boot(evidence));
+        cases.extend(failed_since_boot(evidence).filter(|_| !is_starved(evidence)));
     }
     Ok(cases)
 }

@@ -9,6 +9,7 @@ use programs::size::oracle;
 use programs::{Area, Evidence, Kind, Program};
 
 use super::asked::places;
+use super::held;
 use super::meant::meant_for;
 use super::usual::MeantFor2m;
 use crate::demand::pages_asked;
@@ -20,7 +21,7 @@ use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
     let Some((pool, unused)) = starving(evidence)? else {
-        return Ok(Vec::new());
+        return held::pool_held(evidence);
     };
     let total = total(evidence)?;
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
@@ -58,7 +59,13 @@ fn starving(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
 /// Is it the pool that A03 wants smaller? No other rule advises to use or to fill it then.
 pub(crate) fn starves(evidence: &Evidence, pool: &Pool) -> bool {
     let worst = starving(evidence).ok().flatten();
-    worst.is_some_and(|(worst, _)| worst.size == pool.size)
+    worst.is_some_and(|(worst, _)| worst.size == pool.size) || held::is_held(evidence, pool)
+}
+
+/// Does a pool leave programs too little? Memory is short then, and no setting of THP mends that.
+pub(crate) fn is_starved(evidence: &Evidence) -> bool {
+    let mut pools = evidence.snapshot.pools.known().into_iter().flatten();
+    pools.any(|pool| starves(evidence, pool))
 }
 
 /// Pages of such a pool that stay: those that programs use or reserve, or that files which were given ask for.
@@ -88,7 +95,11 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
     };
     let instances = evidence.config.instances.known().into_iter().flatten();
     let asked = instances.max_by_key(|instance| instance.sga);
-    let asks = |instance: &Instance| oracle(instance.sga, 1, pool.size).ok()?.whole("pages");
+    let asks = |instance: &Instance| {
+        oracle(in_granules(instance.sga, true), 1, pool.size)
+            .ok()?
+            .whole("pages")
+    };
     let Some((instance, needs)) = asked.and_then(|instance| Some((instance, asks(instance)?))) else {
         let program = format!(
             "and give its program no more than {}, half of the memory",
@@ -102,8 +113,8 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         return case.fill(pool, needs).fix(lower(needs));
     }
     // Those that an instance takes beyond its SGA.
-    let beyond = needs.saturating_sub(instance.sga.0.div_ceil(pool.size.0.max(1)));
-    let sga = bytes(pool, most.saturating_sub(beyond)).0 >> 20;
+    let beyond = needs.saturating_sub(in_granules(instance.sga, true).0.div_ceil(pool.size.0.max(1)));
+    let sga = in_granules(bytes(pool, most.saturating_sub(beyond)), false).0 >> 20;
     let strict = match instance.is_strict {
         true => ": with use_large_pages = ONLY it does not start on fewer pages than it asks for",
         false => "",
@@ -112,6 +123,20 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         .fix(lower(most))
         .fix(format!("and {name} = {sga}M or less in {place}{strict}"))
         .fix("or a larger machine, for which both numbers stay as they are")
+}
+
+/// An SGA in whole granules: Oracle rounds it up to them. They are of 4M up to 1G, of 16M up to 8G, and double from there on.
+fn in_granules(sga: Bytes, up: bool) -> Bytes {
+    let granule = match sga.0 {
+        size if size <= Bytes::gib(1).0 => Bytes::mib(4),
+        size => Bytes(
+            (size.checked_next_power_of_two().unwrap_or(u64::MAX) >> 9).clamp(Bytes::mib(16).0, Bytes::mib(512).0),
+        ),
+    };
+    match up {
+        true => sga.round_up_to(granule),
+        false => Bytes(sga.0 / granule.0 * granule.0),
+    }
 }
 
 /// Half of the memory in pages of a pool that is larger and is for a program, as a file says: without any page that program would not
@@ -196,8 +221,11 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
         )),
         None => case,
     };
+    let mut programs = evidence.programs.known().into_iter().flatten();
+    let is_oracle = programs.any(|program| program.is(Kind::Oracle) == Ok(true));
     let case = match policy(evidence).as_deref() {
-        Ok("never") => case.write_as("enabled", "madvise", |command| {
+        // Oracle asks for `never`.
+        Ok("never") if !is_oracle => case.write_as("enabled", "madvise", |command| {
             format!("or allow THP for private memory that is advised: {command}")
         }),
         _ => case,

@@ -4,6 +4,7 @@ mod asked;
 mod boot;
 mod files;
 mod fork;
+mod held;
 mod malloc;
 mod meant;
 mod memory;
@@ -21,7 +22,8 @@ use programs::config::given::FileKind;
 pub(crate) use path::mounted_sizes;
 
 pub(super) use malloc::uses_malloc;
-pub(super) use memory::starves;
+pub(super) use memory::{is_starved, starves};
+pub(super) use scripts::is_written;
 
 use super::rule::Checks;
 use super::topic::Topic;

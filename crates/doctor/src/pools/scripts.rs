@@ -17,6 +17,13 @@ type Count<'a> = (&'a str, usize, Bytes, Option<u32>);
 /// The writes of each count, in order, with the number of the last one.
 type Counts<'a> = BTreeMap<Count<'a>, (usize, Vec<&'a PoolWrite>)>;
 
+/// Does a script that was given set this pool, or its part on a node?
+pub(crate) fn is_written(evidence: &Evidence, pool: &Pool) -> bool {
+    let size = |write: &PoolWrite| write.line.size.or(default_size(evidence).ok());
+    let mut writes = evidence.files.pool_writes.iter();
+    writes.any(|write| write.line.pages > 0 && size(write) == Some(pool.size))
+}
+
 /// Between writes that count, no program may have run: a benchmark sets pools of several sizes.
 pub(super) fn undone(evidence: &Evidence, default: Bytes) -> Vec<Case> {
     let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);

@@ -1,7 +1,10 @@
 //! The default size, and what free, reserved and surplus pages mean.
 
+use std::collections::BTreeSet;
+
+use host::snapshot::Pool;
 use model::Bytes;
-use programs::Evidence;
+use programs::{Evidence, Program};
 
 use crate::demand::is_asked_for;
 use crate::facts::{available, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
@@ -71,10 +74,21 @@ fn other_sizes(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
+/// Does one program alone map pages of this pool, and no file asks for more? Then nobody looks for a free one.
+fn is_of_one(evidence: &Evidence, pool: &Pool) -> bool {
+    let programs = evidence.programs.known().into_iter().flatten();
+    let maps = |program: &&Program| {
+        let areas = program.areas().unwrap_or_default();
+        areas.iter().any(|area| area.hugetlb_page() == Some(pool.size))
+    };
+    let names: BTreeSet<&str> = programs.filter(maps).map(|program| &*program.pages.name).collect();
+    names.len() == 1 && !is_asked_for(evidence, pool.size).unwrap_or(false)
+}
+
 pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let (free, reserved) = (*known(&pool.free)?, *known(&pool.reserved)?);
-        if free == 0 || reserved < free {
+        if free == 0 || reserved < free || is_of_one(evidence, pool) {
             return Ok(None);
         }
         let case = Case::sure(format!(
@@ -117,10 +131,19 @@ pub(super) fn surplus(evidence: &Evidence) -> Answer {
     })
 }
 
+/// Does a file allow pages on demand, on purpose?
+fn is_by_file(evidence: &Evidence, pool: &Pool) -> bool {
+    let files = evidence.config.sysctl.known();
+    let set = files.and_then(|files| files.number("vm.nr_overcommit_hugepages").ok().flatten());
+    set.is_some() && default_size(evidence).ok() == Some(pool.size)
+}
+
 pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let allowed = *known(&pool.overcommit)?;
-        if persistent(pool)? > 0 || allowed == 0 {
+        let is_by_file = is_by_file(evidence, pool);
+        // Whoever set it has what it is for.
+        if persistent(pool)? > 0 || allowed == 0 || (is_by_file && *known(&pool.nr)? > 0) {
             return Ok(None);
         }
         let case = Case::likely(format!(
@@ -128,6 +151,7 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
             bytes(pool, allowed),
             pool.size.exact()
         ))
+        .info_if(is_by_file)
         .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
         .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
         .fix(format!(

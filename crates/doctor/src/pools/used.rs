@@ -11,6 +11,7 @@ use super::asked::{is_part, places};
 use super::malloc::by_malloc;
 use super::meant::meant_for;
 use super::memory::starves;
+use super::scripts::is_written;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, bytes, default_size, each, is_own, known, parts, persistent, pool_file, pools, programs, shown_in,
@@ -31,7 +32,8 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
     each(pools(evidence)?, |pool| {
         // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
-        let is_waited_for = || is_part(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
+        let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
+        let is_waited_for = || is_part(evidence, pool) || is_given();
         if !is_idle(pool)? || starves(evidence, pool) || is_waited_for() {
             return Ok(None);
         }

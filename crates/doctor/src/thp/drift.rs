@@ -12,7 +12,7 @@ use crate::facts::{
 };
 use crate::kept::boot_again;
 use crate::links;
-use crate::pools::starves;
+use crate::pools::{is_written, starves};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -118,7 +118,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
         Some((line.pages, line.place.clone()))
     });
     let now = persistent(pool)?;
-    if starves(evidence, pool) {
+    if starves(evidence, pool) || is_written(evidence, pool) {
         return Ok(None);
     }
     let size = pool.size.exact();

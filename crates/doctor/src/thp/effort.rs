@@ -9,11 +9,19 @@ use super::databases::wants_no_empty_pages;
 use super::vendors::{asked_by_vendor, private_thp};
 use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
 use crate::links;
+use crate::numa::is_confined;
+use crate::pools::is_starved;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
     Ok(evidence.snapshot.memory.count(name).into_result()?)
+}
+
+/// Do page faults wait for compaction often? More of it in the background is no help then.
+pub(super) fn stalls_much(evidence: &Evidence) -> bool {
+    vmstat(evidence, "compact_stall").is_ok_and(|stalls| stalls >= MANY_STALLS)
+        && defrag_stalls(evidence).is_ok_and(|cases| !cases.is_empty())
 }
 
 pub(super) fn stalls(evidence: &Evidence) -> Answer {
@@ -54,7 +62,11 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
 fn defrag_stalls(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let defrag = &known(&thp.defrag)?.chosen;
-    if policy(evidence)? == "never" || matches!(defrag.as_str(), "never" | "defer") {
+    if policy(evidence)? == "never"
+        || matches!(defrag.as_str(), "never" | "defer")
+        || is_starved(evidence)
+        || is_confined(evidence)
+    {
         return Ok(Vec::new());
     }
     let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);

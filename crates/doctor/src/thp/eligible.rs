@@ -5,6 +5,7 @@ use host::snapshot::{Feature, MountTree};
 use model::Bytes;
 use programs::{Area, Evidence, Program};
 
+use super::effort::stalls_much;
 use super::vendors::asked_by_vendor;
 use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, policy, thp, thp_file};
 use crate::remedy::Need;
@@ -59,7 +60,7 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
 }
 
 pub(super) fn too_slow(evidence: &Evidence) -> Answer {
-    if !any_size(evidence)? {
+    if !any_size(evidence)? || stalls_much(evidence) {
         return Ok(Vec::new());
     }
     let khugepaged = known(&thp(evidence)?.khugepaged)?;

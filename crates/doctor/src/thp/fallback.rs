@@ -6,6 +6,7 @@ use programs::Evidence;
 
 use super::effort::vmstat;
 use crate::facts::{known, percent, thp, thp_file, total};
+use crate::pools::is_starved;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case};
 
@@ -30,6 +31,9 @@ impl Faults {
 }
 
 pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
+    if is_starved(evidence) {
+        return Ok(Vec::new());
+    }
     let counted = |name: &'static str| vmstat(evidence, name).map(|number| (name, number));
     let (got, refused) = (counted("thp_fault_alloc")?, counted("thp_fault_fallback")?);
     let thp = thp(evidence)?;
