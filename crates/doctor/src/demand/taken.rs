@@ -35,6 +35,15 @@ impl<'e> Taken<'e> {
         let counts = part.nr.known().zip(part.free.known()).filter(|_| self.by_others);
         counts.map_or(0, |(pages, free)| pages.saturating_sub(*free))
     }
+
+    /// The free pages of each node: where other demands were served, what they left.
+    pub(super) fn free_by_node(&self, page: Bytes, left: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u64)> {
+        let pool = self.evidence.snapshot.pool(page);
+        let parts = pool.and_then(|pool| pool.nodes.known()).into_iter().flatten();
+        let free =
+            |part: &NodePool| left(part.node).or_else(|| Some(part.nr.known()?.saturating_sub(self.on_node(part))));
+        parts.filter_map(|part| Some((part.node, free(part)?))).collect()
+    }
 }
 
 /// The kinds of the programs that hold pages of a pool; none if one of them is not known.
