@@ -8,8 +8,8 @@ use programs::{Area, Kind, Program};
 
 use super::definitions::on_pages;
 use crate::facts::{
-    absent, any_size, available, bytes, counted_areas, default_size, each, has, known, never_advised, pool_file, pools,
-    programs, thp, thp_file,
+    absent, any_size, available, bytes, counted_areas, default_size, each, has, is_in_group, is_of_libvirt, known,
+    never_advised, pool_file, pools, programs, thp, thp_file,
 };
 use crate::links;
 use crate::remedy::Need;
@@ -124,15 +124,11 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
 
 /// What starts the guest; `None` of QEMU alone, behind which there may be another.
 fn manager(program: &Program) -> Option<Manager> {
-    let is_in = |part: &str| {
-        let groups = program.cgroup().ok().flatten();
-        groups.is_some_and(|groups| groups.path.contains(part))
-    };
     match program.kind.known().copied().flatten() {
         Some(Kind::Firecracker) => Some(Manager::Firecracker),
         Some(Kind::CloudHypervisor) => Some(Manager::CloudHypervisor),
-        _ if is_in("/machine-qemu") => Some(Manager::Libvirt),
-        _ if is_in("/qemu.slice/") => Some(Manager::Proxmox),
+        _ if is_of_libvirt(program) => Some(Manager::Libvirt),
+        _ if is_in_group(program, "/qemu.slice/") => Some(Manager::Proxmox),
         _ => None,
     }
 }
