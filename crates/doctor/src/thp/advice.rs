@@ -138,20 +138,42 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
         largest.title()
     );
     let case = if members.len() > 1 {
-        Case::sure(format!("{what}; inherited from {}", root.title()))
+        Case::sure(format!(
+            "{what}; inherited from {}, in which it was switched off",
+            root.title()
+        ))
     } else {
         Case::likely(format!("{what}; it or its launcher switched THP off")).severity(Severity::Info)
     };
-    Some(
-        case.seen(root.file("status"), "THP_enabled", 0)
-            .seen(largest.file("status"), "THP_enabled", 0)
-            .seen(root.file("status"), "PPid", &root.parent)
-            .fix(format!(
-                "find what calls prctl(PR_SET_THP_DISABLE) before {} and start it without",
-                root.pages.name
-            ))
-            .fix("in a systemd unit: MemoryTHP=inherit; in a container: the runtime's own option"),
-    )
+    let case = case
+        .seen(root.file("status"), "THP_enabled", 0)
+        .seen(largest.file("status"), "THP_enabled", 0)
+        .seen(root.file("status"), "PPid", &root.parent);
+    Some(without_switch(root, largest, case))
+}
+
+/// How the largest process of a tree comes to be without the switch that its root has.
+fn without_switch(root: &Program, largest: &Program, case: Case) -> Case {
+    let (own, name) = (&root.pages.name, &largest.pages.name);
+    let case = match (root.pid(), own.as_ref()) {
+        (1, _) => {
+            return case.fix("process 1 has it from what started it: in a container its runtime, else the boot loader's init");
+        }
+        _ if root.pid() == largest.pid() => {
+            return case.fix(format!(
+                "look for prctl(PR_SET_THP_DISABLE) in {own}, in its options, and in what starts it"
+            ));
+        }
+        (_, "bun") => case.fix(
+            "bun switches it off for itself, and what it starts inherits that: MIMALLOC_ALLOW_THP=1 in bun's environment, or a bun with oven-sh/bun#36990 (August 2026)",
+        ),
+        _ => case.fix(format!(
+            "look for prctl(PR_SET_THP_DISABLE) in {own} and in what starts it: {own} can clear the switch before it starts others"
+        )),
+    };
+    case.fix(format!(
+        "or start {name} from something else than {own}: a unit of its own, or systemd-run (--scope inherits it); then start {name} anew"
+    ))
 }
 
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {
