@@ -2,7 +2,7 @@
 
 use host::Snapshot;
 use host::parse::memparse;
-use model::Bytes;
+use model::{Bytes, Reading};
 
 use super::{Boot, Config};
 
@@ -59,11 +59,9 @@ impl OnBoot {
         let of_kernel = |reading: &Reading<String>| reading.known().cloned().unwrap_or_default();
         let running = of_kernel(&snapshot.kernel.command_line);
         let next = config.next_boot.as_ref().map_or("", |next| next.words.as_str());
+        let has_pools = pool_words(&running).next().is_some();
         Self {
-            line: match pool_words(&running).next() {
-                Some(_) => running,
-                None => next.to_owned(),
-            },
+            line: if has_pools { running } else { next.to_owned() },
             release: of_kernel(&snapshot.kernel.release),
             default: snapshot.memory.get("Hugepagesize").known().copied(),
         }
