@@ -117,6 +117,8 @@ pub(super) struct Shortage {
     way: Way,
     /// The size of another pool that has room for it, and the pages that are left of it.
     other: Option<(Bytes, u64)>,
+    /// Where else the pages are that its own nodes lack, and how it gets them.
+    unbound: Option<String>,
 }
 
 impl Shortage {
@@ -125,11 +127,18 @@ impl Shortage {
         let (place, field, value) = &self.demand.seen;
         let size = self.page.exact();
         let asked = self.pool.0.saturating_sub(self.left).saturating_add(self.need);
-        Case::likely(consequence)
-            .seen(place, field, value)
-            .seen(&self.pool.1, format!("pages of {size}"), self.pool.0)
-            .remedy(self.remedy(asked))
-            .instead(self.named())
+        let case = Case::likely(consequence).seen(place, field, value).seen(
+            &self.pool.1,
+            format!("pages of {size}"),
+            self.pool.0,
+        );
+        // What needs no reboot comes first.
+        let (named, remedy) = (self.named(), self.remedy(asked));
+        let case = match named {
+            Some(named) if self.is_at_once() => case.fix(named).remedy(remedy.instead()),
+            named => case.remedy(remedy).instead(named),
+        };
+        case.instead(self.unbound.as_deref())
             .instead(self.demand.fewer.as_deref())
             .instead(self.smaller())
             .otherwise("give it less memory: the machine has no room for such a pool beside the other findings")
@@ -156,10 +165,16 @@ impl Shortage {
             ));
         }
         let pages = self.demand.bytes.as_ref().ok()?.0 / size.0.max(1);
-        let at_once = if self.way.is_at_boot { ", without a reboot" } else { "" };
+        let or = if self.is_at_once() { "without a reboot" } else { "or" };
         Some(format!(
-            "or{at_once}: {setting}: it needs {pages} pages of {name}, and {left} are free"
+            "{or}: {setting}: it needs {pages} pages of {name}, and {left} are free"
         ))
+    }
+
+    /// Is there another pool for this guest, where its own one needs a reboot?
+    fn is_at_once(&self) -> bool {
+        let is_named = matches!(self.demand.other, Other::Named(_)) && self.other.is_some();
+        is_named && self.demand.asker == FileKind::Libvirt && self.way.is_at_boot
     }
 
     /// A larger pool, or a larger part of it on the nodes that count.
@@ -170,8 +185,9 @@ impl Shortage {
             pages: asked,
         };
         let Some(nodes) = &self.demand.nodes else {
+            let or = if self.is_at_once() { "or " } else { "" };
             let text = format!(
-                "request {asked} pages of {size} or more: {}",
+                "{or}request {asked} pages of {size} or more: {}",
                 self.way.ask(self.page, asked)
             );
             return Remedy::new(text).need(need);
@@ -182,7 +198,7 @@ impl Shortage {
             pages: self.whole.saturating_add(more),
         };
         Remedy::new(format!(
-            "add {more} pages of {size} on node {nodes} (nr_hugepages of that node), or let it use a node that has them"
+            "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
         ))
         .need(need)
     }
@@ -288,22 +304,43 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         if need <= *spare {
             *spare -= need;
         } else if demand.asker == asker {
+            let spare = *spare;
             let nodes = demand.nodes.filter(|_| part.is_some());
+            let promised = |node: u32| by_node.get(&(page, node.to_string())).copied();
+            let unbound = nodes
+                .as_ref()
+                .and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
             let part = part.unwrap_or_else(|| Part::whole(&room, page, held(page)));
             short.push(Shortage {
                 demand: Demand { nodes, ..demand },
                 page,
                 need,
-                left: *spare,
+                left: spare,
                 taken: part.taken,
                 pool: (part.pages, part.file),
                 whole: part.whole,
                 way: Way::of(evidence, page, room.default),
                 other,
+                unbound,
             });
         }
     }
     Ok(short)
+}
+
+/// How a program that is bound to some nodes gets the pages of others, by the free ones of each.
+fn unbound(free: &[(u32, u64)], nodes: &CpuList, need: u64) -> Option<String> {
+    let other = free
+        .iter()
+        .find(|(node, pages)| !nodes.contains(*node) && *pages >= need);
+    let all = free.iter().fold(0_u64, |sum, (_, pages)| sum.saturating_add(*pages));
+    match other {
+        Some((node, pages)) => Some(format!("or bind it to node {node}, which has {pages} of them free")),
+        None if all >= need => Some(format!(
+            "or leave out what binds it to node {nodes}: all nodes together have {all} free"
+        )),
+        None => None,
+    }
 }
 
 /// Pages of each pool beside those that are taken.

@@ -4,7 +4,7 @@ use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, PageKind, Reading};
 use programs::config::Distribution;
-use programs::{Area, Details, Evidence, Jvm, Program};
+use programs::{Area, Details, Evidence, Jvm, Kind, Program};
 
 use super::rule::{Answer, Case, Reason};
 
@@ -127,6 +127,24 @@ pub(super) fn shown_in(program: &Program, area: &Area) -> String {
 /// What is mapped and not resident yet.
 pub(super) fn absent(area: &Area) -> Bytes {
     Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
+}
+
+/// Is it in a control group of that name, or below one?
+pub(super) fn is_in_group(program: &Program, part: &str) -> bool {
+    let groups = program.cgroup().ok().flatten();
+    groups.is_some_and(|groups| groups.path.contains(part))
+}
+
+/// Is it a guest that libvirt started?
+pub(super) fn is_of_libvirt(program: &Program) -> bool {
+    is_in_group(program, "/machine-qemu") || is_in_group(program, ".libvirt-qemu")
+}
+
+/// Memory that Firecracker does not advise, as no version before 2026 does: THP policies that wait for advice change nothing there.
+pub(super) fn never_advised(program: &Program) -> impl Iterator<Item = &Area> {
+    let is_it = program.is(Kind::Firecracker) == Ok(true);
+    let areas = program.areas().unwrap_or_default().iter();
+    areas.filter(move |area| is_it && !area.is_hugetlb() && area.has("hg") == Some(false))
 }
 
 pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {

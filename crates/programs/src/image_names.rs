@@ -34,6 +34,11 @@ pub(crate) fn command(image: &str) -> Option<&'static str> {
     }
 }
 
+/// The `max_connections` that an image of PostgreSQL sets in place of the default one.
+pub(crate) fn max_connections(image: &str) -> Option<&'static str> {
+    (name(image) == "harbor-db").then_some("1024")
+}
+
 /// The major version of PostgreSQL in an image of it, by its name (`spilo-17`) or its tag (`16.2-alpine`, `ubi8-16.2-0`, `pg16`).
 pub(crate) fn postgres_version(image: &str) -> Option<u32> {
     // The numbers of Citus are its own.

@@ -44,6 +44,16 @@ impl<'e> Taken<'e> {
         let own = self.own.as_ref()?;
         Some(own.get(&page).copied().unwrap_or(0))
     }
+
+    /// The free pages of each node: where other demands were served, what they left.
+    pub(super) fn free_by_node(&self, page: Bytes, left: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u64)> {
+        let pool = self.evidence.snapshot.pool(page);
+        let parts = pool.and_then(|pool| pool.nodes.known()).into_iter().flatten();
+        let free = |part: &NodePool| {
+            left(part.node).or_else(|| Some(part.nr.known()?.saturating_sub(self.on_node(page, part))))
+        };
+        parts.filter_map(|part| Some((part.node, free(part)?))).collect()
+    }
 }
 
 /// Pages that programs map which files may start, by size. Untouched ones count, because the pool counts them as promised.

@@ -488,6 +488,33 @@ fn zgc_and_a_page_size_that_is_not_its_own() {
 }
 
 #[test]
+fn b02_a_device_that_libvirt_does_not_know() {
+    let domain = |more: &str, device: &str| {
+        format!(
+            "<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><name>vm</name><memory unit='GiB'>8</memory>{more}<qemu:commandline><qemu:arg value='-device'/><qemu:arg value='{device}'/></qemu:commandline></domain>\n"
+        )
+    };
+    let vfio = "vfio-pci,host=01:00.0";
+    let finding = found("B02", &[("vm.xml", &domain("", vfio))]);
+    assert!(finding.fix[1].contains(">10</hard_limit>"), "{finding:?}");
+    let limit = "<memtune><hard_limit unit='GiB'>10</hard_limit></memtune>";
+    let known = "<devices><hostdev mode='subsystem' type='pci'/></devices>";
+    for (more, device) in [
+        (limit, vfio),
+        ("<memoryBacking><locked/></memoryBacking>", vfio),
+        (known, vfio),
+        ("", "virtio-rng-pci"),
+    ] {
+        clear("B02", &[("vm.xml", &domain(more, device))]);
+    }
+    let service = (
+        "libvirtd.service",
+        "[Service]\nLimitMEMLOCK=infinity\nExecStart=/usr/sbin/libvirtd\n",
+    );
+    clear("B02", &[("vm.xml", &domain("", vfio)), service]);
+}
+
+#[test]
 fn b02_what_the_program_of_a_unit_locks() {
     let unit = |lines: &str| format!("[Service]\n{lines}\n");
     let guest = "ExecStart=/usr/bin/cloud-hypervisor --memory size=4G --device path=/sys/bus/pci/devices/0000:01:00.0/";

@@ -2,10 +2,11 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::given::{Container, FileKind, Locked, Run, Service};
+use programs::config::given::{Container, FileKind, Guest, Locked, Run, Service};
 use programs::config::{Setting, memlock_for};
 use programs::{Evidence, Limit, Lock, Locks};
 
+use super::memlock::by_libvirt;
 use crate::demand::Room;
 use crate::links;
 use crate::rule::{Answer, Case};
@@ -51,7 +52,38 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
         .locked()
         .into_iter()
         .filter_map(|(service, locked)| in_unit(service, &locked));
-    Ok(units.chain(containers(evidence)).collect())
+    let guests = evidence
+        .files
+        .guests
+        .iter()
+        .filter_map(|guest| in_definition(evidence, guest));
+    Ok(units.chain(containers(evidence)).chain(guests).collect())
+}
+
+/// What starts guests of libvirt.
+const OF_LIBVIRT: &[&str] = &["libvirtd.service", "virtqemud.service"];
+
+/// A guest of libvirt with a device that libvirt does not know of: its limit is that of the service.
+fn in_definition(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let (place, device) = guest.unknown_device.as_ref()?;
+    let memory = guest.total();
+    let programs = evidence.programs.known().into_iter().flatten();
+    let mut services = programs.filter(|program| ["libvirtd", "virtqemud"].contains(&&*program.pages.name));
+    let has_room = services.any(|service| {
+        let limit = service.details.as_ref().and_then(|details| details.memlock.known());
+        limit.is_some_and(|limit| *limit >= Limit::Bytes(memory.0))
+    });
+    if has_room || is_unlimited(evidence, OF_LIBVIRT) {
+        return None;
+    }
+    let case = Case::likely(format!(
+        "libvirt does not know of a device of {} (VFIO), and raises no limit of locked memory for it: with libvirt's own (64M or less) it fails (`VFIO_MAP_DMA: -12`)",
+        guest.name
+    ))
+    .link(Some(links::of_manager(guest.manager)))
+    .seen(place, "device", device)
+    .seen(&guest.place, "hard_limit, locked", "no");
+    Some(by_libvirt(case, Some(memory)))
 }
 
 /// A unit whose limit is below what its program locks. A log that is not locked costs little: there only a limit that is set counts.
@@ -141,7 +173,7 @@ fn containers(evidence: &Evidence) -> Vec<Case> {
 fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
     let lock = Lock::asked(&run.place, &run.words, &run.environment);
     let Reason { why, least, outcome } = match &lock {
-        Some(lock) => asked(lock, run),
+        Some(lock) => asked(lock, run.heap(), &run.words),
         None => other(&run.environment, &run.words)?,
     };
     // Podman reads no file of Docker.
@@ -215,7 +247,7 @@ fn in_pod(container: &Container) -> Option<Case> {
     let lock = Lock::asked(&container.place, &container.words, &container.environment);
     let heap = container.java.as_ref().and_then(|java| java.jvm.heap_max);
     let Reason { why, least, outcome } = match &lock {
-        Some(lock) => asked(lock, heap),
+        Some(lock) => asked(lock, heap, &container.words),
         None => other(&container.environment, &container.words)?,
     };
     let raises = container.words.iter().any(|word| word == "ulimit");
@@ -280,11 +312,11 @@ struct Reason {
 }
 
 /// By a setting of its own.
-fn asked(lock: &Lock, run: &Run) -> Reason {
-    let heap = run.heap().filter(|_| lock.what == Locks::Heap);
+fn asked(lock: &Lock, heap: Option<Bytes>, words: &[String]) -> Reason {
+    let heap = heap.filter(|_| lock.what == Locks::Heap);
     Reason {
         why: format!("{} locks {}", lock.setting.name, what(lock.what)),
-        least: Some(heap.or_else(|| lock.least(&run.words)).unwrap_or(LEAST)),
+        least: Some(heap.or_else(|| lock.least(words)).unwrap_or(LEAST)),
         outcome: unlocked(lock.what),
     }
 }

@@ -6,12 +6,12 @@ use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::{LimitLine, Setting, Unit, memlock_for};
-use programs::vms::pins;
+use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
 use super::files::what;
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{default_size, each, each_looked_into, has, known, parts, programs};
+use crate::facts::{default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
@@ -69,31 +69,41 @@ fn used(evidence: &Evidence, program: &Program, by_memlock: bool) -> Result<Opti
         return registered;
     }
     let shm = if by_memlock { shm_user(program)? } else { None };
-    let vfio = known(&program.kind)?.is_some_and(Kind::is_hypervisor)
-        && program.arguments.known().is_some_and(|argv| pins(argv));
-    if (shm.is_none() && !vfio) || program.may_lock()? {
+    let pinned = pinned(program)?;
+    if (shm.is_none() && pinned.is_none()) || program.may_lock()? {
         return registered;
     }
     let Some(details) = &program.details else {
         return registered;
     };
     let limit = *known(&details.memlock)?;
-    let need = need(program, shm.is_some())?;
+    let is_part = shm.is_none() && pinned == Some(Pinned::Used);
+    let need = match is_part {
+        true => REGISTERED,
+        false => need(program, shm.is_some())?,
+    };
     if limit >= Limit::Bytes(need.0) || (shm.is_some() && has_segments(program)?) {
         return registered;
     }
-    let what = shm.unwrap_or("its guest's memory, for VFIO devices");
-    let case = Case::likely(format!(
-        "{} has to lock {need} ({what}) and may lock {limit}",
-        program.title()
-    ))
-    .seen(program.file("limits"), "Max locked memory", limit)
-    .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
+    let what = match is_part {
+        true => "what a mediated device (VFIO) uses of its guest's memory".to_owned(),
+        false => format!("{need} ({})", shm.unwrap_or("its guest's memory, for VFIO devices")),
+    };
+    let case = Case::likely(format!("{} has to lock {what} and may lock {limit}", program.title()))
+        .seen(program.file("limits"), "Max locked memory", limit)
+        .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
     let case = match shm {
         Some(_) => case.wants(default_size(evidence)?),
         None => case,
     };
     Ok(Some(limit_fix(evidence, program, case, Some(need))))
+}
+
+/// What of its guest's memory a hypervisor pins.
+fn pinned(program: &Program) -> Result<Option<Pinned>, Reason> {
+    let is_hypervisor = known(&program.kind)?.is_some_and(Kind::is_hypervisor);
+    let arguments = program.arguments.known().filter(|_| is_hypervisor);
+    Ok(arguments.and_then(|argv| pins(argv)))
 }
 
 /// Its System V segments.
@@ -223,9 +233,28 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<By
             .fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
+        _ if is_of_libvirt(program) => {
+            let memory = program.arguments.known().and_then(|argv| guest_size(argv));
+            by_libvirt(case, memory).fix("then start the guest anew: limits.conf has no say in what a service starts")
+        }
         Some(service) => in_service(program, case, &service),
         None => by_login(evidence, &user_name(evidence, program), case, need).fix("log in again, and restart it"),
     }
+}
+
+/// How a guest of libvirt gets a higher limit.
+pub(super) fn by_libvirt(case: Case, memory: Option<Bytes>) -> Case {
+    let most = |memory: Bytes| memory.0.div_ceil(Bytes::gib(1).0).saturating_add(2);
+    case.fix("in its definition, <hostdev> (type='pci', or 'mdev' with model='vfio-pci') in place of <qemu:commandline>: libvirt raises the limit for devices that it knows")
+        .instead(memory.map(|memory| {
+            format!(
+                "or <memtune><hard_limit unit='GiB'>{}</hard_limit></memtune> there: also the most memory that QEMU gets",
+                most(memory)
+            )
+        }))
+        .instead(Some(
+            "or systemctl edit libvirtd (or virtqemud), and there: [Service] LimitMEMLOCK=infinity; then restart that service",
+        ))
 }
 
 /// How a user who logs in gets a higher limit: by its own lines, where it has some that are too low.

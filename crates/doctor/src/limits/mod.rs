@@ -22,7 +22,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_both(
             "B02",
             memlock::too_low,
-            &[FileKind::Compose, FileKind::Pod, FileKind::Unit],
+            &[FileKind::Compose, FileKind::Pod, FileKind::Unit, FileKind::Libvirt],
             files::too_low,
         ),
         Checks::of_both(

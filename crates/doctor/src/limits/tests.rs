@@ -99,6 +99,24 @@ fn b02_memory_that_has_to_be_locked() {
     };
     found("B02", guest("8388608").on(machine()));
     clear("B02", guest("2147483648").on(machine()));
+    let mediated = |memlock| {
+        process(51, "qemu-system-x86_64")
+            .arg("-m")
+            .arg("8192")
+            .arg("-device")
+            .arg("vfio-pci,sysfsdev=/sys/bus/mdev/devices/a297db4a-f4c2-11e6-90f6-d3b88d6c9525")
+            .cgroup("/machine.slice/machine-qemu\\x2d1\\x2dvm.scope")
+            .area(anonymous(1024))
+            .memlock(memlock)
+    };
+    let finding = found("B02", mediated("65536").on(machine()));
+    assert!(finding.consequence.contains("a mediated device"), "{finding:?}");
+    assert!(
+        finding.fix[0].contains("<hostdev>") && finding.fix[1].contains("<hard_limit unit='GiB'>10<"),
+        "{finding:?}"
+    );
+    clear("B02", mediated("67108864").on(machine()));
+    clear("B02", mediated("65536").locks().on(machine()));
     let numbered = |pid, memlock| {
         process(pid, "xhpl")
             .cgroup("/system.slice/slurmd.service")

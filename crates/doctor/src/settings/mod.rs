@@ -254,7 +254,11 @@ fn seen(why: &Unread) -> Case {
     } else {
         "could not be read"
     };
-    Case::sure(why).seen(place, "", seen)
+    let case = Case::sure(why).seen(place, "", seen);
+    match why.contains("not start") {
+        true => case.severity(Severity::Error),
+        false => case,
+    }
 }
 
 fn unknown(evidence: &Evidence) -> Answer {

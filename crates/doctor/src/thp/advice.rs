@@ -114,6 +114,9 @@ const SWITCH_IT_OFF: [&str; 7] = [
     "ns-slapd",
 ];
 
+/// Its allocator switched THP off by prctl from April 2024 to August 2026 (oven-sh/bun#36990).
+const BUN: &str = "bun";
+
 fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     let on_purpose = |program: &Program| {
         let unit = program
@@ -126,6 +129,9 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
             || SWITCH_IT_OFF.contains(&&*program.pages.name)
             || unit.is_some_and(|unit| unit.thp.is_some())
     };
+    // It keeps THP from its own memory on purpose, and not from that of others.
+    let is_meant = |program: &Program| program.pid() == root.pid() && program.pages.name == BUN;
+    let members: Vec<&Program> = members.iter().copied().filter(|program| !is_meant(program)).collect();
     let resident = |program: &&Program| program.pages.rss.known().copied().unwrap_or_default();
     let bytes: Bytes = members.iter().map(resident).sum();
     if on_purpose(root) || bytes < WORTH {
@@ -137,21 +143,43 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
         "THP is switched off for {many} with {bytes}, whatever the machine's policy; the largest is {}",
         largest.title()
     );
-    let case = if members.len() > 1 {
-        Case::sure(format!("{what}; inherited from {}", root.title()))
+    let case = if members.iter().any(|program| program.pid() != root.pid()) {
+        Case::sure(format!(
+            "{what}; inherited from {}, in which it was switched off",
+            root.title()
+        ))
     } else {
         Case::likely(format!("{what}; it or its launcher switched THP off")).severity(Severity::Info)
     };
-    Some(
-        case.seen(root.file("status"), "THP_enabled", 0)
-            .seen(largest.file("status"), "THP_enabled", 0)
-            .seen(root.file("status"), "PPid", &root.parent)
-            .fix(format!(
-                "find what calls prctl(PR_SET_THP_DISABLE) before {} and start it without",
-                root.pages.name
-            ))
-            .fix("in a systemd unit: MemoryTHP=inherit; in a container: the runtime's own option"),
-    )
+    let case = case
+        .seen(root.file("status"), "THP_enabled", 0)
+        .seen(largest.file("status"), "THP_enabled", 0)
+        .seen(root.file("status"), "PPid", &root.parent);
+    Some(without_switch(root, largest, case))
+}
+
+/// How the largest process of a tree comes to be without the switch that its root has.
+fn without_switch(root: &Program, largest: &Program, case: Case) -> Case {
+    let (own, name) = (&root.pages.name, &largest.pages.name);
+    let case = match (root.pid(), own.as_str()) {
+        (1, _) => {
+            return case.fix("process 1 has it from what started it: in a container its runtime, else the initrd");
+        }
+        _ if root.pid() == largest.pid() => {
+            return case.fix(format!(
+                "look for prctl(PR_SET_THP_DISABLE) in {own}, in its options, and in what starts it"
+            ));
+        }
+        (_, BUN) => case.fix(
+            "bun switches it off for itself, and what it starts inherits that: MIMALLOC_ALLOW_THP=1 in bun's environment, or a bun with oven-sh/bun#36990 (August 2026)",
+        ),
+        _ => case.fix(format!(
+            "look for prctl(PR_SET_THP_DISABLE) in {own} and in what starts it: {own} can clear the switch before it starts others"
+        )),
+    };
+    case.fix(format!(
+        "or start {name} from something else than {own}: a unit of its own, or systemd-run (--scope inherits it); then start {name} anew"
+    ))
 }
 
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use host::snapshot::Feature;
 use model::{Bytes, Reading};
-use programs::{Evidence, Kind, Program};
+use programs::{Area, Evidence, Kind, Program};
 
-use crate::facts::{known, policy, programs, thp, thp_file, total};
+use crate::facts::{known, never_advised, policy, programs, thp, thp_file, total};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -43,7 +43,7 @@ pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-/// Shared memory on base pages of servers that advise none of it: the policy `advise` changes nothing there, and rules of their own
+/// Shared memory on base pages of programs that advise none of it: the policy `advise` changes nothing there, and rules of their own
 /// say how they get huge pages.
 fn advises_none(evidence: &Evidence) -> Bytes {
     let mut resident: BTreeMap<&str, Bytes> = BTreeMap::new();
@@ -56,7 +56,15 @@ fn advises_none(evidence: &Evidence) -> Bytes {
             *most = segment.resident.max(*most);
         }
     }
-    resident.into_values().sum()
+    let programs = evidence.programs.known().into_iter().flatten();
+    let of_guests = programs.map(|program| of_shared(never_advised(program)));
+    resident.into_values().chain(of_guests).sum()
+}
+
+/// What is shared and in no pool; without counts the size of a mapping has to do.
+fn of_shared<'a>(areas: impl Iterator<Item = &'a Area>) -> Bytes {
+    let shared = areas.filter(|area| area.is_shared_data() && !area.is_hugetlb());
+    shared.map(|area| area.resident().unwrap_or(area.size())).sum()
 }
 
 /// Is it of a kind that keeps its data in shared memory and advises it, with at least 1 GiB of it?
@@ -72,12 +80,8 @@ fn has_much(program: &Program) -> Result<bool, Reason> {
     if !keeps {
         return Ok(false);
     }
-    let shared = program
-        .areas()?
-        .iter()
-        .filter(|area| area.is_shared_data() && !area.is_hugetlb());
-    // Without bytes the size of the mapping has to do.
-    let bytes: Bytes = shared.map(|area| area.resident().unwrap_or(area.size())).sum();
+    let bytes = of_shared(program.areas()?.iter());
+    let bytes = Bytes(bytes.0.saturating_sub(of_shared(never_advised(program)).0));
     Ok(bytes >= Bytes::gib(1))
 }
 

@@ -245,6 +245,16 @@ fn d11_a_tree_without_transparent_pages() {
         "{}",
         finding.consequence
     );
+    assert!(
+        finding.fix[1].starts_with("or start solver from something else than launcher"),
+        "{finding:?}"
+    );
+    assert!(!finding.fix.concat().contains("MemoryTHP"), "{finding:?}");
+    let by_bun = found(
+        "D11",
+        child(process(30, "bun").thp_off().area(anonymous(2)).on(machine())),
+    );
+    assert!(by_bun.fix[0].contains("MIMALLOC_ALLOW_THP=1"), "{by_bun:?}");
     let own = found("D11", child(process(30, "launcher").area(anonymous(2)).on(machine())));
     assert_eq!(own.severity, Severity::Info);
     clear("D11", process(31, "solver").area(anonymous(200)).on(machine()));

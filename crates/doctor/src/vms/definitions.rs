@@ -41,10 +41,28 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
         .severity(Severity::Info)
         .seen(&guest.place, "memory", guest.total())
         .seen(&guest.place, "hugetlb pages", "not requested")
-        .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,...")
+        .link(Some(links::of_manager(guest.manager)))
+        .fix(on_pages(Some(guest.manager)))
         .fix("or check the running guest: hugewise vm")
     });
     Ok(cases.chain(guests.iter().filter_map(mapped_small)).collect())
+}
+
+/// How a guest gets pages of a pool, by what starts it.
+pub(super) fn on_pages(manager: Option<Manager>) -> &'static str {
+    match manager {
+        None => {
+            "libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=..."
+        }
+        Some(Manager::Libvirt) => "<memoryBacking><hugepages/></memoryBacking> in its definition",
+        Some(Manager::Qemu) => {
+            "-object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=... (-machine memory-backend=ID)"
+        }
+        Some(Manager::CloudHypervisor) => "hugepages=on in its --memory",
+        Some(Manager::Firecracker) => "\"huge_pages\": \"2M\" in its machine-config",
+        Some(Manager::Kata) => "enable_hugepages = true below its [hypervisor...]",
+        Some(Manager::Proxmox) => "hugepages: 2 in its configuration, which needs numa: 1",
+    }
 }
 
 pub(super) fn no_reserve(evidence: &Evidence) -> Answer {

@@ -3,12 +3,15 @@
 use host::snapshot::{Choice, Feature};
 use model::{Bytes, PageKind, Reading};
 use programs::Evidence;
+use programs::config::given::Manager;
 use programs::{Area, Kind, Program};
 
+use super::definitions::on_pages;
 use crate::facts::{
-    absent, any_size, available, bytes, counted_areas, default_size, each, has, known, pool_file, pools, programs, thp,
-    thp_file,
+    absent, any_size, available, bytes, counted_areas, default_size, each, has, is_in_group, is_of_libvirt, known,
+    never_advised, pool_file, pools, programs, thp, thp_file,
 };
+use crate::links;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -100,19 +103,72 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
             page,
             pages: backing.total().0.div_ceil(page.0.max(1)),
         };
-        let case = Case::sure(format!("{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host", program.title()))
-            .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
-            .seen_backing(program, PageKind::Thp, huge)
-            .seen_backing(program, PageKind::Base, base)
-            .plan_with(need, format!("vm:pid={}", program.pid()))
-            .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...");
-        Ok(Some(with_thp(evidence, case)))
+        let case = Case::sure(format!(
+            "{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host",
+            program.title()
+        ))
+        .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
+        .seen_backing(program, PageKind::Thp, huge)
+        .seen_backing(program, PageKind::Base, base)
+        .plan_with(need, format!("vm:pid={}", program.pid()));
+        let manager = manager(program);
+        let case = case.link(manager.map(links::of_manager)).fix(on_pages(manager));
+        let case = match manager {
+            Some(Manager::Firecracker) => with_pool(evidence, program, Bytes::mib(2), case),
+            Some(Manager::CloudHypervisor) => with_pool(evidence, program, page, case),
+            _ => case,
+        };
+        Ok(Some(with_thp(evidence, program, case)))
     })
 }
 
+/// What starts the guest; `None` of QEMU alone, behind which there may be another.
+fn manager(program: &Program) -> Option<Manager> {
+    match program.kind.known().copied().flatten() {
+        Some(Kind::Firecracker) => Some(Manager::Firecracker),
+        Some(Kind::CloudHypervisor) => Some(Manager::CloudHypervisor),
+        _ if is_of_libvirt(program) => Some(Manager::Libvirt),
+        _ if is_in_group(program, "/qemu.slice/") => Some(Manager::Proxmox),
+        _ => None,
+    }
+}
+
+/// A mapping smaller than this has no memory of a guest.
+const PART: Bytes = Bytes::mib(64);
+
+/// The guest's whole memory, touched or not: its largest mapping, with others of that name.
+fn guest_size(program: &Program) -> Option<Bytes> {
+    let areas = program.areas().ok()?;
+    let parts = || areas.iter().filter(|area| area.size() >= PART && !area.is_hugetlb());
+    let largest: &str = &parts().max_by_key(|area| area.size())?.name;
+    Some(parts().filter(|area| &*area.name == largest).map(Area::size).sum())
+}
+
+/// With a pool of that size for its memory, which nothing fills for it.
+fn with_pool(evidence: &Evidence, program: &Program, page: Bytes, case: Case) -> Case {
+    let counts = || {
+        let pool = evidence.snapshot.pool(page)?;
+        let pages = guest_size(program)?.0.div_ceil(page.0.max(1));
+        Some((pool, pages, pool.available()?, pool.taken()?))
+    };
+    let Some((pool, pages, free, taken)) = counts() else {
+        return case;
+    };
+    let needs = format!("it needs {pages} pages of {}, and {free} are free", page.exact());
+    match free >= pages {
+        true => case.fix(format!("{needs}: start it anew")),
+        false => case.fill_as(pool, taken.saturating_add(pages), |command| {
+            format!("{needs}: {command}; then start it anew")
+        }),
+    }
+}
+
 /// The policies of THP that keep a guest from it, each with the one that lets it ask; another policy does not, and is left alone.
-fn with_thp(evidence: &Evidence, case: Case) -> Case {
+fn with_thp(evidence: &Evidence, program: &Program, case: Case) -> Case {
     let Ok(thp) = thp(evidence) else { return case };
+    if never_advised(program).any(|area| area.size() >= WORTH) {
+        return case;
+    }
     let is_off = |policy: &Reading<Choice>| {
         let policy = policy.known().map(|policy| policy.chosen.as_str());
         matches!(policy, Some("never" | "deny"))

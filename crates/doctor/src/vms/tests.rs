@@ -40,6 +40,32 @@ fn g02_a_guest_on_base_pages() {
 }
 
 #[test]
+fn g02_each_manager_s_own_way() {
+    let never = |tree| thp(tree, "shmem_enabled", "always within_size advise [never] deny force");
+    let ram = || shared(2048, "/memfd:guest_mem (deleted)");
+    let on = |name: &str, group: &str| {
+        let guest = process(114, name).cgroup(group).area(ram());
+        found("G02", guest.on(never(pool(machine(), "2048kB", 0, 0, 0))))
+            .fix
+            .join("\n")
+    };
+    let own = on("firecracker", "/system.slice/vm.service");
+    assert!(
+        own.contains("\"huge_pages\": \"2M\"") && own.contains("it needs 1024 pages of 2M"),
+        "{own}"
+    );
+    assert!(!own.contains("advise"), "{own}");
+    let own = on("cloud-hypervisor", "/system.slice/vm.service");
+    assert!(own.contains("hugepages=on") && own.contains("advise"), "{own}");
+    let own = on("qemu-system-x86_64", "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope");
+    assert!(own.contains("<hugepages/>") && !own.contains("memfd"), "{own}");
+    let own = on("qemu-system-x86_64", "/qemu.slice/100.scope");
+    assert!(own.contains("hugepages: 2"), "{own}");
+    let own = on("qemu-system-x86_64", "/user.slice");
+    assert!(own.contains("memory-backend-memfd"), "{own}");
+}
+
+#[test]
 fn g03_a_guest_without_reservation() {
     let vm = |flags| process(112, "cloud-hypervisor").area(hugetlb(1024, 2048).resident(100).flags(flags));
     let with = |free| pool(machine(), "2048kB", 50 + free, free, 0);

@@ -224,7 +224,7 @@ impl Distribution {
     pub fn add_boot_parameters(self, there: &OnBoot, parameters: &str) -> String {
         // Bottlerocket has a setting for each size.
         match there.with(parameters).filter(|_| self != Self::Bottlerocket) {
-            Some(change) => self.change_line(&change, parameters),
+            Some(change) => self.change_line(there, &change, parameters),
             None => self.add_words(parameters),
         }
     }
@@ -258,12 +258,13 @@ impl Distribution {
     }
 
     /// The pools of a boot line as a whole: tools that keep one value of a name, or sort by names, lose all others.
-    fn change_line(self, change: &Change, parameters: &str) -> String {
+    fn change_line(self, there: &OnBoot, change: &Change, parameters: &str) -> String {
         let what = change.what();
         match self {
+            Self::RedHat if change.is_of_values() => self.add_words(&change.new),
             Self::RedHat => format!(
-                "{what} GRUB_CMDLINE_LINUX in /etc/default/grub (grubby keeps one value of each name), then: \
-                 grub2-mkconfig -o /etc/grub2.cfg --update-bls-cmdline && reboot # before RHEL 9.3 without that option; with EFI before RHEL 9: -o /etc/grub2-efi.cfg"
+                "{what} GRUB_CMDLINE_LINUX in /etc/default/grub (grubby keeps one value of each name), then: {}",
+                there.grub2_mkconfig()
             ),
             Self::Suse => format!(
                 "{what} GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then: grub2-mkconfig -o /boot/grub2/grub.cfg && reboot"

@@ -2,7 +2,7 @@
 
 use host::Snapshot;
 use host::parse::memparse;
-use model::Bytes;
+use model::{Bytes, Reading};
 
 use super::{Boot, Config};
 
@@ -12,6 +12,8 @@ pub struct OnBoot {
     line: String,
     /// The size that a count without one is for.
     default: Option<Bytes>,
+    /// The release of the running kernel.
+    release: String,
 }
 
 /// Words in place of others.
@@ -36,6 +38,13 @@ impl Change {
         self.new.matches(COUNT).count() > 1
     }
 
+    /// Do names that the line has once get other values alone? A tool that keeps one value of each name is enough then.
+    pub(super) fn is_of_values(&self) -> bool {
+        let (old, new) = (pool_names(&self.old), pool_names(&self.new));
+        let is_once = |name: &&str| new.iter().filter(|other| *other == name).count() == 1;
+        new.iter().all(is_once) && new.starts_with(&old)
+    }
+
     pub(super) fn instead(&self) -> String {
         match self.old.as_str() {
             "" => String::new(),
@@ -47,10 +56,11 @@ impl Change {
 impl OnBoot {
     /// That of the next boot, which is the one to edit, or, where none is known, that of the running kernel.
     pub fn of(snapshot: &Snapshot, config: &Config) -> Self {
-        let running = || snapshot.kernel.command_line.known().map(String::as_str);
-        let next = config.next_boot.as_ref().map(|next| next.words.as_str());
+        let of_kernel = |reading: &Reading<String>| reading.known().cloned().unwrap_or_default();
+        let next = config.next_boot.as_ref().map(|next| next.words.clone());
         Self {
-            line: next.or_else(running).unwrap_or_default().to_owned(),
+            line: next.unwrap_or_else(|| of_kernel(&snapshot.kernel.command_line)),
+            release: of_kernel(&snapshot.kernel.release),
             default: snapshot.memory.get("Hugepagesize").known().copied(),
         }
     }
@@ -60,6 +70,19 @@ impl OnBoot {
         match self.with(parameters) {
             Some(change) => change.what(),
             None => format!("add `{parameters}` to"),
+        }
+    }
+
+    /// How GRUB's menu is made of its defaults where kernels have entries of their own (BLS): their lines are left as they are without the
+    /// option since RHEL 9.3 and Fedora 38.
+    pub(super) fn grub2_mkconfig(&self) -> &'static str {
+        match RedHat::of(&self.release) {
+            Some(RedHat::Before9) => "grub2-mkconfig -o /etc/grub2.cfg && reboot # with EFI: -o /etc/grub2-efi.cfg",
+            Some(RedHat::Early9) => "grub2-mkconfig -o /etc/grub2.cfg && reboot",
+            Some(RedHat::Newer) => "grub2-mkconfig -o /etc/grub2.cfg --update-bls-cmdline && reboot",
+            None => {
+                "grub2-mkconfig -o /etc/grub2.cfg --update-bls-cmdline && reboot # before RHEL 9.3 and Fedora 38 without that option; with EFI before RHEL 9: -o /etc/grub2-efi.cfg"
+            }
         }
     }
 
@@ -97,6 +120,30 @@ impl OnBoot {
     }
 }
 
+/// Releases of Red Hat and its kin by what `grub2-mkconfig` does there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RedHat {
+    Before9,
+    Early9,
+    Newer,
+}
+
+impl RedHat {
+    /// By the release of a kernel that was built for it: `.el8_10`, `.el9_2`. That of CentOS Stream 9 has no minor number.
+    fn of(release: &str) -> Option<Self> {
+        let own = release.split('.').find_map(|part| part.strip_prefix("el"))?;
+        let numbers: Vec<&str> = own.split(|c: char| !c.is_ascii_digit()).collect();
+        let number = |at: usize| numbers.get(at).and_then(|digits| digits.parse::<u32>().ok());
+        Some(match (number(0)?, number(1)) {
+            (..9, _) => Self::Before9,
+            (9, Some(..3)) => Self::Early9,
+            // Oracle's own kernel, without a minor number either.
+            (9, None) if own != "9" => return None,
+            _ => Self::Newer,
+        })
+    }
+}
+
 const DEFAULT: &str = "default_hugepagesz=";
 const COUNT: &str = "hugepages=";
 
@@ -106,11 +153,18 @@ fn is_of_pools(word: &str) -> bool {
         .any(|name| word.starts_with(name))
 }
 
+fn pool_words(line: &str) -> impl Iterator<Item = &str> {
+    line.split_whitespace().filter(|word| is_of_pools(word))
+}
+
+fn pool_names(line: &str) -> Vec<&str> {
+    pool_words(line).filter_map(|word| word.split('=').next()).collect()
+}
+
 /// The words for pools, each with the page size that it is about.
 fn sized(line: &str, default: Bytes) -> Vec<(Bytes, &str)> {
     let mut size = default;
-    let words = line.split_whitespace().filter(|word| is_of_pools(word));
-    words
+    pool_words(line)
         .map(|word| {
             if let Some((_, value)) = word.split_once("hugepagesz=") {
                 size = memparse(value).unwrap_or(Bytes(0));
@@ -165,7 +219,7 @@ mod tests {
     fn on(line: &str) -> OnBoot {
         OnBoot {
             line: line.to_owned(),
-            default: None,
+            ..OnBoot::default()
         }
     }
 
@@ -283,6 +337,10 @@ mod tests {
                 "{own:?}"
             );
         }
+        let one = on("hugepagesz=1G hugepages=36").with("hugepagesz=1G hugepages=48");
+        assert!(one.is_some_and(|change| change.is_of_values()));
+        let one = RedHat.add_boot_parameters(&on("hugepages=36"), "hugepagesz=2M hugepages=48");
+        assert_eq!(one, "grubby --update-kernel=ALL --args=\"hugepages=48\" && reboot");
         let nix = NixOs.add_boot_parameters(&there, MORE);
         assert!(
             nix.contains("\"hugepages=512\" \"hugepagesz=1G\" \"hugepages=64\""),
@@ -290,5 +348,28 @@ mod tests {
         );
         let own = Bottlerocket.add_boot_parameters(&there, MORE);
         assert!(own.starts_with("count = \"64\" below"), "{own}");
+    }
+
+    #[test]
+    fn the_option_of_grub2_mkconfig_is_not_in_each_release() {
+        for (release, option, efi) in [
+            ("3.10.0-1160.el7.x86_64", false, true),
+            ("4.18.0-553.5.1.el8_10.x86_64", false, true),
+            ("5.4.17-2136.330.7.1.el8uek.x86_64", false, true),
+            ("5.14.0-284.11.1.el9_2.x86_64", false, false),
+            ("5.14.0-427.13.1.el9_4.x86_64", true, false),
+            ("5.14.0-503.el9.x86_64", true, false),
+            ("6.12.0-55.9.1.el10_0.x86_64", true, false),
+            ("5.15.0-101.103.2.1.el9uek.x86_64", true, true),
+            ("6.12.0-1-mine", true, true),
+        ] {
+            let there = OnBoot {
+                release: release.to_owned(),
+                ..on(TWO)
+            };
+            let how = Distribution::RedHat.add_boot_parameters(&there, MORE);
+            assert_eq!(how.contains("--update-bls-cmdline"), option, "{release}: {how}");
+            assert_eq!(how.contains("grub2-efi.cfg"), efi, "{release}: {how}");
+        }
     }
 }

@@ -20,7 +20,7 @@ use host::processes::{self, Ground, Reason, smaps};
 use host::snapshot::{Kernel, Meminfo, MountTree, Thp, mounts};
 use host::{Source, spread};
 
-pub use pinned::pins;
+pub use pinned::{Pinned, pins, size as guest_size};
 
 /// Command lines that no process runs yet.
 pub(crate) mod asked {

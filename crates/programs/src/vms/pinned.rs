@@ -10,20 +10,40 @@ pub(crate) fn assigns(program: &str) -> bool {
     matches!(program, "cloud-hypervisor" | "crosvm") || qemu::is_program(program)
 }
 
-/// Is all memory of this guest pinned? Behind an IOMMU of the guest only what it maps is, and a mediated device pins what it uses.
-pub fn pins(argv: &[String]) -> bool {
+/// What of a guest's memory is pinned for devices of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinned {
+    All,
+    /// What a mediated device uses of it.
+    Used,
+}
+
+/// Is memory of this guest pinned? Behind an IOMMU of the guest only what it maps is.
+pub fn pins(argv: &[String]) -> Option<Pinned> {
     let devices = options(argv, "device");
-    let is_whole = |text: &&str| !text.contains("iommu=on") && !text.contains("sysfsdev");
-    let is_of_host = |text: &&str| text.contains("vfio-pci") || text.contains("path=/sys/");
+    let is_mediated = |text: &str| text.contains("vfio-pci") && text.contains("sysfsdev");
+    let is_whole = |text: &str| !text.contains("iommu=on") && !is_mediated(text);
+    let is_of_host = |text: &str| text.contains("vfio-pci") || text.contains("path=/sys/");
     let has_iommu = devices.iter().any(|text| text.contains("-iommu"));
     let by_crosvm = options(argv, "vfio").iter().any(|text| !text.contains("iommu="));
-    !has_iommu && (by_crosvm || devices.iter().any(|text| is_of_host(text) && is_whole(text)))
+    let is_all = by_crosvm || devices.iter().any(|text| is_of_host(text) && is_whole(text));
+    let is_used = devices.iter().any(|text| is_mediated(text));
+    match (is_all && !has_iommu, is_used) {
+        (true, _) => Some(Pinned::All),
+        (false, true) => Some(Pinned::Used),
+        (false, false) => None,
+    }
 }
 
 /// The memory of the guest that a command line starts, if all of it is pinned.
 pub(crate) fn memory(argv: &[String]) -> Option<Bytes> {
+    size(argv).filter(|_| pins(argv) == Some(Pinned::All))
+}
+
+/// The memory of a guest that can have devices of the host.
+pub fn size(argv: &[String]) -> Option<Bytes> {
     let program = argv.first()?.rsplit('/').next().unwrap_or_default();
-    if !assigns(program) || !pins(argv) {
+    if !assigns(program) {
         return None;
     }
     let parts = match program {

@@ -28,6 +28,8 @@ pub struct Guest {
     pub unshared: Option<String>,
     /// Where KVM is to log the pages that it writes, as long as it runs.
     pub tracked: Option<String>,
+    /// A device of VFIO that its manager does not know of, so that it raises no limit of locked memory; and where it is written.
+    pub unknown_device: Option<(String, String)>,
     /// The largest page that KVM promises a guest of pseries, and where that is written.
     pub hpt_page: Option<(String, Bytes)>,
     /// Is it a guest of x86-64?
@@ -251,6 +253,7 @@ pub(super) fn started(path: &str, asked: Asked, manager: Manager, unreserved: bo
         refused: Vec::new(),
         unshared: None,
         tracked: None,
+        unknown_device: None,
         hpt_page: None,
         is_x86: false,
         unreserved,

@@ -52,6 +52,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
             .private(domain, is_vhost_user)
             .filter(|_| !is_memfd || access(domain) == Some("private")),
         tracked: None,
+        unknown_device: file.unknown_device(domain),
         hpt_page: file.hpt_page(domain)?,
         is_x86: arch.and_then(|kind| kind.attribute("arch")) == Some("x86_64"),
         unreserved: false,
@@ -71,6 +72,27 @@ fn name(domain: Node<'_, '_>) -> String {
 impl File<'_, '_> {
     fn line(&self, node: Node<'_, '_>) -> usize {
         self.document.text_pos_at(node.range().start).row as usize
+    }
+
+    /// A device that <qemu:commandline> adds, where nothing else of the definition raises the limit of locked memory.
+    fn unknown_device(&self, domain: Node<'_, '_>) -> Option<(String, String)> {
+        let has = |parent: &str, name: &str| child(domain, parent).and_then(|parent| child(parent, name)).is_some();
+        let is_known = |node: &Node<'_, '_>| {
+            let is_of = |kinds: &[&str]| node.attribute("type").is_some_and(|kind| kinds.contains(&kind));
+            (node.has_tag_name("hostdev") && is_of(&["pci", "mdev"]))
+                || (node.has_tag_name("interface") && is_of(&["hostdev", "vdpa"]))
+        };
+        if has("memtune", "hard_limit")
+            || has("memoryBacking", "locked")
+            || domain.descendants().any(|node| is_known(&node))
+        {
+            return None;
+        }
+        domain.descendants().find_map(|node| {
+            let value = node.attribute("value").filter(|_| node.tag_name().name() == "arg")?;
+            let is_it = value.starts_with("vfio-pci,") || value.contains("\"vfio-pci\"");
+            is_it.then(|| (self.place(node), value.to_owned()))
+        })
     }
 
     fn place(&self, node: Node<'_, '_>) -> String {

@@ -9,7 +9,7 @@ use super::java::Java;
 use super::namespaces;
 use super::starts::Start;
 use super::yaml::Node;
-use crate::config::Setting;
+use crate::config::{Setting, Settings};
 use crate::{Kind, image_names};
 use host::parse;
 
@@ -167,7 +167,7 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
     let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
     let start = start(path, node, &words, &environment);
-    let postgres = start.server(Kind::Postgres);
+    let postgres = start.server(Kind::Postgres).map(|server| over_image(server, node));
     let mysql = start.server(Kind::Mysql).filter(Server::asks);
     let switch = "without --large-pages";
     let of_mysql = |_: &Server| Asks::new(start.place.clone(), "--large-pages", "the server", switch);
@@ -193,6 +193,15 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         environment,
         hook: hook(path, node),
     })
+}
+
+/// A server's settings over those that its image sets.
+fn over_image(mut server: Server, node: &Node) -> Server {
+    if let Some(count) = image(node).and_then(image_names::max_connections) {
+        let own = Settings(vec![Setting::new(server.path.clone(), "max_connections", count)]);
+        server.settings = own.with(&server.settings);
+    }
+    server
 }
 
 fn hook(path: &str, node: &Node) -> Option<Setting> {

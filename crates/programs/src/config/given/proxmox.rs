@@ -54,6 +54,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Option<Guest>, Unread> {
         bound,
         unshared: None,
         tracked: None,
+        unknown_device: None,
         hpt_page: None,
         is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
         unreserved: false,
