@@ -220,6 +220,11 @@ fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
 
 /// With how the limit is raised, to `need` or more where that is known.
 fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<Bytes>) -> Case {
+    if is_of_libvirt(program) {
+        let memory = program.arguments.known().and_then(|argv| guest_size(argv));
+        return by_libvirt(case, memory)
+            .fix("then start the guest anew: limits.conf has no say in what a service starts");
+    }
     if let Some(groups) = program.cgroup().ok().flatten().filter(|groups| groups.is_container) {
         return case
             .fix_if(
@@ -233,10 +238,6 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<By
             .fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
-        _ if is_of_libvirt(program) => {
-            let memory = program.arguments.known().and_then(|argv| guest_size(argv));
-            by_libvirt(case, memory).fix("then start the guest anew: limits.conf has no say in what a service starts")
-        }
         Some(service) => in_service(program, case, &service),
         None => by_login(evidence, &user_name(evidence, program), case, need).fix("log in again, and restart it"),
     }

@@ -17,6 +17,9 @@ pub(super) fn confined(evidence: &Evidence) -> Answer {
         // With one node, or none, there is no other to use.
         _ => return Ok(Vec::new()),
     };
+    for node in nodes {
+        node.cpus.as_ref().map(drop).or_if_absent(())?;
+    }
     each(programs(evidence)?, |program| {
         match (program.nodes.known(), program.cpus.known()) {
             (Some(allowed), Some(cpus)) if !is_own(program) => of_program(program, nodes, allowed, cpus),

@@ -2,6 +2,7 @@
 
 use host::Snapshot;
 use host::parse::memparse;
+use host::snapshot::Feature;
 use model::{Bytes, Reading};
 
 use super::{Boot, Config};
@@ -58,8 +59,12 @@ impl OnBoot {
     pub fn of(snapshot: &Snapshot, config: &Config) -> Self {
         let of_kernel = |reading: &Reading<String>| reading.known().cloned().unwrap_or_default();
         let next = config.next_boot.as_ref().map(|next| next.words.clone());
+        let line = next.unwrap_or_else(|| of_kernel(&snapshot.kernel.command_line));
+        // Counts by node mean nothing to an older kernel, and are not to be written again.
+        let is_node_count = |word: &str| word.starts_with(COUNT) && word.contains(':');
+        let is_known = snapshot.kernel.has(Feature::NodePages) != Some(false) || !pool_words(&line).any(is_node_count);
         Self {
-            line: next.unwrap_or_else(|| of_kernel(&snapshot.kernel.command_line)),
+            line: if is_known { line } else { String::new() },
             release: of_kernel(&snapshot.kernel.release),
             default: snapshot.memory.get("Hugepagesize").known().copied(),
         }
