@@ -74,7 +74,7 @@ fn other_sizes(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-/// Does one program alone map pages of this pool, and no file asks for more? Then nobody looks for a free one.
+/// Does one program alone map pages of this pool, and no file asks for more? Then no program looks for a free one.
 fn is_of_one(evidence: &Evidence, pool: &Pool) -> bool {
     let programs = evidence.programs.known().into_iter().flatten();
     let maps = |program: &&Program| {
@@ -142,7 +142,7 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let allowed = *known(&pool.overcommit)?;
         let is_by_file = is_by_file(evidence, pool);
-        // Whoever set it has what it is for.
+        // A file that sets it says what it is for.
         if persistent(pool)? > 0 || allowed == 0 || (is_by_file && *known(&pool.nr)? > 0) {
             return Ok(None);
         }

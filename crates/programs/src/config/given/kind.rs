@@ -1,12 +1,15 @@
 //! What kind of configuration file a file is, from its name or, failing that, from its content.
 
+mod signs;
+
 use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
 use super::{bottlerocket, dockerd, incus, ini, kata, node, provision, proxmox, quadlet, script, shell};
-use crate::config::{Parameters, tuned, vmware, written};
+use crate::config::{Parameters, tuned, written};
 use crate::dpdk;
+use signs::{boot_parameter, is_parameter, limit_line, named, sysctl_name, vmware_name};
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -291,89 +294,8 @@ const SCRIPTS: [&str; 9] = [
     "zookeeper-env.sh",
 ];
 
-/// `vm.swappiness = 10`, `kernel/shmmax=1`.
-fn sysctl_name(line: &str) -> Option<()> {
-    const FIRST: [&str; 7] = ["vm", "kernel", "net", "fs", "dev", "user", "abi"];
-    let (name, _) = line.split_once('=')?;
-    let (first, _) = name.trim().trim_start_matches('-').split_once(['.', '/'])?;
-    FIRST.contains(&first).then_some(())
-}
-
-fn boot_parameter(word: &str) -> bool {
-    const NAMES: [&str; 9] = [
-        // Near misses of the parameters below show the kind of file as well.
-        "transparent_hugepages=",
-        "hugepagesize=",
-        "default_hugepages=",
-        "BOOT_IMAGE=",
-        "root=",
-        "hugepages=",
-        "hugepagesz=",
-        "default_hugepagesz=",
-        "transparent_hugepage=",
-    ];
-    NAMES
-        .iter()
-        .any(|name| word.trim_matches(['"', '\'']).starts_with(name))
-}
-
-/// A word that only the kernel's command line has.
-fn is_parameter(word: &str) -> bool {
-    const WORDS: [&str; 5] = ["quiet", "ro", "rw", "splash", "nosmt"];
-    const NAMES: [&str; 7] = [
-        "console",
-        "init",
-        "mem",
-        "mitigations",
-        "isolcpus",
-        "iommu",
-        "transparent_hugepages",
-    ];
-    let (name, value) = word.split_once('=').unwrap_or((word, ""));
-    boot_parameter(word) || WORDS.contains(&word) || (NAMES.contains(&name) && !value.is_empty())
-}
-
-fn limit_line(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    matches!(
-        words[..],
-        [
-            _,
-            "soft" | "hard" | "-",
-            "memlock" | "nofile" | "nproc" | "stack",
-            _,
-            ..
-        ]
-    )
-}
-
-fn named(line: &str, name: &str) -> bool {
-    line.trim_start_matches('#')
-        .trim_start()
-        .strip_prefix(name)
-        .is_some_and(|rest| rest.trim_start().starts_with('='))
-}
-
 pub(super) fn is_java(program: &str) -> bool {
     program == "java"
-}
-
-/// Names that only VMware's files have.
-fn vmware_name(line: &str) -> Option<()> {
-    const NAMES: [&str; 5] = [
-        "memsize",
-        "virtualhw.version",
-        "mem.allocguestlargepage",
-        "lpage.lpagealwaystryfornpt",
-        "monitor_control.disable_mmu_largepages",
-    ];
-    if line.starts_with("Path: /Mem/") || line.starts_with("Path: /LPage/") {
-        return Some(());
-    }
-    let (name, _) = line.split_once('=')?;
-    let name = vmware::plain(name);
-    let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.") || name.starts_with("sched.cpu.");
-    known.then_some(())
 }
 
 model::names!(FileKind, "a kind of file", {
