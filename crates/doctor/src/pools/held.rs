@@ -1,5 +1,6 @@
 //! A pool that programs hold, and that leaves the rest of a small machine too little.
 
+use host::processes::taken_of_pool;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::size::mysql::{Innodb, innodb};
@@ -44,7 +45,7 @@ pub(super) fn pool_held(evidence: &Evidence) -> Answer {
     let (total, has) = (total(evidence)?, bytes(pool, persistent(pool)?));
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
     let holder = holder(evidence, pool);
-    let who = holder.map_or_else(|| "programs".to_owned(), Program::title);
+    let who = holder.map_or_else(|| "programs".to_owned(), |(program, _)| program.title());
     let case = Case::sure(format!(
         "{left} of {total} is left beside {has} in the pool of {} pages, which {who} uses or reserves: {swapped} is in swap",
         pool.size.exact()
@@ -57,8 +58,8 @@ pub(super) fn pool_held(evidence: &Evidence) -> Answer {
     .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved);
     // What is outside of the pool now, and a tenth to spare.
     let needed = total.0.saturating_sub(has.0).saturating_add(swapped.0);
-    let most = (total.0 / 10 * 9).saturating_sub(needed).min(total.0 / 2);
-    let case = match less(holder, most, pool.size) {
+    let most = (total.0 / 10 * 9).saturating_sub(needed);
+    let case = match holder.and_then(|holder| less(holder, most, pool)) {
         Some((setting, pages)) => {
             let places = places(evidence, pool);
             let lower = places
@@ -67,28 +68,30 @@ pub(super) fn pool_held(evidence: &Evidence) -> Answer {
             case.fix(format!("give {who} less memory: {setting}; then restart it"))
                 .fix(format!("then echo {pages} > {}", pool_file(pool, "nr_hugepages")))
                 .fix_if(lower.is_some(), lower.unwrap_or_default())
+                .fix("or a larger machine, for which all numbers stay as they are")
         }
-        None => case,
+        None => case.fix("stop or move a program that uses the pool, or take a larger machine"),
     };
-    Ok(vec![
-        case.fix("or a larger machine, for which all numbers stay as they are"),
-    ])
+    Ok(vec![case])
 }
 
-/// The program that maps most of a pool.
-fn holder<'e>(evidence: &'e Evidence, pool: &Pool) -> Option<&'e Program> {
-    let mapped = |program: &Program| -> u64 {
-        let areas = program.areas().unwrap_or_default().iter();
-        let own = areas.filter(|area| area.hugetlb_page() == Some(pool.size));
-        own.map(|area| area.size().0).sum()
-    };
+/// The program that maps nearly all that is taken of a pool, with the bytes: where several share it, none has to give way alone.
+fn holder<'e>(evidence: &'e Evidence, pool: &Pool) -> Option<(&'e Program, u64)> {
+    let taken = bytes(pool, pool.taken()?).0;
+    let mapped = |program: &Program| taken_of_pool(program.areas().unwrap_or_default(), pool.size).0;
     let all = evidence.programs.known()?.iter();
-    all.filter(|program| mapped(program) > 0)
-        .max_by_key(|program| mapped(program))
+    let most = all
+        .map(|program| (program, mapped(program)))
+        .max_by_key(|(_, own)| *own);
+    most.filter(|(_, own)| *own > 0 && *own >= taken / 10 * 9)
 }
 
-/// How a program asks for no more than that, and the pages that it needs then; `None` where nothing is left for it.
-fn less(holder: Option<&Program>, most: u64, page: Bytes) -> Option<(String, u64)> {
+/// How a program asks for less, so that a pool needs no more than `most`, and the pages of that pool then; `None` where nothing is left
+/// for it, or it has no more.
+fn less((holder, own): (&Program, u64), most: u64, pool: &Pool) -> Option<(String, u64)> {
+    let page = pool.size;
+    let others = pool.taken()?.saturating_sub(own / page.0.max(1));
+    let most = most.saturating_sub(others.saturating_mul(page.0));
     let step = if most >= Bytes::mib(256).0 {
         Bytes::mib(128).0
     } else {
@@ -97,18 +100,18 @@ fn less(holder: Option<&Program>, most: u64, page: Bytes) -> Option<(String, u64
     // The rest is what such programs take beside their buffers.
     let size = Bytes(most / 8 * 7 / step * step);
     let mib = size.0 >> 20;
-    if mib == 0 || most < page.0 {
+    if mib == 0 || most < page.0 || most >= own {
         return None;
     }
-    let setting = match holder.and_then(|program| program.kind.known().copied().flatten()) {
+    let setting = match holder.kind.known().copied().flatten() {
         Some(Kind::Mysql) => format!("innodb_buffer_pool_size = {mib}M"),
         Some(Kind::Postgres) => format!("shared_buffers = {mib}MB"),
         Some(Kind::Oracle) => format!("sga_target = {mib}M"),
         Some(Kind::Jvm) => format!("-Xmx{mib}m"),
         _ => format!("{mib} MiB or less"),
     };
-    let own = holder.and_then(|program| program.details.as_ref()?.innodb);
-    let counted = own.and_then(|own| {
+    let innodb_of = holder.details.as_ref().and_then(|details| details.innodb);
+    let counted = innodb_of.and_then(|own| {
         let smaller = Innodb {
             pool: size,
             pool_max: own.pool_max.map(|_| size),
@@ -116,5 +119,6 @@ fn less(holder: Option<&Program>, most: u64, page: Bytes) -> Option<(String, u64
         };
         innodb(&smaller, page).ok()?.whole("pages")
     });
-    Some((setting, counted.unwrap_or(most / page.0.max(1))))
+    let pages = counted.unwrap_or(most / page.0.max(1));
+    Some((setting, pages.saturating_add(others)))
 }

@@ -77,6 +77,28 @@ fn a03_a_pool_that_starves_the_rest() {
     not_judged("A03", machine().without("/proc/meminfo"), "meminfo");
 }
 
+/// One program gives way where it has nearly all of the pool; several do not, each for all.
+#[test]
+fn a_pool_that_several_hold_gets_no_number() {
+    let low = [
+        ("MemAvailable", 200 << 10),
+        ("SwapTotal", 8 << 20),
+        ("SwapFree", 4 << 20),
+    ];
+    let full = || meminfo(pool(machine(), "2048kB", 5000, 0, 0), &low);
+    let guest = |pid, size| process(pid, "qemu-system-x86").area(hugetlb(size, 2048));
+    let alone = found("A03", guest(70, 10_000).on(full())).fix;
+    assert!(
+        alone[0].starts_with("give qemu-system-x86 (70) less memory: ") && alone[1].starts_with("then echo "),
+        "{alone:?}"
+    );
+    let shared = found("A03", guest(71, 4000).on(guest(70, 6000).on(full()))).fix;
+    assert!(
+        shared.len() == 1 && shared[0].starts_with("stop or move a program"),
+        "{shared:?}"
+    );
+}
+
 /// An instance that cannot be read may need all of the pool.
 #[test]
 fn a_pool_is_lowered_to_no_number_where_instances_are_not_read() {
