@@ -20,6 +20,7 @@ use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres};
 pub(super) use room::Room;
 use taken::Taken;
+pub(super) use taken::runs_by_proxmox;
 use way::Way;
 
 /// A program that is configured to use hugetlb pages.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use host::snapshot::NodePool;
 use model::Bytes;
-use programs::config::given::FileKind;
+use programs::config::given::{FileKind, Guest};
 use programs::{Evidence, Kind, Program};
 
 use super::Demand;
@@ -85,6 +85,18 @@ fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>>
         }
     }
     is_held.then_some(own)
+}
+
+/// Does Proxmox VE run this guest now? It starts QEMU with `-id` and the number that names the guest's file.
+pub(crate) fn runs_by_proxmox(evidence: &Evidence, guest: &Guest) -> bool {
+    let file = guest.place.rsplit('/').next().unwrap_or(&guest.place);
+    let number = file.split('.').next().unwrap_or(file);
+    let has_number = |words: &[String]| words.windows(2).any(|pair| pair[0] == "-id" && pair[1] == number);
+    let mut programs = evidence.programs.known().into_iter().flatten();
+    programs.any(|program| {
+        let words = program.arguments.known();
+        words.is_some_and(|words| has_number(words)) || guest_name(program) == Some(&*guest.name)
+    })
 }
 
 /// The name that a guest was started with (`-name guest=NAME,...` of QEMU).

@@ -824,14 +824,23 @@ fn proxmox_fills_pools_by_itself() {
     let conf = machine_of("memory: 8192\nhugepages: 2\nnuma: 1\nname: db\n");
     clear("G04", &[(conf.0, &conf.1), NO_POOL]);
     let one_g = given(&[("qemu-server/101.conf", "memory: 8192\nhugepages: 1024\nnuma: 1\n")]);
-    let mut evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "1048576kB", 4, 4, 0)));
-    evidence.files = one_g;
-    let diagnosis = judge(&evidence);
+    let on = |tree| {
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = one_g.clone();
+        judge(&evidence)
+    };
+    let diagnosis = on(pool(machine(), "1048576kB", 4, 4, 0));
     let finding = diagnosis.of("G04").next().expect("a finding");
     assert!(
         finding.consequence.contains("needs 8 pages of 1G") && finding.consequence.contains("4 are free"),
         "{finding:?}"
     );
+    // A guest that runs has its pages.
+    let runs = |number: &str| {
+        let guest = process(9, "kvm").arg("-id").arg(number).area(hugetlb(8 << 10, 1 << 20));
+        on(guest.on(pool(machine(), "1048576kB", 8, 0, 0))).of("G04").count()
+    };
+    assert_eq!((runs("101"), runs("102")), (0, 1));
 }
 
 #[test]

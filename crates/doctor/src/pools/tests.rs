@@ -80,12 +80,9 @@ fn a03_a_pool_that_starves_the_rest() {
 /// One program gives way where it has nearly all of the pool; several do not, each for all.
 #[test]
 fn a_pool_that_several_hold_gets_no_number() {
-    let low = [
-        ("MemAvailable", 200 << 10),
-        ("SwapTotal", 8 << 20),
-        ("SwapFree", 4 << 20),
-    ];
-    let full = || meminfo(pool(machine(), "2048kB", 5000, 0, 0), &low);
+    let meminfo = "MemTotal: 16777216 kB\nMemFree: 204800 kB\nMemAvailable: 204800 kB\nShmem: 4096 kB\nSwapCached: 0 kB\n\
+                   AnonPages: 4096 kB\nSwapTotal: 8388608 kB\nSwapFree: 4194304 kB\nHugepagesize: 2048 kB\n";
+    let full = || pool(machine(), "2048kB", 5000, 0, 0).file("/proc/meminfo", meminfo);
     let guest = |pid, size| process(pid, "qemu-system-x86").area(hugetlb(size, 2048));
     let alone = found("A03", guest(70, 10_000).on(full())).fix;
     assert!(

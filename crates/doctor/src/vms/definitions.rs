@@ -8,7 +8,7 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 
 use super::mapped::{mapped_small, promised_more};
 use super::sizes::{lacking, no_such_size};
-use crate::demand::{Shortage, guests, shortages};
+use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
 use crate::facts::{count, default_size, distribution, known, pool_file};
 use crate::kept::boot_pages;
 use crate::links;
@@ -232,7 +232,8 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let need = of_page.map(|(size, _)| size.0 / page.0).sum::<u64>();
     let pool = evidence.snapshot.pool(page)?;
     let (free, taken) = (pool.available()?, pool.taken()?);
-    (need > free).then(|| {
+    // One that runs has its pages already.
+    (need > free && !runs_by_proxmox(evidence, guest)).then(|| {
         Case::likely(format!(
             "{} needs {need} pages of 1G, which Proxmox VE requests when the guest starts, and {free} are free: after boot the kernel hardly finds more",
             guest.name
