@@ -1,11 +1,12 @@
 //! Pages of the pools that running programs hold, beside those of the programs that the files start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use host::processes::taken_of_pool;
 use host::snapshot::NodePool;
 use model::Bytes;
-use programs::config::given::{FileKind, Guest};
-use programs::{Evidence, Kind, Program};
+use programs::config::given::{FileKind, Guest, SANDBOX};
+use programs::{Area, Evidence, Kind, Program};
 
 use super::Demand;
 
@@ -58,7 +59,7 @@ impl<'e> Taken<'e> {
 
 /// Pages that programs map which files may start, by size. Untouched ones count, because the pool counts them as promised.
 fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>> {
-    let mut own: BTreeMap<Bytes, u64> = BTreeMap::new();
+    let mut own: Vec<&Area> = Vec::new();
     // Pages without a program may be in files that the next start takes up or removes.
     let mut is_held = false;
     for program in programs {
@@ -72,19 +73,16 @@ fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>>
         if demands.iter().all(|demand| !demand.may_be(program, kind)) {
             continue;
         }
-        let areas = program.areas().unwrap_or_default().iter();
-        let mapped: Vec<(Bytes, u64)> = areas
-            .filter_map(|area| Some((area.hugetlb_page()?, area.size().0)))
-            .collect();
-        if holds && mapped.is_empty() {
+        let (areas, before) = (program.areas().unwrap_or_default().iter(), own.len());
+        own.extend(areas.filter(|area| area.hugetlb_page().is_some()));
+        if holds && own.len() == before {
             return None;
         }
-        for (page, bytes) in mapped {
-            let pages = own.entry(page).or_default();
-            *pages = pages.saturating_add(bytes.div_ceil(page.0.max(1)));
-        }
     }
-    is_held.then_some(own)
+    let sizes: BTreeSet<Bytes> = own.iter().filter_map(|area| area.hugetlb_page()).collect();
+    // Processes of one program share segments.
+    let pages = |page: Bytes| taken_of_pool(own.iter().copied(), page).0.div_ceil(page.0.max(1));
+    is_held.then(|| sizes.into_iter().map(|page| (page, pages(page))).collect())
 }
 
 /// Does Proxmox VE run this guest now? It starts QEMU with `-id` and the number that names the guest's file.
@@ -117,24 +115,31 @@ impl Demand {
             FileKind::Mysql => kind == Kind::Mysql,
             FileKind::Oracle => kind == Kind::Oracle,
             FileKind::Dpdk => kind == Kind::Dpdk,
-            FileKind::Libvirt => kind.is_hypervisor() && self.may_be_named(program),
+            FileKind::Libvirt => kind.is_hypervisor() && self.may_be_guest(program),
             // What runs in a pod may be any; from within a container its group is the root.
             _ => {
                 let groups = program.cgroup().ok().flatten();
                 groups.is_none_or(|groups| groups.path == "/" || groups.path.contains("kubepods"))
-                    && (!kind.is_hypervisor() || self.may_be_named(program))
+                    && (!kind.is_hypervisor() || self.may_be_of_pod(program))
             }
         }
     }
 
-    /// May a guest that runs have this name? KubeVirt calls it `NAMESPACE_NAME`, and its pod `virt-launcher-NAME-...`.
-    fn may_be_named(&self, program: &Program) -> bool {
+    /// May a guest that runs be this one? Kata Containers calls its guests `sandbox-ID`.
+    fn may_be_guest(&self, program: &Program) -> bool {
+        let Some(name) = guest_name(program) else { return true };
+        self.who == name || (self.who == SANDBOX && name.starts_with("sandbox-"))
+    }
+
+    /// May it be the guest of this pod? KubeVirt calls it `NAMESPACE_NAME`, and its pod `virt-launcher-NAME-...`.
+    fn may_be_of_pod(&self, program: &Program) -> bool {
         let Some(whole) = guest_name(program) else { return true };
         let name = whole.rsplit('_').next().unwrap_or(whole);
+        let is_rest = |rest: &str| rest.is_empty() || rest.starts_with('-');
         let is_it = |word: &str| {
-            let of_pod = word.strip_prefix("virt-launcher-").unwrap_or(word);
-            word == name || (of_pod != word && of_pod.starts_with(name))
+            let of_pod = word.strip_prefix("virt-launcher-");
+            word == name || of_pod.and_then(|pod| pod.strip_prefix(name)).is_some_and(is_rest)
         };
-        self.who == whole || self.who.split(' ').any(is_it)
+        self.who.split(' ').any(is_it)
     }
 }

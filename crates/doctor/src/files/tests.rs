@@ -647,6 +647,45 @@ fn a_file_s_program_gets_the_pages_that_are_free() {
     assert_eq!(beside(&java, "java").of("E01").count(), 0);
 }
 
+/// All processes of a server map its one segment.
+#[test]
+fn a_segment_that_processes_share_is_held_once() {
+    let mut tree = pool(machine(), "2048kB", 1000, 100, 0);
+    tree = process(9, "java").area(hugetlb(1600, 2048)).on(tree);
+    for pid in 20..30 {
+        let backend = process(pid, "postgres").area(hugetlb(200, 2048).perms("rw-s"));
+        tree = backend.on(tree);
+    }
+    let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+    evidence.files = given(&[("postgresql.conf", "huge_pages = on\nshared_buffers = 1GB\n")]);
+    let diagnosis = judge(&evidence);
+    let finding = diagnosis.of("F02").next().expect("a finding");
+    assert!(finding.consequence.contains("the pool has 1000"), "{finding:?}");
+}
+
+/// Guests that run are those of a file by their whole name; a sandbox of Kata Containers has an id for one.
+#[test]
+fn a_guest_that_runs_is_the_file_s_by_its_name() {
+    let domain = "<domain type='kvm'><name>db</name><memory unit='GiB'>4</memory><memoryBacking><hugepages/></memoryBacking></domain>\n";
+    let kata = "[hypervisor.qemu]\nenable_hugepages = true\ndefault_memory = 4096\n";
+    let is_short = |file: (&str, &str), name: &str| {
+        let guest = process(9, "qemu-system-x86").arg("-name").arg(name);
+        let guest = guest.area(hugetlb(4096, 2048)).cgroup("/machine.slice/a.scope");
+        let mounts = "hugetlbfs /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n";
+        let tree = guest
+            .on(pool(machine(), "2048kB", 2500, 452, 0))
+            .file("/proc/self/mounts", mounts);
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = given(&[file]);
+        let diagnosis = judge(&evidence);
+        let mut all = diagnosis.of("G04");
+        all.any(|finding| finding.consequence.contains("the pool has 2500, 452 of them free"))
+    };
+    let (domain, kata) = (("db.xml", domain), ("configuration-qemu.toml", kata));
+    assert!(is_short(domain, "guest=staging_db") && is_short(kata, "guest=db"));
+    assert!(!is_short(domain, "guest=db,debug-threads=on") && !is_short(kata, "sandbox-0a1b,debug-threads=on"));
+}
+
 /// A guest's pages are a file in a mount of their size.
 #[test]
 fn a_libvirt_guest_without_a_mount_of_its_page_size() {

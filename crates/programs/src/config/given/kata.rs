@@ -9,6 +9,9 @@ use crate::vms::asked::Asked;
 /// The memory of a sandbox without a setting, or with 0.
 const DEFAULT_MIB: u64 = 2048;
 
+/// What a file's sandboxes are called: each gets an id when it starts.
+pub const SANDBOX: &str = "a sandbox of Kata Containers";
+
 /// The hypervisor of `[hypervisor.qemu]`.
 fn section(line: &str) -> Option<&str> {
     line.trim().strip_prefix("[hypervisor.")?.strip_suffix(']')
@@ -45,7 +48,7 @@ pub(super) fn guests(path: &str, text: &str, unresolved: &mut Vec<String>) -> Ve
             .and_then(|(_, mib)| mib.parse::<u64>().ok())
             .filter(|mib| *mib > 0);
         let asked = Asked {
-            name: Some("a sandbox of Kata Containers".to_owned()),
+            name: Some(SANDBOX.to_owned()),
             memory: vec![(Bytes::mib(mib.unwrap_or(DEFAULT_MIB)), from)],
             prealloc: true,
             ..Asked::default()

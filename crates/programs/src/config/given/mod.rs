@@ -52,6 +52,7 @@ pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
 pub use java::Java;
+pub use kata::SANDBOX;
 pub use kind::{FileKind, GivenError};
 pub use locked::Locked;
 pub use pod::{Container, Pod, Quantity, Volume};
