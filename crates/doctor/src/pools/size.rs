@@ -1,6 +1,6 @@
 //! The default size, and what free, reserved and surplus pages mean.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Pool;
 use model::Bytes;
@@ -76,13 +76,37 @@ fn other_sizes(evidence: &Evidence) -> Answer {
 
 /// Does one program alone map pages of this pool, and no file asks for more? Then no program looks for a free one.
 fn is_of_one(evidence: &Evidence, pool: &Pool) -> bool {
-    let programs = evidence.programs.known().into_iter().flatten();
-    let maps = |program: &&Program| {
+    holders(evidence, pool) == Some(1) && !is_asked_for(evidence, pool.size).unwrap_or(false)
+}
+
+/// Programs that map pages of a pool: processes that share a segment are one, and so are parent and child. `None` where one cannot be read.
+fn holders(evidence: &Evidence, pool: &Pool) -> Option<usize> {
+    let mut holders: BTreeMap<u32, &Program> = BTreeMap::new();
+    for program in evidence.programs.known()? {
         let areas = program.areas().unwrap_or_default();
-        areas.iter().any(|area| area.hugetlb_page() == Some(pool.size))
+        if areas.iter().any(|area| area.hugetlb_page() == Some(pool.size)) {
+            holders.insert(program.pid(), program);
+        } else if areas.iter().all(|area| area.hugetlb_page().is_none()) && program.hugetlb().is_ok_and(|own| own.0 > 0)
+        {
+            return None;
+        }
+    }
+    let is_child = |program: &Program| {
+        program
+            .parent
+            .known()
+            .is_some_and(|parent| holders.contains_key(parent))
     };
-    let names: BTreeSet<&str> = programs.filter(maps).map(|program| &*program.pages.name).collect();
-    names.len() == 1 && !is_asked_for(evidence, pool.size).unwrap_or(false)
+    let segment = |program: &Program| {
+        let mut areas = program.areas().unwrap_or_default().iter();
+        let shared = areas.find(|area| area.is_shared() && area.hugetlb_page() == Some(pool.size));
+        shared.map_or_else(
+            || (String::new(), u64::from(program.pid())),
+            |area| (area.device.to_string(), area.inode),
+        )
+    };
+    let first = holders.values().filter(|program| !is_child(program));
+    Some(first.map(|program| segment(program)).collect::<BTreeSet<_>>().len())
 }
 
 pub(super) fn all_reserved(evidence: &Evidence) -> Answer {

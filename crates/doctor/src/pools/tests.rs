@@ -196,6 +196,15 @@ fn a06_free_pages_that_are_promised() {
     found("A06", pool(machine(), "2048kB", 100, 40, 40));
     clear("A06", pool(machine(), "2048kB", 100, 40, 39));
     clear("A06", pool(machine(), "2048kB", 100, 0, 0));
+    // One program alone looks for no free page; guests of one name are several.
+    let promised = || pool(machine(), "2048kB", 100, 40, 40);
+    let guest = |pid| process(pid, "qemu-system-x86").area(hugetlb(60, 2048));
+    let server = |pid| process(pid, "postgres").area(hugetlb(120, 2048).perms("rw-s"));
+    clear("A06", guest(70).on(promised()));
+    clear("A06", guest(71).parent(70).on(guest(70).on(promised())));
+    clear("A06", server(71).on(server(70).on(promised())));
+    found("A06", guest(71).on(guest(70).on(promised())));
+    found("A06", guest(70).on(promised()).denied("/proc/70/smaps"));
 }
 
 #[test]

@@ -18,17 +18,17 @@ pub enum Pinned {
     Used,
 }
 
-/// Is memory of this guest pinned? Behind an IOMMU of the guest only what it maps is.
+/// Is memory of this guest pinned? Behind an IOMMU of Cloud Hypervisor or crosvm only what the guest maps is. QEMU pins all of it at
+/// start, as its IOMMU translates nothing before the guest's driver switches it on.
 pub fn pins(argv: &[String]) -> Option<Pinned> {
     let devices = options(argv, "device");
     let is_mediated = |text: &str| text.contains("vfio-pci") && text.contains("sysfsdev");
     let is_whole = |text: &str| !text.contains("iommu=on") && !is_mediated(text);
     let is_of_host = |text: &str| text.contains("vfio-pci") || text.contains("path=/sys/");
-    let has_iommu = devices.iter().any(|text| text.contains("-iommu"));
     let by_crosvm = options(argv, "vfio").iter().any(|text| !text.contains("iommu="));
     let is_all = by_crosvm || devices.iter().any(|text| is_of_host(text) && is_whole(text));
     let is_used = devices.iter().any(|text| is_mediated(text));
-    match (is_all && !has_iommu, is_used) {
+    match (is_all, is_used) {
         (true, _) => Some(Pinned::All),
         (false, true) => Some(Pinned::Used),
         (false, false) => None,
