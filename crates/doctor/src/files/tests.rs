@@ -677,10 +677,7 @@ fn a_guest_that_runs_is_the_file_s_by_its_name() {
     let is_short = |file: (&str, &str), name: &str| {
         let guest = process(9, "qemu-system-x86").arg("-name").arg(name);
         let guest = guest.area(hugetlb(4096, 2048)).cgroup("/machine.slice/a.scope");
-        let mounts = "hugetlbfs /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n";
-        let tree = guest
-            .on(pool(machine(), "2048kB", 2500, 452, 0))
-            .file("/proc/self/mounts", mounts);
+        let tree = guest.on(pool(machine(), "2048kB", 2500, 452, 0));
         let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
         evidence.files = given(&[file]);
         let diagnosis = judge(&evidence);
