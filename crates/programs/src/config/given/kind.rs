@@ -105,7 +105,9 @@ impl FileKind {
         if let Some(kind) = forms.into_iter().find(|kind| kind.fits(text)) {
             return Ok(kind);
         }
-        let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
+        // A program of another language may print files of any form.
+        let fits = |kind: &Self| !text.starts_with("#!") && kind.fits(text);
+        let fits: Vec<Self> = Self::ALL.into_iter().filter(fits).collect();
         let seen = match fits[..] {
             [kind] => return Ok(kind),
             [] if provision::is_about_pages(text) => return Ok(Self::Provision),
