@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Pool;
 use model::Bytes;
-use programs::{Evidence, Program};
+use programs::{Area, Evidence, Program};
 
 use crate::demand::is_asked_for;
 use crate::facts::{available, bytes, default_size, each, in_postgres, known, persistent, pool_file, pools};
@@ -79,34 +79,42 @@ fn is_of_one(evidence: &Evidence, pool: &Pool) -> bool {
     holders(evidence, pool) == Some(1) && !is_asked_for(evidence, pool.size).unwrap_or(false)
 }
 
-/// Programs that map pages of a pool: processes that share a segment are one, and so are parent and child. `None` where one cannot be read.
+/// Programs that map pages of a pool: processes that share a segment are one, and so are parents and children. `None` where one cannot be read.
 fn holders(evidence: &Evidence, pool: &Pool) -> Option<usize> {
-    let mut holders: BTreeMap<u32, &Program> = BTreeMap::new();
-    for program in evidence.programs.known()? {
-        let areas = program.areas().unwrap_or_default();
-        if areas.iter().any(|area| area.hugetlb_page() == Some(pool.size)) {
-            holders.insert(program.pid(), program);
-        } else if areas.iter().all(|area| area.hugetlb_page().is_none()) && program.hugetlb().is_ok_and(|own| own.0 > 0)
+    let all = evidence.programs.known()?.iter();
+    let users: BTreeMap<u32, &Program> = all
+        .filter(|program| mapped(program).next().is_some() || program.hugetlb().is_ok_and(|own| own.0 > 0))
+        .map(|program| (program.pid(), program))
+        .collect();
+    let mut families: BTreeMap<u32, Vec<&Program>> = BTreeMap::new();
+    for program in users.values() {
+        let mut first = *program;
+        // Parents are older than their children, so this ends.
+        while let Some(parent) = users
+            .get(first.parent.known()?)
+            .filter(|parent| parent.pid() < first.pid())
         {
-            return None;
+            first = parent;
+        }
+        families.entry(first.pid()).or_default().push(program);
+    }
+    let mut segments = BTreeSet::new();
+    for (first, family) in &families {
+        let mut areas = family.iter().flat_map(|program| mapped(program)).peekable();
+        areas.peek()?;
+        if let Some(area) = areas.find(|area| area.hugetlb_page() == Some(pool.size)) {
+            segments.insert(match area.is_shared() {
+                true => (area.device.to_string(), area.inode),
+                false => (String::new(), u64::from(*first)),
+            });
         }
     }
-    let is_child = |program: &Program| {
-        program
-            .parent
-            .known()
-            .is_some_and(|parent| holders.contains_key(parent))
-    };
-    let segment = |program: &Program| {
-        let mut areas = program.areas().unwrap_or_default().iter();
-        let shared = areas.find(|area| area.is_shared() && area.hugetlb_page() == Some(pool.size));
-        shared.map_or_else(
-            || (String::new(), u64::from(program.pid())),
-            |area| (area.device.to_string(), area.inode),
-        )
-    };
-    let first = holders.values().filter(|program| !is_child(program));
-    Some(first.map(|program| segment(program)).collect::<BTreeSet<_>>().len())
+    Some(segments.len())
+}
+
+fn mapped(program: &Program) -> impl Iterator<Item = &Area> {
+    let areas = program.areas().unwrap_or_default().iter();
+    areas.filter(|area| area.is_hugetlb())
 }
 
 pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
