@@ -59,14 +59,20 @@ impl OnBoot {
     pub fn of(snapshot: &Snapshot, config: &Config) -> Self {
         let of_kernel = |reading: &Reading<String>| reading.known().cloned().unwrap_or_default();
         let next = config.next_boot.as_ref().map(|next| next.words.clone());
-        let line = next.unwrap_or_else(|| of_kernel(&snapshot.kernel.command_line));
+        let running = of_kernel(&snapshot.kernel.command_line);
+        // What the running line sets as the default is not that of the next boot; the kernel's own is that of one entry of the page tables.
+        let default = match next.is_none() || Boot::parse(&running, None).default_size.is_none() {
+            true => snapshot.memory.get("Hugepagesize"),
+            false => snapshot.pmd_page(),
+        };
+        let line = next.unwrap_or(running);
         // Counts by node mean nothing to an older kernel, and are not to be written again.
         let is_node_count = |word: &str| word.starts_with(COUNT) && word.contains(':');
         let is_known = snapshot.kernel.has(Feature::NodePages) != Some(false) || !pool_words(&line).any(is_node_count);
         Self {
             line: if is_known { line } else { String::new() },
             release: of_kernel(&snapshot.kernel.release),
-            default: snapshot.memory.get("Hugepagesize").known().copied(),
+            default: default.known().copied(),
         }
     }
 
@@ -322,6 +328,25 @@ mod tests {
         };
         assert_eq!(there(Some("hugepagesz=2M hugepages=450000")), instead(450_000));
         assert_eq!(there(None), instead(417_792));
+    }
+
+    #[test]
+    fn the_running_default_size_is_not_that_of_the_next_boot() {
+        let change = |running: &str| {
+            let tree = Tree::new()
+                .line("/proc/cmdline", running)
+                .line("/proc/meminfo", "Hugepagesize:    1048576 kB")
+                .line("/etc/os-release", "ID=debian")
+                .line("/etc/default/grub", "GRUB_CMDLINE_LINUX=\"hugepages=512\"");
+            let source = Source::from_tree("test", tree);
+            let snapshot = Snapshot::take(&source);
+            OnBoot::of(&snapshot, &Config::read(&source, &snapshot)).what(MORE)
+        };
+        assert_eq!(
+            change("default_hugepagesz=1G hugepages=4"),
+            "write `hugepages=512 hugepagesz=1G hugepages=64` in place of `hugepages=512` in"
+        );
+        assert_eq!(change("quiet"), "write `hugepages=64` in place of `hugepages=512` in");
     }
 
     #[test]
