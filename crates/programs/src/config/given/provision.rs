@@ -78,7 +78,8 @@ pub(super) fn parse(path: &str, text: &str) -> Provision {
                     .flat_map(Node::items)
                     .filter_map(|play| play.get("hosts")?.text())
             };
-            let is_sure = plays().all(|hosts| plays().next() == Some(hosts));
+            let first = plays().next();
+            let is_sure = plays().all(|hosts| first == Some(hosts));
             documents.iter().for_each(|node| reader.node(node, is_sure));
         }
         false => reader.lines(text),

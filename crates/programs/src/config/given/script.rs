@@ -23,7 +23,7 @@ use known::{is_known, launched, lost};
 pub use mounts::HugeMount;
 use mounts::{mount, unmount};
 use printed::{of_text, printed};
-use words::{Variables, Word};
+use words::{MOST, Variables, Word};
 use writes::{Write, settle};
 
 /// What of a script is about pages.
@@ -183,7 +183,9 @@ impl<'a> Reader<'a> {
             assigned.iter().for_each(|word| self.variables.assign(word, is_sure));
             return;
         }
-        let words: Vec<Word> = parts.iter().flat_map(|word| self.variables.expanded(word)).collect();
+        let mut left = MOST;
+        let words = parts.iter().flat_map(|word| self.variables.expanded(word, &mut left));
+        let words: Vec<Word> = words.collect();
         self.execute(command, &words, assigned, piped);
     }
 

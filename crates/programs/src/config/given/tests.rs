@@ -708,6 +708,13 @@ fn a_long_script_takes_no_longer_for_each_line() {
 }
 
 #[test]
+fn values_make_no_command_longer_than_the_script_by_much() {
+    let long = format!("A={}\nB=nr_hugepages\n", "a".repeat(4000));
+    let (_, _, open) = script(&format!("{long}sysctl -w \"vm.$B={}\"\n", "$A".repeat(50_000)));
+    assert!(open.starts_with("a.sh:3") && open.len() < 1 << 20, "{}", open.len());
+}
+
+#[test]
 fn what_only_a_run_of_a_script_shows_is_said() {
     for (text, place, words) in [
         ("echo $1 > /proc/sys/vm/nr_hugepages", "a.sh:1", "$1"),
