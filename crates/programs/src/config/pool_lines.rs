@@ -210,7 +210,7 @@ fn summed(all: &[Setting]) -> Vec<PoolLine> {
         .iter()
         .enumerate()
         .filter(|(at, line)| last[line.name.as_str()] == *at);
-    let mut by_size = BTreeMap::new();
+    let mut by_size: BTreeMap<Option<Bytes>, usize> = BTreeMap::new();
     for line in lines.filter_map(|(_, line)| of_pool(line)) {
         match by_size.get(&line.size).copied() {
             Some(at) => {

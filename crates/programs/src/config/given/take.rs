@@ -159,6 +159,9 @@ impl Given {
     /// What a tool sets a machine up with. It shows the pools' sizes only where it sets one.
     fn provision(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let read = provision::parse(path, text);
+        if read.is_empty() {
+            return Err(empty(path, "no setting of huge pages is read in this file"));
+        }
         let (had_sysctl, before) = (self.has_sysctl, self.unresolved.len());
         for (path, kind, text) in read.files {
             self.kinds.insert(kind);
