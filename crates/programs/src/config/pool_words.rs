@@ -148,8 +148,8 @@ impl RedHat {
         Some(match (number(0)?, number(1)) {
             (..9, _) => Self::Before9,
             (9, Some(..3)) => Self::Early9,
-            // Oracle's own kernel, without a minor number either.
-            (9, None) if own != "9" => return None,
+            // Oracle's own kernel and those of ELRepo, without a minor number either.
+            (9, None) if own != "9" || release.contains(".elrepo") => return None,
             _ => Self::Newer,
         })
     }
@@ -391,6 +391,7 @@ mod tests {
             ("5.14.0-503.el9.x86_64", true, false),
             ("6.12.0-55.9.1.el10_0.x86_64", true, false),
             ("5.15.0-101.103.2.1.el9uek.x86_64", true, true),
+            ("6.9.1-1.el9.elrepo.x86_64", true, true),
             ("6.12.0-1-mine", true, true),
         ] {
             let there = OnBoot {
