@@ -192,24 +192,15 @@ const MEMCACHED: u64 = 64;
 /// Weights of a model that are mapped: its largest file that can be read. Addresses that the driver of a GPU reserves are no memory, and
 /// libraries and devices no weights.
 fn weights(areas: &[Area]) -> Option<Bytes> {
-    const OTHERS: [&str; 9] = [
-        "/usr/lib",
-        "/usr/bin/",
-        "/usr/local/lib",
-        "/usr/local/bin/",
-        "/lib",
-        "/dev/nvidia",
-        "/dev/dri/",
-        "/dev/kfd",
-        "/dev/zero",
-    ];
+    const DEVICES: [&str; 4] = ["/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/zero"];
+    const PROGRAMS: [&str; 5] = ["/usr/lib", "/usr/bin/", "/usr/local/lib", "/usr/local/bin/", "/lib"];
     const LEAST: Bytes = Bytes::mib(64);
     let is_of_model = |area: &&Area| {
         let name: &str = &area.name;
         area.perms.starts_with('r')
             && name.starts_with('/')
             && !name.contains(".so")
-            && !OTHERS.iter().any(|other| name.starts_with(other))
+            && !DEVICES.iter().chain(&PROGRAMS).any(|other| name.starts_with(other))
     };
     let sizes = areas.iter().filter(is_of_model).map(Area::size);
     sizes.max().filter(|size| *size >= LEAST)
