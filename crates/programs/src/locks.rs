@@ -192,14 +192,15 @@ const MEMCACHED: u64 = 64;
 /// Weights of a model that are mapped: its largest file that can be read. Addresses that the driver of a GPU reserves are no memory, and
 /// libraries and devices no weights.
 fn weights(areas: &[Area]) -> Option<Bytes> {
-    const OTHERS: [&str; 6] = ["/usr/", "/lib", "/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/zero"];
+    const DEVICES: [&str; 4] = ["/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/zero"];
+    const PROGRAMS: [&str; 5] = ["/usr/lib", "/usr/bin/", "/usr/local/lib", "/usr/local/bin/", "/lib"];
     const LEAST: Bytes = Bytes::mib(64);
     let is_of_model = |area: &&Area| {
         let name: &str = &area.name;
         area.perms.starts_with('r')
             && name.starts_with('/')
             && !name.contains(".so")
-            && !OTHERS.iter().any(|other| name.starts_with(other))
+            && !DEVICES.iter().chain(&PROGRAMS).any(|other| name.starts_with(other))
     };
     let sizes = areas.iter().filter(is_of_model).map(Area::size);
     sizes.max().filter(|size| *size >= LEAST)
@@ -378,6 +379,9 @@ mod tests {
         let of = |text: String| weights(&parse_maps("maps", text.as_bytes()).expect("maps"));
         assert_eq!(of(format!("{reserved}{model}")), Some(Bytes(0xfb15_7000)));
         assert_eq!(of(reserved.to_owned()), None);
+        let program = "7e0000000000-7e0010000000 r-xp 00000000 00:0f 8 /usr/bin/ollama\n";
+        assert_eq!(of(program.to_owned()), None);
+        assert!(of(model.replace("/home/dev", "/usr/share/ollama/.ollama/models")).is_some());
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Room {
     pub(super) fn with(evidence: &Evidence, surplus: bool) -> Result<Self, Reason> {
         match evidence.has_machine {
             true => Self::of_machine(evidence, surplus),
-            false => Self::of_files(&evidence.files),
+            false => Self::of_files(&evidence.files)?.shown(&evidence.files),
         }
     }
 
@@ -94,5 +94,24 @@ impl Room {
         let silent = || (0, "the files given".to_owned());
         pools.entry(default).or_insert_with(silent);
         Ok(Self { default, pools })
+    }
+
+    /// The default pool is not known to be empty where something sets it to what only a run shows.
+    fn shown(self, given: &Given) -> Result<Self, Reason> {
+        const COUNTS: [&str; 4] = [
+            "nr_hugepages",
+            "hugepages=",
+            "about huge pages",
+            "nothing of the script",
+        ];
+        let of_default = format!("hugepages-{}kB", self.default.0 >> 10);
+        let is_open = |line: &&String| {
+            let is_default = !line.contains("hugepages-") || line.contains(&of_default);
+            is_default && COUNTS.iter().any(|name| line.contains(name)) && self.pages(self.default) == 0
+        };
+        match given.unresolved.iter().find(is_open) {
+            Some(line) => Err(format!("the size of the pool is not known: {line}").into()),
+            None => Ok(self),
+        }
     }
 }

@@ -66,6 +66,15 @@ const POOL: (&str, &str) = ("sysctl.conf", "vm.nr_hugepages = 512\n");
 const NO_POOL: (&str, &str) = ("sysctl.conf", "vm.swappiness = 1\n");
 
 #[test]
+fn a_pool_that_a_script_sets_to_an_unknown_number_is_not_taken_as_empty() {
+    let server = ("postgresql.conf", "huge_pages = on\nshared_buffers = 4GB\n");
+    let other = "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages\n";
+    found("F02", &[server, ("hp.sh", other)]);
+    let both = format!("echo $PAGES > /proc/sys/vm/nr_hugepages\n{other}");
+    unjudged("F02", &[server, ("hp.sh", &both)], "hp.sh:1");
+}
+
+#[test]
 fn files_that_say_nothing_wrong_are_well_and_the_rest_is_named_once() {
     let well = judged(&[POOL]);
     assert_eq!(well.findings, []);
@@ -451,6 +460,17 @@ fn files_are_held_against_the_machine_that_is_given_too() {
         "the heap fits, code cache and tables do not"
     );
     assert_eq!(on(650).of("E01").count(), 0);
+}
+
+#[test]
+fn a_pool_is_not_all_written_by_a_script_that_leaves_less() {
+    let on = |pages| {
+        let mut evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "2048kB", 512, 512, 0)));
+        let text = format!("echo {pages} > /proc/sys/vm/nr_hugepages\n");
+        evidence.files = given(&[("hp.sh", &text)]);
+        judge(&evidence).of("A02").count()
+    };
+    assert_eq!((on(8), on(512)), (1, 0));
 }
 
 /// ZGC has one page size; the default size decides before JDK 18.

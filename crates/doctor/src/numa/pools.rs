@@ -10,7 +10,7 @@ use programs::{Area, Evidence, Kind, Program};
 use crate::demand::{Shortage, shortages};
 use crate::facts::{absent, distribution, each, is_own, known, node_file, pool_file, pools, programs};
 use crate::kept::{boot_fix, filled_from_cma};
-use crate::pools::is_written;
+use crate::pools::is_written_by_node;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -69,11 +69,6 @@ fn is_meant(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)]) -> bool {
     let homes: Option<Vec<u32>> = holders.map(|program| home(evidence, program)).collect();
     pool.taken().is_some_and(|taken| taken >= all.div_ceil(2))
         && homes.is_some_and(|homes| !homes.is_empty() && homes.into_iter().all(has_share))
-}
-
-/// Does a script that was given write the pool by node? What it leaves out, A12 says.
-fn is_written_by_node(evidence: &Evidence, pool: &Pool) -> bool {
-    is_written(evidence, pool) && evidence.files.pool_writes.iter().any(|write| write.node.is_some())
 }
 
 /// The one node that a program may take memory from, or on whose CPUs alone it runs.

@@ -95,11 +95,7 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
     };
     let instances = evidence.config.instances.known().into_iter().flatten();
     let asked = instances.max_by_key(|instance| instance.sga);
-    let asks = |instance: &Instance| {
-        oracle(in_granules(instance.sga, true), 1, pool.size)
-            .ok()?
-            .whole("pages")
-    };
+    let asks = |instance: &Instance| oracle(instance.in_granules(), 1, pool.size).ok()?.whole("pages");
     let Some((instance, needs)) = asked.and_then(|instance| Some((instance, asks(instance)?))) else {
         let program = format!(
             "and give its program no more than {}, half of the memory",
@@ -113,8 +109,8 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         return case.fill(pool, needs).fix(lower(needs));
     }
     // Those that an instance takes beyond its SGA.
-    let beyond = needs.saturating_sub(in_granules(instance.sga, true).0.div_ceil(pool.size.0.max(1)));
-    let sga = in_granules(bytes(pool, most.saturating_sub(beyond)), false).0 >> 20;
+    let beyond = needs.saturating_sub(instance.in_granules().0.div_ceil(pool.size.0.max(1)));
+    let sga = Instance::within(bytes(pool, most.saturating_sub(beyond))).0 >> 20;
     let strict = match instance.is_strict {
         true => ": with use_large_pages = ONLY it does not start on fewer pages than it asks for",
         false => "",
@@ -123,20 +119,6 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         .fix(lower(most))
         .fix(format!("and {name} = {sga}M or less in {place}{strict}"))
         .fix("or a larger machine, for which both numbers stay as they are")
-}
-
-/// An SGA in whole granules: Oracle rounds it up to them. They are of 4M up to 1G, of 16M up to 8G, and double from there on.
-fn in_granules(sga: Bytes, up: bool) -> Bytes {
-    let granule = match sga.0 {
-        size if size <= Bytes::gib(1).0 => Bytes::mib(4),
-        size => Bytes(
-            (size.checked_next_power_of_two().unwrap_or(u64::MAX) >> 9).clamp(Bytes::mib(16).0, Bytes::mib(512).0),
-        ),
-    };
-    match up {
-        true => sga.round_up_to(granule),
-        false => Bytes(sga.0 / granule.0 * granule.0),
-    }
 }
 
 /// Half of the memory in pages of a pool that is larger and is for a program, as a file says: without any page that program would not

@@ -23,7 +23,7 @@ pub(crate) use path::mounted_sizes;
 
 pub(super) use malloc::uses_malloc;
 pub(super) use memory::{is_starved, starves};
-pub(super) use scripts::is_written;
+pub(super) use scripts::{is_written, is_written_by_node};
 
 use super::rule::Checks;
 use super::topic::Topic;

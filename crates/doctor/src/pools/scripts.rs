@@ -17,11 +17,20 @@ type Count<'a> = (&'a str, usize, Bytes, Option<u32>);
 /// The writes of each count, in order, with the number of the last one.
 type Counts<'a> = BTreeMap<Count<'a>, (usize, Vec<&'a PoolWrite>)>;
 
-/// Does a script that was given set this pool, or its part on a node?
+/// Do scripts that were given leave in a pool as many pages as it has now, or more? Beside nodes that they write the others keep theirs.
 pub(crate) fn is_written(evidence: &Evidence, pool: &Pool) -> bool {
-    let size = |write: &PoolWrite| write.line.size.or(default_size(evidence).ok());
-    let mut writes = evidence.files.pool_writes.iter();
-    writes.any(|write| write.line.pages > 0 && size(write) == Some(pool.size))
+    let Ok(default) = default_size(evidence) else {
+        return false;
+    };
+    let left = PoolWrite::left(&evidence.files.pool_writes, default).into_iter();
+    let mut own = left.filter(|line| line.size == Some(pool.size) && line.pages > 0);
+    own.any(|line| line.is_by_node || persistent(pool).is_ok_and(|now| line.pages >= now))
+}
+
+/// Does a script that was given set the part of a pool on a node? What it leaves out, A12 says.
+pub(crate) fn is_written_by_node(evidence: &Evidence, pool: &Pool) -> bool {
+    let is_own = |write: &PoolWrite| write.node.is_some() && write.line.size == Some(pool.size);
+    evidence.files.pool_writes.iter().any(is_own)
 }
 
 /// Between writes that count, no program may have run: a benchmark sets pools of several sizes.

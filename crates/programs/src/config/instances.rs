@@ -108,14 +108,25 @@ impl Parameters {
 }
 
 impl Instance {
-    /// The SGA in whole granules: of 4M up to 1G, of 16M above.
+    /// The SGA in whole granules: Oracle rounds it up to them.
     pub fn in_granules(&self) -> Bytes {
-        let granule = if self.sga > Bytes::gib(1) {
-            Bytes::mib(16)
-        } else {
-            Bytes::mib(4)
-        };
-        Bytes(self.sga.0.div_ceil(granule.0).saturating_mul(granule.0))
+        self.sga.round_up_to(granule(self.sga))
+    }
+
+    /// The largest SGA of whole granules that is no larger than that.
+    pub fn within(sga: Bytes) -> Bytes {
+        let granule = granule(sga);
+        Bytes(sga.0 / granule.0 * granule.0)
+    }
+}
+
+/// Granules are of 4M up to an SGA of 1G, of 16M up to 8G, and double from there on.
+fn granule(sga: Bytes) -> Bytes {
+    match sga.0 {
+        size if size <= Bytes::gib(1).0 => Bytes::mib(4),
+        size => Bytes(
+            (size.checked_next_power_of_two().unwrap_or(u64::MAX) >> 9).clamp(Bytes::mib(16).0, Bytes::mib(512).0),
+        ),
     }
 }
 
@@ -126,7 +137,7 @@ fn of_file(source: &Source, path: &str) -> Result<Option<Instance>, Unread> {
 
 #[cfg(test)]
 mod tests {
-    use super::Parameters;
+    use super::{Instance, Parameters};
     use model::Bytes;
 
     #[test]
@@ -139,6 +150,9 @@ mod tests {
             (Bytes::mib(1025), Bytes::mib(1040))
         );
         assert!(instance.is_strict && own.takes_pages() && Parameters::is_in(text));
+        let large = Parameters::of("a", "sga_target=100100M\n").instance();
+        assert_eq!(large.map(|own| own.in_granules()), Some(Bytes::mib(100_352)));
+        assert_eq!(Instance::within(Bytes::mib(100_100)), Bytes::mib(100_096));
         let own = Parameters::of(
             "a",
             "sga_max_size=1073741824\nsga_target = 512M\nuse_large_pages=\"FALSE\"\n",

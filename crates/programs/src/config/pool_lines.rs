@@ -201,15 +201,27 @@ type Held<'a> = BTreeMap<Option<u32>, (usize, &'a PoolWrite)>;
 /// The lines of one size, which are those of several nodes, as one. Of several writes to a file the last one holds.
 fn summed(all: &[Setting]) -> Vec<PoolLine> {
     let mut sums: Vec<PoolLine> = Vec::new();
-    let holds = |(at, line): &(usize, &Setting)| all[at + 1..].iter().all(|later| later.name != line.name);
-    let lines = all.iter().enumerate().filter(holds);
+    let last: BTreeMap<&str, usize> = all
+        .iter()
+        .enumerate()
+        .map(|(at, line)| (line.name.as_str(), at))
+        .collect();
+    let lines = all
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| last[line.name.as_str()] == *at);
+    let mut by_size: BTreeMap<Option<Bytes>, usize> = BTreeMap::new();
     for line in lines.filter_map(|(_, line)| of_pool(line)) {
-        match sums.iter_mut().find(|sum| sum.size == line.size) {
-            Some(sum) => {
+        match by_size.get(&line.size).copied() {
+            Some(at) => {
+                let sum: &mut PoolLine = &mut sums[at];
                 sum.pages = sum.pages.saturating_add(line.pages);
                 sum.is_by_node |= line.is_by_node;
             }
-            None => sums.push(line),
+            None => {
+                by_size.insert(line.size, sums.len());
+                sums.push(line);
+            }
         }
     }
     sums

@@ -59,14 +59,20 @@ impl OnBoot {
     pub fn of(snapshot: &Snapshot, config: &Config) -> Self {
         let of_kernel = |reading: &Reading<String>| reading.known().cloned().unwrap_or_default();
         let next = config.next_boot.as_ref().map(|next| next.words.clone());
-        let line = next.unwrap_or_else(|| of_kernel(&snapshot.kernel.command_line));
+        let running = of_kernel(&snapshot.kernel.command_line);
+        // What the running line sets as the default is not that of the next boot; the kernel's own is that of one entry of the page tables.
+        let default = match next.is_none() || Boot::parse(&running, None).default_size.is_none() {
+            true => snapshot.memory.get("Hugepagesize"),
+            false => snapshot.pmd_page(),
+        };
+        let line = next.unwrap_or(running);
         // Counts by node mean nothing to an older kernel, and are not to be written again.
         let is_node_count = |word: &str| word.starts_with(COUNT) && word.contains(':');
         let is_known = snapshot.kernel.has(Feature::NodePages) != Some(false) || !pool_words(&line).any(is_node_count);
         Self {
             line: if is_known { line } else { String::new() },
             release: of_kernel(&snapshot.kernel.release),
-            default: snapshot.memory.get("Hugepagesize").known().copied(),
+            default: default.known().copied(),
         }
     }
 
@@ -142,8 +148,8 @@ impl RedHat {
         Some(match (number(0)?, number(1)) {
             (..9, _) => Self::Before9,
             (9, Some(..3)) => Self::Early9,
-            // Oracle's own kernel, without a minor number either.
-            (9, None) if own != "9" => return None,
+            // Oracle's own kernel and those of ELRepo, without a minor number either.
+            (9, None) if own != "9" || release.contains(".elrepo") => return None,
             _ => Self::Newer,
         })
     }
@@ -304,9 +310,10 @@ mod tests {
     /// The words of a line that is edited, in place of which others are to be written.
     #[test]
     fn the_line_of_the_next_boot_is_the_one_that_is_edited() {
-        let there = |grub: Option<&str>| {
+        let on = |running: &str, grub: Option<&str>| {
             let tree = Tree::new()
-                .line("/proc/cmdline", "quiet hugepagesz=2M hugepages=417792")
+                .line("/proc/cmdline", running)
+                .line("/proc/meminfo", "Hugepagesize:    1048576 kB")
                 .line("/etc/os-release", "ID=debian");
             let tree = match grub {
                 Some(words) => tree.line("/etc/default/grub", format!("GRUB_CMDLINE_LINUX=\"{words}\"")),
@@ -316,12 +323,18 @@ mod tests {
             let snapshot = Snapshot::take(&source);
             OnBoot::of(&snapshot, &Config::read(&source, &snapshot)).what(MORE)
         };
+        let there = |grub: Option<&str>| on("quiet hugepagesz=2M hugepages=417792", grub);
         let instead = |pages: u64| {
             let there = format!("hugepagesz=2M hugepages={pages}");
             format!("write `{there} {MORE}` in place of `{there}` in")
         };
         assert_eq!(there(Some("hugepagesz=2M hugepages=450000")), instead(450_000));
         assert_eq!(there(None), instead(417_792));
+        // The default size of the running line is not that of the next boot.
+        assert_eq!(
+            on("default_hugepagesz=1G hugepages=4", Some("hugepages=512")),
+            "write `hugepages=512 hugepagesz=1G hugepages=64` in place of `hugepages=512` in"
+        );
     }
 
     #[test]
@@ -366,6 +379,7 @@ mod tests {
             ("5.14.0-503.el9.x86_64", true, false),
             ("6.12.0-55.9.1.el10_0.x86_64", true, false),
             ("5.15.0-101.103.2.1.el9uek.x86_64", true, true),
+            ("6.9.1-1.el9.elrepo.x86_64", true, true),
             ("6.12.0-1-mine", true, true),
         ] {
             let there = OnBoot {

@@ -46,17 +46,23 @@ pub(super) fn is_tool(text: &str) -> bool {
 
 /// Is anything about pages in it?
 pub(super) fn is_about_pages(text: &str) -> bool {
-    let read = parse("", text);
-    let has_script = || {
-        let mut scripts = read.scripts.iter();
-        scripts.any(|(_, text)| !super::script::read("", text).is_empty())
-    };
-    !(read.sysctl.is_empty()
-        && read.boot.is_empty()
-        && read.limits.is_empty()
-        && read.files.is_empty()
-        && read.unresolved.is_empty())
-        || has_script()
+    !parse("", text).is_empty()
+}
+
+impl Provision {
+    /// Is nothing about pages in it?
+    pub(super) fn is_empty(&self) -> bool {
+        let has_script = || {
+            let mut scripts = self.scripts.iter();
+            scripts.any(|(_, text)| !super::script::read("", text).is_empty())
+        };
+        self.sysctl.is_empty()
+            && self.boot.is_empty()
+            && self.limits.is_empty()
+            && self.files.is_empty()
+            && self.unresolved.is_empty()
+            && !has_script()
+    }
 }
 
 pub(super) fn parse(path: &str, text: &str) -> Provision {
@@ -78,7 +84,8 @@ pub(super) fn parse(path: &str, text: &str) -> Provision {
                     .flat_map(Node::items)
                     .filter_map(|play| play.get("hosts")?.text())
             };
-            let is_sure = plays().all(|hosts| plays().next() == Some(hosts));
+            let first = plays().next();
+            let is_sure = plays().all(|hosts| first == Some(hosts));
             documents.iter().for_each(|node| reader.node(node, is_sure));
         }
         false => reader.lines(text),
@@ -90,6 +97,8 @@ pub(super) fn parse(path: &str, text: &str) -> Provision {
 struct Reader<'a> {
     path: &'a str,
     read: Provision,
+    /// Texts of cloud-init within the file.
+    inner: usize,
 }
 
 impl Reader<'_> {

@@ -58,6 +58,14 @@ fn settings_are_read_in_the_form_of_each_tool() {
             "2 vm.nr_hugepages=1024",
         ),
         (
+            "resource \"a\" \"b\" {\n  user_data = <<-EOF\n    #cloud-config\n    runcmd:\n      - sysctl -w vm.nr_hugepages=8\n  EOF\n}\n",
+            "5 vm.nr_hugepages=8",
+        ),
+        (
+            "%post\nsysctl -w vm.nr_hugepages=8\n%postun\nsysctl -w vm.nr_hugepages=0\n%files\n",
+            "2 vm.nr_hugepages=8",
+        ),
+        (
             "#cloud-config\nruncmd:\n  - sysctl -w vm.nr_hugepages=1024\n  - [ sh, -c, 'echo 5 > /proc/sys/vm/nr_overcommit_hugepages' ]\n",
             "3 vm.nr_hugepages=1024, 4 vm.nr_overcommit_hugepages=5",
         ),
@@ -165,6 +173,20 @@ fn neighbours_keep_their_own_values() {
             .collect();
         assert_eq!(all, ["vm.nr_hugepages=16"], "{text}");
     }
+}
+
+#[test]
+fn texts_within_a_file_that_are_not_read_are_listed() {
+    let text = "resource \"a\" \"b\" {\n  user_data = <<-EOF\n    #cloud-config\n    a: [\n    - sysctl -w vm.nr_hugepages=8\n  EOF\n}\n";
+    let given = given("main.tf", text);
+    assert_eq!((given.sysctl.0.len(), given.unresolved.len()), (0, 1));
+    assert!(
+        given.unresolved[0].starts_with("main.tf:5: - sysctl"),
+        "{:?}",
+        given.unresolved
+    );
+    let nothing = Given::default().add("a.yml", b"a: [\n", Some(FileKind::Provision));
+    assert!(nothing.is_err());
 }
 
 /// Counts of nodes and of sizes come from the reader of scripts.

@@ -23,7 +23,7 @@ use known::{is_known, launched, lost};
 pub use mounts::HugeMount;
 use mounts::{mount, unmount};
 use printed::{of_text, printed};
-use words::{Variables, Word};
+use words::{MOST, Variables, Word};
 use writes::{Write, settle};
 
 /// What of a script is about pages.
@@ -102,14 +102,16 @@ struct Reader<'a> {
     /// What the command before writes into a pipe.
     piped: Vec<(usize, Word)>,
     programs: usize,
-    /// Scripts within the script.
+    /// Scripts within the script, and how deep the one is that is read.
     inner: usize,
+    depth: usize,
     writes: Vec<Write>,
     script: Script,
 }
 
-/// Of those at most so many, which may call themselves.
-const MOST_INNER: usize = 32;
+/// Scripts within scripts may call themselves.
+const MOST_INNER: usize = 4096;
+const DEEPEST: usize = 32;
 
 impl<'a> Reader<'a> {
     fn new(path: &'a str) -> Self {
@@ -122,6 +124,7 @@ impl<'a> Reader<'a> {
             piped: Vec::new(),
             programs: 0,
             inner: 0,
+            depth: 0,
             writes: Vec::new(),
             script: Script::default(),
         }
@@ -180,7 +183,9 @@ impl<'a> Reader<'a> {
             assigned.iter().for_each(|word| self.variables.assign(word, is_sure));
             return;
         }
-        let words: Vec<Word> = parts.iter().flat_map(|word| self.variables.expanded(word)).collect();
+        let mut left = MOST;
+        let words = parts.iter().flat_map(|word| self.variables.expanded(word, &mut left));
+        let words: Vec<Word> = words.collect();
         self.execute(command, &words, assigned, piped);
     }
 
@@ -263,7 +268,12 @@ impl<'a> Reader<'a> {
         arguments: &[Word],
         piped: Vec<(usize, Word)>,
     ) -> Option<(usize, String)> {
-        if let Some(at) = arguments.iter().position(|word| word.text == "-c") {
+        // `-lc`, `-euxc`
+        let has_text = |word: &Word| {
+            let letters = word.text.strip_prefix('-').unwrap_or_default();
+            letters.contains('c') && letters.chars().all(|c| c.is_ascii_alphabetic())
+        };
+        if let Some(at) = arguments.iter().position(has_text) {
             return Some((command.line, arguments.get(at + 1)?.text.clone()));
         }
         let is_option = |word: &Word| word.text.starts_with('-');
@@ -277,10 +287,18 @@ impl<'a> Reader<'a> {
 
     /// The commands of another shell, of a text that begins at a line.
     fn inner(&mut self, text: Option<(usize, String)>, is_sure: bool) {
-        let Some((line, text)) = text.filter(|_| self.inner < MOST_INNER) else {
+        let Some((line, text)) = text else { return };
+        if self.inner >= MOST_INNER || self.depth >= DEEPEST {
+            if text.contains("hugepage") {
+                let place = self.place(line);
+                self.script.unresolved.push(format!(
+                    "{place}: nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
+                ));
+            }
             return;
-        };
+        }
         self.inner += 1;
+        self.depth += 1;
         let before = self.before + line - 1;
         let (outer, directory) = (
             mem::replace(&mut self.flow, Flow::within(is_sure)),
@@ -288,6 +306,7 @@ impl<'a> Reader<'a> {
         );
         self.run(&text, before);
         (self.flow, self.directory) = (outer, directory);
+        self.depth -= 1;
     }
 
     fn unresolved(&mut self, line: usize, what: &str) {

@@ -159,7 +159,10 @@ impl Given {
     /// What a tool sets a machine up with. It shows the pools' sizes only where it sets one.
     fn provision(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let read = provision::parse(path, text);
-        let had_sysctl = self.has_sysctl;
+        if read.is_empty() {
+            return Err(empty(path, "no setting of huge pages is read in this file"));
+        }
+        let (had_sysctl, before) = (self.has_sysctl, self.unresolved.len());
         for (path, kind, text) in read.files {
             self.kinds.insert(kind);
             self.take(&path, &text, kind)?;
@@ -176,11 +179,11 @@ impl Given {
             self.kinds.insert(FileKind::Limits);
         }
         self.limits.extend(read.limits);
-        let is_known = !read.unresolved.iter().any(|line| line.contains("huge"));
         self.unresolved.extend(read.unresolved);
         for (before, text) in read.scripts {
             self.run(script::read_behind(path, &text, before), path, &text);
         }
+        let is_known = !self.unresolved[before..].iter().any(|line| line.contains("huge"));
         let sets_pool = self.sysctl.last(sysctl_files::POOL).is_some() || !self.pool_writes.is_empty();
         self.has_sysctl = had_sysctl || (is_known && sets_pool);
         Ok(())

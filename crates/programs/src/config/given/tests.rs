@@ -492,6 +492,8 @@ fn a_script_sets_what_its_last_writes_say() {
         ("N=4\nN=5\necho ${N} > /proc/sys/vm/nr_hugepages 2>/dev/null\n".to_owned(), "vm.nr_hugepages=5, 5"),
         (format!("F={pool}\nprintf '%d\\n' 3 | sudo tee $F >/dev/null"), "3"),
         (format!("#!/bin/sh\nsudo sh -c 'echo 3 > {pool}'"), "3"),
+        (format!("#!/bin/sh\nsudo bash -euxc 'echo 3 > {pool}'"), "3"),
+        ("sysctl -w vm.nr_hugepages=9\nsudo bash -lc 'sysctl -w vm.nr_hugepages=4'".to_owned(), "vm.nr_hugepages=4, 9, 4"),
         (format!("#!/bin/sh\ntee {pool} <<< 6"), "6"),
         ("echo 2 >/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages".to_owned(), "2 on 1"),
         ("echo 'vm.nr_hugepages = 7' >> /etc/sysctl.conf".to_owned(), "vm.nr_hugepages=7, 7"),
@@ -504,6 +506,20 @@ fn a_script_sets_what_its_last_writes_say() {
         let (set, starts, open) = script(&text);
         assert_eq!((set.as_str(), starts, open.as_str()), (expected, 0, ""), "{text}");
     }
+}
+
+#[test]
+fn scripts_within_a_script_are_all_read_and_may_call_themselves() {
+    let node = |nth| {
+        format!(
+            "sudo sh -c 'echo {nth} > /sys/devices/system/node/node{nth}/hugepages/hugepages-2048kB/nr_hugepages'\n"
+        )
+    };
+    let text: String = (1..=70).map(node).collect();
+    let given = given(&[("a.sh", &text)]);
+    assert_eq!((given.pool_writes.len(), given.unresolved.len()), (70, 0));
+    let (_, _, open) = script("A='sh -c \"$A\"; echo 1 > /proc/sys/vm/nr_hugepages'\nsh -c \"$A\"\n");
+    assert!(open.contains("nothing of the script within it is judged"), "{open}");
 }
 
 /// Of a branch, behind a condition, in a function or behind an end, values that differ are not taken.
@@ -689,6 +705,13 @@ fn a_long_script_takes_no_longer_for_each_line() {
     super::script::read("a.sh", &lines(|_| "((a) ".to_owned()));
     let seconds = began.elapsed().as_secs();
     assert!(seconds < 30, "{seconds} s");
+}
+
+#[test]
+fn values_make_no_command_longer_than_the_script_by_much() {
+    let long = format!("A={}\nB=nr_hugepages\n", "a".repeat(4000));
+    let (_, _, open) = script(&format!("{long}sysctl -w \"vm.$B={}\"\n", "$A".repeat(50_000)));
+    assert!(open.starts_with("a.sh:3") && open.len() < 1 << 20, "{}", open.len());
 }
 
 #[test]

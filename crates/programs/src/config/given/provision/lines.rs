@@ -1,6 +1,7 @@
 //! Puppet, Chef, Terraform, kickstart, Vagrant, cron and udev: what lines of them set, and the commands in them.
 
 use super::super::node::boot_line;
+use super::super::yaml;
 use super::{Reader, is_sysctl};
 use crate::config::files::{Line, said};
 
@@ -8,22 +9,27 @@ impl Reader<'_> {
     /// What is no YAML.
     pub(super) fn lines(&mut self, text: &str) {
         let lines: Vec<Line<'_>> = said(self.path, text, &['#']).collect();
+        let raw: Vec<&str> = text.lines().collect();
         let asks = ["if ", "unless ", "case ", "elsif ", "count "];
         let is_sure = !lines
             .iter()
             .any(|line| asks.iter().any(|begin| line.text.starts_with(begin)));
         let mut at = 0;
         while at < lines.len() {
-            at += self.line(&lines[at..], is_sure);
+            at += self.line(&lines[at..], &raw, is_sure);
         }
     }
 
-    /// Reads what begins with a line; how many lines is that?
-    fn line(&mut self, lines: &[Line<'_>], is_sure: bool) -> usize {
+    /// Reads what begins with a line of all those of the file; how many lines is that?
+    fn line(&mut self, lines: &[Line<'_>], raw: &[&str], is_sure: bool) -> usize {
         let (line, number) = (lines[0].text, lines[0].number());
         if let Some(end) = embedded(line) {
-            let inner = lines[1..].iter().take_while(|line| line.text != end).count();
-            self.text(&lines[1..=inner], is_sure);
+            let inner = lines[1..].iter().take_while(|line| !ends(line.text, end)).count();
+            let raw = raw.get(number..lines[inner].number()).unwrap_or_default();
+            // What a package runs when it goes is no setting.
+            if !["%postun", "%preun"].iter().any(|gone| line.starts_with(gone)) {
+                self.text(&lines[1..=inner], number, raw, is_sure);
+            }
             return inner + 1;
         }
         let (quoted, command) = (quoted(line), of_cron(line));
@@ -46,8 +52,17 @@ impl Reader<'_> {
         1
     }
 
-    /// A text within the file: a script, or cloud-init's.
-    fn text(&mut self, lines: &[Line<'_>], is_sure: bool) {
+    /// A text within the file, behind so many lines: a script, or one of cloud-init.
+    fn text(&mut self, lines: &[Line<'_>], before: usize, raw: &[&str], is_sure: bool) {
+        let begin = raw.iter().map(|line| line.trim()).find(|line| !line.is_empty());
+        match begin.unwrap_or_default() {
+            first if first.starts_with("#cloud-config") => self.cloud_init(before, raw, is_sure),
+            first if first.starts_with("Content-Type:") || first.starts_with("MIME-Version:") => self.list(before, raw),
+            _ => self.script(lines, is_sure),
+        }
+    }
+
+    fn script(&mut self, lines: &[Line<'_>], is_sure: bool) {
         let mut text = String::new();
         for (at, line) in lines.iter().enumerate() {
             let before = at.checked_sub(1).map_or(lines[0].number(), |at| lines[at].number());
@@ -56,6 +71,26 @@ impl Reader<'_> {
         }
         let Some(first) = lines.first() else { return };
         self.shell(first.number(), &text, is_sure);
+    }
+
+    fn cloud_init(&mut self, before: usize, raw: &[&str], is_sure: bool) {
+        self.inner += 1;
+        let text = || "\n".repeat(before) + &raw.join("\n");
+        let documents = (self.inner <= MOST_INNER).then(|| yaml::documents(self.path, &text()));
+        match documents {
+            Some(Ok(documents)) => documents.iter().for_each(|node| self.node(node, is_sure)),
+            _ => self.list(before, raw),
+        }
+    }
+
+    /// Lines about huge pages that are not read.
+    fn list(&mut self, before: usize, raw: &[&str]) {
+        for (number, line) in (before + 1..).zip(raw).filter(|(_, line)| line.contains("huge")) {
+            let place = self.place(number);
+            self.read
+                .unresolved
+                .push(format!("{place}: {}: only a run shows it", line.trim()));
+        }
     }
 
     /// `sysctl { 'NAME': value => 8 }`, `sysctl 'NAME' do ... value 8`, `"NAME" = 8`.
@@ -86,6 +121,27 @@ impl Reader<'_> {
 
 /// Lines within which a block has its value.
 const NEAR: usize = 8;
+
+/// Texts of cloud-init in one file that are read.
+const MOST_INNER: usize = 32;
+
+/// Does a line end a text within the file? In a file of RPM the next section does, while other `%` words are macros.
+fn ends(line: &str, end: &str) -> bool {
+    const SECTIONS: [&str; 11] = [
+        "%pre",
+        "%post",
+        "%files",
+        "%changelog",
+        "%package",
+        "%description",
+        "%prep",
+        "%build",
+        "%install",
+        "%check",
+        "%trigger",
+    ];
+    line == end || (end == "%end" && SECTIONS.iter().any(|section| line.starts_with(section)))
+}
 
 /// What ends a text within the file that begins behind this line: a here-document, or a section of kickstart's.
 fn embedded(line: &str) -> Option<&str> {

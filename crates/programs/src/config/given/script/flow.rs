@@ -1,7 +1,7 @@
 //! Which commands of a script run for sure: what encloses them, what they are joined to, and where the script may have ended.
 
 use super::commands::{Command, plain, written};
-use super::words::{Variables, Word};
+use super::words::{MOST, Variables, Word};
 use crate::config::given::shell_tokens::Part;
 
 /// What encloses a command.
@@ -187,7 +187,9 @@ impl Flow {
 fn asks_for_file(condition: &[Vec<Part>], variables: &Variables) -> bool {
     // A test of one file has no more words.
     let words = condition.get(..4).unwrap_or(condition);
-    let words: Vec<Word> = words.iter().flat_map(|word| variables.expanded(word)).collect();
+    let mut left = MOST;
+    let words = words.iter().flat_map(|word| variables.expanded(word, &mut left));
+    let words: Vec<Word> = words.collect();
     condition.len() <= 4
         && words
             .split_first()

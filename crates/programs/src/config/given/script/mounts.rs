@@ -62,10 +62,13 @@ impl HugeMount {
     }
 }
 
+/// So many mounts before a line are looked at.
+const NEAR: usize = 256;
+
 /// One more, over those before it.
 pub(super) fn mount(mounts: &mut Vec<HugeMount>, new: HugeMount) {
     let is_hidden = |old: &&HugeMount| old.is_there && old.target == new.target && old.written() != new.written();
-    let hidden = mounts.iter().rfind(is_hidden).filter(|_| new.is_there);
+    let hidden = mounts.iter().rev().take(NEAR).find(is_hidden).filter(|_| new.is_there);
     let over = hidden.map(|old| old.place.clone());
     mounts.push(HugeMount { over, ..new });
 }
@@ -73,7 +76,7 @@ pub(super) fn mount(mounts: &mut Vec<HugeMount>, new: HugeMount) {
 /// `umount DIRECTORY`
 pub(super) fn unmount(mounts: &mut [HugeMount], words: &[Word]) {
     let is_named = |mount: &HugeMount| words.iter().any(|word| word.is_open() || word.text == mount.target);
-    for mount in mounts.iter_mut().filter(|mount| is_named(mount)) {
+    for mount in mounts.iter_mut().rev().take(NEAR).filter(|mount| is_named(mount)) {
         mount.is_there = false;
     }
 }

@@ -7,6 +7,8 @@ use crate::config::given::shell_tokens::Part;
 
 /// Bytes of a value; a longer one is not kept.
 const LONGEST: usize = 4 << 10;
+/// Bytes of values in one command; those beyond are not put in.
+pub(super) const MOST: usize = 256 << 10;
 
 /// A word with the values of its variables.
 #[derive(Clone, Debug, Default)]
@@ -80,12 +82,12 @@ impl Variables {
         self.0.insert(name, value);
     }
 
-    /// A word as the words that the shell makes of it.
-    pub(super) fn expanded(&self, word: &[Part]) -> Vec<Word> {
+    /// A word as the words that the shell makes of it, with so many bytes of values left to put in.
+    pub(super) fn expanded(&self, word: &[Part], left: &mut usize) -> Vec<Word> {
         let mut words = vec![Word::default()];
         let mut is_there = false;
         for part in word {
-            let value = self.value(part);
+            let value = self.value(part, left);
             let may_split = matches!(part, Part::Variable { is_quoted: false, .. }) && !value.is_open();
             is_there |= !matches!(part, Part::Variable { is_quoted: false, .. }) || !value.text.trim().is_empty();
             let pieces: Vec<&str> = match may_split {
@@ -108,11 +110,12 @@ impl Variables {
 
     /// A word that stays one.
     pub(super) fn whole(&self, word: &[Part]) -> Word {
-        let parts: Vec<Word> = word.iter().map(|part| self.value(part)).collect();
+        let mut left = MOST;
+        let parts: Vec<Word> = word.iter().map(|part| self.value(part, &mut left)).collect();
         Word::join(&parts, "")
     }
 
-    fn value(&self, part: &Part) -> Word {
+    fn value(&self, part: &Part, left: &mut usize) -> Word {
         let plain = |text: &String| Word {
             text: text.clone(),
             open: String::new(),
@@ -124,12 +127,20 @@ impl Variables {
                 open: text.clone(),
             },
             Part::Variable { name, default, .. } => {
-                let known = self.0.get(name).cloned();
                 let open = || Word {
                     text: format!("${{{name}}}"),
                     open: format!("${name} "),
                 };
-                known.or_else(|| default.as_ref().map(plain)).unwrap_or_else(open)
+                let Some(known) = self.0.get(name) else {
+                    return default.as_ref().map_or_else(open, plain);
+                };
+                match left.checked_sub(known.text.len() + known.open.len()) {
+                    Some(rest) => {
+                        *left = rest;
+                        known.clone()
+                    }
+                    None => open(),
+                }
             }
         }
     }
