@@ -570,14 +570,18 @@ fn b02_what_the_program_of_a_unit_locks() {
     ] {
         clear("B02", &[("vm.service", &unit(&lines))]);
     }
-    // A limit as large as what is known is too low in each kind of file.
+}
+
+/// A limit as large as what is known is too low in each kind of file.
+#[test]
+fn b02_memcached_locks_its_items() {
     let memcached = |limit: &str, items: u64| {
         let command = format!("/usr/bin/memcached -k -m {items}");
         let service = format!("services:\n  cache:\n    image: memcached:1\n    command: {command}\n");
         [
             (
                 "vm.service",
-                unit(&format!("User=cache\nLimitMEMLOCK={limit}M\nExecStart={command}")),
+                format!("[Service]\nUser=cache\nLimitMEMLOCK={limit}M\nExecStart={command}\n"),
             ),
             (
                 "compose.yaml",
@@ -591,7 +595,11 @@ fn b02_what_the_program_of_a_unit_locks() {
     for (name, text) in &memcached("64", 32) {
         clear("B02", &[(*name, text)]);
     }
-    let varnish = |lines: &str| unit(&format!("{lines}\nExecStart=/usr/sbin/varnishd -a :80"));
+}
+
+#[test]
+fn b02_varnish_locks_its_log() {
+    let varnish = |lines: &str| format!("[Service]\n{lines}\nExecStart=/usr/sbin/varnishd -a :80\n");
     let log = found("B02", &[("varnish.service", &varnish("LimitMEMLOCK=82000"))]);
     assert!(
         log.fix[1].starts_with("or LimitMEMLOCK=82000K: a number alone counts bytes")

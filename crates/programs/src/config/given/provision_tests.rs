@@ -49,6 +49,14 @@ fn settings_are_read_in_the_form_of_each_tool() {
             "sysctl 'vm.nr_hugepages' do\n  value '1024'\nend\n",
             "2 vm.nr_hugepages=1024",
         ),
+    ] {
+        assert_eq!(sysctl(text).join(", "), expected, "{text}");
+    }
+}
+
+#[test]
+fn texts_within_a_file_are_read_by_what_they_are() {
+    for (text, expected) in [
         (
             "resource \"x\" \"y\" {\n  sysctls = {\n    \"vm.nr_hugepages\" = \"1024\"\n  }\n}\n",
             "3 vm.nr_hugepages=1024",
