@@ -2,15 +2,17 @@
 
 use std::fmt;
 
-use host::snapshot::Pool;
+use host::snapshot::{Feature, Pool};
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
 use model::{Bytes, Unread};
 use programs::Evidence;
+use programs::config::Setting;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
+use crate::facts::{pool_file, thp_file};
 use crate::quoted::Quoted;
-use crate::remedy::{Draft, Ledger, Need, Remedy, fill, write_thp};
+use crate::remedy::{Draft, Ledger, Need, Remedy};
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -286,6 +288,27 @@ impl Case {
         self
     }
 
+    /// With a line of a file.
+    pub(super) fn seen_line(self, line: &Setting) -> Self {
+        self.seen(&line.place, &line.name, &line.value)
+    }
+
+    /// With what a value adds, if there is one.
+    pub(super) fn with<T>(self, value: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
+        match value {
+            Some(value) => add(self, value),
+            None => self,
+        }
+    }
+
+    /// With what this adds, if that is so.
+    pub(super) fn when(self, is_so: bool, add: impl FnOnce(Self) -> Self) -> Self {
+        match is_so {
+            true => add(self),
+            false => self,
+        }
+    }
+
     /// A program is to have this pool: no other finding advises to free it.
     pub(super) fn wants(mut self, page: Bytes) -> Self {
         self.wants = Some(page);
@@ -316,18 +339,12 @@ impl Case {
 
     /// With something to do if that is so.
     pub(super) fn fix_if(self, is_so: bool, step: impl Into<String>) -> Self {
-        match is_so {
-            true => self.fix(step),
-            false => self,
-        }
+        self.when(is_so, |case| case.fix(step))
     }
 
     /// With what does in place of the fixes before it, if anything does.
     pub(super) fn instead(self, step: Option<impl Into<String>>) -> Self {
-        match step {
-            Some(step) => self.remedy(Remedy::new(step).instead()),
-            None => self,
-        }
+        self.with(step, |case, step| case.remedy(Remedy::new(step).instead()))
     }
 
     /// With something to do where nothing else can be taken.
@@ -337,7 +354,20 @@ impl Case {
 
     /// A THP setting to write.
     pub(super) fn write(self, name: &str, value: &str) -> Self {
-        self.remedy(write_thp(name, value, |command| command))
+        self.write_as(name, value, |command| command)
+    }
+
+    /// The THP policy `madvise`: by a plan, or to write.
+    pub(super) fn madvise(self) -> Self {
+        self.plan("thp=madvise").write("enabled", "madvise")
+    }
+
+    /// To collapse the memory of a process, where the kernel can.
+    pub(super) fn collapse(self, words: &str, pid: impl fmt::Display) -> Self {
+        self.fix_with(
+            Need::Feature(Feature::Collapse),
+            format!("{words}: hugewise collapse {pid}"),
+        )
     }
 
     /// A pool to fill by hand.
@@ -347,12 +377,14 @@ impl Case {
 
     /// A pool to fill by hand, within a sentence.
     pub(super) fn fill_as(self, pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Self {
-        self.remedy(fill(pool, pages, sentence))
+        let command = format!("echo {pages} > {}", pool_file(pool, "nr_hugepages"));
+        self.fix_with(Need::pool(pool.size, pages), sentence(command))
     }
 
     /// A THP setting to write, within a sentence.
     pub(super) fn write_as(self, name: &str, value: &str, sentence: impl FnOnce(String) -> String) -> Self {
-        self.remedy(write_thp(name, value, sentence))
+        let command = format!("echo {value} > {}", thp_file(name));
+        self.fix_with(Need::thp(name, value), sentence(command))
     }
 
     /// A plan does it: its goal as `hugewise plan --for` takes it.
@@ -373,10 +405,7 @@ impl Case {
 
     /// No more than worth knowing, if that is so.
     pub(super) fn info_if(self, is_so: bool) -> Self {
-        match is_so {
-            true => self.severity(Severity::Info),
-            false => self,
-        }
+        self.when(is_so, |case| case.severity(Severity::Info))
     }
 }
 

@@ -9,11 +9,10 @@ use programs::{Area, Kind, Target};
 use super::demand::{HEAP_AT, Limited, service};
 use super::heap::largest_heap;
 use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
+use crate::facts::container;
 
 /// Less anonymous memory is not worth a comparison in place.
 const WORTH: Bytes = Bytes::mib(16);
-/// How findings write their plans.
-const PLAN: &str = "hugewise plan --for ";
 
 /// What the steps depend on.
 pub(super) struct State<'a> {
@@ -126,7 +125,7 @@ impl State<'_> {
                 (!is_emulated).then_some(Step::MeasureGuest).into_iter().collect()
             }
             // The host has not the files that a container starts from.
-            _ if self.is_on_a_pool() && is_in_a_container(target) => Vec::new(),
+            _ if self.is_on_a_pool() && container(&target.main).is_some() => Vec::new(),
             _ if self.is_on_a_pool() => vec![Step::Compare {
                 server: server(target, *kind),
                 command: command(target),
@@ -145,9 +144,10 @@ impl State<'_> {
 
     /// The plan that a finding of this program has.
     fn of_findings(&self) -> Option<Vec<Step>> {
-        let mut fixes = self.findings.iter().flat_map(|finding| &finding.fix);
-        let goal = fixes.find_map(|fix| fix.strip_prefix(PLAN)?.split_whitespace().next())?;
-        let plan = Step::Plan { goal: goal.to_owned() };
+        let planned = self.findings.iter().find_map(|finding| finding.plan.as_ref())?;
+        let plan = Step::Plan {
+            goal: planned.goal.clone(),
+        };
         let restart = Step::Restart {
             unit: service(self.target),
         };
@@ -191,11 +191,6 @@ fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
         Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
         _ => None,
     }
-}
-
-fn is_in_a_container(target: &Target) -> bool {
-    let groups = target.main.cgroup().ok().flatten();
-    groups.is_some_and(|groups| groups.is_container)
 }
 
 /// A database whose process says how it was started. One that another user than root started has rights of its own.

@@ -19,7 +19,7 @@ mod tests;
 
 use programs::config::given::FileKind;
 
-pub(crate) use path::mounted_sizes;
+pub(crate) use path::{is_mounted, mounted_sizes};
 
 pub(super) use malloc::uses_malloc;
 pub(super) use memory::{is_starved, starves};

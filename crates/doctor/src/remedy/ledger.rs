@@ -25,16 +25,14 @@ impl Draft {
     /// Takes over the evidence of another that reads the same: one thing to do in several places is one finding.
     pub(crate) fn absorbs(&mut self, other: &Self) -> bool {
         let (own, its) = (&mut self.finding, &other.finding);
-        let about = |of: &Finding| {
-            (
-                of.id.clone(),
-                of.severity,
-                of.confidence,
-                of.consequence.clone(),
-                of.link.clone(),
-            )
+        let without_evidence = |of: &Finding| Finding {
+            evidence: Vec::new(),
+            ..of.clone()
         };
-        if about(own) != about(its) || self.wants != other.wants || self.remedies != other.remedies {
+        if without_evidence(own) != without_evidence(its)
+            || self.wants != other.wants
+            || self.remedies != other.remedies
+        {
             return false;
         }
         for proof in &its.evidence {
@@ -308,8 +306,7 @@ fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
 
 /// Can a pool of that size have so many pages beside the other pools as they are?
 pub(crate) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
-    let mut ledger = Ledger::of(evidence);
-    ledger.has(&Need::Pool { page, pages })
+    Ledger::of(evidence).has(&Need::pool(page, pages))
 }
 
 /// Does this file of THP exist, and does it take the value?

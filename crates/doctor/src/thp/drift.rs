@@ -1,6 +1,6 @@
 //! Settings that differ between files, the running kernel, and the time when a program started.
 
-use host::snapshot::{Feature, Pool};
+use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 use programs::Evidence;
@@ -13,7 +13,7 @@ use crate::facts::{
 use crate::kept::boot_again;
 use crate::links;
 use crate::pools::{is_written, starves};
-use crate::remedy::{Need, Remedy};
+use crate::remedy::Remedy;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
@@ -21,12 +21,13 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
     parts([lines.map(|lines| conflicting(lines)), dropped(evidence)])
 }
 
+fn agree(lines: &[PolicyLine]) -> bool {
+    lines.windows(2).all(|two| two[0].value == two[1].value)
+}
+
 /// Places that do not agree.
 pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
-    let values = lines
-        .last()
-        .map(|last| lines.iter().all(|line| line.value == last.value));
-    if values != Some(false) {
+    if agree(lines) {
         return Vec::new();
     }
     let case = Case::sure(format!(
@@ -47,13 +48,12 @@ pub(super) fn drift(evidence: &Evidence) -> Answer {
 fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     let lines = known(&evidence.config.thp_policy)?;
     let Some(last) = lines.last() else { return Ok(None) };
-    // Where they disagree, D22 says so.
-    let agree = lines.iter().all(|line| line.value == last.value);
     if lacks_thp(evidence) {
         return Ok((last.value != "never").then(|| without_thp(last)));
     }
     let now = &known(&thp(evidence)?.enabled)?.chosen;
-    if !agree || *now == last.value {
+    // Where they disagree, D22 says so.
+    if !agree(lines) || *now == last.value {
         return Ok(None);
     }
     let next = evidence.config.next_boot.as_ref();
@@ -176,10 +176,7 @@ pub(super) fn newer(evidence: &Evidence) -> Answer {
         .seen(program.file("stat"), "started, seconds after boot", &details.started)
         .seen_backing(program, PageKind::Base, base)
         .fix(format!("restart {}", program.pages.name))
-        .fix_with(
-            Need::Feature(Feature::Collapse),
-            format!("or: hugewise collapse {}", program.pid()),
-        );
+        .collapse("or", program.pid());
         Ok(Some(case))
     })
 }

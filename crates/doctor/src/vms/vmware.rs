@@ -116,7 +116,7 @@ fn latency(file: &Vmware) -> Option<Case> {
 /// Machines that cannot get their 1 GiB pages.
 fn reserved(evidence: &Evidence) -> Answer {
     each(&evidence.files.vmware, |file| {
-        if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
+        if file.is_on(ONE_G) != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
             return Ok(None);
         }
         let memory = file
@@ -130,7 +130,7 @@ fn reserved(evidence: &Evidence) -> Answer {
             "{} does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are",
             name(file)
         ))
-        .seen(&file.path, "sched.mem.lpage.enable1GPage", "TRUE")
+        .seen(&file.path, ONE_G, "TRUE")
         .seen(&file.path, "memSize", memory)
         .seen(&file.path, "sched.mem.min", reserved)
         .fix(format!(
