@@ -18,7 +18,7 @@ use crate::facts::{node_file, pages_for, persistent};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 use asked::demands;
-pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres};
+pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
 use taken::Taken;
 pub(super) use taken::runs_by_proxmox;
@@ -123,12 +123,8 @@ pub(super) struct Shortage {
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
-    /// Pages of it that running programs hold.
-    taken: u64,
-    /// Pages of the whole pool, and where that is written.
-    pool: (u64, String),
-    /// Pages on all nodes, where the pool counts by node.
-    whole: u64,
+    /// The pool, or the part of it that counts.
+    part: Part,
     way: Way,
     /// The size of another pool that has room for it, and the pages that are left of it.
     other: Option<(Bytes, u64)>,
@@ -139,10 +135,10 @@ pub(super) struct Shortage {
 impl Shortage {
     /// A case with what both sides say.
     pub(super) fn case(&self, consequence: String) -> Case {
-        let (size, (pages, file)) = (self.page.exact(), &self.pool);
-        let asked = pages.saturating_sub(self.left).saturating_add(self.need);
+        let (size, part) = (self.page.exact(), &self.part);
+        let asked = part.pages.saturating_sub(self.left).saturating_add(self.need);
         let case = Case::likely(consequence).seen_line(&self.demand.seen);
-        let case = case.seen(file, format!("pages of {size}"), pages);
+        let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
         // What needs no reboot comes first.
         let (named, remedy) = (self.named(), self.remedy(asked));
         let case = match named {
@@ -158,7 +154,8 @@ impl Shortage {
     /// What fits beside those that run, where they alone are in its way.
     fn smaller(&self) -> Option<String> {
         let is_sized = matches!(self.demand.asker, FileKind::Pod | FileKind::Libvirt) && self.demand.nodes.is_none();
-        let by_running = self.taken > 0 && self.pool.0.saturating_sub(self.left) == self.taken;
+        let taken = self.part.taken;
+        let by_running = taken > 0 && self.part.pages.saturating_sub(self.left) == taken;
         let free = Bytes(self.page.0.saturating_mul(self.left));
         (is_sized && by_running && free.0 > 0)
             .then(|| format!("or give it {free} or less, which is free now, or stop another that holds pages"))
@@ -203,7 +200,7 @@ impl Shortage {
         Remedy::new(format!(
             "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
         ))
-        .need(Need::pool(self.page, self.whole.saturating_add(more)))
+        .need(Need::pool(self.page, self.part.whole.saturating_add(more)))
     }
 
     /// Does the pool come with the kernel's start?
@@ -213,12 +210,12 @@ impl Shortage {
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
     pub(super) fn text(&self) -> String {
-        let beside = match self.pool.0.saturating_sub(self.left) {
+        let beside = match self.part.pages.saturating_sub(self.left) {
             0 => String::new(),
-            taken if taken == self.taken => format!(", {} of them free", self.left),
+            taken if taken == self.part.taken => format!(", {} of them free", self.left),
             _ => format!(", {} of them left after other demands", self.left),
         };
-        let (need, size, pool) = (self.need, self.page.exact(), self.pool.0);
+        let (need, size, pool) = (self.need, self.page.exact(), self.part.pages);
         if let Some(nodes) = &self.demand.nodes {
             return format!(
                 "needs at least {need} pages of {size} on node {nodes}, and the pool has {pool} there{beside}"
@@ -245,8 +242,7 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
 /// Pages of that size that programs of the files ask for together, as far as they say how many.
 pub(super) fn pages_asked(evidence: &Evidence, page: Bytes) -> u64 {
     let Ok(room) = Room::of(evidence) else { return 0 };
-    let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let demands = demands(evidence, &sizes, room.default).into_iter();
+    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
     let own = demands.filter(|demand| demand.page.unwrap_or(room.default) == page);
     let pages = own.filter_map(|demand| Some(pages_for(demand.bytes.ok()?, page)));
     pages.fold(0, u64::saturating_add)
@@ -260,8 +256,7 @@ pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
 
 /// The page sizes that programs of the files ask for; `None` is the default one.
 fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
-    let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let demands = demands(evidence, &sizes, room.default).into_iter();
+    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
     // Proxmox VE fills the pools itself.
     let guests = guests(evidence);
     let of_guests = guests.iter().flat_map(Guest::hugetlb).map(|(_, asked)| asked);
@@ -275,14 +270,16 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
-    let of_pods = asker == FileKind::Pod;
-    let room = Room::with(evidence, !of_pods)?;
-    let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
-    let demands = demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default);
+    let room = Room::with(evidence, asker != FileKind::Pod)?;
+    let sizes = match evidence.has_machine {
+        true => room.sizes(),
+        false => Boot::COMMON.to_vec(),
+    };
+    let demands = demands(evidence, &sizes, room.default);
     let taken = Taken::of(evidence, &demands);
-    let held = |page: Bytes| match of_pods {
-        true => Room::outside_pods(evidence, page).max(taken.pages(page)),
-        false => taken.pages(page),
+    let held = |page: Bytes| match asker {
+        FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
+        _ => taken.pages(page),
     };
     let pools = room.pools.iter();
     let mut left: BTreeMap<Bytes, u64> = pools
@@ -310,21 +307,17 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         if need <= *spare {
             *spare -= need;
         } else if demand.asker == asker {
-            let spare = *spare;
+            let left = *spare;
             let nodes = demand.nodes.filter(|_| part.is_some());
             let promised = |node: u32| by_node.get(&(page, node.to_string())).copied();
-            let unbound = nodes
-                .as_ref()
-                .and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
-            let part = part.unwrap_or_else(|| Part::whole(&room, page, held(page)));
+            let of_nodes = nodes.as_ref();
+            let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
             short.push(Shortage {
                 demand: Demand { nodes, ..demand },
                 page,
                 need,
-                left: spare,
-                taken: part.taken,
-                pool: (part.pages, part.file),
-                whole: part.whole,
+                left,
+                part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
                 way: Way::of(evidence, page, room.default),
                 other,
                 unbound,
@@ -353,8 +346,11 @@ fn unbound(free: &[(u32, u64)], nodes: &CpuList, need: u64) -> Option<String> {
 struct Part {
     nodes: String,
     pages: u64,
+    /// Pages of it that running programs hold.
     taken: u64,
+    /// Pages on all nodes.
     whole: u64,
+    /// Where the pages are written.
     file: String,
 }
 

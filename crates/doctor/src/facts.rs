@@ -2,7 +2,7 @@
 
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, Reading};
 use programs::config::Distribution;
 use programs::{Area, Details, Evidence, Groups, Jvm, Kind, Program};
 
@@ -79,12 +79,11 @@ pub(super) fn lacks_hugetlb(evidence: &Evidence) -> bool {
 /// May any THP size back anonymous memory, if only where it was advised?
 pub(super) fn any_size(evidence: &Evidence) -> Result<bool, Reason> {
     let thp = thp(evidence)?;
-    let allows = |policy: &str| policy != "never";
-    if allows(&policy(evidence)?) {
+    if policy(evidence)? != "never" {
         return Ok(true);
     }
     for size in &thp.sizes {
-        if allows(&thp.policy(size.size).into_result()?) {
+        if thp.policy(size.size).into_result()? != "never" {
             return Ok(true);
         }
     }
@@ -156,6 +155,11 @@ pub(super) fn each_jvm(
             None => Ok(None),
         }
     })
+}
+
+/// Where a mapping is, in hex.
+pub(super) fn range(area: &Area) -> String {
+    format!("{:x}-{:x}", area.range.start, area.range.end)
 }
 
 /// The file that shows this mapping.
@@ -243,43 +247,6 @@ pub(super) fn pages_for(bytes: Bytes, page: Bytes) -> u64 {
 /// The file of a pool's setting.
 pub(super) fn pool_file(pool: &Pool, name: &str) -> String {
     format!("{}/{name}", pool.directory())
-}
-
-impl Case {
-    /// With the hugetlb pages of a process, each once: its status counts a page for each mapping of it.
-    pub(super) fn seen_hugetlb(self, program: &Program, bytes: Bytes) -> Self {
-        match program.pages.segments.iter().any(|segment| segment.page.is_some()) {
-            true => self.seen(program.file("smaps"), "hugetlb pages, each once", bytes),
-            false => self.seen(program.file("status"), "HugetlbPages", bytes),
-        }
-    }
-
-    /// With what backs a process, in the file that shows it.
-    pub(super) fn seen_backing(self, program: &Program, kind: PageKind, bytes: Bytes) -> Self {
-        let field = match kind {
-            PageKind::Base => "backed by base pages",
-            _ => "backed by THP",
-        };
-        self.seen(program.file(program.pages.shown_in), field, bytes)
-    }
-
-    /// With a process's RSS, likewise.
-    pub(super) fn seen_rss(self, program: &Program) -> Self {
-        let field = if program.pages.shown_in == "status" {
-            "VmRSS"
-        } else {
-            "Rss"
-        };
-        self.seen(program.file(program.pages.shown_in), field, &program.pages.rss)
-    }
-
-    /// With the free pages of each pool.
-    pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
-        let pools = evidence.snapshot.pools.known().into_iter().flatten();
-        pools.fold(self, |case, pool| {
-            case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-        })
-    }
 }
 
 /// The file of a place, which may be `FILE:LINE`.
@@ -373,14 +340,11 @@ pub(super) fn parts(answers: impl IntoIterator<Item = Answer>) -> Answer {
         }
     }
     match unread {
-        Some(Reason { text, elsewhere: None }) if cases.is_empty() => Err(text.into()),
-        Some(Reason {
-            text,
-            elsewhere: Some(_),
-        }) => Err(Reason {
-            text,
-            elsewhere: Some(cases),
-        }),
+        Some(reason) if reason.elsewhere.is_some() => {
+            let elsewhere = Some(cases);
+            Err(Reason { elsewhere, ..reason })
+        }
+        Some(reason) if cases.is_empty() => Err(reason),
         _ => Ok(cases),
     }
 }

@@ -9,7 +9,7 @@ use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
-use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
+use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages, who};
 use crate::facts::pages_for;
 use crate::rule::{Answer, Case};
 
@@ -30,8 +30,8 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
                 continue;
             };
             let text = format!(
-                "{} of the pod {} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
-                container.name, pod.name
+                "{} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
+                who(pod, container)
             );
             let case = match unmounted(pod) {
                 Some(volume) => Case::likely(text)
@@ -117,8 +117,8 @@ fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<C
         }
         let size = page.exact();
         let case = Case::likely(format!(
-            "{} of the pod {} needs {need} pages of {size} on one node, and no node has more than {most}: the kubelet refuses it (TopologyAffinityError)",
-            container.name, pod.name
+            "{} needs {need} pages of {size} on one node, and no node has more than {most}: the kubelet refuses it (TopologyAffinityError)",
+            who(pod, container)
         ));
         Some(
             case.severity(Severity::Warning)
@@ -139,7 +139,7 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
     let room = Room::of(evidence).ok()?;
     // Neither they nor /dev/hugepages name a size.
     let (page, (pages, place)) = room.filled().find(|(page, _)| *page == room.default)?;
-    let who = format!("{} of the pod {} requests no hugetlb pages", container.name, pod.name);
+    let who = format!("{} requests no hugetlb pages", who(pod, container));
     let case = match is_off {
         // initdb starts the server by postgresql.conf.sample, and makes postgresql.conf afterwards.
         true => Case::hint(format!(
@@ -236,8 +236,8 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
     let is_least = demand.asker == FileKind::Postgres;
     let least = if is_least { "at least " } else { "" };
     let case = Case::likely(format!(
-        "{} of the pod {} needs {least}{need} pages of {size}, and its limit is {pages}: {outcome}",
-        container.name, pod.name
+        "{} needs {least}{need} pages of {size}, and its limit is {pages}: {outcome}",
+        who(pod, container)
     ))
     .seen_line(&demand.seen)
     .seen(&quantity.place, quantity.field(), &quantity.written)
@@ -287,10 +287,7 @@ fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
 }
 
 fn rejected(pod: &Pod, container: &Container, why: &str) -> Case {
-    Case::sure(format!(
-        "the API server rejects {} of the pod {}: {why}",
-        container.name, pod.name
-    ))
+    Case::sure(format!("the API server rejects {}: {why}", who(pod, container)))
 }
 
 fn same<'a>(quantities: &'a [Quantity], resource: &str) -> Option<&'a Quantity> {

@@ -100,11 +100,7 @@ fn fell_back_case(
         program.title()
     ))
     .info_if(!expected)
-    .seen(
-        shown_in(program, segment),
-        format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
-        size,
-    )
+    .seen_mapping(program, segment)
     .seen(
         setting.map_or("postgresql.conf", |setting| &setting.place),
         "huge_pages",

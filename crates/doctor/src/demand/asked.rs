@@ -3,7 +3,7 @@
 use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::given::{FileKind, Guest, Java, Manager, Pod, Server};
+use programs::config::given::{Container, FileKind, Guest, Java, Manager, Pod, Server};
 use programs::config::{Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
@@ -68,15 +68,19 @@ fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
     })
 }
 
+/// A container, for users.
+pub(crate) fn who(pod: &Pod, container: &Container) -> String {
+    format!("{} of the pod {}", container.name, pod.name)
+}
+
 fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
     pod.containers.iter().flat_map(move |container| {
         container.hugetlb().into_iter().map(move |(page, quantity)| {
-            let who = format!("{} of the pod {}", container.name, pod.name);
             let seen = seen(&quantity.place, &quantity.field(), &quantity.written);
             Demand {
                 page: Some(page),
                 strict: true,
-                ..Demand::new(FileKind::Pod, who, seen, Ok(Bytes(quantity.amount)))
+                ..Demand::new(FileKind::Pod, who(pod, container), seen, Ok(Bytes(quantity.amount)))
             }
         })
     })

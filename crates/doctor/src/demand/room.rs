@@ -45,6 +45,10 @@ impl Room {
         self.pools.get(&page).map_or(0, |(pages, _)| *pages)
     }
 
+    pub(super) fn sizes(&self) -> Vec<Bytes> {
+        self.pools.keys().copied().collect()
+    }
+
     /// Sizes that have pages.
     pub(crate) fn filled(&self) -> impl Iterator<Item = (Bytes, &(u64, String))> {
         self.pools

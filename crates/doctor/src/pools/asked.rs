@@ -15,9 +15,9 @@ use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
-pub(super) struct Request {
-    pub(super) pages: u64,
-    pub(super) place: String,
+pub(crate) struct Request {
+    pub(crate) pages: u64,
+    pub(crate) place: String,
     field: String,
 }
 
@@ -208,7 +208,7 @@ pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
-pub(super) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+pub(crate) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();
     if default == Some(pool.size)
         && let Some(files) = evidence.config.sysctl.known()

@@ -15,7 +15,7 @@ use super::scripts::is_written;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
-    pool_file, pools, programs, readable, shown_in,
+    pool_file, pools, programs, readable,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -150,11 +150,7 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64)
         segment.size()
     ))
     .wants(pool.size)
-    .seen(
-        shown_in(program, segment),
-        format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
-        segment.size(),
-    )
+    .seen_mapping(program, segment)
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     .fill_as(pool, all, |command| {
         format!("raise the pool by {more} pages of {}: {command}", pool.size.exact())

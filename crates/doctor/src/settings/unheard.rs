@@ -61,12 +61,9 @@ fn unheard(evidence: &Evidence, Unheard { place, words, why }: &Unheard) -> Opti
         UnheardWhy::OwnVariable => case(
             "it is a shell variable of its own there, and only GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT come to the kernel",
         )
-        .remedy({
-            let added = fix(add_boot(evidence, own, &words));
-            match words.contains("transparent_hugepage=") {
-                true => added.need(Need::HasThp),
-                false => added,
-            }
+        .remedy(match words.contains("transparent_hugepage=") {
+            true => fix(add_boot(evidence, own, &words)).need(Need::HasThp),
+            false => fix(add_boot(evidence, own, &words)),
         })
         .fix(format!("delete it at {place}")),
         UnheardWhy::BootEntries => by_entry(

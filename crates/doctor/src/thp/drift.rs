@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::config::{PolicyLine, requested};
+use programs::config::PolicyLine;
 
 use super::sizes::dropped;
 use crate::facts::{
@@ -12,7 +12,7 @@ use crate::facts::{
 };
 use crate::kept::boot_again;
 use crate::links;
-use crate::pools::{is_written, starves};
+use crate::pools::{Request, is_written, request, starves};
 use crate::remedy::Remedy;
 use crate::rule::{Answer, Case, Reason};
 
@@ -102,28 +102,20 @@ fn not_booted_with(evidence: &Evidence, now: &str, line: &PolicyLine) -> Case {
 
 /// More pages than requested; fewer are reported by A01, and those that starve the machine by A03.
 fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
-    let default = Some(default_size(evidence)?);
-    let file = known(&evidence.config.sysctl)?
-        .number("vm.nr_hugepages")?
-        .filter(|_| default == Some(pool.size));
-    let asked = match file {
-        Some((pages, line)) => Some((pages, line.place.clone())),
-        None => known(&evidence.config.boot)?
-            .pages_of(pool.size, default)
-            .map(|pages| (pages, "/proc/cmdline".to_owned())),
-    };
-    let lines = known(&evidence.config.pool_lines)?;
-    let asked = asked.or_else(|| {
-        let line = requested(lines, pool.size, default)?;
-        Some((line.pages, line.place.clone()))
-    });
+    let is_default = default_size(evidence)? == pool.size;
+    let file = known(&evidence.config.sysctl)?.number("vm.nr_hugepages")?;
+    if file.is_none() || !is_default {
+        known(&evidence.config.boot)?;
+    }
+    known(&evidence.config.pool_lines)?;
+    let asked = request(evidence, pool)?;
     let now = persistent(pool)?;
     if starves(evidence, pool) || is_written(evidence, pool) {
         return Ok(None);
     }
     let size = pool.size.exact();
     Ok(match asked {
-        Some((pages, place)) if now > pages => Some(
+        Some(Request { pages, place, .. }) if now > pages => Some(
             Case::sure(format!(
                 "the pool of {size} pages has {now} pages now and will have {pages} after the next boot"
             ))

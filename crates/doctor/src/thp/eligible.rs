@@ -7,7 +7,9 @@ use programs::{Area, Evidence, Program};
 
 use super::effort::stalls_much;
 use super::vendors::asked_by_vendor;
-use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, policy, readable, thp, thp_file};
+use crate::facts::{
+    any_size, counted_areas, each_looked_into, known, looked_into, policy, range, readable, thp, thp_file,
+};
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller mappings do not decide the speed of a program.
@@ -39,18 +41,11 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let own_choice = why == Why::AdvisedAgainst;
     let base = area.base().unwrap_or_default();
     let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
+    let range = range(area);
     let case = Case::sure(format!("{base} of {} cannot be backed by THP: {why}", program.title()))
         .info_if(own_choice)
-        .seen(
-            program.file("smaps"),
-            format!("{:x}-{:x} VmFlags", area.range.start, area.range.end),
-            flags,
-        )
-        .seen(
-            program.file("smaps"),
-            format!("{:x}-{:x} Rss", area.range.start, area.range.end),
-            base,
-        );
+        .seen(program.file("smaps"), format!("{range} VmFlags"), flags)
+        .seen(program.file("smaps"), format!("{range} Rss"), base);
     if own_choice {
         case.fix("if that is not intended: upgrade or configure its run-time (Go 1.21.x and later, jemalloc thp:default, -XX:+UseTransparentHugePages)")
     } else {
