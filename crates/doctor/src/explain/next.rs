@@ -43,7 +43,7 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
     if let Some((needs, limits)) = state.limited {
         return state.raised(*needs, limits);
     }
-    let restart = || Step::Restart { unit: service(target) };
+    let restart = || state.restart();
     let plan = || state.goal().map(|goal| Step::Plan { goal });
     match why.first() {
         Some(Why::NoRoomToGrow { .. }) => plan().into_iter().chain([Step::Explain]).collect(),
@@ -80,6 +80,12 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
 }
 
 impl State<'_> {
+    fn restart(&self) -> Step {
+        Step::Restart {
+            unit: service(self.target),
+        }
+    }
+
     fn goal(&self) -> Option<String> {
         let pid = self.target.main.pid();
         match self.kind {
@@ -103,10 +109,7 @@ impl State<'_> {
         let rest = match (self.in_use, left.is_empty()) {
             (InUse::Yes, _) => vec![Step::Explain],
             // The pool has room for it.
-            (_, true) => {
-                let unit = service(self.target);
-                vec![Step::Restart { unit }, Step::Explain]
-            }
+            (_, true) => vec![self.restart(), Step::Explain],
             (_, false) => next(&State {
                 why: &left,
                 limited: None,
@@ -130,11 +133,10 @@ impl State<'_> {
                 server: server(target, *kind),
                 command: command(target),
             }],
-            _ => self
-                .in_place()
-                .into_iter()
-                .filter(|step| *step != Step::Collapse)
-                .collect(),
+            _ => {
+                let steps = self.in_place().into_iter();
+                steps.filter(|step| *step != Step::Collapse).collect()
+            }
         }
     }
 
@@ -148,10 +150,7 @@ impl State<'_> {
         let plan = Step::Plan {
             goal: planned.goal.clone(),
         };
-        let restart = Step::Restart {
-            unit: service(self.target),
-        };
-        Some(vec![plan, restart, Step::Explain])
+        Some(vec![plan, self.restart(), Step::Explain])
     }
 
     /// The ways without a restart: anonymous memory of a running process can change its pages, unless it switched THP off.

@@ -100,11 +100,9 @@ impl<'e> Ledger<'e> {
     /// All findings, in their order, with those fixes that this machine can take together.
     pub(crate) fn settle_all(&mut self, drafts: Vec<Draft>) -> Vec<Finding> {
         self.wanted.extend(drafts.iter().filter_map(|draft| draft.wants));
-        let mut settled: Vec<(usize, Finding)> = Vec::new();
         let (late, first): (Vec<_>, Vec<_>) = drafts.into_iter().enumerate().partition(|(_, draft)| draft.is_late());
-        for (at, draft) in first.into_iter().chain(late) {
-            settled.push((at, self.settle(draft)));
-        }
+        let in_turn = first.into_iter().chain(late);
+        let mut settled: Vec<(usize, Finding)> = in_turn.map(|(at, draft)| (at, self.settle(draft))).collect();
         settled.sort_by_key(|(at, _)| *at);
         settled.into_iter().map(|(_, finding)| finding).collect()
     }
