@@ -1,8 +1,7 @@
 //! Memory limits that keep huge pages from being charged.
 
 use model::Bytes;
-use programs::Evidence;
-use programs::Limit;
+use programs::{Area, Evidence, Limit};
 
 use crate::facts::{each_looked_into, known, programs};
 use crate::rule::{Answer, Case};
@@ -14,12 +13,8 @@ pub(super) fn counts_hugetlb(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     each_looked_into(evidence, |program, _| {
-        let mapped: Bytes = program
-            .areas()?
-            .iter()
-            .filter(|area| area.is_hugetlb())
-            .map(|area| area.size())
-            .sum();
+        let mapped = program.areas()?.iter().filter(|area| area.is_hugetlb());
+        let mapped: Bytes = mapped.map(Area::size).sum();
         let Some(groups) = program.cgroup()?.filter(|_| mapped.0 > 0) else {
             return Ok(None);
         };
