@@ -193,7 +193,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
         for (name, service) in document.get("services").map_or(&[][..], Node::entries) {
-            runs.push(of_service(path, name, service)?);
+            runs.push(of_service(name, service)?);
         }
     }
     match runs.is_empty() {
@@ -202,10 +202,9 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     }
 }
 
-fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
-    let place = |node: &Node| format!("{path}:{}", node.line);
-    let mut run = Run::new(place(service), name);
-    run.may_lock = service.get("privileged").and_then(Node::text) == Some("true");
+fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
+    let mut run = Run::new(service.place(), name);
+    run.may_lock = service.text_of("privileged") == Some("true");
     let limits = service.get("ulimits");
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
     run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
@@ -213,7 +212,7 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     run.is_limited = limit
         .or_else(|| service.at(&["deploy", "resources", "limits", "memory"]))
         .is_some();
-    for capability in service.get("cap_add").map_or(&[][..], Node::items) {
+    for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }
     if let Some(memlock) = limits.and_then(|node| node.get("memlock")) {
@@ -221,13 +220,13 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             .text()
             .or_else(|| memlock.get("soft")?.text())
             .unwrap_or_default();
-        run.limit(&place(memlock), written)?;
+        run.limit(&memlock.place(), written)?;
     }
     if let Some(environment) = service.get("environment") {
-        set_all(&mut run, environment, place);
+        set_all(&mut run, environment);
     }
-    for device in service.get("devices").map_or(&[][..], Node::items) {
-        run.device(place(device), device.text().unwrap_or_default());
+    for device in service.items_of("devices") {
+        run.device(device.place(), device.text().unwrap_or_default());
     }
     if let Some(sysctls) = service.get("sysctls") {
         let of_map = sysctls.entries().iter().map(|(name, node)| (name.as_str(), node));
@@ -236,7 +235,7 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             .iter()
             .filter_map(|node| Some((node.text()?.split('=').next()?, node)));
         let of_both = of_map.chain(of_list);
-        let refused = of_both.filter_map(|(name, node)| namespaces::refused(place(node), name));
+        let refused = of_both.filter_map(|(name, node)| namespaces::refused(node.place(), name));
         run.refused.extend(refused);
     }
     for key in ["entrypoint", "command"] {
@@ -245,17 +244,17 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
         run.words.extend(words);
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());
     }
-    Ok(run.of_image(service.get("image").and_then(Node::text).unwrap_or_default()))
+    Ok(run.of_image(service.text_of("image").unwrap_or_default()))
 }
 
 /// Variables, of a map or of a list.
-fn set_all(run: &mut Run, environment: &Node, place: impl Fn(&Node) -> String) {
+fn set_all(run: &mut Run, environment: &Node) {
     for (name, value) in environment.entries() {
-        run.set(&place(value), name, value.text().unwrap_or_default());
+        run.set(&value.place(), name, value.text().unwrap_or_default());
     }
     for item in environment.items() {
         if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
-            run.set(&place(item), name, value);
+            run.set(&item.place(), name, value);
         }
     }
 }

@@ -136,13 +136,13 @@ impl Reader<'_> {
     fn node(&mut self, node: &Node, is_sure: bool) {
         let is_gone = ["state", "ensure"]
             .iter()
-            .any(|key| text_of(node, key) == Some("absent"));
+            .any(|key| node.text_of(key) == Some("absent"));
         let is_sure = is_sure && node.get("when").is_none();
         if is_gone || self.file(node, is_sure) {
             return;
         }
         self.limit(node);
-        let name = ["name", "key", "sysctl_name"].iter().find_map(|key| text_of(node, key));
+        let name = ["name", "key", "sysctl_name"].iter().find_map(|key| node.text_of(key));
         if let Some(name) = name.filter(|name| is_sysctl(name))
             && let Some(value) = node.get("value")
         {
@@ -209,7 +209,7 @@ impl Reader<'_> {
     /// cloud-init's and Butane's files, and those that Ansible copies or changes. Was it one?
     fn file(&mut self, node: &Node, is_sure: bool) -> bool {
         const CONTENTS: [&[&str]; 4] = [&["content"], &["contents", "inline"], &["block"], &["line"]];
-        let Some(own) = text_of(node, "path").or_else(|| text_of(node, "dest")) else {
+        let Some(own) = node.text_of("path").or_else(|| node.text_of("dest")) else {
             return false;
         };
         let Some(content) = CONTENTS.iter().find_map(|keys| node.at(keys)) else {
@@ -217,7 +217,11 @@ impl Reader<'_> {
         };
         let text = content.text().unwrap_or_default();
         let kind = FileKind::by_name(own);
-        if kind.is_none() || text_of(node, "encoding").is_some_and(|encoding| encoding != "text/plain") {
+        if kind.is_none()
+            || node
+                .text_of("encoding")
+                .is_some_and(|encoding| encoding != "text/plain")
+        {
             return true;
         }
         let lines: Vec<&str> = text.lines().collect();
@@ -246,8 +250,8 @@ impl Reader<'_> {
 
     /// The keys of Ansible's pam_limits.
     fn limit(&mut self, node: &Node) {
-        let of = |key: &str| text_of(node, key).filter(|text| !is_template(text)).map(str::to_owned);
-        let (Some("memlock"), Some(domain), Some(value)) = (text_of(node, "limit_item"), of("domain"), of("value"))
+        let of = |key: &str| node.text_of(key).filter(|text| !is_template(text)).map(str::to_owned);
+        let (Some("memlock"), Some(domain), Some(value)) = (node.text_of("limit_item"), of("domain"), of("value"))
         else {
             return;
         };
@@ -259,10 +263,6 @@ impl Reader<'_> {
             value,
         });
     }
-}
-
-fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
-    node.get(key).and_then(Node::text)
 }
 
 /// A name of a setting alone.
