@@ -12,7 +12,7 @@ use crate::config::Setting;
 use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// `FILE:LINE`.
     pub place: String,
@@ -43,25 +43,6 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn new(place: String, name: &str) -> Self {
-        Self {
-            place,
-            name: name.to_owned(),
-            image: String::new(),
-            kind: None,
-            memlock: None,
-            is_partial: false,
-            may_lock: false,
-            is_limited: false,
-            is_quadlet: false,
-            by_podman: false,
-            may_be_rootless: false,
-            environment: Vec::new(),
-            words: Vec::new(),
-            refused: Vec::new(),
-        }
-    }
-
     pub(super) fn start(&self) -> Start {
         Start {
             place: self.place.clone(),
@@ -92,14 +73,7 @@ impl Run {
     }
 
     fn limit(&mut self, place: &str, written: &str) -> Result<(), Unread> {
-        let garbled = || {
-            let set = Setting {
-                place: place.to_owned(),
-                name: "memlock".to_owned(),
-                value: written.to_owned(),
-            };
-            set.garbled("bytes that it may lock, or -1")
-        };
+        let garbled = || Setting::new(place, "memlock", written).garbled("bytes that it may lock, or -1");
         let limit = match written {
             "-1" | "unlimited" | "infinity" => Limit::Unlimited,
             bytes => Limit::Bytes(bytes.parse().map_err(|_| garbled())?),
@@ -170,11 +144,7 @@ impl Run {
     }
 
     fn set(&mut self, place: &str, name: &str, value: &str) {
-        self.environment.push(Setting {
-            place: place.to_owned(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-        });
+        self.environment.push(Setting::new(place, name, value));
     }
 }
 
@@ -203,7 +173,11 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
 }
 
 fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
-    let mut run = Run::new(service.place(), name);
+    let mut run = Run {
+        place: service.place(),
+        name: name.to_owned(),
+        ..Run::default()
+    };
     run.may_lock = service.text_of("privileged") == Some("true");
     let limits = service.get("ulimits");
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
@@ -345,9 +319,13 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         .skip_while(|word| *word != "run")
         .skip(1)
         .peekable();
-    let mut run = Run::new(place.to_owned(), "the container");
-    run.by_podman = by_podman;
-    run.may_be_rootless = by_podman && !by_root;
+    let mut run = Run {
+        place: place.to_owned(),
+        name: "the container".to_owned(),
+        by_podman,
+        may_be_rootless: by_podman && !by_root,
+        ..Run::default()
+    };
     let image = run
         .options(place, &mut words)?
         .ok_or_else(|| empty(place, "the `run` command names no image"))?;

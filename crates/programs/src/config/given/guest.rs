@@ -13,7 +13,7 @@ use crate::vms::asked::{
 };
 
 /// A virtual machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guest {
     /// `FILE`, or `FILE:LINE` of what says where its memory comes from.
     pub place: String,
@@ -64,10 +64,11 @@ pub enum Wrong {
 }
 
 /// What starts a guest from its definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manager {
     Libvirt,
     /// QEMU by itself.
+    #[default]
     Qemu,
     CloudHypervisor,
     Firecracker,
@@ -250,15 +251,9 @@ pub(super) fn started(path: &str, asked: Asked, manager: Manager, unreserved: bo
         name: asked.name.unwrap_or_else(|| "the guest".to_owned()),
         memory: asked.memory,
         bound: asked.bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
-        refused: Vec::new(),
-        unshared: None,
-        tracked: None,
-        unknown_device: None,
-        hpt_page: None,
-        is_x86: false,
         unreserved,
         prealloc: asked.prealloc,
-        by_file: false,
         manager,
+        ..Guest::default()
     }
 }

@@ -4,6 +4,7 @@ use model::{Bytes, Cause, Unread};
 
 use super::garbled::empty;
 use super::guest::{Backing, Guest, Manager};
+use super::units::{factor, number_and_unit};
 use super::yaml::{self, Node};
 
 const HUGE: &str = "limits.memory.hugepages";
@@ -76,16 +77,9 @@ fn machine(name: &str, config: &Node, huge: &Node) -> Result<Guest, Unread> {
         name: name.to_owned(),
         memory: vec![(memory, Backing::Hugetlb(None))],
         bound: vec![None],
-        refused: Vec::new(),
-        unshared: None,
-        tracked: None,
-        unknown_device: None,
-        hpt_page: None,
-        is_x86: false,
-        unreserved: false,
         prealloc: true,
-        by_file: false,
         manager: Manager::Qemu,
+        ..Guest::default()
     })
 }
 
@@ -103,27 +97,12 @@ fn too_small(size: &str, node: &Node) -> Option<Unread> {
 
 /// Decimal and binary units (`instances-limit-units`); a number alone is bytes.
 fn amount(written: &str) -> Option<Bytes> {
-    const UNITS: [(&str, u64); 15] = [
-        ("bytes", 1),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("TiB", 1 << 40),
-        ("PiB", 1 << 50),
-        ("EiB", 1 << 60),
-        ("kB", 1000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("TB", 1_000_000_000_000),
-        ("PB", 1_000_000_000_000_000),
-        ("EB", 1_000_000_000_000_000_000),
-        ("B", 1),
-        ("", 1),
-    ];
-    let written = written.trim();
-    let (unit, factor) = UNITS.into_iter().find(|(unit, _)| written.ends_with(unit))?;
-    let number: u64 = written.strip_suffix(unit)?.trim().parse().ok()?;
-    number.checked_mul(factor).map(Bytes)
+    let (number, unit) = number_and_unit(written.trim());
+    let factor = match unit {
+        "" | "bytes" => 1,
+        unit => factor(unit.strip_suffix('B')?)?,
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(factor).map(Bytes)
 }
 
 #[cfg(test)]

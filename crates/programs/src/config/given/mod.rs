@@ -31,6 +31,7 @@ mod shell_tokens;
 mod starts;
 mod take;
 mod tokens;
+mod units;
 mod yaml;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::ini::Server;
 use super::java::Java;
 use super::namespaces;
 use super::starts::Start;
+use super::units::{factor, number_and_unit};
 use super::yaml::Node;
 use crate::config::{Setting, Settings};
 use crate::{Kind, image_names};
@@ -267,30 +268,15 @@ pub(super) fn quantity(resource: &str, node: &Node) -> Result<Quantity, Unread> 
     })
 }
 
-/// Suffixes of quantities, binary and decimal.
-const SUFFIXES: [(&str, u64); 11] = [
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-    ("Pi", 1 << 50),
-    ("k", 1000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("P", 1_000_000_000_000_000),
-    ("", 1),
-];
-
 /// `2Gi`, `512Mi`, `1.5G`, `250m`, `100`.
 pub(super) fn amount(text: &str) -> Option<u64> {
     if let Some(milli) = text.strip_suffix('m') {
         return milli.parse::<u64>().ok().map(|milli| milli / 1000);
     }
-    let (suffix, unit) = SUFFIXES.into_iter().find(|(suffix, _)| text.ends_with(suffix))?;
-    let number = text.strip_suffix(suffix)?;
+    let (number, unit) = number_and_unit(text);
+    let factor = factor(unit)?;
     match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(unit),
-        Err(_) => Some((parse::amount(number)? * unit as f64) as u64),
+        Ok(whole) => whole.checked_mul(factor),
+        Err(_) => Some((parse::amount(number)? * factor as f64) as u64),
     }
 }

@@ -199,11 +199,7 @@ fn variables(setting: &Setting) -> Vec<Setting> {
     let words = shlex::split(&setting.value).unwrap_or_default();
     let variable = |word: &String| {
         let (name, value) = word.split_once('=')?;
-        Some(Setting {
-            place: setting.place.clone(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-        })
+        Some(Setting::new(&setting.place, name, value))
     };
     words.iter().filter_map(variable).collect()
 }
