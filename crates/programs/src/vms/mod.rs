@@ -15,9 +15,9 @@ use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::Kind;
-use configured::{Asked, HugeMounts};
+use configured::Asked;
 use host::processes::{self, Ground, Reason, smaps};
-use host::snapshot::{Kernel, Meminfo, MountTree, Thp, mounts};
+use host::snapshot::{Kernel, Meminfo, MountTree, Thp};
 use host::{Source, spread};
 
 pub use pinned::{Pinned, pins, size as guest_size};
@@ -111,8 +111,7 @@ fn why_base(source: &Source, pid: u32, mappings: &[MappingPages]) -> Option<Reas
 }
 
 fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {
-    let mounts = mounts::of_process(source, pid);
-    asked.resolve(&HugeMounts::new(&mounts, default_huge_page(source)))
+    asked.resolve(&MountTree::of_process(source, pid), default_huge_page(source))
 }
 
 /// `cmdline` is separated and ended by zero bytes.
