@@ -131,17 +131,15 @@ fn own(source: &Source, program: &Program, _: bool) -> Own {
     let setting = arguments.and_then(|arguments| {
         let in_files = in_files(source, program, &files(arguments), &mut refused);
         match argument(arguments, NAME) {
-            Some(value) => Ok(Some(Setting {
-                value,
-                place: program.file("cmdline"),
-            })),
+            Some(value) => Ok(Some(Setting::new(program.file("cmdline"), NAME, value))),
             None => in_files,
         }
     });
     let setting = setting.map(|setting| {
-        setting.map(|Setting { value, place }| Setting {
+        setting.map(|Setting { place, name, value }| Setting {
             value: HugePages::of(&value).map_or(value, |known| known.word().to_owned()),
             place,
+            name,
         })
     });
     Own {
@@ -237,11 +235,7 @@ fn in_files(
         match Configuration::read(source, &program.file("root"), path) {
             Ok(mut read) => {
                 refused.append(&mut read.refused);
-                let last = read.settings.last(NAME).map(|last| Setting {
-                    value: last.value.clone(),
-                    place: last.place.clone(),
-                });
-                first = first.or(last);
+                first = first.or(read.settings.last(NAME).cloned());
             }
             Err(why) if why.unread == Cause::Denied => denied = Some(why),
             Err(_) => {}
