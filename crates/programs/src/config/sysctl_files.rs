@@ -152,15 +152,13 @@ pub(super) fn named(line: &Line<'_>, name: &str, value: &str) -> Setting {
 /// A setting under the name and with the number that the kernel takes.
 pub(super) fn taken_as(setting: Setting) -> Setting {
     let name = setting.name.trim_start_matches('-').trim_start().replace('/', ".");
-    let taken = kernel_number::is_number(&name)
-        .then(|| kernel_number::taken(&setting.value).ok())
-        .flatten();
+    let taken = kernel_number::taken(&setting.value).filter(|_| kernel_number::is_number(&name));
     let value = taken.map_or(setting.value, |number| number.to_string());
     Setting::new(setting.place, name, value)
 }
 
 /// Why the kernel does not take the setting, if it does not.
 pub(super) fn refused(setting: &Setting) -> Option<Unread> {
-    let is_refused = kernel_number::is_number(&setting.name) && kernel_number::taken(&setting.value).is_err();
+    let is_refused = kernel_number::is_number(&setting.name) && kernel_number::taken(&setting.value).is_none();
     is_refused.then(|| setting.garbled("a number that the kernel takes (digits alone), so the setting stays as it was"))
 }

@@ -158,16 +158,7 @@ fn limit(value: &str) -> Option<Limit> {
 
 /// systemd's parse_size() with the base 1024: numbers with a fraction, each with one of its letters, ever smaller ones: `1G 512M`.
 fn size(text: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 8] = [
-        ("E", 60),
-        ("P", 50),
-        ("T", 40),
-        ("G", 30),
-        ("M", 20),
-        ("K", 10),
-        ("B", 0),
-        ("", 0),
-    ];
+    const UNITS: [&str; 8] = ["E", "P", "T", "G", "M", "K", "B", ""];
     let (mut sum, mut rest, mut from) = (0u64, text.trim(), 0);
     if rest.is_empty() {
         return None;
@@ -180,9 +171,9 @@ fn size(text: &str) -> Option<u64> {
         let after = after.trim_start();
         let at = UNITS[from..]
             .iter()
-            .position(|(unit, _)| after.starts_with(unit))
+            .position(|unit| after.starts_with(unit))
             .map(|at| at + from)?;
-        let (unit, shift) = UNITS[at];
+        let shift = 60_usize.saturating_sub(at * 10);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         let whole: u64 = whole.parse().ok()?;
         let fraction: f64 = format!("0.{fraction}0").parse().ok()?;
@@ -190,7 +181,7 @@ fn size(text: &str) -> Option<u64> {
         sum = sum
             .checked_add(part)?
             .checked_add((fraction * (1u64 << shift) as f64) as u64)?;
-        rest = after[unit.len()..].trim_start();
+        rest = after[UNITS[at].len()..].trim_start();
         from = at + 1;
     }
     Some(sum)
