@@ -99,3 +99,21 @@ impl<'a> Line<'a> {
         parse::garbled(self.path, self.number - 1, "", wanted, self.text)
     }
 }
+
+/// The quote that is open behind a line.
+pub(crate) fn open_quote(mut quote: Option<char>, line: &str) -> Option<char> {
+    let (mut chars, mut before) = (line.chars(), ' ');
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '#') if before.is_whitespace() => break,
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+        before = c;
+    }
+    quote
+}

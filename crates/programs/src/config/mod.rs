@@ -2,6 +2,7 @@
 
 mod accounts;
 mod boot;
+mod commands;
 mod distribution;
 pub(crate) mod files;
 pub mod given;
@@ -110,6 +111,13 @@ pub struct Unheard {
     /// What of it is lost.
     pub words: String,
     pub why: UnheardWhy,
+}
+
+impl Unheard {
+    fn of(line: &files::Line<'_>, words: String, why: UnheardWhy) -> Self {
+        let place = line.place();
+        Self { place, words, why }
+    }
 }
 
 /// What is read in its place.

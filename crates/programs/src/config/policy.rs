@@ -1,13 +1,13 @@
 //! Everything that sets the THP policy at boot: several of these on one machine may disagree.
 
-use model::{Cause, Unread};
+use model::Unread;
 
 use super::files::{content, has_configuration, listed, said};
-use super::{Boot, BootLine, Setting, unit, written};
+use super::{Boot, BootLine, Setting, commands, unit, written};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
-/// Of units and profiles.
+/// Of profiles.
 const COMMENT: &[char] = &['#', ';'];
 const UNITS: &str = "/etc/systemd/system";
 
@@ -111,48 +111,10 @@ fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
     Ok(names)
 }
 
-/// Commands of a unit that write the policy. systemd starts programs and no shell (systemd.service(5)): `>` and `|` are words of theirs.
+/// Commands of a unit that write the policy.
 pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PolicyLine> {
-    let mut lines = Vec::new();
-    for line in said(path, text, COMMENT) {
-        let Some((_, command)) = line.pair().filter(|(key, _)| key.starts_with("ExecStart")) else {
-            continue;
-        };
-        let program = command
-            .trim_start_matches(['@', '-', ':', '+', '!'])
-            .split_whitespace()
-            .next();
-        match program.and_then(|program| program.rsplit('/').next()) {
-            Some(program @ ("echo" | "printf")) if needs_shell(command) => {
-                let why = format!(
-                    "systemd starts no shell, so {program} prints what stands behind it and nothing is written: start `/bin/sh -c` with the command in quotes"
-                );
-                refused.push(Unread::new(Cause::Garbled, line.place(), why));
-            }
-            Some("echo" | "printf") => {}
-            _ => lines.extend(policy_in(command).map(|value| PolicyLine::new(line.place(), value))),
-        }
-    }
-    lines
-}
-
-/// Does it write to a file of the kernel by `>` or a pipe, which outside of quotes are a shell's alone?
-fn needs_shell(command: &str) -> bool {
-    let words = shlex::split(command).unwrap_or_default();
-    let is_file = |word: &str| FILES.iter().any(|file| word.starts_with(file));
-    let is_piped = words.iter().any(|word| word == "|");
-    let into = |word: &str| matches!(word, ">" | ">>") || (is_piped && word == "tee");
-    let is_glued = |word: &String| is_file(word.trim_start_matches('>')) && word.starts_with('>');
-    words.windows(2).any(|pair| into(&pair[0]) && is_file(&pair[1])) || words.iter().any(is_glued)
-}
-
-const FILES: [&str; 3] = ["/sys/kernel/mm/", "/sys/devices/system/node/", "/proc/sys/"];
-
-fn policy_in(command: &str) -> Option<&'static str> {
-    let writes = command.contains('>') || command.contains("tee");
-    let words = ["never", "madvise", "always"];
-    let is_it = |word: &&str| writes && command.contains(ENABLED) && command.contains(word);
-    words.into_iter().find(is_it)
+    let written = commands::of_unit(path, text, refused);
+    written.iter().filter_map(of_file).collect()
 }
 
 /// The active profile and, if that says nothing, the ones it includes.

@@ -24,7 +24,7 @@ mod profile;
 mod provision;
 mod proxmox;
 mod quadlet;
-mod script;
+pub(super) mod script;
 mod service;
 mod shell;
 mod shell_tokens;
