@@ -290,12 +290,19 @@ fn is_off(value: &str) -> bool {
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {
-    let words = shell::words(path, text, is_runtime)?;
-    let by_root = shell::starts(text, is_sudo);
     let says = |line: &str| !line.trim_start().starts_with('#');
     let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
     let line = text.lines().position(starts).map_or(1, |at| at + 1);
-    of_words(&format!("{path}:{line}"), &words, by_root)
+    let start = Start {
+        place: format!("{path}:{line}"),
+        words: shell::all_words(path, text)?,
+        ..Start::default()
+    };
+    of_start(&start).unwrap_or_else(|| Err(without_image(&start.place)))
+}
+
+fn without_image(place: &str) -> Unread {
+    empty(place, "the `run` command names no image")
 }
 
 fn is_sudo(program: &str) -> bool {
@@ -326,9 +333,7 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         may_be_rootless: by_podman && !by_root,
         ..Run::default()
     };
-    let image = run
-        .options(place, &mut words)?
-        .ok_or_else(|| empty(place, "the `run` command names no image"))?;
+    let image = run.options(place, &mut words)?.ok_or_else(|| without_image(place))?;
     run.words = words.map(str::to_owned).collect();
     Ok(run.of_image(image))
 }

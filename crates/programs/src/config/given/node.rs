@@ -5,10 +5,11 @@ use model::{Cause, Unread};
 
 use super::garbled::Refusal;
 use super::yaml::Node;
-use super::{bottlerocket, profile};
-use crate::config::{BootLine, Setting};
+use super::{FileKind, bottlerocket, profile};
+use crate::config::kept::swapped;
+use crate::config::{BootLine, LimitLine, Setting};
 
-/// What of it is about pages.
+/// What of a file that sets a machine up is about pages.
 #[derive(Debug, Default)]
 pub(super) struct Setup {
     /// Words of the kernel's command line, in the order in which they come there.
@@ -20,6 +21,13 @@ pub(super) struct Setup {
     pub(super) sysfs: Vec<Setting>,
     /// A profile of tuned, by the lines of the
     pub(super) profiles: Vec<String>,
+    pub(super) limits: Vec<LimitLine>,
+    /// Files that it writes, of kinds that are known by their names: path, kind and text.
+    pub(super) files: Vec<(String, FileKind, String)>,
+    /// Commands of a shell, each behind so many lines of the file.
+    pub(super) scripts: Vec<(usize, String)>,
+    /// What only a run shows, with its place.
+    pub(super) unresolved: Vec<String>,
     /// What it is refused for.
     pub(super) refused: Vec<Refusal>,
 }
@@ -244,19 +252,14 @@ fn twice(node: &Node) -> Vec<Refusal> {
 
 /// `kernel.mm.transparent_hugepage.enabled` as a path: dots and slashes change places, unless the first of them is a slash.
 fn below_sys(set: Vec<Setting>) -> Vec<Setting> {
-    let swapped = |c: char| match c {
-        '.' => '/',
-        '/' => '.',
-        other => other,
-    };
     let path = |setting: Setting| {
         let is_path = setting
             .name
             .find(['.', '/'])
             .is_some_and(|at| setting.name[at..].starts_with('/'));
-        let name: String = match is_path {
+        let name = match is_path {
             true => setting.name.clone(),
-            false => setting.name.chars().map(swapped).collect(),
+            false => swapped(&setting.name),
         };
         Setting {
             name: format!("/sys/{name}"),

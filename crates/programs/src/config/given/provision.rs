@@ -4,23 +4,9 @@
 mod lines;
 
 use super::FileKind;
-use super::node::{boot_line, in_place};
+use super::node::{Setup, boot_line, in_place};
 use super::yaml::{self, Node};
-use crate::config::{BootLine, LimitLine, Setting};
-
-/// What such a file sets.
-#[derive(Debug, Default)]
-pub(super) struct Provision {
-    pub(super) sysctl: Vec<Setting>,
-    pub(super) boot: Vec<BootLine>,
-    pub(super) limits: Vec<LimitLine>,
-    /// Files that it writes, of kinds that are known by their names: path, kind and text.
-    pub(super) files: Vec<(String, FileKind, String)>,
-    /// Commands of a shell, each behind so many lines of the file.
-    pub(super) scripts: Vec<(usize, String)>,
-    /// What only a run shows, with its place.
-    pub(super) unresolved: Vec<String>,
-}
+use crate::config::{LimitLine, Setting};
 
 /// Has it a line that only such a file has?
 pub(super) fn is_tool(text: &str) -> bool {
@@ -46,26 +32,21 @@ pub(super) fn is_tool(text: &str) -> bool {
 
 /// Is anything about pages in it?
 pub(super) fn is_about_pages(text: &str) -> bool {
-    !parse("", text).is_empty()
+    !is_empty(&parse("", text))
 }
 
-impl Provision {
-    /// Is nothing about pages in it?
-    pub(super) fn is_empty(&self) -> bool {
-        let has_script = || {
-            let mut scripts = self.scripts.iter();
-            scripts.any(|(_, text)| !super::script::read("", text).is_empty())
-        };
-        self.sysctl.is_empty()
-            && self.boot.is_empty()
-            && self.limits.is_empty()
-            && self.files.is_empty()
-            && self.unresolved.is_empty()
-            && !has_script()
-    }
+/// Is nothing about pages in it?
+pub(super) fn is_empty(read: &Setup) -> bool {
+    let is_about = |(_, text): &(usize, String)| !super::script::read("", text).is_empty();
+    read.sysctl.is_empty()
+        && read.boot.is_empty()
+        && read.limits.is_empty()
+        && read.files.is_empty()
+        && read.unresolved.is_empty()
+        && !read.scripts.iter().any(is_about)
 }
 
-pub(super) fn parse(path: &str, text: &str) -> Provision {
+pub(super) fn parse(path: &str, text: &str) -> Setup {
     let mut reader = Reader {
         path,
         ..Reader::default()
@@ -96,7 +77,7 @@ pub(super) fn parse(path: &str, text: &str) -> Provision {
 #[derive(Default)]
 struct Reader<'a> {
     path: &'a str,
-    read: Provision,
+    read: Setup,
     /// Texts of cloud-init within the file.
     inner: usize,
 }
@@ -106,15 +87,19 @@ impl Reader<'_> {
         format!("{}:{line}", self.path)
     }
 
+    /// What only a run shows.
+    fn only_run(&mut self, line: usize, what: &str) {
+        let place = self.place(line);
+        self.read
+            .unresolved
+            .push(format!("{place}: {what}: only a run shows it"));
+    }
+
     /// A setting, if it is sure and written out.
     fn set(&mut self, line: usize, name: &str, value: &str, is_sure: bool) {
-        let place = self.place(line);
         match is_sure && !is_template(value) {
-            true => self.read.sysctl.push(Setting::new(place, name, value)),
-            false => self
-                .read
-                .unresolved
-                .push(format!("{place}: {name} = {value}: only a run shows it")),
+            true => self.read.sysctl.push(Setting::new(self.place(line), name, value)),
+            false => self.only_run(line, &format!("{name} = {value}")),
         }
     }
 
@@ -195,15 +180,14 @@ impl Reader<'_> {
     /// `vm.nr_hugepages: {sysctl.present: [{value: 8}]}`
     fn of_salt(&mut self, name: &str, below: &Node, is_sure: bool) {
         let states = below.entries().iter().filter(|(state, _)| state == "sysctl.present");
-        let values = states
+        for value in states
             .flat_map(|(_, list)| list.items())
-            .filter_map(|item| item.get("value"));
-        let values: Vec<(usize, String)> = values
-            .filter_map(|value| Some((value.line, value.text()?.to_owned())))
-            .collect();
-        values
-            .iter()
-            .for_each(|(line, value)| self.set(*line, name, value, is_sure));
+            .filter_map(|item| item.get("value"))
+        {
+            if let Some(text) = value.text() {
+                self.set(value.line, name, text, is_sure);
+            }
+        }
     }
 
     /// cloud-init's and Butane's files, and those that Ansible copies or changes. Was it one?
@@ -231,10 +215,7 @@ impl Reader<'_> {
             .enumerate()
             .filter(|(_, line)| !is_known(line) && line.contains("huge"))
         {
-            let place = self.place(content.line + at);
-            self.read
-                .unresolved
-                .push(format!("{place}: {}: only a run shows it", line.trim()));
+            self.only_run(content.line + at, line.trim());
         }
         let known: Vec<&str> = lines
             .iter()
