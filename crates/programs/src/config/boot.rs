@@ -306,8 +306,7 @@ impl Boot {
             self.pools.push(BootPool { size: None, pages });
         } else {
             self.sysctl = None;
-            let why = IgnoredWhy::SysctlTooOld;
-            self.ignored.push(Ignored { parameter, why });
+            self.ignore(&parameter, IgnoredWhy::SysctlTooOld);
         }
         self
     }

@@ -36,30 +36,23 @@ pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<
 /// What it does when it stops, or reads its settings again, is no request.
 fn started<'a>(path: &'a str, text: &'a str) -> Vec<Command<'a>> {
     let mut commands: Vec<Command<'a>> = Vec::new();
-    let (mut is_stop, mut goes_on, mut is_taken) = (false, false, false);
+    let (mut is_stop, mut is_taken, mut goes_on) = (false, false, false);
     for line in said(path, text, &['#', ';']) {
         let own = line.text.strip_suffix('\\').unwrap_or(line.text);
-        let pair = own.split_once('=').filter(|(key, _)| !key.trim_end().contains(' '));
-        match (commands.last_mut(), pair) {
-            (Some(last), _) if goes_on && is_taken => last.text += &format!(" {own}"),
-            _ if goes_on => {}
-            (_, Some((key, value))) => {
+        let last = commands.last_mut().filter(|_| goes_on && is_taken);
+        if let Some(last) = last {
+            last.text += &format!(" {own}");
+        } else if !goes_on {
+            let pair = own.split_once('=').filter(|(key, _)| !key.trim_end().contains(' '));
+            if let Some((key, _)) = pair {
                 is_stop = key.starts_with("ExecStop") || key.starts_with("ExecReload");
-                is_taken = key.starts_with("ExecStart");
-                commands.extend(is_taken.then(|| Command {
-                    line,
-                    text: value.trim().to_owned(),
-                    is_part: false,
-                }));
             }
-            _ => {
-                is_taken = !is_stop;
-                commands.extend(is_taken.then(|| Command {
-                    line,
-                    text: own.to_owned(),
-                    is_part: true,
-                }));
-            }
+            is_taken = pair.map_or(!is_stop, |(key, _)| key.starts_with("ExecStart"));
+            commands.extend(is_taken.then(|| Command {
+                line,
+                text: pair.map_or(own, |(_, value)| value.trim()).to_owned(),
+                is_part: pair.is_none(),
+            }));
         }
         goes_on = own.len() < line.text.len();
     }

@@ -45,27 +45,20 @@ impl Unit {
     ///
     /// # Errors
     /// What systemd wants in place of what it ignores.
-    pub(super) fn take(
-        &mut self,
-        section: Option<&str>,
-        name: &str,
-        value: &str,
-        place: &str,
-    ) -> Result<(), &'static str> {
+    pub(super) fn take(&mut self, section: Option<&str>, set: &Setting) -> Result<(), &'static str> {
+        let name = set.name.as_str();
         let is_ours = matches!(name, "LimitMEMLOCK" | "MemoryTHP");
         if is_ours && !section.is_some_and(|section| SECTIONS.contains(&section)) {
-            self.outside = (name == "LimitMEMLOCK")
-                .then(|| Setting::new(place, name, value))
-                .or(self.outside.take());
+            self.outside = (name == "LimitMEMLOCK").then(|| set.clone()).or(self.outside.take());
             return Err("in a section [Service], so systemd ignores it");
         }
         match name {
             "LimitMEMLOCK" => {
                 let wanted = "`infinity`, or bytes with K, M, G, T, P or E behind them, so systemd ignores it";
-                let limit = limit(value).ok_or(wanted)?;
-                self.memlock = Some((limit, place.to_owned()));
+                let limit = limit(&set.value).ok_or(wanted)?;
+                self.memlock = Some((limit, set.place.clone()));
             }
-            "MemoryTHP" => self.thp = Some((value.to_owned(), place.to_owned())),
+            "MemoryTHP" => self.thp = Some((set.value.clone(), set.place.clone())),
             _ => {}
         }
         Ok(())
@@ -97,10 +90,10 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
         for line in said(&path, &text, &['#', ';']) {
             inside = section(&line).or(inside);
             // What systemd ignores leaves the setting as it was.
-            if let Some((key, value)) = line.pair()
-                && let Err(wanted) = unit.take(inside, key, value, &line.place())
-            {
-                unit.refused.push(line.setting(key, value).garbled(wanted));
+            let Some((key, value)) = line.pair() else { continue };
+            let setting = line.setting(key, value);
+            if let Err(wanted) = unit.take(inside, &setting) {
+                unit.refused.push(setting.garbled(wanted));
             }
         }
     }

@@ -210,15 +210,15 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     }
     let is_ours = words.first().is_some_and(|word| word.ends_with("cloud-hypervisor"));
     if is_ours {
-        let (asked, regions) = cloud_hypervisor(words);
         let reserves = options(words, "memory")
             .iter()
             .any(|memory| is_on(&parts(memory), "reserve"));
-        let asked = Asked {
-            memory: regions,
-            ..asked
-        };
-        return Ok(started(path, asked, Manager::CloudHypervisor, !reserves));
+        return Ok(started(
+            path,
+            cloud_hypervisor(words),
+            Manager::CloudHypervisor,
+            !reserves,
+        ));
     }
     let open = |object: &&str| value(&parts(object), "reserve") == Some("off");
     let unreserved = options(words, "object").iter().any(open);

@@ -125,7 +125,7 @@ impl Service {
             "ExecStart" if setting.value.is_empty() => self.commands.clear(),
             "ExecStart" => self.commands.push(setting.clone()),
             "NUMAPolicy" | "NUMAMask" | "AllowedMemoryNodes" => self.binding.0.push(setting.clone()),
-            name => return self.unit.take(section, name, &setting.value, &setting.place),
+            _ => return self.unit.take(section, setting),
         }
         Ok(())
     }
