@@ -72,6 +72,22 @@ pub(crate) fn said<'a>(
         .map(move |(number, text)| Line { path, number, text })
 }
 
+/// The same below lines such as `[section]`, each with the one that it is below.
+pub(crate) fn in_sections<'a>(
+    path: &'a str,
+    text: &'a str,
+    comment: &'static [char],
+) -> impl Iterator<Item = (&'a str, Line<'a>)> {
+    let mut section = "";
+    said(path, text, comment).filter_map(move |line| {
+        if line.text.starts_with('[') {
+            section = line.text;
+            return None;
+        }
+        Some((section, line))
+    })
+}
+
 impl<'a> Line<'a> {
     /// Counted from 1.
     pub(crate) fn number(&self) -> usize {

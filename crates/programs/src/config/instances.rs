@@ -4,7 +4,7 @@ use model::{Bytes, Unread};
 
 use super::Setting;
 use super::files::{Line, content, listed, said};
-use crate::vms::asked::size;
+use crate::vms::configured::size;
 use host::Source;
 
 /// What an instance is to have as its SGA.

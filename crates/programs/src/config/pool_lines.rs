@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{content, has_configuration, said};
+use super::files::{content, has_configuration, in_sections, said};
 use super::given::script;
 use super::{Boot, BootLine, PoolRequest, Setting, commands, policy, sysctl_files, tuned, written};
 
@@ -187,13 +187,8 @@ fn summed(all: &[Setting]) -> Vec<PoolLine> {
 
 /// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
 fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
-    let mut section = "";
     let (mut lines, mut by_file) = (Vec::new(), Vec::new());
-    for line in said(path, text, tuned::COMMENT) {
-        if line.text.starts_with('[') {
-            section = line.text;
-            continue;
-        }
+    for (section, line) in in_sections(path, text, tuned::COMMENT) {
         let Some((key, value)) = line.pair() else { continue };
         match section {
             "[bootloader]" if key.starts_with("cmdline") => {

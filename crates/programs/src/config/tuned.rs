@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{Line, content, said};
+use super::files::{Line, content, in_sections, said};
 use super::{Setting, sysctl_files};
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
@@ -66,15 +66,9 @@ pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
 pub(super) fn pool(source: &Source) -> Result<Option<Setting>, Unread> {
     let profiles = profiles(source)?;
     Ok(profiles.iter().find_map(|(path, text)| {
-        let mut section = "";
-        let lines = said(path, text, COMMENT).filter_map(|line| {
-            if line.text.starts_with('[') {
-                section = line.text;
-            }
-            let setting = setting(&line).filter(|_| section == "[sysctl]")?;
-            (setting.name == sysctl_files::POOL).then_some(setting)
-        });
-        lines.last()
+        let of_sysctl = in_sections(path, text, COMMENT).filter(|(section, _)| *section == "[sysctl]");
+        let settings = of_sysctl.filter_map(|(_, line)| setting(&line));
+        settings.filter(|setting| setting.name == sysctl_files::POOL).last()
     }))
 }
 

@@ -7,10 +7,10 @@ use model::{Bytes, Unread};
 use super::garbled::empty;
 use super::shell;
 use super::starts::Start;
-pub use crate::vms::asked::Backing;
-use crate::vms::asked::{
-    Asked, TRACKED, cloud_hypervisor, firecracker, is_on, is_qemu, options, parts, qemu, size, value,
-};
+pub use crate::vms::configured::Backing;
+use crate::vms::configured::{Asked, is_on, options, parts, size, value};
+use crate::vms::firecracker::TRACKED;
+use crate::vms::{cloud_hypervisor, firecracker, qemu};
 
 /// A virtual machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,7 +154,7 @@ fn by_name(path: &str) -> Option<Option<Bytes>> {
 
 /// Does a command line start a virtual machine?
 pub(super) fn is_hypervisor(program: &str) -> bool {
-    is_qemu(program) || program == "cloud-hypervisor"
+    qemu::is_program(program) || program == "cloud-hypervisor"
 }
 
 /// A Firecracker configuration has this key, and so has what its API takes.
@@ -167,7 +167,7 @@ pub(super) fn is_firecracker(text: &str) -> bool {
 /// A file with the command line of a hypervisor (a script, a log of libvirt, or /proc/PID/cmdline), or Firecracker's configuration.
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     if is_firecracker(text) {
-        let machine = firecracker(path, text)?;
+        let machine = firecracker::machine(path, text)?;
         let asked = Asked {
             memory: vec![machine.memory],
             ..Asked::default()
@@ -215,7 +215,7 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
             .any(|memory| is_on(&parts(memory), "reserve"));
         return Ok(started(
             path,
-            cloud_hypervisor(words),
+            cloud_hypervisor::asked(words),
             Manager::CloudHypervisor,
             !reserves,
         ));
@@ -231,7 +231,7 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     let mut devices = [options(words, "netdev"), options(words, "device")]
         .concat()
         .into_iter();
-    let asked = qemu(words);
+    let asked = qemu::parse(words);
     let by_kvm = words.iter().any(|word| word.contains("kvm"));
     let machines = [options(words, "machine"), options(words, "M")].concat();
     let page = machines

@@ -8,7 +8,8 @@ use super::shell::file_name;
 use super::starts::{Start, marks};
 use crate::config::Setting;
 use crate::locks::{Lock, Locks};
-use crate::vms::asked::{assigns, options, pinned, size};
+use crate::vms::configured::{options, size};
+use crate::vms::pinned::{self, assigns};
 
 /// Memory that a service's program locks, where its unit's limit decides whether it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Locked {
             Some(words) => (log(words)?, Locks::Log),
             None if is_root => return None,
             None => match start.own(assigns) {
-                Some(words) => (pinned(words)?, Locks::Guest),
+                Some(words) => (pinned::memory(words)?, Locks::Guest),
                 None => return Self::asked(start),
             },
         };

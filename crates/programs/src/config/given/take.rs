@@ -11,7 +11,7 @@ use super::{
     FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
     nix, provision, proxmox, script, service,
 };
-use crate::config::files::{Line, said};
+use crate::config::files::{Line, in_sections, said};
 use crate::config::{
     BootLine, Parameters, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written,
 };
@@ -209,11 +209,8 @@ impl Given {
     fn profile(&mut self, path: &str, text: &str) {
         self.has_sysctl = true;
         self.kinds.insert(FileKind::Sysctl);
-        let (mut section, mut by_file) = ("", Vec::new());
-        for line in said(path, text, tuned::COMMENT) {
-            if line.text.starts_with('[') {
-                section = line.text;
-            }
+        let mut by_file = Vec::new();
+        for (section, line) in in_sections(path, text, tuned::COMMENT) {
             let Some((key, value)) = line.pair() else { continue };
             match section {
                 "[sysctl]" => match tuned::setting(&line) {
