@@ -11,23 +11,9 @@ const ENABLED: &str = "transparent_hugepage/enabled";
 const COMMENT: &[char] = &['#', ';'];
 const UNITS: &str = "/etc/systemd/system";
 
-/// One place that sets the policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyLine {
-    /// `FILE:LINE`, or the boot parameter.
-    pub place: String,
-    /// `always`, `madvise` or `never`.
-    pub value: String,
-}
-
-impl PolicyLine {
-    /// A place and the value that it sets.
-    pub(super) fn new(place: impl Into<String>, value: &str) -> Self {
-        Self {
-            place: place.into(),
-            value: value.trim_matches('"').to_owned(),
-        }
-    }
+/// A place that sets the policy, `FILE:LINE` or the boot parameter, and its value: `always`, `madvise` or `never`.
+pub(super) fn set(place: impl Into<String>, value: &str) -> Setting {
+    Setting::new(place, "transparent_hugepage", value.trim_matches('"'))
 }
 
 /// All lines; `next` is the command line of the next boot, where it is known to be another.
@@ -35,14 +21,14 @@ pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
     refused: &mut Vec<Unread>,
-) -> Result<Vec<PolicyLine>, Unread> {
+) -> Result<Vec<Setting>, Unread> {
     has_configuration(source)?;
-    let mut lines: Vec<PolicyLine> = boot(source)?.into_iter().collect();
+    let mut lines: Vec<Setting> = boot(source)?.into_iter().collect();
     let next = next
         .as_ref()
         .map_err(Clone::clone)?
         .as_ref()
-        .and_then(|next| Some(PolicyLine::new(&next.place, next.boot.thp.as_deref()?)));
+        .and_then(|next| Some(set(&next.place, next.boot.thp.as_deref()?)));
     lines.extend(next.filter(|next| lines.iter().all(|line| line.value != next.value)));
     for setting in [written::tmpfiles(source)?, written::sysfs_conf(source)?].concat() {
         refused.extend(written::refused(&setting));
@@ -56,20 +42,20 @@ pub(super) fn read(
     Ok(lines)
 }
 
-fn boot(source: &Source) -> Result<Option<PolicyLine>, Unread> {
+fn boot(source: &Source) -> Result<Option<Setting>, Unread> {
     let line = source.line("/proc/cmdline").into_result()?;
     let policy = Boot::parse(&line, None).thp;
-    Ok(policy.map(|value| PolicyLine::new("/proc/cmdline", &value)))
+    Ok(policy.map(|value| set("/proc/cmdline", &value)))
 }
 
 /// What a line that is written to the file sets; one that is refused sets nothing.
-pub(super) fn of_file(setting: &Setting) -> Option<PolicyLine> {
+pub(super) fn of_file(setting: &Setting) -> Option<Setting> {
     let is_policy = setting.name.ends_with(ENABLED) && written::refused(setting).is_none();
-    is_policy.then(|| PolicyLine::new(&setting.place, &setting.value))
+    is_policy.then(|| set(&setting.place, &setting.value))
 }
 
 /// Units such as `disable-thp.service`, whose command writes to the file.
-fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<PolicyLine>, Unread> {
+fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Setting>, Unread> {
     let units = unit_files(source)?.into_iter();
     Ok(units.flat_map(|(path, text)| in_unit(&path, &text, refused)).collect())
 }
@@ -112,13 +98,13 @@ fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
 }
 
 /// Commands of a unit that write the policy.
-pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PolicyLine> {
+pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<Setting> {
     let written = commands::of_unit(path, text, refused);
     written.iter().filter_map(of_file).collect()
 }
 
 /// The active profile and, if that says nothing, the ones it includes.
-fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+fn tuned(source: &Source) -> Result<Vec<Setting>, Unread> {
     let profiles = super::tuned::profiles(source)?;
     let set = profiles.iter().find_map(|(path, text)| {
         said(path, text, COMMENT).find_map(|line| {
@@ -130,7 +116,7 @@ fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
                 key if key.starts_with("cmdline") => Boot::parse(value.trim_start_matches(['+', '=']), None).thp?,
                 _ => return None,
             };
-            Some(PolicyLine::new(line.place(), &value))
+            Some(set(line.place(), &value))
         })
     });
     Ok(set.into_iter().collect())

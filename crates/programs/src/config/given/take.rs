@@ -12,9 +12,7 @@ use super::{
     nix, provision, proxmox, script, service,
 };
 use crate::config::files::{Line, in_sections, said};
-use crate::config::{
-    BootLine, Parameters, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written,
-};
+use crate::config::{BootLine, Parameters, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
 use crate::dpdk;
 
 impl Given {
@@ -219,7 +217,7 @@ impl Given {
                     None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
                 },
                 "[vm]" if key.starts_with("transparent_huge") => {
-                    let policy = tuned::value(value).map(|value| PolicyLine::new(line.place(), value));
+                    let policy = tuned::value(value).map(|value| policy::set(line.place(), value));
                     self.policies.extend(policy);
                 }
                 "[bootloader]" if key.starts_with("cmdline") => {
@@ -261,7 +259,7 @@ impl Given {
         self.kinds.insert(FileKind::Cmdline);
         line.boot = line.boot.without_gigantic();
         let policy = line.boot.thp.as_deref();
-        let policy = policy.map(|value| PolicyLine::new(&line.place, value));
+        let policy = policy.map(|value| policy::set(&line.place, value));
         self.policies.extend(policy);
         self.boot.push(line);
     }
