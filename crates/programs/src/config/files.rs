@@ -21,6 +21,19 @@ pub(crate) fn content(source: &Source, path: &str) -> Result<Option<String>, Unr
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
+/// The first of these files that is there, as path and text.
+pub(crate) fn first(
+    source: &Source,
+    paths: impl IntoIterator<Item = String>,
+) -> Result<Option<(String, String)>, Unread> {
+    for path in paths {
+        if let Some(text) = content(source, &path)? {
+            return Ok(Some((path, text)));
+        }
+    }
+    Ok(None)
+}
+
 /// Files whose names end in `.conf`, as name and path; a file hides those of its name in later directories.
 pub(crate) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Unread> {
     let mut found: Vec<(String, String)> = Vec::new();

@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::files::{content, has_configuration, listed, said};
+use super::files::{first, has_configuration, listed, said};
 use super::{Boot, BootLine, Setting, commands, unit, written};
 use host::Source;
 
@@ -64,12 +64,8 @@ fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Setting>, Unr
 pub(super) fn unit_files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
     let mut files = Vec::new();
     for name in units_at_boot(source)? {
-        for directory in unit::DIRECTORIES {
-            let path = format!("{directory}/{name}");
-            let Some(text) = content(source, &path)? else { continue };
-            files.push((path, text));
-            break;
-        }
+        let paths = unit::DIRECTORIES.map(|directory| format!("{directory}/{name}"));
+        files.extend(first(source, paths)?);
     }
     Ok(files)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{content, has_configuration, in_sections, said};
+use super::files::{content, first, has_configuration, in_sections, said};
 use super::given::script;
 use super::{Boot, BootLine, PoolRequest, Setting, commands, policy, sysctl_files, tuned, written};
 
@@ -38,8 +38,8 @@ pub(super) fn read(
         // What is refused of it is so already.
         lines.extend(summed(&commands::of_unit(&path, &text, &mut Vec::new())));
     }
-    if let Some((path, text)) = rc_local(source)? {
-        lines.extend(summed(&script::written(path, &text, 0)));
+    if let Some((path, text)) = first(source, RC_LOCAL.map(str::to_owned))? {
+        lines.extend(summed(&script::written(&path, &text, 0)));
     }
     for (path, text) in tuned::profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));
@@ -49,15 +49,8 @@ pub(super) fn read(
     Ok(lines)
 }
 
-/// It is in one of two places. Where it is in both, one is a link to the other.
-fn rc_local(source: &Source) -> Result<Option<(&'static str, String)>, Unread> {
-    for path in ["/etc/rc.local", "/etc/rc.d/rc.local"] {
-        if let Some(text) = content(source, path)? {
-            return Ok(Some((path, text)));
-        }
-    }
-    Ok(None)
-}
+/// Where it is in both places, one is a link to the other.
+const RC_LOCAL: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
 
 /// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
 pub(super) fn enclaves(source: &Source) -> Option<Setting> {

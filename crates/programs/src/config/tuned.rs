@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{Line, content, in_sections, said};
+use super::files::{Line, content, first, in_sections, said};
 use super::{Setting, sysctl_files};
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
@@ -28,9 +28,8 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread>
         if visited.contains(&profile) || visited.len() > MOST {
             continue;
         }
-        for directory in DIRECTORIES {
-            let path = format!("{directory}/{profile}/tuned.conf");
-            let Some(text) = content(source, &path)? else { continue };
+        let paths = DIRECTORIES.map(|directory| format!("{directory}/{profile}/tuned.conf"));
+        if let Some((path, text)) = first(source, paths)? {
             let included = text.lines().find_map(|line| {
                 let (key, value) = line.trim().split_once('=')?;
                 (key.trim() == "include").then_some(value)
@@ -42,7 +41,6 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread>
                     .filter(|name| !name.is_empty()),
             );
             files.push((path, text));
-            break;
         }
         visited.push(profile);
     }

@@ -3,7 +3,7 @@
 use model::{Reading, Unread};
 
 use super::Setting;
-use super::files::{Line, content, drop_ins, has_configuration, said, taken};
+use super::files::{Line, content, drop_ins, first, has_configuration, said, taken};
 use crate::Limit;
 use host::Source;
 
@@ -124,13 +124,8 @@ fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
         .into_iter()
         .flat_map(|directory| names.clone().map(move |name| format!("{directory}/{name}")))
         .collect();
-    let mut files = Vec::new();
-    for path in &paths {
-        if content(source, path)?.is_some() {
-            files.push(path.clone());
-            break;
-        }
-    }
+    let own = first(source, paths.clone())?;
+    let mut files: Vec<String> = own.into_iter().map(|(path, _)| path).collect();
     let directories: Vec<String> = paths.iter().map(|path| format!("{path}.d")).collect();
     let mut drop_ins = drop_ins(source, &directories)?;
     drop_ins.sort();
