@@ -3,7 +3,7 @@
 use model::{Cause, Unread};
 
 use super::Setting;
-use super::files::{Line, said};
+use super::files::{Line, joined};
 use super::given::script;
 
 /// A command of a unit. A capture may lack the lines around one.
@@ -35,28 +35,21 @@ pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<
 
 /// What it does when it stops, or reads its settings again, is no request.
 fn started<'a>(path: &'a str, text: &'a str) -> Vec<Command<'a>> {
-    let mut commands: Vec<Command<'a>> = Vec::new();
-    let (mut is_stop, mut is_taken, mut goes_on) = (false, false, false);
-    for line in said(path, text, &['#', ';']) {
-        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
-        let last = commands.last_mut().filter(|_| goes_on && is_taken);
-        if let Some(last) = last {
-            last.text += &format!(" {own}");
-        } else if !goes_on {
-            let pair = own.split_once('=').filter(|(key, _)| !key.trim_end().contains(' '));
-            if let Some((key, _)) = pair {
-                is_stop = key.starts_with("ExecStop") || key.starts_with("ExecReload");
-            }
-            is_taken = pair.map_or(!is_stop, |(key, _)| key.starts_with("ExecStart"));
-            commands.extend(is_taken.then(|| Command {
-                line,
-                text: pair.map_or(own, |(_, value)| value.trim()).to_owned(),
-                is_part: pair.is_none(),
-            }));
+    let mut is_stop = false;
+    let command = |(line, text): (Line<'a>, String)| {
+        let pair = text.split_once('=').filter(|(key, _)| !key.trim_end().contains(' '));
+        if let Some((key, _)) = pair {
+            is_stop = key.starts_with("ExecStop") || key.starts_with("ExecReload");
         }
-        goes_on = own.len() < line.text.len();
-    }
-    commands
+        let is_start = pair.map_or(!is_stop, |(key, _)| key.starts_with("ExecStart"));
+        is_start.then(|| Command {
+            line,
+            text: pair.map_or(&*text, |(_, value)| value.trim()).to_owned(),
+            is_part: pair.is_none(),
+        })
+    };
+    let lines = joined(path, text, &['#', ';']);
+    lines.into_iter().filter_map(command).collect()
 }
 
 /// Does it write to a file of the kernel by `>` or a pipe, which outside of quotes are a shell's alone?

@@ -85,6 +85,21 @@ pub(crate) fn said<'a>(
         .map(move |(number, text)| Line { path, number, text })
 }
 
+/// The same, each with the text of those that it goes on in behind a backslash.
+pub(crate) fn joined<'a>(path: &'a str, text: &'a str, comment: &'static [char]) -> Vec<(Line<'a>, String)> {
+    let mut all: Vec<(Line<'a>, String)> = Vec::new();
+    let mut goes_on = false;
+    for line in said(path, text, comment) {
+        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
+        match all.last_mut().filter(|_| goes_on) {
+            Some((_, whole)) => *whole += &format!(" {}", own.trim_end()),
+            None => all.push((line, own.trim_end().to_owned())),
+        }
+        goes_on = own.len() < line.text.len();
+    }
+    all
+}
+
 /// The same below lines such as `[section]`, each with the one that it is below.
 pub(crate) fn in_sections<'a>(
     path: &'a str,
