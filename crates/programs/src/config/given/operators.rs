@@ -75,9 +75,7 @@ fn by_name<'n>(all: &[&'n Node], name: Option<&Node>) -> Option<&'n Node> {
 fn of_stackgres(object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unread> {
     let spec = profile.get("spec").unwrap_or(profile);
     let place = spec.place();
-    let mut set = config
-        .at(&["spec", "postgresql.conf"])
-        .map_or_else(Vec::new, |node| settings(node));
+    let mut set = config.at(&["spec", "postgresql.conf"]).map_or_else(Vec::new, settings);
     // StackGres sets `off` where the parameters do not set it.
     let default = Setting::new(config.place(), "huge_pages", "off");
     set.insert(0, default);
@@ -176,7 +174,7 @@ fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
     };
     let place = spec.place();
     let parameters = PARAMETERS.iter().filter_map(|keys| spec.at(keys));
-    let set = parameters.flat_map(|node| settings(node));
+    let set = parameters.flat_map(settings);
     let server = Server::new(Kind::Postgres, &place, set.collect());
     // Crunchy Data's has resources for each set of instances, and sets huge_pages = off where they name no hugetlb pages (its pull request 3581).
     let sets = spec.items_of("instances");
