@@ -27,24 +27,24 @@ const PARAMETERS: [&[&str]; 3] = [
 ];
 
 /// The pod that an operator makes of an object, as far as hugetlb pages go; `None` of other objects.
-pub(super) fn pod(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
-    let kind = object.get("kind").and_then(Node::text).unwrap_or_default();
-    let version = object.get("apiVersion").and_then(Node::text).unwrap_or_default();
+pub(super) fn pod(object: &Node) -> Result<Option<Pod>, Unread> {
+    let kind = object.text_of("kind").unwrap_or_default();
+    let version = object.text_of("apiVersion").unwrap_or_default();
     let group = version.split('/').next().unwrap_or_default();
     if matches!(kind, "VirtualMachine" | "VirtualMachineInstance") && group == "kubevirt.io" {
-        return machine(path, object);
+        return machine(object);
     }
     match CLUSTERS.contains(&(kind, group)) {
-        true => cluster(path, object),
+        true => cluster(object),
         false => Ok(None),
     }
 }
 
 /// The pods that StackGres makes of the objects of a file: a cluster names its profile and its parameters; without a cluster one of each goes together.
-pub(super) fn stackgres(path: &str, objects: &[&Node]) -> Result<Vec<Pod>, Unread> {
+pub(super) fn stackgres(objects: &[&Node]) -> Result<Vec<Pod>, Unread> {
     let of_kind = |name: &str| -> Vec<&Node> {
         let is_it = |object: &&&Node| {
-            let text = |key| object.get(key).and_then(Node::text).unwrap_or_default();
+            let text = |key| object.text_of(key).unwrap_or_default();
             text("kind") == name && text("apiVersion").split('/').next() == Some(STACKGRES)
         };
         objects.iter().filter(is_it).copied().collect()
@@ -61,7 +61,7 @@ pub(super) fn stackgres(path: &str, objects: &[&Node]) -> Result<Vec<Pod>, Unrea
         all.push((profile, profile, config));
     }
     all.into_iter()
-        .map(|(object, profile, config)| of_stackgres(path, object, profile, config))
+        .map(|(object, profile, config)| of_stackgres(object, profile, config))
         .collect()
 }
 
@@ -72,20 +72,18 @@ fn by_name<'n>(all: &[&'n Node], name: Option<&Node>) -> Option<&'n Node> {
 }
 
 /// Its container `patroni` gets the pages of the profile. It goes by the name of the cluster, or else of the profile.
-fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unread> {
+fn of_stackgres(object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unread> {
     let spec = profile.get("spec").unwrap_or(profile);
-    let place = format!("{path}:{}", spec.line);
-    let mut set = config
-        .at(&["spec", "postgresql.conf"])
-        .map_or_else(Vec::new, |node| settings(path, node));
+    let place = spec.place();
+    let mut set = config.at(&["spec", "postgresql.conf"]).map_or_else(Vec::new, settings);
     // StackGres sets `off` where the parameters do not set it.
-    let default = Setting::new(format!("{path}:{}", config.line), "huge_pages", "off");
+    let default = Setting::new(config.place(), "huge_pages", "off");
     set.insert(0, default);
     let server = Server::new(Kind::Postgres, &place, set);
     let is_off = server.settings.last("huge_pages").is_some_and(|set| set.value == "off");
-    let mut limits = quantities(path, spec.get("hugePages"))?;
+    let mut limits = quantities(spec.get("hugePages"))?;
     for resource in ["cpu", "memory"] {
-        let own = spec.get(resource).map(|node| quantity(path, resource, node));
+        let own = spec.get(resource).map(|node| quantity(resource, node));
         limits.extend(own.transpose()?);
     }
     let container = Container {
@@ -107,14 +105,13 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
 }
 
 /// The pod of a guest requests its memory in pages of that size, and mounts a hugetlbfs.
-fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
+fn machine(object: &Node) -> Result<Option<Pod>, Unread> {
     const PATHS: [&[&str]; 2] = [&["spec", "template", "spec", "domain"], &["spec", "domain"]];
     let domain = PATHS.iter().find_map(|path| object.at(path));
     let Some(domain) = domain else { return Ok(None) };
     let page = domain.at(&["memory", "hugepages", "pageSize"]);
-    let asked = quantities(path, domain.at(&["resources", "requests"]))?;
-    let memory =
-        guest_memory(path, domain).or_else(|| asked.iter().find(|quantity| quantity.resource == "memory").cloned());
+    let asked = quantities(domain.at(&["resources", "requests"]))?;
+    let memory = guest_memory(domain).or_else(|| asked.iter().find(|quantity| quantity.resource == "memory").cloned());
     let (limits, volumes, mounts) = match (page.and_then(Node::text), memory) {
         (Some(size), Some(memory)) => {
             let key = Some(if memory.resource == GUEST { GUEST } else { "memory" });
@@ -137,7 +134,7 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         }
         _ => (Vec::new(), Vec::new(), Vec::new()),
     };
-    let place = format!("{path}:{}", domain.line);
+    let place = domain.place();
     let container = Container {
         place: place.clone(),
         name: "the guest".to_owned(),
@@ -158,11 +155,11 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
 /// The memory of a guest, whose pod gets some more.
 const GUEST: &str = "guest";
 
-fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
+fn guest_memory(domain: &Node) -> Option<Quantity> {
     let node = domain.at(&["memory", "guest"])?;
     let written = node.text()?;
     Some(Quantity {
-        place: format!("{path}:{}", node.line),
+        place: node.place(),
         resource: GUEST.to_owned(),
         key: None,
         written: written.to_owned(),
@@ -171,25 +168,25 @@ fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
 }
 
 /// What makes pods of PostgreSQL, whose own default is to try.
-fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
+fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
     let Some(spec) = object.get("spec") else {
         return Ok(None);
     };
-    let place = format!("{path}:{}", spec.line);
+    let place = spec.place();
     let parameters = PARAMETERS.iter().filter_map(|keys| spec.at(keys));
-    let set = parameters.flat_map(|node| settings(path, node));
+    let set = parameters.flat_map(settings);
     let server = Server::new(Kind::Postgres, &place, set.collect());
     // Crunchy Data's has resources for each set of instances, and sets huge_pages = off where they name no hugetlb pages (its pull request 3581).
-    let sets = spec.get("instances").map_or(&[][..], Node::items);
+    let sets = spec.items_of("instances");
     let instances = if sets.is_empty() {
         std::slice::from_ref(spec)
     } else {
         sets
     };
     let containers = instances.iter().map(|node| {
-        let resources = |key| quantities(path, node.at(&["resources", key]));
+        let resources = |key| quantities(node.at(&["resources", key]));
         Ok(Container {
-            place: format!("{path}:{}", node.line),
+            place: node.place(),
             name: match sets {
                 [] => "postgres".to_owned(),
                 _ => named(node),
@@ -212,13 +209,13 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
 }
 
 /// The containers of a chart's values: wherever these have resources with hugetlb pages, by the key above them.
-pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
-    let resources = |key| quantities(path, values.at(&["resources", key]));
+pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
+    let resources = |key| quantities(values.at(&["resources", key]));
     let (requests, limits) = (resources("requests")?, resources("limits")?);
     let mut asked = requests.iter().chain(&limits);
     let mut pods = Vec::new();
     if asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
-        let place = format!("{path}:{}", values.line);
+        let place = values.place();
         let container = Container {
             place: place.clone(),
             name: name.to_owned(),
@@ -235,7 +232,7 @@ pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod
         });
     }
     for (name, below) in values.entries() {
-        pods.extend(of_values(path, name, below)?);
+        pods.extend(of_values(name, below)?);
     }
     Ok(pods)
 }
@@ -256,11 +253,8 @@ fn major(node: &Node) -> Option<u32> {
 }
 
 /// Parameters of PostgreSQL, as YAML has them.
-pub(super) fn settings(path: &str, parameters: &Node) -> Vec<Setting> {
-    let setting = |(name, node): &(String, Node)| {
-        let place = format!("{path}:{}", node.line);
-        Some(Setting::new(place, name.to_ascii_lowercase(), node.text()?))
-    };
+pub(super) fn settings(parameters: &Node) -> Vec<Setting> {
+    let setting = |(name, node): &(String, Node)| node.setting(name.to_ascii_lowercase());
     parameters.entries().iter().filter_map(setting).collect()
 }
 

@@ -3,11 +3,11 @@
 use model::{Bytes, Unread};
 
 use super::asks::{self, Asks};
-use super::garbled::garbled;
 use super::ini::Server;
 use super::java::Java;
 use super::namespaces;
 use super::starts::Start;
+use super::units::{factor, number_and_unit};
 use super::yaml::Node;
 use crate::config::{Setting, Settings};
 use crate::{Kind, image_names};
@@ -130,50 +130,50 @@ impl Container {
     }
 }
 
-pub(super) fn pod(path: &str, object: &Node, spec: &Node) -> Result<Pod, Unread> {
-    let lists = ["initContainers", "containers"].map(|key| spec.get(key).map_or(&[][..], Node::items));
-    let volumes = spec.get("volumes").map_or(&[][..], Node::items);
+pub(super) fn pod(object: &Node, spec: &Node) -> Result<Pod, Unread> {
+    let lists = ["initContainers", "containers"].map(|key| spec.items_of(key));
+    let volumes = spec.items_of("volumes");
     let of_host: Vec<String> = volumes
         .iter()
         .filter(|node| asks::is_of_host(node))
         .map(named)
         .collect();
     let containers = lists.concat();
-    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(path, node, &of_host)).collect();
+    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(node, &of_host)).collect();
     let sysctls = spec.at(&["securityContext", "sysctls"]).map_or(&[][..], Node::items);
     let refused = sysctls.iter().filter_map(|node| {
         let name = node.get("name")?.text()?;
-        namespaces::refused(format!("{path}:{}", node.line), name)
+        namespaces::refused(node.place(), name)
     });
     Ok(Pod {
         refused: refused.collect(),
-        place: format!("{path}:{}", spec.line),
+        place: spec.place(),
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers?,
-        volumes: volumes.iter().filter_map(|node| volume(path, node)).collect(),
+        volumes: volumes.iter().filter_map(volume).collect(),
     })
 }
 
 pub(super) fn named(node: &Node) -> String {
-    let name = node.get("name").and_then(Node::text);
+    let name = node.text_of("name");
     name.unwrap_or("without a name").to_owned()
 }
 
 /// `of_host` are the volumes that are a hugetlbfs of the host.
-fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, Unread> {
-    let mounts = node.get("volumeMounts").map_or(&[][..], Node::items);
-    let variables = node.get("env").map_or(&[][..], Node::items);
-    let environment: Vec<Setting> = variables.iter().filter_map(|node| variable(path, node)).collect();
+fn container(node: &Node, of_host: &[String]) -> Result<Container, Unread> {
+    let mounts = node.items_of("volumeMounts");
+    let variables = node.items_of("env");
+    let environment: Vec<Setting> = variables.iter().filter_map(variable).collect();
     let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
-    let start = start(path, node, &words, &environment);
+    let start = start(node, &words, &environment);
     let postgres = start.server(Kind::Postgres).map(|server| over_image(server, node));
     let mysql = start.server(Kind::Mysql).filter(Server::asks);
     let switch = "without --large-pages";
     let of_mysql = |_: &Server| Asks::new(start.place.clone(), "--large-pages", "the server", switch);
-    let asks = asks::of_start(path, node, &words, &start)
+    let asks = asks::of_start(node, &words, &start)
         .or_else(|| mysql.as_ref().map(of_mysql))
-        .or_else(|| asks::of_mounts(path, mounts, of_host));
+        .or_else(|| asks::of_mounts(mounts, of_host));
     let directories = mounts.iter().filter_map(|mount| mount.get("mountPath")?.text());
     Ok(Container {
         asks,
@@ -185,13 +185,13 @@ fn container(path: &str, node: &Node, of_host: &[String]) -> Result<Container, U
         name: named(node),
         image: image(node).unwrap_or_default().to_owned(),
         words: start.words,
-        requests: quantities(path, node.at(&["resources", "requests"]))?,
-        limits: quantities(path, node.at(&["resources", "limits"]))?,
+        requests: quantities(node.at(&["resources", "requests"]))?,
+        limits: quantities(node.at(&["resources", "limits"]))?,
         sized_in: IN_RESOURCES,
         mounts: mounts.iter().map(named).collect(),
         directories: directories.map(str::to_owned).collect(),
         environment,
-        hook: hook(path, node),
+        hook: hook(node),
     })
 }
 
@@ -204,20 +204,16 @@ fn over_image(mut server: Server, node: &Node) -> Server {
     server
 }
 
-fn hook(path: &str, node: &Node) -> Option<Setting> {
+fn hook(node: &Node) -> Option<Setting> {
     let command = node.at(&["lifecycle", "postStart", "exec", "command"])?;
     let mut words = command.items().iter().filter_map(Node::text);
     let word = words.find(|word| word.contains("ulimit -l"))?;
-    Some(Setting {
-        place: format!("{path}:{}", command.line),
-        name: "postStart".to_owned(),
-        value: word.to_owned(),
-    })
+    Some(Setting::new(command.place(), "postStart", word))
 }
 
 /// What it starts: words of a shell's command are words, and an image of PostgreSQL starts it with options alone, as does one of any name
 /// whose data directory is set.
-fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
+fn start(node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
     let words = words.iter().filter_map(|node| node.text());
     let mut words: Vec<String> = words.flat_map(|word| shlex::split(word).unwrap_or_default()).collect();
     let is_option = words.first().is_none_or(|word| word.starts_with('-'));
@@ -227,7 +223,7 @@ fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> S
         words.insert(0, program.to_owned());
     }
     Start {
-        place: format!("{path}:{}", node.line),
+        place: node.place(),
         words,
         environment: environment.to_vec(),
     }
@@ -237,35 +233,34 @@ pub(super) fn image(node: &Node) -> Option<&str> {
     node.get("image")?.text()
 }
 
-fn variable(path: &str, node: &Node) -> Option<Setting> {
-    let text = |key: &str| node.get(key)?.text();
+fn variable(node: &Node) -> Option<Setting> {
     Some(Setting::new(
-        format!("{path}:{}", node.line),
-        text("name")?,
-        text("value")?,
+        node.place(),
+        node.text_of("name")?,
+        node.text_of("value")?,
     ))
 }
 
-fn volume(path: &str, node: &Node) -> Option<Volume> {
+fn volume(node: &Node) -> Option<Volume> {
     let medium = node.at(&["emptyDir", "medium"])?;
     let text = medium.text()?;
     text.starts_with("HugePages").then(|| Volume {
-        place: format!("{path}:{}", medium.line),
+        place: medium.place(),
         name: named(node),
         medium: text.to_owned(),
     })
 }
 
-pub(super) fn quantities(path: &str, node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
+pub(super) fn quantities(node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
     let entries = node.map_or(&[][..], Node::entries).iter();
-    entries.map(|(resource, node)| quantity(path, resource, node)).collect()
+    entries.map(|(resource, node)| quantity(resource, node)).collect()
 }
 
-pub(super) fn quantity(path: &str, resource: &str, node: &Node) -> Result<Quantity, Unread> {
+pub(super) fn quantity(resource: &str, node: &Node) -> Result<Quantity, Unread> {
     let written = node.text().unwrap_or_default();
-    let known = amount(written).ok_or_else(|| garbled(path, node.line, written, "a quantity such as 512Mi"));
+    let known = amount(written).ok_or_else(|| node.garbled("a quantity such as 512Mi"));
     Ok(Quantity {
-        place: format!("{path}:{}", node.line),
+        place: node.place(),
         resource: resource.to_owned(),
         key: None,
         written: written.to_owned(),
@@ -273,30 +268,15 @@ pub(super) fn quantity(path: &str, resource: &str, node: &Node) -> Result<Quanti
     })
 }
 
-/// Suffixes of quantities, binary and decimal.
-const SUFFIXES: [(&str, u64); 11] = [
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-    ("Pi", 1 << 50),
-    ("k", 1000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("P", 1_000_000_000_000_000),
-    ("", 1),
-];
-
 /// `2Gi`, `512Mi`, `1.5G`, `250m`, `100`.
 pub(super) fn amount(text: &str) -> Option<u64> {
     if let Some(milli) = text.strip_suffix('m') {
         return milli.parse::<u64>().ok().map(|milli| milli / 1000);
     }
-    let (suffix, unit) = SUFFIXES.into_iter().find(|(suffix, _)| text.ends_with(suffix))?;
-    let number = text.strip_suffix(suffix)?;
+    let (number, unit) = number_and_unit(text);
+    let factor = factor(unit)?;
     match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(unit),
-        Err(_) => Some((parse::amount(number)? * unit as f64) as u64),
+        Ok(whole) => whole.checked_mul(factor),
+        Err(_) => Some((parse::amount(number)? * factor as f64) as u64),
     }
 }
