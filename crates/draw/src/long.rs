@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
+
 use super::look::Look;
 use super::safe::{markdown, markdown_paragraph, printable};
 use super::sheet::{Column, Sheet};
@@ -68,8 +70,8 @@ impl<'a> Long<'a> {
         writeln!(out, "{}", self.head.title)?;
         let names = self.head.columns.iter().map(|column| column.name.clone());
         let names = aligned(names, &self.head.columns, &widths).join(GAP);
-        let (bold, plain) = if look.color { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
-        writeln!(out, "{bold} {}{plain}", names.trim_end())?;
+        let names = format!(" {}", names.trim_end());
+        writeln!(out, "{}", look.painted(names, Style::new().bold()))?;
         let rule = widths.iter().sum::<usize>() + widths.len().saturating_sub(1) * GAP.len() + 2;
         writeln!(out, "{}", "─".repeat(rule))?;
         for row in (self.rows)() {

@@ -182,7 +182,7 @@ fn verdict(point: &PointChange) -> String {
     format!("{} ({why})", point.verdict.name())
 }
 
-fn point_fields<'a>() -> [Field<&'a PointChange>; 6] {
+fn point_fields<'a>() -> [Field<'a, &'a PointChange>; 6] {
     columns![|point| &PointChange;
         "point" point => name(&point.of), "#A" a => value(&point.of, point.a), "#B" b => value(&point.of, point.b),
         "#change" change => point.ratio.map(percent)?, "#95 % CI" ci => interval(point),
@@ -190,7 +190,7 @@ fn point_fields<'a>() -> [Field<&'a PointChange>; 6] {
     ]
 }
 
-fn finding_fields<'a>() -> [Field<&'a FindingChange>; 5] {
+fn finding_fields<'a>() -> [Field<'a, &'a FindingChange>; 5] {
     columns![|change| &FindingChange;
         "id" id => change.id, "rule" rule => change.name, "severity" severity => change.severity,
         "#findings in A" a => found(change.a), "#findings in B" b => found(change.b),
@@ -201,7 +201,7 @@ fn found(count: Option<usize>) -> String {
     or(count, "not judged")
 }
 
-fn backing_fields<'a>() -> [Field<&'a BackingChange>; 5] {
+fn backing_fields<'a>() -> [Field<'a, &'a BackingChange>; 5] {
     columns![|change| &BackingChange;
         "program" program => program(change), "#huge in A" a_share => share(change.a.as_ref()),
         "#huge in B" b_share => share(change.b.as_ref()), "A" a => pages(change.a.as_ref()),
@@ -222,7 +222,7 @@ fn pages(backing: Option<&Backing>) -> String {
     or(backing, "not listed")
 }
 
-fn setting_fields<'a>() -> [Field<&'a SettingChange>; 3] {
+fn setting_fields<'a>() -> [Field<'a, &'a SettingChange>; 3] {
     columns![|change| &SettingChange;
         "setting" setting => change.setting, "A" a => setting(&change.a), "B" b => setting(&change.b),
     ]

@@ -66,14 +66,14 @@ fn cases(simulation: &Simulation) -> Sheet {
         "#exits" => number(case.cycles.exits.middle), "#shootdowns" => number(case.cycles.shootdowns.middle),
         "#time" => format!("{:.2}", case.relative.middle), "range" => range(case.relative, number),
     ];
-    let is_shown = |field: &Field<&Case>| match field.head {
+    let is_shown = |field: &Field<'_, &Case>| match field.head.as_deref() {
         Some("#exits") => has_exits,
         Some("#shootdowns") => has_shootdowns,
         _ => true,
     };
-    let fields: Vec<Field<&Case>> = fields.into_iter().filter(is_shown).collect();
+    let fields: Vec<Field<'_, &Case>> = fields.into_iter().filter(is_shown).collect();
     let mut sheet = Sheet::of(&simulation.title(), &fields, simulation.cases.iter());
-    let time = fields.iter().position(|field| field.head == Some("#time"));
+    let time = fields.iter().position(|field| field.head.as_deref() == Some("#time"));
     for (row, case) in simulation.cases.iter().enumerate() {
         let shade = Heat::of(case.relative.middle);
         sheet.shades.extend(time.map(|column| ((row, column), shade)));
