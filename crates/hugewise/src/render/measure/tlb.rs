@@ -63,7 +63,7 @@ pub(crate) fn host(backing: &HostBacking) -> String {
 }
 
 pub(crate) fn levels(tlb: &Tlb) -> Sheet {
-    let fields = columns![|(tlb, level)| (&Tlb, &Level);
+    let fields = columns![|level| &Level;
         "pages" => level.kind, "#level" => level.level, "#entries" => or(level.entries, "unknown"),
         "ways" => level.ways?, "index" => level.index.map(|index| format!("{index:?}").to_lowercase())?,
         "#reach" => level.entries.map(|entries| reach(level, entries))?,
@@ -71,7 +71,7 @@ pub(crate) fn levels(tlb: &Tlb) -> Sheet {
         "CPUID, CPU table" => others(tlb, level),
     ];
     let title = "TLB levels from timing, beside CPUID and the CPU table";
-    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter().map(|level| (tlb, level)));
+    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter());
     for level in &tlb.levels {
         if let Some(why) = &level.not_told {
             sheet.note(format!("{} level {}: {why}", level.kind, level.level));

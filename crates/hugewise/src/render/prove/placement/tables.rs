@@ -11,17 +11,16 @@ const COLUMNS: usize = 16;
 
 /// The table of the study: CPUs in the order of the machine, and the share of each.
 pub(super) fn shares(recording: &Recording) -> Sheet {
-    let fields = columns![|(of, cpu)| (&Recording, &Cpu);
+    let fields = columns![|cpu| &Cpu;
         "#node" => cpu.node?, "#socket" => cpu.package?, "#core" => cpu.core?, "#CPU" => cpu.cpu,
-        "#% of the recording" => percent(used(of, cpu), of.seconds),
-        "#% of its CPU time" => percent(used(of, cpu), of.total.cpu()),
-        "#steal %" => or(cpu.steal_s.known().map(|&steal| percent(steal, of.seconds)), "?"),
+        "#% of the recording" => percent(used(recording, cpu), recording.seconds),
+        "#% of its CPU time" => percent(used(recording, cpu), recording.total.cpu()),
+        "#steal %" => or(cpu.steal_s.known().map(|&steal| percent(steal, recording.seconds)), "?"),
     ];
     let is_large = recording.cpus.len() > MOST_CPUS;
     let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
     let shown: Vec<&Cpu> = recording.cpus.iter().filter(is_shown).collect();
-    let cpus = shown.iter().map(|&cpu| (recording, cpu));
-    let mut sheet = Sheet::of("Share of time on each CPU", &fields, cpus);
+    let mut sheet = Sheet::of("Share of time on each CPU", &fields, shown.iter().copied());
     let left_out = recording.cpus.len() - shown.len();
     if left_out > 0 {
         sheet.note(format!(
@@ -148,15 +147,15 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
 }
 
 pub(super) fn csv(recording: &Recording) -> Lines<'_> {
-    let fields = columns![|(recording, thread, cpu, seconds)| (&Recording, &Thread, u32, f64);
+    let fields = columns![|(thread, cpu, seconds)| (&Thread, u32, f64);
         pid => thread.pid, tid => thread.tid, name => thread.name, cpu => cpu,
         node => { let known = recording.cpus.iter().find(|known| known.cpu == *cpu); known?.node? },
         seconds => seconds, thread_migrations => thread.tally.migrations.total(),
         thread_preemptions => thread.tally.preemptions?, method => recording.method,
     ];
-    let items = recording.threads.iter().flat_map(move |thread| {
+    let items = recording.threads.iter().flat_map(|thread| {
         let by_cpu = thread.tally.cpu_s.iter();
-        by_cpu.map(move |(&cpu, &seconds)| (recording, thread, cpu, seconds))
+        by_cpu.map(move |(&cpu, &seconds)| (thread, cpu, seconds))
     });
     lines(fields, items)
 }
