@@ -1,9 +1,11 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
+use std::collections::BTreeSet;
+
 use crate::charts::picture::{self, Picture};
 use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, Tone, number};
+use crate::columns;
 use crate::sheet::Sheet;
-use crate::words::or_empty;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);
@@ -72,19 +74,14 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
 
 /// The chart's numbers: places down, series across, each with its interval.
 fn table(figure: &Figure) -> Sheet {
-    let heads = figure.series.iter().map(|series| format!("#{}", series.name));
+    let along = columns![|at| u64; (format!("#{}", figure.along.label())) => figure.along.text(*at)];
+    let series = figure.series.iter().flat_map(|series| {
+        columns![|at| u64; (format!("#{}", series.name)) => interval(series.dots.iter().find(|dot| dot.at == *at)?)]
+    });
+    let fields: Vec<_> = along.into_iter().chain(series).collect();
     let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
-    let mut table = Sheet::new(
-        &title,
-        std::iter::once(format!("#{}", figure.along.label())).chain(heads),
-    );
-    let places: std::collections::BTreeSet<_> = figure.dots().map(|dot| dot.at).collect();
-    for at in places {
-        let dot = |series: &Series| or_empty(series.dots.iter().find(|dot| dot.at == at).map(interval));
-        let cells = figure.series.iter().map(dot);
-        table.row(std::iter::once(figure.along.text(at)).chain(cells));
-    }
-    table
+    let places: BTreeSet<u64> = figure.dots().map(|dot| dot.at).collect();
+    Sheet::of(&title, &fields, places.into_iter())
 }
 
 fn interval(dot: &Dot) -> String {
