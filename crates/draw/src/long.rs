@@ -21,7 +21,7 @@ pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 /// A table and where its rows come from.
 pub struct Long<'a> {
     /// Title, columns and notes, without rows.
-    head: Sheet,
+    pub head: Sheet,
     count: usize,
     /// Asked for twice: the first time for widths.
     rows: Box<dyn Fn() -> Rows<'a> + 'a>,
@@ -43,10 +43,6 @@ impl<'a> Long<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.count == 0
-    }
-
-    pub fn head(&self) -> &Sheet {
-        &self.head
     }
 
     /// Its rows with the CSS classes of each cell.

@@ -1,12 +1,11 @@
 //! Simulated host memory as tables: policies side by side, machines, publications, answers to "what if", and charts over time.
 
 mod chart;
-mod range;
 mod what_if;
 
 use studies::host_memory::{HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
+use translation::study::Range;
 
-use self::range::percent;
 use super::simulate::published;
 use crate::show::Show;
 use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, without_zeros};
@@ -187,4 +186,16 @@ fn translation(result: &HostMemory) -> Sheet {
     let mut sheet = Sheet::of(title, &fields, result.translation.iter());
     sheet.note("from `simulate translation`: accesses follow each other without overlap, so that this is an upper bound; the active memory is rounded up to a power of two");
     sheet
+}
+
+/// A value with its ends, where they differ.
+fn spread(range: Range, text: impl Fn(f64) -> String) -> String {
+    match range.is_exact() {
+        true => text(range.middle),
+        false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
+    }
+}
+
+fn percent(range: Range) -> String {
+    spread(range, |value| number(value * 100.0))
 }

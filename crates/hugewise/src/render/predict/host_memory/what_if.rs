@@ -5,7 +5,7 @@ use studies::host_memory::HostMemory;
 use studies::host_memory::advice::{Advice, Change, Unknown, WhatIf};
 use translation::study::Range;
 
-use super::range::{percent, spread};
+use super::{percent, spread};
 use draw::{Lines, Sheet, columns, counted, lines, number, or};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {

@@ -2,7 +2,7 @@
 
 use model::placement::{Cpu, Kind, Method, Recording, Thread};
 
-use draw::{Heat, Lines, STEPS, Sheet, columns, counted, lines, number, or};
+use draw::{Heat, Lines, Sheet, columns, counted, lines, number, or, share_legend};
 
 /// Beyond so many CPUs those without time are left out.
 const MOST_CPUS: usize = 32;
@@ -129,7 +129,7 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
         let cells = slices.cpu_s.chunks(step).map(|chunk| {
             let seconds: f64 = chunk.iter().filter_map(|slice| slice.get(&cpu.cpu)).sum();
             let share = (seconds / length).min(1.0);
-            (number(share * 100.0), Some(Heat::of(1.0 + share)))
+            (number(share * 100.0), Some(Heat::of_share(share)))
         });
         sheet.shaded_row([(cpu.cpu.to_string(), None)].into_iter().chain(cells));
     }
@@ -138,11 +138,7 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
         .chunks(step)
         .map(|chunk| chunk.iter().sum::<u64>().to_string());
     sheet.row(["moves".to_owned()].into_iter().chain(moves));
-    let steps: Vec<String> = STEPS.iter().map(|step| number((step - 1.0) * 100.0)).collect();
-    sheet.note(format!(
-        "shade: up to {} % of the CPU, or more; the last slice may not be whole",
-        steps.join(", ")
-    ));
+    sheet.note(share_legend("CPU") + "; the last slice may not be whole");
     sheet
 }
 
