@@ -130,7 +130,7 @@ impl<'m> Beside<'m> {
     /// Walks in the guest and gives the ticks of each block; nothing if no ring stands there. It goes on where the guest left
     /// the ring.
     pub fn walk_guest(&mut self, walk: &Walk) -> Result<Vec<u64>, Error> {
-        let place = number(walk.slot);
+        let place = walk.slot.number();
         let Some(start) = self.left[place].or(self.rings.position(walk.slot).map(|at| at as u64)) else {
             return Ok(Vec::new());
         };
@@ -168,10 +168,6 @@ impl<'m> Beside<'m> {
     fn start(&self) -> u64 {
         self.rings.arena().address() as u64
     }
-}
-
-fn number(slot: Slot) -> usize {
-    (0..SLOTS).find(|&number| Slot::new(number) == Some(slot)).unwrap_or(0)
 }
 
 /// The first `bytes` of the arena, in whole pages, and the rest if there is any.

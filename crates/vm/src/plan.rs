@@ -63,12 +63,6 @@ impl<'m> Plan<'m> {
         self.tables.root()
     }
 
-    /// The physical address of the lent memory, if there is any.
-    #[cfg(test)]
-    pub(crate) fn lent_at(&self) -> Option<u64> {
-        self.memory.map(|memory| memory.phys)
-    }
-
     /// Where an address leads, as the CPU will find it.
     #[cfg(test)]
     pub(crate) fn walk(&self, virt: u64) -> Option<crate::pagetable::Translation> {
@@ -237,4 +231,75 @@ fn own_mappings() -> [Mapping; 6] {
         own(layout::CHURN, layout::CHURN_LEN, Rights::KERNEL_DATA),
         own(layout::EXIT, 4096, Rights::USER_DATA),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::print_stderr)]
+
+    use chase::arena::{Arena, Want};
+    use model::guest::GuestPage;
+    use model::{Bytes, PageKind};
+
+    use super::Plan;
+    use crate::{Config, Error, Hypervisor, Memory, Window};
+
+    const VIRT: u64 = 1 << 36;
+
+    fn arena() -> Arena {
+        Arena::new(&Want::plain(PageKind::Base, Bytes::mib(2))).expect("a little memory")
+    }
+
+    /// 1000 pages on four frames, in turn.
+    fn window() -> Window {
+        Window {
+            virt: VIRT,
+            page: GuestPage::Size4K,
+            frames: (0..1000).map(|page| page % 4 * 4096).collect(),
+        }
+    }
+
+    fn hypervisor() -> Option<Hypervisor> {
+        Hypervisor::open()
+            .map_err(|why| testing::skipped(&why.to_string()))
+            .ok()
+    }
+
+    fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {
+        let config = Config {
+            memory: Some(memory),
+            page: GuestPage::Size4K,
+            levels: hypervisor.levels(),
+            fresh: 0,
+            tables: None,
+            windows,
+        };
+        Plan::new(hypervisor, &config)
+    }
+
+    #[test]
+    fn pages_of_a_window_lead_to_their_frames() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let (mut arena, windows) = (arena(), [window()]);
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let plan = plan(&hypervisor, memory, &windows).expect("a plan");
+        let lent = plan.memory.expect("lent memory").phys;
+        for page in [0, 1, 511, 512, 999] {
+            let found = plan.walk(VIRT + page * 4096).expect("mapped");
+            assert_eq!(found.phys, lent + page % 4 * 4096);
+        }
+    }
+
+    #[test]
+    fn windows_beyond_the_memory_are_refused() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let mut arena = arena();
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let refused = |window: Window| plan(&hypervisor, memory, &[window]).err().expect("refused").to_string();
+        let beyond = Window {
+            frames: vec![2 << 20],
+            ..window()
+        };
+        assert!(refused(beyond).contains("lent memory"));
+    }
 }
