@@ -99,7 +99,7 @@ impl<'m> Guest<'m> {
             own,
             fresh,
             root: plan.root(),
-            levels: config.levels,
+            levels: hypervisor.levels(),
             loaded: 0,
             lent: PhantomData,
         };

@@ -40,10 +40,10 @@ impl<'m> Plan<'m> {
         let above = memory.map_or(layout::LENT, |memory| memory.end());
         let tables_memory = config.tables.map(|tables| slot(tables, above));
         let base = tables_memory.map_or(layout::TABLES, |slot| slot.phys);
-        let mut tables = Tables::new(base, config.levels);
+        let mut tables = Tables::new(base, hypervisor.levels());
         own_mappings().iter().try_for_each(|mapping| tables.map(mapping))?;
         if let Some(memory) = &memory {
-            check(memory, config, hypervisor.physical_end())?;
+            check(memory, config.page, hypervisor)?;
             lent_mappings(memory, config)
                 .iter()
                 .try_for_each(|mapping| tables.map(mapping))?;
@@ -137,7 +137,7 @@ impl<'m> Plan<'m> {
 }
 
 /// Can this memory be mapped where the guest needs it?
-fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<(), Error> {
+fn check(memory: &Slot<'_>, page: GuestPage, hypervisor: &Hypervisor) -> Result<(), Error> {
     let refuse = |why| {
         Err(Error::Memory {
             start: memory.host.start(),
@@ -145,14 +145,14 @@ fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<()
             why,
         })
     };
-    let (virt, len) = around(memory.host.start(), memory.host.len(), config.page);
+    let (virt, len) = around(memory.host.start(), memory.host.len(), page);
     if virt < layout::LENT {
         return refuse("it lies in the first 4 GiB, where the guest has its own code");
     }
-    if virt + len > config.levels.end() {
+    if virt + len > hypervisor.levels().end() {
         return refuse("it lies above the addresses that the guest's page tables reach");
     }
-    if memory.end() > physical_end {
+    if memory.end() > hypervisor.physical_end() {
         return refuse("the virtual CPU has too few physical address bits for it");
     }
     Ok(())
@@ -269,7 +269,6 @@ mod tests {
         let config = Config {
             memory: Some(memory),
             page: GuestPage::Size4K,
-            levels: hypervisor.levels(),
             fresh: 0,
             tables: None,
             windows,

@@ -42,11 +42,10 @@ pub(crate) struct Visits<'m> {
 }
 
 /// What a guest of small pages is made of that sees `memory` through `windows`.
-fn seen<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Config<'m> {
+fn seen<'m>(memory: Memory<'m>, windows: &'m [Window]) -> Config<'m> {
     Config {
         memory: Some(memory),
         page: GuestPage::Size4K,
-        levels: hypervisor.levels(),
         fresh: 0,
         tables: None,
         windows,
@@ -56,7 +55,7 @@ fn seen<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) 
 impl<'m> Visits<'m> {
     /// A guest that sees `memory` through `windows` (and at its host addresses through small pages).
     pub(crate) fn new(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Self, Error> {
-        let mut guest = Guest::new(hypervisor, &seen(hypervisor, memory, windows))?;
+        let mut guest = Guest::new(hypervisor, &seen(memory, windows))?;
         let idle = guest.load(payload::idle())?;
         let mut visits = Self {
             ring: guest.load(ring_bytes())?,
