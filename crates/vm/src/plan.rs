@@ -63,10 +63,10 @@ impl<'m> Plan<'m> {
         self.tables.root()
     }
 
-    /// Where an address leads, as the CPU will find it.
+    /// Where the entry for a small page is.
     #[cfg(test)]
-    pub(crate) fn walk(&self, virt: u64) -> Option<crate::pagetable::Translation> {
-        self.tables.walk(virt)
+    pub(crate) fn entry(&mut self, virt: u64) -> Option<u64> {
+        self.tables.entry(virt)
     }
 
     /// Bytes that the guest needs of its own.
@@ -199,30 +199,15 @@ fn map_window(tables: &mut Tables, memory: &Slot<'_>, window: &Window) -> Result
 
 /// The work area for ring-0 kernels, and its leaf table a second time so that they can change it.
 fn map_work(tables: &mut Tables) -> Result<(), Error> {
-    let small = |virt, phys, len, rights| Mapping {
-        virt,
-        phys,
-        len,
-        page: GuestPage::Size4K,
-        rights,
-        used: true,
-    };
     let work = layout::work(tables.levels());
     tables.map(&small(work, layout::WORK_FRAMES, layout::WORK_LEN, Rights::USER_DATA))?;
-    let leaves = tables.walk(work).map_or(layout::WORK_FRAMES, |found| found.entry);
+    let leaves = tables.entry(work).unwrap_or(layout::WORK_FRAMES);
     Ok(tables.map(&small(layout::LEAVES, leaves, 4096, Rights::KERNEL_DATA))?)
 }
 
 /// The guest's own memory and the page for exits: virtual = physical, small pages.
 fn own_mappings() -> [Mapping; 6] {
-    let own = |start, len, rights| Mapping {
-        virt: start,
-        phys: start,
-        len,
-        page: GuestPage::Size4K,
-        rights,
-        used: true,
-    };
+    let own = |start, len, rights| small(start, start, len, rights);
     [
         own(layout::CODE, layout::CODE_LEN, Rights::USER_CODE),
         own(layout::STACK, layout::STACK_LEN, Rights::USER_DATA),
@@ -231,6 +216,17 @@ fn own_mappings() -> [Mapping; 6] {
         own(layout::CHURN, layout::CHURN_LEN, Rights::KERNEL_DATA),
         own(layout::EXIT, 4096, Rights::USER_DATA),
     ]
+}
+
+fn small(virt: u64, phys: u64, len: u64, rights: Rights) -> Mapping {
+    Mapping {
+        virt,
+        phys,
+        len,
+        page: GuestPage::Size4K,
+        rights,
+        used: true,
+    }
 }
 
 #[cfg(test)]
@@ -284,7 +280,7 @@ mod tests {
         let plan = plan(&hypervisor, memory, &windows).expect("a plan");
         let lent = plan.memory.expect("lent memory").phys;
         for page in [0, 1, 511, 512, 999] {
-            let found = plan.walk(VIRT + page * 4096).expect("mapped");
+            let found = plan.tables.walk(VIRT + page * 4096).expect("mapped");
             assert_eq!(found.phys, lent + page % 4 * 4096);
         }
     }

@@ -240,8 +240,8 @@ fn page_table_operations_come_to_their_end_and_leave_the_tables_as_they_were() {
     let mut guest = guest(&hypervisor, &own, GuestPage::Size4K);
     // Where the leaf table is, the guest's tables say; flags that the CPU sets by itself may change.
     let work = crate::layout::work(hypervisor.levels());
-    let plan = Plan::new(&hypervisor, &config(&own, GuestPage::Size4K)).expect("a plan");
-    let place = plan.walk(work).expect("mapped").entry;
+    let mut plan = Plan::new(&hypervisor, &config(&own, GuestPage::Size4K)).expect("a plan");
+    let place = plan.entry(work).expect("small pages");
     let leaves =
         |guest: &Guest<'_>| -> Vec<u64> { guest.own.words(place, 64).iter().map(|entry| entry & !0x60).collect() };
     let before = leaves(&guest);
