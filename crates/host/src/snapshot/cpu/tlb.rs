@@ -17,16 +17,6 @@ pub struct Tlb {
     pub unread: Vec<Unread>,
 }
 
-impl Tlb {
-    /// How many pages of this size loads can have translated at this level: the sum of the arrays that hold them.
-    /// `None` if no array is known to.
-    pub fn load_entries(&self, level: u32, page: Bytes) -> Option<u32> {
-        let fits = |array: &&TlbArray| array.level == level && array.pages.contains(&page) && array.holds.loads();
-        let entries = self.arrays.iter().filter(fits).map(|array| array.entries);
-        entries.reduce(u32::saturating_add)
-    }
-}
-
 /// Everything that the vendor's leaves report.
 ///
 /// # Errors
