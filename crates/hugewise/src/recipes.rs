@@ -45,12 +45,6 @@ enum Files {
     Own(Own),
 }
 
-/// A recipe whose files are built.
-pub(crate) struct Built {
-    chosen: Chosen,
-    folder: PathBuf,
-}
-
 /// A recipe that is ready to run; what it leaves in files is gone with it.
 #[derive(Debug)]
 pub(crate) struct Workload {
@@ -139,11 +133,11 @@ impl Chosen {
         self.recipe.needs.iter().filter(|need| need.found().is_none())
     }
 
-    /// Builds what it runs.
+    /// Builds what it runs, in the folder that is given back.
     ///
     /// # Errors
     /// If a program is missing, or the build fails.
-    pub(crate) fn build(self) -> anyhow::Result<Built> {
+    pub(crate) fn build(&self) -> anyhow::Result<PathBuf> {
         let name = &self.selection.name;
         if let Some(Need { program, install, .. }) = self.lacking().next() {
             bail!("--workload {name} needs `{program}` (Debian: apt-get install {install})");
@@ -155,17 +149,16 @@ impl Chosen {
         let (lines, time) = (self.recipe.build_lines()?, self.recipe.build_time()?);
         build(&folder, &lines, &self.files.all()?, time)
             .with_context(|| format!("--workload {name}: in {}", folder.display()))?;
-        Ok(Built { chosen: self, folder })
+        Ok(folder)
     }
-}
 
-impl Built {
-    /// Makes it ready to run. From here on the caller must end in order, as a directory stays otherwise until the next command.
+    /// Makes it ready to run from the folder where it was built. From here on the caller must end in order, as a directory stays
+    /// otherwise until the next command.
     ///
     /// # Errors
     /// If it can have no directory for what it writes, or its texts name what there is not.
-    pub(crate) fn set_up(self) -> anyhow::Result<Workload> {
-        let Chosen { selection, recipe, .. } = &self.chosen;
+    pub(crate) fn set_up(&self, folder: &Path) -> anyhow::Result<Workload> {
+        let Self { selection, recipe, .. } = self;
         let is_shut_in = recipe.unprivileged && rustix::process::geteuid().is_root();
         let scratch = (recipe.writes() || is_shut_in).then(|| Scratch::take(&selection.name, is_shut_in));
         let scratch = scratch.transpose()?;
@@ -173,10 +166,10 @@ impl Built {
         let task = match scratch.as_ref().and_then(|scratch| Some((scratch, scratch.user()?))) {
             Some((scratch, user)) => {
                 // What belongs to root can be read by another user there only.
-                let folder = scratch.with_files(&self.folder)?;
+                let folder = scratch.with_files(folder)?;
                 recipe.task(&folder, place, Some(&Arc::new(shut_in(scratch, user))))?
             }
-            None => recipe.task(&self.folder, place, None)?,
+            None => recipe.task(folder, place, None)?,
         };
         Ok(Workload {
             task,

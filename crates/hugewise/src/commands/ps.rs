@@ -14,7 +14,7 @@ use model::texts::Texts;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::session::{Session, now};
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args::{self, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
@@ -37,16 +37,16 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
     let is_series = session.form::<ProcessList>()?.is_series();
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     if !is_series {
         session.ui.watch();
     }
     let mut turn = 0;
-    while !stop.is_asked() && !session.ui.is_gone() {
+    while !stop::is_asked() && !session.ui.is_gone() {
         let began = Instant::now();
-        stop.while_reading(|| once(session, args, is_series.then_some(turn)))?;
+        stop::while_reading(|| once(session, args, is_series.then_some(turn)))?;
         turn += 1;
-        while began.elapsed() < every && !stop.is_asked() {
+        while began.elapsed() < every && !stop::is_asked() {
             std::thread::sleep(POLL_PERIOD.min(every));
         }
     }

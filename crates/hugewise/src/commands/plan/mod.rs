@@ -23,8 +23,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Plan) -> anyhow::Resul
     let mut warnings = Vec::new();
     let host = Host::look(&session.source).with_recorded(recorded(&session.source, &mut warnings));
     let plan = planned(&host, &session.source, goals, &mut warnings)?.with_edits();
-    let result = session.about(&host.snapshot, warnings, plan);
-    session.give(&result, form)
+    session.give_about(&host.snapshot, warnings, plan, form)
 }
 
 fn planned(

@@ -12,7 +12,7 @@ use crate::cli::args;
 use crate::commands::session::Session;
 use crate::ui::Outcome;
 
-pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
     let form = session.form::<HostMemory>()?;
     let mut warnings = Vec::new();
     let (snapshot, result) = match (&args.capture, args.preset) {
@@ -45,8 +45,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow:
         }
     };
     warnings.extend(overcommitted(&result));
-    let result = session.about(&snapshot, warnings, result);
-    session.give(&result, form)
+    session.give_about(&snapshot, warnings, result, form)
 }
 
 fn of_file(session: &Session<'_>, args: &args::HostMemory, warnings: &mut Vec<Warning>) -> anyhow::Result<HostMemory> {
