@@ -141,8 +141,6 @@ struct Walked {
     missed: Reading<Missed>,
     coverage: Reading<Coverage>,
     thp: ThpByStart,
-    /// Why it did not come to the end.
-    failed: Option<Unread>,
 }
 
 impl Walked {
@@ -171,13 +169,11 @@ impl Walked {
                 missed: missing.sum(),
                 coverage: Reading::Known(covering.sum()),
                 thp,
-                failed: None,
             },
             Err(why) => Self {
                 missed: Reading::Unread(why.clone()),
-                coverage: Reading::Unread(why.clone()),
+                coverage: Reading::Unread(why),
                 thp: ThpByStart::default(),
-                failed: Some(why),
             },
         }
     }
@@ -198,12 +194,12 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
         }
     });
     let nodes = processes::nodes(source, pid, &walked.thp, Limits::PATIENT);
-    let missed = walked.missed;
-    let was_refused = missed
+    let was_refused = walked
+        .missed
         .known()
         .is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
-    let mappings = match walked.failed {
-        Some(why) => Reading::Unread(why),
+    let mappings = match walked.coverage.unread() {
+        Some(why) => Reading::Unread(why.clone()),
         None if rows.is_cut() => {
             let why = format!("the names of its mappings have more than {}", Texts::MOST);
             Reading::Unread(Unread::new(Cause::Failed, format!("/proc/{pid}/smaps"), why))
@@ -212,7 +208,7 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
     };
     Ok(OneProcess {
         mappings: vmas.then_some(mappings),
-        missed: Some(missed),
+        missed: Some(walked.missed),
         coverage: Some(walked.coverage),
         nodes: Some(nodes),
         hints: if was_refused { hints(snapshot) } else { Vec::new() },

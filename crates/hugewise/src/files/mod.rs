@@ -140,7 +140,7 @@ fn replace(
 ) -> io::Result<File> {
     draft::sweep(place);
     let draft = Draft::begin(place, access).map_err(|error| beside(&error))?;
-    buffered(draft.file()?, write)?;
+    buffered(&draft.file, write)?;
     draft.publish(existing)
 }
 

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat};
 use rustix::io::Errno;
 
+use crate::trusted::caller;
+
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
 
@@ -131,6 +133,7 @@ impl Place {
         let directory = rustix::fs::statat(&self.directory, "", AtFlags::EMPTY_PATH)?;
         let is_link = FileType::from_raw_mode(entry.st_mode).is_symlink();
         let is_trusted = match (rustix::process::geteuid().as_raw(), is_link) {
+            // Links of the user who called sudo may lead anywhere that this user could lead root to.
             (0, true) => root_may_follow(entry, &directory, caller()),
             (user, _) => is_trusted(entry, &directory, user),
         };
@@ -177,11 +180,6 @@ fn walk(start: impl AsFd, path: &Path, links: &mut usize) -> io::Result<OwnedFd>
         left.extend(parts(&to));
     }
     Ok(directory)
-}
-
-/// The user who called sudo, whose own links may lead anywhere that this user could lead root to.
-fn caller() -> Option<u32> {
-    std::env::var("SUDO_UID").ok()?.parse().ok()
 }
 
 /// A link may be followed by root where no other user could have put it: in a directory of root's, or of the user who called sudo. Where

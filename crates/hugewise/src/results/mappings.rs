@@ -19,17 +19,7 @@ pub struct MappingRows {
     /// Bytes by page kind of all rows, one row after the other.
     kinds: Vec<(PageKind, Bytes)>,
     is_cut: bool,
-    texts: Shared,
-}
-
-/// What is known of texts is only needed while rows are added.
-#[derive(Default)]
-struct Shared(Texts);
-
-impl Clone for Shared {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
+    texts: Texts,
 }
 
 #[derive(Clone)]
@@ -78,7 +68,7 @@ impl MappingRows {
 
     fn packed(&mut self, row: &MappingRow) -> Option<Row> {
         let pages = &row.pages;
-        let texts = &mut self.texts.0;
+        let texts = &mut self.texts;
         let (perms, name) = (texts.of(&pages.perms)?, texts.of(&pages.name)?);
         let flags = texts.of(&pages.flags.join(" "))?;
         self.kinds.extend(pages.backing.iter());

@@ -77,40 +77,27 @@ impl Read {
 
 /// All of it with its verdict.
 fn checkup(session: &Session<'_>, read: Read, measured: Measurements, parts: &mut Parts<'_>) -> Checkup {
-    let Read {
-        snapshot,
-        doctor,
-        servers,
-        processes,
-        vms,
-    } = read;
-    let Measurements {
-        headline,
-        latency,
-        tlb,
-        guest,
-    } = measured;
     let root = session.global.root.as_ref().map(|root| root.display().to_string());
     let mut verdict = verdict(&Grounds {
-        headline: headline.as_ref().ok_or(parts.why(Part::Latency)),
-        tlb: tlb.as_ref(),
-        snapshot: &snapshot,
-        processes: processes.as_ref(),
-        doctor: doctor.as_ref(),
-        servers: &servers,
+        headline: measured.headline.as_ref().ok_or(parts.why(Part::Latency)),
+        tlb: measured.tlb.as_ref(),
+        snapshot: &read.snapshot,
+        processes: read.processes.as_ref(),
+        doctor: read.doctor.as_ref(),
+        servers: &read.servers,
         root: root.as_deref(),
     });
     verdict.sentences = sentences(&verdict).to_vec();
     Checkup {
         verdict,
-        inventory: snapshot,
-        doctor,
-        processes,
-        vms,
-        headline,
-        latency,
-        tlb,
-        guest,
+        inventory: read.snapshot,
+        doctor: read.doctor,
+        processes: read.processes,
+        vms: read.vms,
+        headline: measured.headline,
+        latency: measured.latency,
+        tlb: measured.tlb,
+        guest: measured.guest,
         skipped: std::mem::take(&mut parts.skipped),
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Typed {
     pub(super) name: String,
     /// The name that is typed for it, or the whole command.
     pub(super) command: String,
-    arm: Custom,
+    pub(super) arm: Custom,
     /// Its parameters.
     pub(super) values: Values,
     /// Run once, after all runs.
@@ -120,12 +120,6 @@ fn filled(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
         }
     }
     Ok(all)
-}
-
-impl Typed {
-    pub(super) fn arm(&self) -> (String, Custom) {
-        (self.name.clone(), self.arm.clone())
-    }
 }
 
 /// None, one for all, or one for each command.

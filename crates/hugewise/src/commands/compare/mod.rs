@@ -46,7 +46,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     // What the workload writes is gone with this.
     let (request, _workload) = request(args, &typed, session.seed, &snapshot, &session.ui)?;
     let mut store = Store::of(args)?;
-    let is_named = store.is_named();
+    let is_named = store.stays;
     let mut log = RunLog::new(&mut store);
     let compared = compared(session, args, (&request, &snapshot), is_named, &mut log)?;
     clean_up(&typed, &session.ui);
@@ -176,7 +176,10 @@ fn request(
 ) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = args.workload.as_ref().map(|name| workload(name, &args.metric, ui));
     let workload = workload.transpose()?;
-    let commands: Vec<(String, Custom)> = typed.iter().map(Typed::arm).collect();
+    let commands: Vec<(String, Custom)> = typed
+        .iter()
+        .map(|typed| (typed.name.clone(), typed.arm.clone()))
+        .collect();
     let mut task = task(args, workload.as_ref())?;
     let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {

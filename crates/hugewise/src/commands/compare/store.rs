@@ -27,7 +27,7 @@ pub(in crate::commands) struct Store {
     resumed: Option<String>,
     file: Option<File>,
     /// Was it asked for? Otherwise it goes once the result has been given.
-    stays: bool,
+    pub(super) stays: bool,
     /// Nothing is written.
     is_nowhere: bool,
 }
@@ -66,11 +66,6 @@ impl Store {
             stays: true,
             is_nowhere: false,
         })
-    }
-
-    /// Was a file asked for?
-    pub(super) fn is_named(&self) -> bool {
-        self.stays
     }
 
     /// Reports where the finished runs are; a file without any is not kept.

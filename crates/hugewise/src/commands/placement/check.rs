@@ -30,6 +30,7 @@ pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::Placement
         bail!("no threads could be read (captures of older versions, and those made with --no-processes, have none)");
     }
     let is_wrong = !check.mistakes.is_empty();
-    let given = session.give_about(&snapshot, Vec::new(), check, form)?;
-    Ok(given.or_bad_news(is_wrong))
+    Ok(session
+        .give_about(&snapshot, Vec::new(), check, form)?
+        .or_bad_news(is_wrong))
 }

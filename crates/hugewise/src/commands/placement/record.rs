@@ -1,7 +1,5 @@
 //! `hugewise placement record`: one program under record, kept in the output file while it runs.
 
-use std::io::Write;
-
 use anyhow::bail;
 use host::Snapshot;
 use model::placement::{End, Recording};
@@ -66,9 +64,8 @@ impl Kept {
         let seconds = recording.seconds;
         let result = session.about(snapshot, warnings(&recording, snapshot), recording);
         let look = session.ui.look();
-        let mut write = |out: &mut dyn Write| Ok(crate::show::write(&result, Format::Json, look, out)?);
-        match session.ui.result_by(&mut write) {
-            Ok(()) => self.seconds = Some(seconds),
+        match session.print(&result, Format::Json, look) {
+            Ok(_) => self.seconds = Some(seconds),
             Err(error) if !self.is_said => {
                 self.is_said = true;
                 let text = format!("the recording so far could not be kept, and goes on: {error:#}");

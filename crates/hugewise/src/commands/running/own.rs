@@ -9,7 +9,7 @@ use programs::Target;
 /// What runs for a goal.
 pub(in crate::commands) struct Own {
     running: Vec<Target>,
-    asks: bool,
+    pub(in crate::commands) asks: bool,
 }
 
 impl Own {
@@ -33,10 +33,6 @@ impl Own {
     /// Pages of this size that it has, touched or reserved. Of several programs that could be meant it is the one with the most.
     pub(in crate::commands) fn pages(&self, page: Bytes) -> u64 {
         self.running.iter().map(|target| pages(target, page)).max().unwrap_or(0)
-    }
-
-    pub(in crate::commands) fn asks(&self) -> bool {
-        self.asks
     }
 
     /// What a plan has to know of it.

@@ -17,10 +17,10 @@ pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemor
     let mut warnings = Vec::new();
     let (snapshot, result) = match (&args.capture, args.preset) {
         (Some(path), _) => {
-            let source = Source::open(path).with_context(|| format!("--capture {}", path.display()))?;
+            let named = || format!("--capture {}", path.display());
+            let source = Source::open(path).with_context(named)?;
             let snapshot = Snapshot::take(&source);
-            let captured = captured::host(&source, &snapshot, &mut warnings);
-            let captured = captured.with_context(|| format!("--capture {}", path.display()))?;
+            let captured = captured::host(&source, &snapshot, &mut warnings).with_context(named)?;
             let asked = Asked {
                 small: args.small_pages.clone(),
                 giant: args.giant_pages.clone(),
@@ -29,11 +29,8 @@ pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemor
                 draws: args.draws,
                 seed: session.seed,
             };
-            let result = advise(&captured, &asked);
-            (
-                snapshot,
-                result.map_err(|error| anyhow!("--capture {}: {error}", path.display()))?,
-            )
+            let result = advise(&captured, &asked).map_err(|error| anyhow!("{}: {error}", named()))?;
+            (snapshot, result)
         }
         (None, Some(which)) => {
             let result = preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;

@@ -43,7 +43,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Resu
     stop::on_signals()?;
     session.ui.note(&format!(
         "results are kept in {}: --resume continues with them",
-        directory.path().display()
+        directory.path.display()
     ));
     let bench = Bench {
         session,
@@ -58,12 +58,11 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Resu
     let result = session.about(&snapshot, warnings, Suite { host, pages });
     directory.keep(REPORT, &result)?;
     session.give(&result, form)?;
-    let report = directory.path().join(format!("{REPORT}.html"));
+    let report = directory.path.join(format!("{REPORT}.html"));
     session.ui.note(&format!("{} is the whole report", report.display()));
-    Ok(match (is_stopped, has_failed) {
-        (true, _) => Outcome::Interrupted,
-        (false, true) => Outcome::BadNews,
-        (false, false) => Outcome::Done,
+    Ok(match is_stopped {
+        true => Outcome::Interrupted,
+        false => Outcome::Done.or_bad_news(has_failed),
     })
 }
 
