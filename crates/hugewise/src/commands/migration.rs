@@ -9,7 +9,7 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::measuring::{self, available, cache, unless_stopped};
+use super::measuring::{self, available, cache, or_usual, unless_stopped};
 use super::session::Session;
 use super::stop;
 use crate::cli::args;
@@ -49,14 +49,9 @@ fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Resul
     if let Some(cpu) = args.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         bail!("--cpus {cpu}: this CPU is offline, or this process may not use it");
     }
-    let cpus = if args.cpus.is_empty() {
-        allowed
-    } else {
-        let mut cpus = args.cpus.clone();
-        cpus.sort_unstable();
-        cpus.dedup();
-        cpus
-    };
+    let mut cpus = or_usual(&args.cpus, || allowed);
+    cpus.sort_unstable();
+    cpus.dedup();
     let usual = if args.quick { 4 } else { 20 };
     Ok(Spec {
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),

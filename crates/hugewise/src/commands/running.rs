@@ -58,11 +58,6 @@ fn is_denied(source: &Source, path: &str) -> bool {
     list.unread().is_some_and(|why| why.unread == Cause::Denied)
 }
 
-/// What runs for a goal, be it the process that it was read from.
-pub(super) fn own(source: &Source, want: &Want, pid: Option<u32>) -> Own {
-    Own::of(source, want, targets(source, want), pid)
-}
-
 /// The process that a goal is read from, if it names one: `jvm:pid=7`.
 pub(super) fn named_process(args: &str) -> Option<u32> {
     let (_, rest) = args.split_once(':')?;

@@ -11,8 +11,10 @@ mod place;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use rustix::fs::FileType;
 
 pub(crate) use choice::{Access, Existing};
 use draft::Draft;
@@ -105,15 +107,9 @@ pub(crate) fn log(path: &Path, existing: Existing) -> io::Result<File> {
 
 /// Why something is no place for a log; `None` of a file, and of nothing.
 fn not_a_file(path: &Path) -> Option<io::Error> {
-    let kind = path.metadata().ok()?.file_type();
-    let name = match () {
-        () if kind.is_file() => return None,
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
-        () => "a device",
-    };
-    Some(io::Error::other(format!("it is {name}, expected a regular file")))
+    let kind = FileType::from_raw_mode(path.metadata().ok()?.mode());
+    let what = host::input::words(kind);
+    (kind != FileType::RegularFile).then(|| io::Error::other(format!("it is {what}, expected a regular file")))
 }
 
 fn opened(path: &Path, existing: Existing) -> io::Result<File> {

@@ -14,7 +14,8 @@ pub(in crate::commands) struct Own {
 
 impl Own {
     /// Of the process that the goal was read from, or else of the programs that the goal describes.
-    pub(super) fn of(source: &Source, want: &Want, mut running: Vec<Target>, pid: Option<u32>) -> Self {
+    pub(in crate::commands) fn of(source: &Source, want: &Want, pid: Option<u32>) -> Self {
+        let mut running = super::targets(source, want);
         if let Some(pid) = pid {
             let is_it = |target: &Target| target.main.pid() == pid;
             if running.iter().any(is_it) {

@@ -80,16 +80,13 @@ impl Directory {
     /// Keeps the result of an experiment and its page, in place of its runs.
     pub(super) fn keep<T: Shape>(&self, name: &str, result: &Envelope<T>) -> anyhow::Result<()> {
         for form in [Format::Html, Format::Json] {
-            self.put(&format!("{name}.{}", form.name()), &show(result, form, Look::FILE)?)?;
+            let path = self.path.join(format!("{name}.{}", form.name()));
+            let bytes = show(result, form, Look::FILE)?;
+            let put = Target::open(&path, Access::Usual).and_then(|mut target| target.put(&bytes, Existing::Replace));
+            put.with_context(|| path.display().to_string())?;
         }
         // A file that stays behind does no harm.
         let _ = std::fs::remove_file(self.runs(name));
         Ok(())
-    }
-
-    fn put(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
-        let path = self.path.join(name);
-        let put = Target::open(&path, Access::Usual).and_then(|mut target| target.put(bytes, Existing::Replace));
-        put.map(drop).with_context(|| path.display().to_string())
     }
 }

@@ -83,7 +83,8 @@ impl Bench<'_> {
         let (compare, mut warnings) = loop {
             let left = time.saturating_sub(began.elapsed());
             let mut store = Store::beside(&self.directory.runs(name))?;
-            match self.compared(&self.request(planned, &workload, &arms, left), &around, &mut store) {
+            let request = Request::plain(task(planned, &workload), arms.clone(), left, self.session.seed);
+            match self.compared(&request, &around, &mut store) {
                 Ok(compared) => break compared,
                 Err(Error::Interrupted) => return Ok(None),
                 Err(error) => {
@@ -121,10 +122,6 @@ impl Bench<'_> {
         let mut log = RunLog::new(store);
         let comparison = Comparison::prepare(request, self.snapshot, around, &mut log)?;
         comparison.carry_out(around, &stop::is_asked, &mut log)
-    }
-
-    fn request(&self, planned: &Planned, workload: &Workload, arms: &[String], time: Duration) -> Request {
-        Request::plain(task(planned, workload), arms.to_vec(), time, self.session.seed)
     }
 }
 
