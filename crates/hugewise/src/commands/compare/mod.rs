@@ -176,10 +176,8 @@ fn request(
 ) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = args.workload.as_ref().map(|name| workload(name, &args.metric, ui));
     let workload = workload.transpose()?;
-    let commands: Vec<(String, Custom)> = typed
-        .iter()
-        .map(|typed| (typed.name.clone(), typed.arm.clone()))
-        .collect();
+    let arm = |typed: &Typed| (typed.name.clone(), typed.arm.clone());
+    let commands: Vec<(String, Custom)> = typed.iter().map(arm).collect();
     let mut task = task(args, workload.as_ref())?;
     let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {
