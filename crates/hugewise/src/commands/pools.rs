@@ -50,10 +50,9 @@ impl Loan {
             let (lease, why) = lease(&writer, page, bytes);
             if is_reported {
                 why.iter().for_each(|why| ui.say(why));
-                let lent = lease
-                    .iter()
-                    .map(|lease| format!("for this measurement: {}", lease.how()));
-                lent.for_each(|text| ui.note(&text));
+                if let Some(lease) = &lease {
+                    ui.note(&format!("for this measurement: {}", lease.how()));
+                }
             }
             loan.leases.extend(lease);
             loan.short.extend(why.map(|why| Shortage { kind, why }));

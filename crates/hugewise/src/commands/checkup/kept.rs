@@ -35,9 +35,8 @@ pub(super) fn open(report: &Path, has_json: bool, may_replace: bool) -> anyhow::
 
 impl Kept {
     pub(super) fn write(&mut self, result: &Envelope<Checkup>) -> anyhow::Result<()> {
-        let written = self
-            .target
-            .put(&show(result, self.form, Look::FILE)?, Existing::Replace);
+        let bytes = show(result, self.form, Look::FILE)?;
+        let written = self.target.put(&bytes, Existing::Replace);
         written.map(drop).with_context(|| self.name())
     }
 

@@ -183,13 +183,7 @@ fn combinations(parameters: &[Parameter<'_>]) -> anyhow::Result<Vec<Values>> {
     let mut all: Vec<Values> = vec![Vec::new()];
     for Parameter { name, values, .. } in parameters {
         let with = |before: &Values| {
-            let one = |value: &String| {
-                before
-                    .iter()
-                    .cloned()
-                    .chain([((*name).to_owned(), value.clone())])
-                    .collect()
-            };
+            let one = |value: &String| [&before[..], &[((*name).to_owned(), value.clone())]].concat();
             values.iter().map(one).collect::<Vec<Values>>()
         };
         all = all.iter().flat_map(with).collect();
