@@ -267,7 +267,8 @@ fn is_ready(pipe: &File) -> Result<bool, InputError> {
     }
 }
 
-fn words(kind: FileType) -> &'static str {
+/// What something is that is no regular file, with its article.
+pub fn words(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a directory",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
