@@ -10,7 +10,7 @@ use model::compare::{Because, Method};
 
 use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
-use crate::design::{self, Made};
+use crate::design;
 use crate::flip::Span;
 use crate::inplace::{self, Own, Pair, Whose};
 use crate::interim::LEAST;
@@ -130,21 +130,22 @@ impl<'a> Comparison<'a> {
             return self.whole_runs(around, &spec, stop, log);
         }
         let is_asked = self.design.is_asked;
-        let made = self.slices(around, &spec, stop, log)?;
+        let made = self.slices(around, &spec, stop, log).and_then(design::enough);
         let made = match spec.method {
-            Method::Flip if !is_asked => made.in_effect(),
+            Method::Flip if !is_asked => made.and_then(design::in_effect),
             _ => made,
         };
         match made {
-            Made::Compared(compared) => Ok(*compared),
-            Made::Unfit(error) if is_asked => Err(Error::Unfit {
+            Err(error) if !design::is_unfit(&error) => Err(error),
+            Err(error) if is_asked => Err(Error::Unfit {
                 design: spec.method,
                 error: Box::new(error),
             }),
-            Made::Unfit(error) => {
+            Err(error) => {
                 self.fall_back(around, &mut spec, &error, log)?;
                 self.whole_runs(around, &spec, stop, log)
             }
+            compared => compared,
         }
     }
 
@@ -193,9 +194,9 @@ impl<'a> Comparison<'a> {
         spec: &Spec,
         stop: &dyn Fn() -> bool,
         log: &mut RunLog<'_>,
-    ) -> Result<Made, Error> {
+    ) -> Result<Outcome, Error> {
         let Self { request, counting, .. } = self;
-        let compared = match &self.in_place {
+        match &self.in_place {
             Some(pair) if spec.method == Method::Flip => self.in_place(pair, around, spec, stop, log),
             _ => {
                 let plan = Plan {
@@ -209,8 +210,7 @@ impl<'a> Comparison<'a> {
                 let slices = Slices::new(arms, asked, counting.clone(), plan, stop);
                 slices::compare(around, &self.room(spec), spec, slices, log)
             }
-        };
-        design::made(compared)
+        }
     }
 
     /// Starts the program, compares it with itself, and ends it whatever happens. A program that prints its number at its end costs
