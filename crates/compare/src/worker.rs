@@ -94,7 +94,7 @@ impl Worker {
     /// # Errors
     /// If one cannot be read, or the user has had enough.
     pub(crate) fn counts(&self, stop: &dyn Fn() -> bool) -> Result<Vec<f64>, Error> {
-        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.output(), stop);
+        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.outputs.output(), stop);
         self.counters.iter().map(read).collect()
     }
 

@@ -9,7 +9,7 @@ use host::threads::times;
 use host::{Distances, Snapshot, Source};
 use model::compare::Ran;
 use model::placement::{Migrations, NoRecords};
-use process::{cpu_time, tree};
+use process::{cpu_time, migrations, tree};
 
 use crate::collector::{Collector, LAG};
 use crate::kernel::{self, may_record_own, refusal};
@@ -243,35 +243,33 @@ impl Recorder {
             return;
         };
         let mut there = BTreeSet::new();
-        for pid in tree::of(&self.source, pid).pids {
-            for tid in tree::tasks(&self.source, pid) {
-                let Some(seen) = poll::thread(&self.source, pid, tid) else {
-                    continue;
-                };
-                let Some([ran, queued]) = times(&self.source, pid, tid) else {
-                    continue;
-                };
-                there.insert(tid);
-                let migrations = poll::migrations(&self.source, pid, tid);
-                if !self.ledger.has(tid) {
-                    self.ledger.add(pid, tid, &seen.name);
-                    // All that a thread did counts, if it was started since the beginning.
-                    let (ran, migrations) = if is_first { (ran, migrations) } else { (0, Some(0)) };
-                    last.insert(tid, Look { ran, migrations });
-                }
-                let Some(look) = last.get_mut(&tid) else { continue };
-                if let Some((new, old)) = migrations.zip(look.migrations) {
-                    *counted = Some(counted.unwrap_or(0) + new.saturating_sub(old));
-                }
-                match ran.saturating_sub(look.ran) {
-                    0 => {}
-                    new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
-                    new => self.ledger.seen(tid, seen.cpu, new, now()),
-                }
-                *look = Look { ran, migrations };
-                if let Some(account) = self.ledger.of(tid) {
-                    account.queued = Some(queued);
-                }
+        for (pid, tid) in tree::threads(&self.source, tree::of(&self.source, pid).pids) {
+            let Some(seen) = poll::thread(&self.source, pid, tid) else {
+                continue;
+            };
+            let Some([ran, queued]) = times(&self.source, pid, tid) else {
+                continue;
+            };
+            there.insert(tid);
+            let migrations = migrations(&self.source, &format!("/proc/{pid}/task/{tid}"));
+            if !self.ledger.has(tid) {
+                self.ledger.add(pid, tid, &seen.name);
+                // All that a thread did counts, if it was started since the beginning.
+                let (ran, migrations) = if is_first { (ran, migrations) } else { (0, Some(0)) };
+                last.insert(tid, Look { ran, migrations });
+            }
+            let Some(look) = last.get_mut(&tid) else { continue };
+            if let Some((new, old)) = migrations.zip(look.migrations) {
+                *counted = Some(counted.unwrap_or(0) + new.saturating_sub(old));
+            }
+            match ran.saturating_sub(look.ran) {
+                0 => {}
+                new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
+                new => self.ledger.seen(tid, seen.cpu, new, now()),
+            }
+            *look = Look { ran, migrations };
+            if let Some(account) = self.ledger.of(tid) {
+                account.queued = Some(queued);
             }
         }
         for (_, tid) in self.ledger.alive().into_iter().filter(|(_, tid)| !there.contains(tid)) {

@@ -37,7 +37,8 @@ const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Process {
     pid: Pid,
     handle: OwnedFd,
-    outputs: Arc<Outputs>,
+    /// What it wrote so far.
+    pub outputs: Arc<Outputs>,
     began: Instant,
     ended_after: Option<Duration>,
     reaped: bool,
@@ -104,7 +105,7 @@ impl Process {
             began: started.began,
             ended_after: None,
             reaped: false,
-            watch: Watch::new(attention).telling(order.thp_size),
+            watch: Watch::new(attention, order.thp_size),
             recorders: started.recorders,
             pause: FIRST_PERIOD,
             left_alone: FIRST_PERIOD,
@@ -132,11 +133,6 @@ impl Process {
                 known.insert(pid, place);
             }
         }
-    }
-
-    /// Its number, as the kernel's calls take it.
-    pub fn pid(&self) -> Pid {
-        self.pid
     }
 
     /// Waits until it ends, or for the given time; returns whether it has ended. `before` is called before each reading, and is no
@@ -216,16 +212,6 @@ impl Process {
         self.pause = (self.pause * 5 / 4).min(LONGEST_PERIOD).max(began.elapsed() * READING);
     }
 
-    /// The end of what it wrote to standard output so far.
-    pub fn output(&self) -> String {
-        self.outputs.output()
-    }
-
-    /// The end of what it wrote to standard error so far.
-    pub fn errors(&self) -> String {
-        self.outputs.errors()
-    }
-
     /// How it ended, if it has.
     ///
     /// # Errors
@@ -278,11 +264,6 @@ impl Process {
             self.reaped = true;
             self.cgroup.take().into_iter().for_each(Cgroup::leave);
         }
-    }
-
-    /// How many bytes it wrote so far, to both.
-    pub fn written(&self) -> u64 {
-        self.outputs.written()
     }
 
     /// What its counters counted since they were last read, or from its start.

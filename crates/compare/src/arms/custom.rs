@@ -208,7 +208,7 @@ impl Custom {
     /// An arm with the variables and the layout of this one.
     pub(super) fn with_own(&self, mut arm: Arm) -> Result<Arm, Error> {
         let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
-        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
+        let layout = layout.map_err(|why| Error::asked("layout", why))?;
         if self.share.is_some_and(|percent| !(1..=99).contains(&percent)) {
             return Err(Error::asked("share", "expected 1 to 99, percent of the 2 MiB ranges"));
         }

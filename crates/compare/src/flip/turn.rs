@@ -7,7 +7,7 @@ use host::processes::areas::{Area, counted_within};
 use host::processes::status::Status;
 use model::collapse::Refused;
 use model::compare::{Flip, Restored};
-use model::{Backing, Bytes, Unread};
+use model::{Backing, Bytes, PageKind, Unread};
 
 use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, refuse, work};
 use super::live::{Live, PATIENT};
@@ -22,6 +22,13 @@ pub enum To {
 }
 
 impl To {
+    pub fn kind(self) -> PageKind {
+        match self {
+            Self::Base => PageKind::Base,
+            Self::Large => PageKind::Thp,
+        }
+    }
+
     /// The name of an arm with such pages.
     pub fn name(self) -> &'static str {
         match self {
@@ -99,11 +106,7 @@ impl Flipped {
             spec,
         };
         let areas = flipped.areas()?;
-        let pieces = flipped.spec.span.pieces(&areas, flipped.spec.page);
-        if pieces.is_empty() {
-            let (span, page) = (flipped.spec.span.clone(), flipped.spec.page);
-            return Err(Error::Nothing { pid, span, page });
-        }
+        let pieces = flipped.spec.pieces(&areas)?;
         flipped.before = flipped.all(&areas);
         flipped.found = Found::of(&pieces, flipped.live.large(&pieces, flipped.spec.page)?);
         Ok(flipped)

@@ -13,7 +13,7 @@ mod warnings;
 use std::time::Duration;
 
 use model::compare::{Flip, Looks, Metric, Restored, Run, Slice};
-use model::{Backing, PageKind, Unread};
+use model::{Backing, Unread};
 
 pub use self::found::compare as compare_found;
 pub use self::own::Own;
@@ -208,7 +208,7 @@ impl<S: Subject> InPlace<'_, S> {
         let large = |look: &Look| look.backing.as_ref().ok().map(Backing::large);
         let ends = [large(&before), large(&after)];
         let seconds = (before.took + after.took).as_secs_f64();
-        let mut run = Run::bare(metrics, slice::worse(kind(to), before.backing, after.backing));
+        let mut run = Run::bare(metrics, slice::worse(to.kind(), before.backing, after.backing));
         if let Some(backing) = run.backing.known() {
             let memory = backing.total().0 as f64;
             run.metrics.insert(Metric::Memory.name().to_owned(), memory);
@@ -257,13 +257,6 @@ impl<S: Subject> InPlace<'_, S> {
 struct Look {
     backing: Result<Backing, Unread>,
     took: Duration,
-}
-
-fn kind(to: To) -> PageKind {
-    match to {
-        To::Base => PageKind::Base,
-        To::Large => PageKind::Thp,
-    }
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ impl Subject for Process<'_> {
     fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
         let stat = self.stat();
         let own = self.own.as_ref();
-        let output = || own.map_or_else(String::new, |own| own.worker.process.output());
+        let output = || own.map_or_else(String::new, |own| own.worker.process.outputs.output());
         let counts = counters
             .iter()
             .map(|counter| patiently(counter, arm, &output, self.stop));

@@ -247,7 +247,7 @@ fn run(done: Done, arm: &Arm) -> Run {
 }
 
 /// Metrics by their names in a run.
-pub(super) fn named(metrics: impl IntoIterator<Item = (Metric, f64)>) -> impl Iterator<Item = (String, f64)> {
+pub(crate) fn named(metrics: impl IntoIterator<Item = (Metric, f64)>) -> impl Iterator<Item = (String, f64)> {
     let metrics = metrics.into_iter();
     metrics.map(|(metric, value)| (metric.name().to_owned(), value))
 }

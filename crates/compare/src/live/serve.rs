@@ -164,7 +164,7 @@ impl<'a> Served<'a> {
             Error::Server { arm, what, said } if said.is_empty() => Error::Server {
                 arm,
                 what,
-                said: excerpt::said(&self.process.errors()),
+                said: excerpt::said(&self.process.outputs.errors()),
             },
             other => other,
         }

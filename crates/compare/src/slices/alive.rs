@@ -7,7 +7,7 @@ use model::compare::{Metric, Run};
 use model::counted;
 use process::{Attention, Watch, halt};
 
-use super::plan::Plan;
+use super::Plan;
 use crate::Error;
 use crate::live::{self, Arm, Counting};
 use crate::metric::{Asked, From};
@@ -132,7 +132,7 @@ impl Alive {
 
     /// What the slice was worth, and what backs the program now that it is stopped.
     fn run(&mut self, wall: Duration, score: Score) -> Run {
-        let mut watch = Watch::new(Attention::Free);
+        let mut watch = Watch::new(Attention::Free, None);
         watch.tick(self.0.id());
         let seen = watch.finish(0);
         let memory = (seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64));
@@ -140,8 +140,7 @@ impl Alive {
             (Metric::Wall, wall.as_secs_f64()),
             (Metric::Cpu, score.used.cpu.as_secs_f64()),
         ];
-        let metrics = metrics.into_iter().chain(memory);
-        let metrics = metrics.map(|(metric, value)| (metric.name().to_owned(), value));
+        let metrics = live::named(metrics.into_iter().chain(memory));
         let ended = (score.used.ended > 0).then(|| {
             format!(
                 "{} ended in this slice: the last of its CPU time is not in it",

@@ -6,7 +6,6 @@
 //! A/A is between those processes.
 
 mod alive;
-mod plan;
 mod started;
 
 #[cfg(test)]
@@ -18,11 +17,10 @@ use model::compare::{Run, Start};
 use model::{Bytes, PageKind};
 
 use self::alive::Alive;
-pub use self::plan::Plan;
 pub(crate) use self::started::compare;
 use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
-use super::technique::Setup;
+use super::threads::Threads;
 use super::{Error, Executor};
 use stats::rounds;
 
@@ -32,6 +30,21 @@ pub const PER_START: u32 = 4;
 
 /// What `{arm}` stands for in the second process of the reference, after the reference's name.
 const AGAIN: &str = "-again";
+
+/// How slices are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How long one program runs at a time.
+    pub slice: Duration,
+    /// Whose CPU time its counters are held against.
+    pub threads: Threads,
+    /// How long a program may take until its counters go up.
+    pub patience: Duration,
+    /// Slices of each program that do not count, after each of its starts; one at least.
+    pub warm_up: u32,
+    /// The seed of the order in which programs are started.
+    pub seed: u64,
+}
 
 /// A program that was started, and is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,21 +90,6 @@ impl<'a> Slices<'a> {
             alive: Vec::new(),
             began: Instant::now(),
         }
-    }
-
-    /// How many programs there will be.
-    pub fn programs(&self) -> usize {
-        self.arms.len()
-    }
-
-    /// What an arm will lack for its pages, for the notes of its slices.
-    pub fn lacks(&mut self, arm: usize, what: &str) {
-        self.arms[arm].setup.lacks = Some(what.to_owned());
-    }
-
-    /// How each arm gets its pages; what is chosen by trial once its program was started.
-    pub fn setups(&self) -> impl Iterator<Item = &Setup> {
-        self.arms.iter().map(|arm| &arm.setup)
     }
 
     /// The name of the program that is started next; `None` once all are there.
@@ -149,17 +147,6 @@ impl<'a> Slices<'a> {
         self.began = Instant::now();
     }
 
-    /// Ends all and starts all anew, each in the way that it was found to take. Which is first is left to chance: a machine
-    /// may treat the first one otherwise.
-    fn start_all(&mut self, start: u32) -> Result<(), Error> {
-        self.end();
-        for place in rounds::order(self.arms.len(), self.plan.seed, start) {
-            let (alive, _) = self.start(&self.arms[place])?;
-            self.alive.push((place, alive));
-        }
-        Ok(())
-    }
-
     /// Ends all that were started; the next is the first again.
     pub fn end(&mut self) {
         self.alive.iter_mut().for_each(|(_, alive)| alive.ask_to_end());
@@ -174,8 +161,15 @@ impl<'a> Slices<'a> {
 }
 
 impl Executor for Slices<'_> {
+    /// Ends all and starts all anew, each in the way that it was found to take. Which is first is left to chance: a machine
+    /// may treat the first one otherwise.
     fn begin(&mut self, start: u32) -> Result<(), Error> {
-        self.start_all(start)
+        self.end();
+        for place in rounds::order(self.arms.len(), self.plan.seed, start) {
+            let (alive, _) = self.start(&self.arms[place])?;
+            self.alive.push((place, alive));
+        }
+        Ok(())
     }
 
     fn run(&mut self, arm: usize) -> Result<Run, Error> {

@@ -24,7 +24,7 @@ use preload_abi::{BYTES, VARIABLE, WORDS};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, FdFlags};
 
-pub use layout::{Layout, ParseLayoutError, Rule};
+pub use layout::{Layout, Rule};
 pub use report::{Report, Tally};
 
 /// Built by this crate's build script; empty for targets that it does not know.
@@ -54,53 +54,42 @@ pub enum PreloadError {
     NoReport(io::Error),
 }
 
-/// The library in a file of its own.
-#[derive(Debug)]
-pub struct Preload {
-    /// What LD_PRELOAD is to name.
-    names: OsString,
-    /// The file, where it is in memory.
-    in_memory: Option<OwnedFd>,
-}
-
 /// The library's bytes, for a file; none for targets that it does not know.
 pub fn library() -> Option<&'static [u8]> {
     Some(LIBRARY).filter(|library| !library.is_empty())
 }
 
-impl Preload {
-    /// The library in a file, or in memory.
-    ///
-    /// # Errors
-    /// If this build has none, or no memory file can be made.
-    pub fn ready(file: Option<&Path>) -> Result<Self, PreloadError> {
-        let library = library().ok_or(PreloadError::NotBuilt)?;
-        if let Some(file) = file {
-            return Ok(Self {
-                names: file.into(),
-                in_memory: None,
-            });
-        }
-        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        let file = memory_file("libhugewise_preload.so", library, seals);
-        let library = file.map_err(|error| PreloadError::NoFile {
-            what: "a file for the preload library",
-            error,
-        })?;
-        // By two names: the loader takes the second for the first again, and either can be out of a program's reach.
-        let (own, fd) = (std::process::id(), library.as_raw_fd());
-        Ok(Self {
-            names: format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}").into(),
-            in_memory: Some(library),
-        })
-    }
+/// A program's environment with the LD_PRELOAD library, and its counts. Keep it until the program has ended: while it lives, children of
+/// this process inherit two descriptors that the library is found by.
+#[derive(Debug)]
+pub struct Armed {
+    /// What to set in the program's environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The descriptors that it needs.
+    pub inherited: Vec<RawFd>,
+    page: OwnedFd,
+    /// What LD_PRELOAD is to name.
+    names: OsString,
+    /// The library's file, where it is in memory.
+    _in_memory: Option<OwnedFd>,
+}
 
-    /// Orders and counts for one run of a program: every process of it adds to the same counts. `given` is what the program would
-    /// find in a variable without the library.
+impl Armed {
+    /// Orders and counts for one run of a program: every process of it adds to the same counts. The library is in that file, or
+    /// else in memory. `given` is what the program would find in a variable without the library.
     ///
     /// # Errors
-    /// If no memory file can be made.
-    pub fn arm(self, layout: &Layout, given: &dyn Fn(&str) -> Option<OsString>) -> Result<Armed, PreloadError> {
+    /// If this build has no library, or no memory file can be made.
+    pub fn new(
+        file: Option<&Path>,
+        layout: &Layout,
+        given: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, PreloadError> {
+        let library = library().ok_or(PreloadError::NotBuilt)?;
+        let (names, in_memory) = match file {
+            Some(file) => (file.into(), None),
+            None => library_in_memory(library).map(|(names, file)| (names, Some(file)))?,
+        };
         // The standard library seeds its hash maps from the kernel.
         let nonce = RandomState::new().build_hasher().finish();
         let words = layout.words(nonce);
@@ -121,34 +110,20 @@ impl Preload {
             (name.into(), list)
         };
         let env = vec![
-            behind("LD_PRELOAD", &self.names),
+            behind("LD_PRELOAD", &names),
             // A program with AddressSanitizer ends where its runtime is not the first library.
             behind("ASAN_OPTIONS", OsStr::new("verify_asan_link_order=0")),
             (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
         ];
-        let in_memory = self.in_memory.as_ref().map(AsRawFd::as_raw_fd);
-        Ok(Armed {
+        Ok(Self {
             env,
-            inherited: in_memory.into_iter().chain([page.as_raw_fd()]).collect(),
+            inherited: in_memory.iter().chain([&page]).map(AsRawFd::as_raw_fd).collect(),
             page,
-            library: self,
+            names,
+            _in_memory: in_memory,
         })
     }
-}
 
-/// A program's environment with the LD_PRELOAD library, and its counts. Keep it until the program has ended: while it lives, children of
-/// this process inherit two descriptors that the library is found by.
-#[derive(Debug)]
-pub struct Armed {
-    /// What to set in the program's environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// The descriptors that it needs.
-    pub inherited: Vec<RawFd>,
-    page: OwnedFd,
-    library: Preload,
-}
-
-impl Armed {
     /// What was counted so far, in all processes of the program.
     ///
     /// # Errors
@@ -165,10 +140,23 @@ impl Armed {
 
     /// Did the loader complain into the program's errors that it cannot load the library?
     pub(crate) fn is_complained_of(&self, errors: &str) -> bool {
-        let names = self.library.names.to_string_lossy();
+        let names = self.names.to_string_lossy();
         let mut lines = errors.lines().filter(|line| line.contains("cannot be preloaded"));
         lines.any(|line| names.split(':').any(|name| line.contains(name)))
     }
+}
+
+/// The library in memory, and what LD_PRELOAD is to name.
+fn library_in_memory(library: &[u8]) -> Result<(OsString, OwnedFd), PreloadError> {
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    let file = memory_file("libhugewise_preload.so", library, seals);
+    let file = file.map_err(|error| PreloadError::NoFile {
+        what: "a file for the preload library",
+        error,
+    })?;
+    // By two names: the loader takes the second for the first again, and either can be out of a program's reach.
+    let (own, fd) = (std::process::id(), file.as_raw_fd());
+    Ok((format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}").into(), file))
 }
 
 /// A sealed file in memory, inherited by children under a high number.
