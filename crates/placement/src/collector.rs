@@ -64,7 +64,7 @@ impl Collector {
     /// # Errors
     /// The kernel's, if it does not count the program's time.
     pub fn of(process: &mut Process, cpus: &[u32], distances: &Distances) -> Option<io::Result<Self>> {
-        let residency = process.recorders.residency.take()?;
+        let residency = process.recorders().residency.take()?;
         let pid = process.id();
         Some(residency.map(|residency| Self::new(pid, residency, (cpus, distances))))
     }

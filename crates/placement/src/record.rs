@@ -342,7 +342,7 @@ fn started(words: &[OsString], snapshot: &Snapshot, is_light: bool) -> Result<(P
 
 /// What a program that was started is recorded by.
 fn recorded_by(process: &mut Process, cpus: &[u32], snapshot: &Snapshot) -> By {
-    let records = process.recorders.switches.take();
+    let records = process.recorders().switches.take();
     let records = records.map(|switches| switches.map(By::records));
     let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
     let by = records.or(clocks.map(|clocks| clocks.map(By::clocks)));

@@ -38,11 +38,11 @@ pub(crate) struct Started {
     pub(crate) handle: OwnedFd,
     /// When it executed the program: making a process is no part of the program's time.
     pub(crate) began: Instant,
-    /// The guardian knows of it as long as this lives.
-    pub(crate) place: Place,
     pub(crate) recorders: Recorders,
     /// What it was started in, if it was to be and could be.
     pub(crate) cgroup: Option<Cgroup>,
+    /// The guardian knows of it, and its group, as long as this lives.
+    pub(crate) _place: Place,
 }
 
 /// What counts and records a program from its first instruction on, as far as that was ordered.
@@ -155,9 +155,9 @@ impl Order<'_> {
             handle,
             // It did not come to that if it was killed before.
             began: left.began.unwrap_or_else(Instant::now),
-            place,
             recorders: left.recorders,
             cgroup,
+            _place: place,
         })
     }
 
