@@ -153,8 +153,8 @@ impl<'a> Comparison<'a> {
         let Choice { method, reason, .. } = &self.design;
         Spec {
             per_start: if *method == Method::Slices { PER_START } else { 1 },
-            looked: log.looked().to_vec(),
-            earlier: log.earlier(),
+            looked: log.looked.clone(),
+            earlier: log.earlier,
             seed: log.seed(),
             ..self.request.spec(*method, reason.clone(), self.arms.named.clone())
         }

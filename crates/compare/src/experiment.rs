@@ -120,7 +120,7 @@ impl<E: Executor> Experiment<'_, E> {
         let before = self.executor.elapsed();
         self.warm_up()?;
         self.fit_budget_by_warm_up(before)?;
-        self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
+        self.plan = looks(self.spec, self.plan.most().max(self.whole), &self.plan.made);
         if self.is_settled_already() {
             return Ok(Ended::Settled);
         }
@@ -141,7 +141,7 @@ impl<E: Executor> Experiment<'_, E> {
                 return Ok(Ended::Settled);
             }
             // With further runs in hand an earlier look would not be one; of too few nothing is asked.
-            let is_look = start >= self.whole.max(LEAST) && self.plan.is_look(start) && !self.spec.all;
+            let is_look = start >= self.whole.max(LEAST) && self.plan.at.contains(&start) && !self.spec.all;
             if is_look && self.look(start)? {
                 return Ok(Ended::Settled);
             }
@@ -168,7 +168,7 @@ impl<E: Executor> Experiment<'_, E> {
 
     /// What an earlier session found when it looked at the very same runs.
     fn is_settled_already(&self) -> bool {
-        let was_looked_at = self.plan.made().iter().any(|look| look.blocks == self.whole);
+        let was_looked_at = self.plan.made.iter().any(|look| look.blocks == self.whole);
         was_looked_at && !self.spec.all && self.is_settled(self.whole)
     }
 
@@ -358,8 +358,8 @@ impl<E: Executor> Experiment<'_, E> {
             blocks,
             per_start: self.per_start(),
             most: self.plan.most(),
-            looks: self.plan.at().to_vec(),
-            spent: self.plan.made().to_vec(),
+            looks: self.plan.at.clone(),
+            spent: self.plan.made.clone(),
             warm_up: self.warmed,
             smallest_effect: self.spec.smallest_effect,
             alpha: self.spec.alpha,

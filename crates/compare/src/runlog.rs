@@ -86,11 +86,12 @@ pub struct RunLog<'a> {
     store: &'a mut dyn Store,
     head: Head,
     done: Vec<Finished<'static>>,
-    looked: Vec<Spent>,
+    /// The looks that were in it.
+    pub(crate) looked: Vec<Spent>,
     ways: Vec<Option<Way>>,
     written: usize,
-    /// How long the sessions before took, and when this one began.
-    earlier: Duration,
+    /// How long the sessions took whose runs were in it, and when this one began.
+    pub(crate) earlier: Duration,
     began: Instant,
 }
 
@@ -171,16 +172,6 @@ impl<'a> RunLog<'a> {
     /// The seed of the runs in it, or the one it was begun with.
     pub fn seed(&self) -> u64 {
         self.head.seed
-    }
-
-    /// The looks that were in it.
-    pub(crate) fn looked(&self) -> &[Spent] {
-        &self.looked
-    }
-
-    /// How long the sessions took whose runs were in it.
-    pub(crate) fn earlier(&self) -> Duration {
-        self.earlier
     }
 
     /// How the runs of an arm that were in it got their pages.

@@ -33,7 +33,7 @@ pub struct Custom {
     /// This percent of the 2 MiB ranges of its private memory is collapsed from outside; which ones, chance decides in each run.
     pub(crate) share: Option<u8>,
     /// Instead of the program and its arguments.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     /// Variables to set.
     pub(crate) env: BTreeMap<String, String>,
     /// Variables to leave out.
@@ -91,11 +91,6 @@ impl Custom {
         let is_made = self.before.is_some();
         let found = (!is_made).then(|| program::find(OsStr::new(&name), self.path().as_deref()).ok());
         found.flatten()
-    }
-
-    /// The program and its arguments.
-    pub fn words(&self) -> &[String] {
-        &self.command
     }
 
     /// The first way to the pages of its policy, until another turns out to reach more.

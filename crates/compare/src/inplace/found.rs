@@ -31,8 +31,8 @@ pub fn compare(
         log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
         let spec = Spec {
             program: words,
-            looked: log.looked().to_vec(),
-            earlier: log.earlier(),
+            looked: log.looked.clone(),
+            earlier: log.earlier,
             seed: log.seed(),
             loads: None,
             ..request.spec(Method::Flip, Because::Running, Vec::new())

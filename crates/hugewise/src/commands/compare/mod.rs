@@ -175,7 +175,7 @@ fn request(
     let mut task = task(args, workload.as_ref())?;
     let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {
-        task.command = reference.words().iter().map(Into::into).collect();
+        task.command = reference.command.iter().map(Into::into).collect();
         arms = commands.iter().map(|(name, _)| name.clone()).collect();
     }
     let request = Request {
