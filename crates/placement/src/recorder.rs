@@ -54,7 +54,6 @@ pub(crate) struct Clocks {
     pub(crate) cpu_s: BTreeMap<u32, f64>,
     /// Where all moves are recorded.
     pub(crate) migrations: Option<Migrations>,
-    is_first: bool,
 }
 
 /// A thread as it was looked at last.
@@ -77,8 +76,7 @@ impl By {
         let clocks = Clocks {
             collector,
             cpu_s: BTreeMap::new(),
-            migrations: None,
-            is_first: true,
+            migrations: Some(Migrations::default()),
         };
         Self::looks(NoRecords::NotWanted, Some(Box::new(clocks)))
     }
@@ -301,14 +299,10 @@ impl Clocks {
             *self.cpu_s.entry(cpu).or_default() += seconds;
         }
         // Once some are missing, those before are not all either.
-        self.migrations = match (ran.migrations, self.migrations.take(), self.is_first) {
-            (Some(new), all, is_first) if is_first || all.is_some() => {
-                let mut all = all.unwrap_or_default();
-                new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
-                Some(all)
-            }
-            _ => None,
-        };
-        self.is_first = false;
+        let both = self.migrations.zip(ran.migrations);
+        self.migrations = both.map(|(mut all, new)| {
+            new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
+            all
+        });
     }
 }

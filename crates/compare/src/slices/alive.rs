@@ -24,14 +24,14 @@ const TRIES: u32 = 10;
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// A program of an arm.
-pub(super) struct Alive(Worker);
+pub(super) struct Alive<'s>(Worker<'s>);
 
-impl Alive {
+impl<'s> Alive<'s> {
     pub(super) fn start(
         arm: &Arm,
         asked: &[Asked],
         counting: &Counting,
-        stop: &dyn Fn() -> bool,
+        stop: &'s dyn Fn() -> bool,
     ) -> Result<Self, Error> {
         let mut arm = arm.clone();
         arm.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
@@ -49,31 +49,31 @@ impl Alive {
     }
 
     /// Runs it until every counter has gone up once, and stops it.
-    pub(super) fn until_it_counts(&mut self, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        self.0.until_it_counts(1, plan.patience, stop)?;
-        self.first_halt(&plan.threads, stop)
+    pub(super) fn until_it_counts(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.0.until_it_counts(1, plan.patience)?;
+        self.first_halt(&plan.threads)
     }
 
     /// Lets it run for a slice. Everything slow happens before and after, while it is stopped.
-    pub(super) fn slice(&mut self, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Run, Error> {
+    pub(super) fn slice(&mut self, plan: &Plan) -> Result<Run, Error> {
         self.0.process.squeeze();
         let awake = self.0.counters.iter().any(is_answered_by_the_program);
-        let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads, stop)).transpose();
+        let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads)).transpose();
         let before = asleep(self)?;
         // What was counted before this slice is no part of it.
         self.0.process.counted();
         self.0.process.ran();
         halt::go_on(&self.0.source, self.0.id());
         let began = Instant::now();
-        let from = before.map_or_else(|| self.mark(&plan.threads, stop), Ok)?;
-        let mut to = self.rest_and_halt(plan, awake, stop)?;
+        let from = before.map_or_else(|| self.mark(&plan.threads), Ok)?;
+        let mut to = self.rest_and_halt(plan, awake)?;
         // On a busy machine a short slice may pass before the program gets a CPU: then it goes on.
         for _ in 1..TRIES {
             if !to.times.since(&from.times).cpu.is_zero() {
                 break;
             }
             halt::go_on(&self.0.source, self.0.id());
-            to = self.rest_and_halt(plan, awake, stop)?;
+            to = self.rest_and_halt(plan, awake)?;
         }
         let wall = began.elapsed();
         let score = score::between(&self.0.arm.name, &self.0.counters, &from, &to)?;
@@ -81,22 +81,22 @@ impl Alive {
     }
 
     /// Waits for the length of a slice, and stops it; the counters and times at that end.
-    fn rest_and_halt(&mut self, plan: &Plan, awake: bool, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
-        if self.0.process.rest(plan.slice, stop)? {
+    fn rest_and_halt(&mut self, plan: &Plan, awake: bool) -> Result<Mark, Error> {
+        if self.0.process.rest(plan.slice, self.0.stop)? {
             return Err(self.0.process.gone());
         }
         if !awake {
-            return self.halt_between_writes(&plan.threads, stop);
+            return self.halt_between_writes(&plan.threads);
         }
-        let to = self.mark(&plan.threads, stop)?;
+        let to = self.mark(&plan.threads)?;
         self.halt().map(|()| to)
     }
 
     /// Stopped while it writes its counter, it would show half of it until its next slice: then it goes on for a moment.
-    fn halt_between_writes(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
+    fn halt_between_writes(&self, threads: &Threads) -> Result<Mark, Error> {
         for tried in 0..TRIES {
             self.halt()?;
-            match self.mark(threads, stop) {
+            match self.mark(threads) {
                 Err(Error::Metric { .. }) => {}
                 other => return other,
             }
@@ -104,14 +104,14 @@ impl Alive {
             thread::sleep(POLL_PERIOD * (1 << tried));
         }
         self.halt()?;
-        self.mark(threads, stop)
+        self.mark(threads)
     }
 
-    fn first_halt(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    fn first_halt(&self, threads: &Threads) -> Result<(), Error> {
         if self.0.counters.iter().any(is_answered_by_the_program) {
             self.halt()
         } else {
-            self.halt_between_writes(threads, stop).map(drop)
+            self.halt_between_writes(threads).map(drop)
         }
     }
 
@@ -120,12 +120,12 @@ impl Alive {
         stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.0.arm.name), error.to_string()))
     }
 
-    fn mark(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
+    fn mark(&self, threads: &Threads) -> Result<Mark, Error> {
         let times = threads.times(&self.0.source, self.0.id());
         let what = || format!("arm {}: the CPU time of its threads", self.0.arm.name);
         let times = times.map_err(|why| Error::asked(what(), why.to_string()))?;
         Ok(Mark {
-            counts: self.0.counts(stop)?,
+            counts: self.0.counts()?,
             times,
         })
     }

@@ -64,7 +64,7 @@ pub struct Slices<'a> {
     plan: Plan,
     stop: &'a dyn Fn() -> bool,
     /// In the order in which they were started, each with its arm.
-    alive: Vec<(usize, Alive)>,
+    alive: Vec<(usize, Alive<'a>)>,
     began: Instant,
 }
 
@@ -125,18 +125,18 @@ impl<'a> Slices<'a> {
         })
     }
 
-    fn start(&self, arm: &Arm) -> Result<(Alive, Run), Error> {
+    fn start(&self, arm: &Arm) -> Result<(Alive<'a>, Run), Error> {
         let mut alive = Alive::start(arm, &self.asked, &self.counting, self.stop)?;
-        alive.until_it_counts(&self.plan, self.stop)?;
-        let mut settled = alive.slice(&self.plan, self.stop)?;
+        alive.until_it_counts(&self.plan)?;
+        let mut settled = alive.slice(&self.plan)?;
         for _ in 1..self.plan.warm_up {
-            settled = alive.slice(&self.plan, self.stop)?;
+            settled = alive.slice(&self.plan)?;
         }
         Ok((alive, settled))
     }
 
     /// The reference's way is that of its second process, too.
-    fn take(&mut self, arm: Arm, alive: Alive) {
+    fn take(&mut self, arm: Arm, alive: Alive<'a>) {
         if let (true, Some(twin)) = (self.alive.is_empty(), self.arms.last_mut()) {
             twin.setup = arm.setup.clone();
             twin.others = Vec::new();
@@ -156,7 +156,7 @@ impl<'a> Slices<'a> {
     fn slice(&mut self, program: usize) -> Result<Run, Error> {
         let of_program = self.alive.iter_mut().find(|(place, _)| *place == program);
         let (_, alive) = of_program.ok_or_else(|| Error::InPlace("no program of this arm was started".to_owned()))?;
-        alive.slice(&self.plan, self.stop)
+        alive.slice(&self.plan)
     }
 }
 

@@ -101,7 +101,7 @@ fn compared(
         store::say_left(&session.ui, &request.program());
     }
     let stop = Stop::on_signals()?;
-    Ok(comparison.carry_out(&around, &|| stop.is_asked(), log))
+    Ok(comparison.carry_out(&|| stop.is_asked(), log))
 }
 
 fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {

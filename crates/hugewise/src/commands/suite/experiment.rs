@@ -133,7 +133,7 @@ impl Bench<'_> {
     ) -> Result<(Compare, Vec<Warning>), Error> {
         let mut log = RunLog::new(store);
         let comparison = Comparison::prepare(request, self.snapshot, around, &mut log)?;
-        comparison.carry_out(around, &|| self.stop.is_asked(), &mut log)
+        comparison.carry_out(&|| self.stop.is_asked(), &mut log)
     }
 
     fn request(&self, planned: &Planned, workload: &Workload, arms: &[String], time: Duration) -> Request {
