@@ -66,10 +66,9 @@ impl Cgroup {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = base.join(format!("{}{number}", prefix(std::process::id())));
         fs::create_dir(&path).ok()?;
-        let folder = Folder(path);
-        let cgroup = Self::open(&folder.0);
+        let cgroup = Self::open(&path);
         if cgroup.is_none() {
-            let _ = fs::remove_dir(&folder.0);
+            let _ = fs::remove_dir(&path);
         }
         cgroup
     }

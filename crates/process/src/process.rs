@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use chase::counters::program::{Attached, Event};
 use host::Source;
 use rustix::io::Errno;
-use rustix::process::{Signal, getpgid, kill_process_group};
+use rustix::process::{Signal, getpgid};
 
 use crate::cgroup::Cgroup;
 use crate::ended::{END_TIMEOUT, Ended};
@@ -249,7 +249,7 @@ impl Process {
     pub fn kill_within(mut self, time: Duration) {
         let outside = self.outside(&Source::live());
         self.started.cgroup.iter().for_each(Cgroup::kill);
-        handles::kill_group(self.started.pid);
+        handles::signal_group(self.started.pid, Signal::KILL);
         outside.signal(Signal::KILL);
         if handles::has_ended_within(&self.started.handle, time).unwrap_or(false) {
             let _ = self.kill_with(&outside);
@@ -293,7 +293,7 @@ impl Process {
         let is_killed = self.ended_after.is_none();
         let makers = is_killed.then(|| Makers::of_stopped(&source, self.started.pid, self.started.began.elapsed()));
         let has_left_others = self.started.cgroup.as_ref().is_some_and(|cgroup| cgroup.end(self.id()));
-        handles::kill_group(self.started.pid);
+        handles::signal_group(self.started.pid, Signal::KILL);
         outside.signal(Signal::KILL);
         let ended = syscall::wait(self.started.pid)?;
         self.reaped = true;
@@ -328,7 +328,7 @@ impl Drop for Process {
         let until = Instant::now() + TERM_TIMEOUT;
         let mut outside = self.outside(&source);
         let makers = Makers::of(&source, self.started.pid, self.started.began.elapsed());
-        let _ = kill_process_group(self.started.pid, Signal::TERM);
+        handles::signal_group(self.started.pid, Signal::TERM);
         outside.signal(Signal::TERM);
         let _ = self.wait(Some(TERM_TIMEOUT), &|| false, &mut || {});
         handles::group_has_ended_by(&source, self.started.pid, until);

@@ -299,7 +299,7 @@ impl Slot {
         // Without its leader, a group that still has members keeps the number to itself.
         (is_same(source, number, since) != Some(false)).then(|| {
             let makers = Makers::of_stopped(source, pid, Duration::from_nanos(now().saturating_sub(since)));
-            handles::kill_group(pid);
+            handles::signal_group(pid, Signal::KILL);
             Killed::Group(pid, makers)
         })
     }
