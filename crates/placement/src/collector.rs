@@ -191,6 +191,13 @@ impl Collector {
     }
 }
 
+/// Records up to a moment, in the order of time, whichever ring they came from.
+pub(crate) fn drain_until(pending: &mut Vec<Record>, until: u64) -> impl Iterator<Item = Record> {
+    pending.sort_by_key(|record| record.at);
+    let ready = pending.partition_point(|record| record.at <= until);
+    pending.drain(..ready)
+}
+
 impl Moves {
     fn new(cpus: &[u32], distances: &Distances) -> Self {
         Self {
@@ -203,11 +210,8 @@ impl Moves {
         }
     }
 
-    /// In the order of time, whichever ring they came from.
     fn take_until(&mut self, until: u64) {
-        self.pending.sort_by_key(|record| record.at);
-        let ready = self.pending.partition_point(|record| record.at <= until);
-        let ready: Vec<Record> = self.pending.drain(..ready).collect();
+        let ready: Vec<Record> = drain_until(&mut self.pending, until).collect();
         ready.iter().for_each(|record| self.take(record));
     }
 

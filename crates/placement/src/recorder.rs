@@ -11,7 +11,7 @@ use model::compare::Ran;
 use model::placement::{Migrations, NoRecords};
 use process::{cpu_time, migrations, tree};
 
-use crate::collector::{Collector, LAG};
+use crate::collector::{Collector, LAG, drain_until};
 use crate::kernel::{self, may_record_own, refusal};
 use crate::ledger::Ledger;
 use crate::poll;
@@ -223,11 +223,7 @@ impl Recorder {
             full if full < 0.06 => (*period * 2).min(LONGEST),
             _ => *period,
         };
-        pending.sort_by_key(|record| record.at);
-        let ready = pending.partition_point(|record| record.at <= until);
-        for record in pending.drain(..ready) {
-            self.ledger.take(&record);
-        }
+        drain_until(pending, until).for_each(|record| self.ledger.take(&record));
         *period
     }
 
