@@ -326,22 +326,19 @@ impl<E: Executor> Experiment<'_, E> {
         if verdicts.iter().any(|judged| judged.p.is_some()) {
             self.spend(Spent { blocks, level })?;
         }
-        let parts = match self.spec.method {
-            Method::Runs if self.spec.loads.is_none() => parts::of(&arms, level),
-            _ => Vec::new(),
-        };
-        let compare = Compare {
+        let mut compare = Compare {
             program: self.spec.program.clone(),
             design: self.design(ended, blocks),
             arms,
             verdicts,
             controls,
-            parts,
+            parts: Vec::new(),
             pmu_note: self.executor.pmu_note(),
             starts: self.executor.starts(),
             forecast: None,
             restored: None,
         };
+        compare.parts = parts::of_runs(&compare, level);
         let warnings = warnings::all(&compare);
         let cut = (self.warmed < self.spec.warm_up).then(|| warnings::warm_up_cut(self.warmed, self.spec.warm_up));
         let own = self.executor.warnings();

@@ -252,39 +252,26 @@ fn split(
         if attempt > 0 {
             target.pause(RETRY_PERIOD * attempt);
         }
-        left = ask(spec, left, target, &mut done, stop)?;
-        let large = target.large(&left, spec.page)?;
-        left.retain(|at| large.contains(at));
+        // Those that are refused for good are counted and left out.
+        let mut asked = Vec::with_capacity(left.len());
+        for at in left {
+            let answer = if stop() { Ok(()) } else { target.split(at) };
+            match answer {
+                Ok(()) => asked.push(at),
+                // Not there any more.
+                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
+                Err(error) => refuse(&mut done, spec.pid, error)?,
+            }
+        }
+        let large = target.large(&asked, spec.page)?;
+        asked.retain(|at| large.contains(at));
+        left = asked;
         if left.is_empty() || stop() {
             break;
         }
     }
     let turned = all - left.len() as u64 - done.pieces.refused;
     Ok((turned, uncut(&done, left.len() as u64)))
-}
-
-/// Asks for every piece once; those that were refused for good are counted and left out.
-fn ask(
-    spec: &Spec,
-    pieces: Vec<u64>,
-    target: &mut dyn Target,
-    done: &mut Done,
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<u64>, Error> {
-    let mut asked = Vec::with_capacity(pieces.len());
-    for at in pieces {
-        if stop() {
-            asked.push(at);
-            continue;
-        }
-        match target.split(at) {
-            Ok(()) => asked.push(at),
-            // Not there any more.
-            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
-            Err(error) => refuse(done, spec.pid, error)?,
-        }
-    }
-    Ok(asked)
 }
 
 /// Why huge pages are still there.

@@ -209,7 +209,7 @@ fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
         own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
     };
     let armed = Armed::new(arm.library.as_deref(), layout, &given);
-    armed.map_err(|why| Error::asked(format!("--arms {}", arm.name), why.to_string()))
+    armed.map_err(|why| Error::asked(format!("--arms {}", arm.name), why))
 }
 
 /// What a failure to start a program means to the user.
@@ -232,10 +232,7 @@ pub(super) fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }:
 /// What was done to a process while it ran, in words, and where the time for that is.
 fn note(squeeze: Option<&Squeeze>, armed: Option<&Armed>, place: &str) -> Option<String> {
     let squeezed = squeeze.map(|squeeze| squeeze.told(place));
-    let armed = armed.map(|armed| match armed.report() {
-        Ok(report) => served(&report),
-        Err(error) => error.to_string(),
-    });
+    let armed = armed.map(|armed| armed.report().map_or_else(|why| why, |report| served(&report)));
     squeezed.or(armed)
 }
 

@@ -9,61 +9,46 @@ use process::{Attention, Watch, halt};
 
 use super::Plan;
 use crate::Error;
-use crate::live::{self, Arm, Counting};
-use crate::metric::{Asked, From};
+use crate::live;
+use crate::metric::From;
 use crate::score::{self, Counter, Mark, Score};
 use crate::technique::{Collapse, Setup};
 use crate::threads::Threads;
 use crate::worker::Worker;
 
-/// The variable that names a program's arm.
-const VARIABLE: &str = "HUGEWISE_ARM";
 /// Tries to stop a program when its counters can be read, and the first moment between two: each is twice as long as the one
 /// before, since on a busy machine the program may have to wait for a CPU.
 const TRIES: u32 = 10;
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
-/// A program of an arm.
-pub(super) struct Alive<'s>(Worker<'s>);
-
-impl<'s> Alive<'s> {
-    pub(super) fn start(
-        arm: &Arm,
-        asked: &[Asked],
-        counting: &Counting,
-        stop: &'s dyn Fn() -> bool,
-    ) -> Result<Self, Error> {
-        let mut arm = arm.clone();
-        arm.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
-        Worker::start(arm, asked, counting, stop).map(Self)
-    }
-
+impl Worker<'_> {
     /// Was it started like this, whatever that is called?
     pub(super) fn has(&self, setup: &Setup) -> bool {
         let mut own = Setup {
             words: setup.words.clone(),
-            ..self.0.arm.setup.clone()
+            ..self.arm.setup.clone()
         };
+        // The variable with its name.
         own.env.pop();
         own == *setup
     }
 
     /// Runs it until every counter has gone up once, and stops it.
-    pub(super) fn until_it_counts(&mut self, plan: &Plan) -> Result<(), Error> {
-        self.0.until_it_counts(1, plan.patience)?;
+    pub(super) fn until_it_halts(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.until_it_counts(1, plan.patience)?;
         self.first_halt(&plan.threads)
     }
 
     /// Lets it run for a slice. Everything slow happens before and after, while it is stopped.
     pub(super) fn slice(&mut self, plan: &Plan) -> Result<Run, Error> {
-        self.0.process.squeeze();
-        let awake = self.0.counters.iter().any(is_answered_by_the_program);
-        let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads)).transpose();
+        self.process.squeeze();
+        let awake = self.counters.iter().any(is_answered_by_the_program);
+        let asleep = |worker: &Self| (!awake).then(|| worker.mark(&plan.threads)).transpose();
         let before = asleep(self)?;
         // What was counted before this slice is no part of it.
-        self.0.process.counted();
-        self.0.process.ran();
-        halt::go_on(&self.0.source, self.0.id());
+        self.process.counted();
+        self.process.ran();
+        halt::go_on(&self.source, self.id());
         let began = Instant::now();
         let from = before.map_or_else(|| self.mark(&plan.threads), Ok)?;
         let mut to = self.rest_and_halt(plan, awake)?;
@@ -72,18 +57,18 @@ impl<'s> Alive<'s> {
             if !to.times.since(&from.times).cpu.is_zero() {
                 break;
             }
-            halt::go_on(&self.0.source, self.0.id());
+            halt::go_on(&self.source, self.id());
             to = self.rest_and_halt(plan, awake)?;
         }
         let wall = began.elapsed();
-        let score = score::between(&self.0.arm.name, &self.0.counters, &from, &to)?;
+        let score = score::between(&self.arm.name, &self.counters, &from, &to)?;
         Ok(self.run(wall, score))
     }
 
     /// Waits for the length of a slice, and stops it; the counters and times at that end.
     fn rest_and_halt(&mut self, plan: &Plan, awake: bool) -> Result<Mark, Error> {
-        if self.0.process.rest(plan.slice, self.0.stop)? {
-            return Err(self.0.process.gone());
+        if self.process.rest(plan.slice, self.stop)? {
+            return Err(self.process.gone());
         }
         if !awake {
             return self.halt_between_writes(&plan.threads);
@@ -100,7 +85,7 @@ impl<'s> Alive<'s> {
                 Err(Error::Metric { .. }) => {}
                 other => return other,
             }
-            halt::go_on(&self.0.source, self.0.id());
+            halt::go_on(&self.source, self.id());
             thread::sleep(POLL_PERIOD * (1 << tried));
         }
         self.halt()?;
@@ -108,7 +93,7 @@ impl<'s> Alive<'s> {
     }
 
     fn first_halt(&self, threads: &Threads) -> Result<(), Error> {
-        if self.0.counters.iter().any(is_answered_by_the_program) {
+        if self.counters.iter().any(is_answered_by_the_program) {
             self.halt()
         } else {
             self.halt_between_writes(threads).map(drop)
@@ -116,16 +101,16 @@ impl<'s> Alive<'s> {
     }
 
     fn halt(&self) -> Result<(), Error> {
-        let stopped = halt::stop(&self.0.source, self.0.id(), |tree| self.0.process.guard(tree));
-        stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.0.arm.name), error.to_string()))
+        let stopped = halt::stop(&self.source, self.id(), |tree| self.process.guard(tree));
+        stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.arm.name), error.to_string()))
     }
 
     fn mark(&self, threads: &Threads) -> Result<Mark, Error> {
-        let times = threads.times(&self.0.source, self.0.id());
-        let what = || format!("arm {}: the CPU time of its threads", self.0.arm.name);
+        let times = threads.times(&self.source, self.id());
+        let what = || format!("arm {}: the CPU time of its threads", self.arm.name);
         let times = times.map_err(|why| Error::asked(what(), why.to_string()))?;
         Ok(Mark {
-            counts: self.0.counts()?,
+            counts: self.counts()?,
             times,
         })
     }
@@ -133,7 +118,7 @@ impl<'s> Alive<'s> {
     /// What the slice was worth, and what backs the program now that it is stopped.
     fn run(&mut self, wall: Duration, score: Score) -> Run {
         let mut watch = Watch::new(Attention::Free, None);
-        watch.tick(self.0.id());
+        watch.tick(self.id());
         let seen = watch.finish(0);
         let memory = (seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64));
         let metrics = [
@@ -148,25 +133,21 @@ impl<'s> Alive<'s> {
             )
         });
         let mut run = Run {
-            text: (self.0.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
+            text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
             notes: ended.into_iter().collect(),
-            ran: self.0.process.ran(),
+            ran: self.process.ran(),
             ..Run::bare(metrics.chain(score.rates), seen.backing)
         };
-        live::count(&mut run, &self.0.process.counted());
+        live::count(&mut run, &self.process.counted());
         // What kept the arm from its pages stands last, where a verdict looks for it.
         run.notes.extend(self.notes());
         run
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {
-        let lacks = self.0.arm.setup.lacks.clone();
-        self.0.process.note().into_iter().chain(lacks)
-    }
-
-    pub(super) fn ask_to_end(&mut self) {
-        self.0.ask_to_end();
+        let lacks = self.arm.setup.lacks.clone();
+        self.process.note().into_iter().chain(lacks)
     }
 }
 

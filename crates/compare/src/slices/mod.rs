@@ -16,17 +16,20 @@ use std::time::{Duration, Instant};
 use model::compare::{Run, Start};
 use model::{Bytes, PageKind};
 
-use self::alive::Alive;
 pub(crate) use self::started::compare;
 use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
 use super::threads::Threads;
 use super::{Error, Executor};
+use crate::worker::Worker;
 use stats::rounds;
 
 /// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
 /// would say more about a process, but it is processes that differ.
 pub const PER_START: u32 = 4;
+
+/// The variable that names a program's arm.
+const VARIABLE: &str = "HUGEWISE_ARM";
 
 /// What `{arm}` stands for in the second process of the reference, after the reference's name.
 const AGAIN: &str = "-again";
@@ -64,7 +67,7 @@ pub struct Slices<'a> {
     plan: Plan,
     stop: &'a dyn Fn() -> bool,
     /// In the order in which they were started, each with its arm.
-    alive: Vec<(usize, Alive<'a>)>,
+    alive: Vec<(usize, Worker<'a>)>,
     began: Instant,
 }
 
@@ -125,9 +128,11 @@ impl<'a> Slices<'a> {
         })
     }
 
-    fn start(&self, arm: &Arm) -> Result<(Alive<'a>, Run), Error> {
-        let mut alive = Alive::start(arm, &self.asked, &self.counting, self.stop)?;
-        alive.until_it_counts(&self.plan)?;
+    fn start(&self, arm: &Arm) -> Result<(Worker<'a>, Run), Error> {
+        let mut named = arm.clone();
+        named.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
+        let mut alive = Worker::start(named, &self.asked, &self.counting, self.stop)?;
+        alive.until_it_halts(&self.plan)?;
         let mut settled = alive.slice(&self.plan)?;
         for _ in 1..self.plan.warm_up {
             settled = alive.slice(&self.plan)?;
@@ -136,7 +141,7 @@ impl<'a> Slices<'a> {
     }
 
     /// The reference's way is that of its second process, too.
-    fn take(&mut self, arm: Arm, alive: Alive<'a>) {
+    fn take(&mut self, arm: Arm, alive: Worker<'a>) {
         if let (true, Some(twin)) = (self.alive.is_empty(), self.arms.last_mut()) {
             twin.setup = arm.setup.clone();
             twin.others = Vec::new();

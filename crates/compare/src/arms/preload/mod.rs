@@ -33,26 +33,9 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libhugewise_pr
 /// Programs count on low numbers of descriptors: those that they inherit from here begin at this one.
 const LEAST_FD: i32 = 500;
 
-/// Why the library cannot be put in front of programs.
-#[derive(Debug, thiserror::Error)]
-pub enum PreloadError {
-    /// Built for a target that the library does not know.
-    #[error(
-        "this build has no preload library, which is there for glibc (build for a *-linux-gnu target, or choose another technique)"
-    )]
-    NotBuilt,
-    #[error(
-        "{what} cannot be made: {error} (a seccomp profile that forbids memfd_create, or too many open files; choose another technique)"
-    )]
-    NoFile {
-        what: &'static str,
-        /// What the kernel said.
-        error: io::Error,
-    },
-    /// The counts cannot be read back.
-    #[error("the preload library's counts cannot be read: {0}")]
-    NoReport(io::Error),
-}
+/// For a target that the library does not know.
+const NOT_BUILT: &str = "this build has no preload library, which is there for glibc (build for a *-linux-gnu target, \
+                         or choose another technique)";
 
 /// The library's bytes, for a file; none for targets that it does not know.
 pub fn library() -> Option<&'static [u8]> {
@@ -80,12 +63,8 @@ impl Armed {
     ///
     /// # Errors
     /// If this build has no library, or no memory file can be made.
-    pub fn new(
-        file: Option<&Path>,
-        layout: &Layout,
-        given: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, PreloadError> {
-        let library = library().ok_or(PreloadError::NotBuilt)?;
+    pub fn new(file: Option<&Path>, layout: &Layout, given: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, String> {
+        let library = library().ok_or(NOT_BUILT)?;
         let (names, in_memory) = match file {
             Some(file) => (file.into(), None),
             None => library_in_memory(library).map(|(names, file)| (names, Some(file)))?,
@@ -95,10 +74,7 @@ impl Armed {
         let words = layout.words(nonce);
         let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
         let file = memory_file("hugewise-preload-counts", &bytes_of(&words), seals);
-        let page = file.map_err(|error| PreloadError::NoFile {
-            what: "a page for the preload library's counts",
-            error,
-        })?;
+        let page = file.map_err(|error| not_made("a page for the preload library's counts", &error))?;
         let own = std::process::id();
         // Behind those that are preloaded anyway, so that their memory calls go through it as well.
         let behind = |name: &str, own: &OsStr| {
@@ -128,14 +104,14 @@ impl Armed {
     ///
     /// # Errors
     /// If the page of counts cannot be read.
-    pub fn report(&self) -> Result<Report, PreloadError> {
+    pub fn report(&self) -> Result<Report, String> {
         let mut bytes = [0; BYTES];
         let read = rustix::io::pread(&self.page, &mut bytes[..], 0);
-        let failed = |error: Errno| PreloadError::NoReport(error.into());
-        match read.map_err(failed)? {
+        let read = read.map_err(io::Error::from).and_then(|read| match read {
             BYTES => Ok(Report::of(&words_of(&bytes))),
-            _ => Err(PreloadError::NoReport(io::ErrorKind::UnexpectedEof.into())),
-        }
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        });
+        read.map_err(|error| format!("the preload library's counts cannot be read: {error}"))
     }
 
     /// Did the loader complain into the program's errors that it cannot load the library?
@@ -147,16 +123,19 @@ impl Armed {
 }
 
 /// The library in memory, and what LD_PRELOAD is to name.
-fn library_in_memory(library: &[u8]) -> Result<(OsString, OwnedFd), PreloadError> {
+fn library_in_memory(library: &[u8]) -> Result<(OsString, OwnedFd), String> {
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     let file = memory_file("libhugewise_preload.so", library, seals);
-    let file = file.map_err(|error| PreloadError::NoFile {
-        what: "a file for the preload library",
-        error,
-    })?;
+    let file = file.map_err(|error| not_made("a file for the preload library", &error))?;
     // By two names: the loader takes the second for the first again, and either can be out of a program's reach.
     let (own, fd) = (std::process::id(), file.as_raw_fd());
     Ok((format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}").into(), file))
+}
+
+fn not_made(what: &str, error: &io::Error) -> String {
+    format!(
+        "{what} cannot be made: {error} (a seccomp profile that forbids memfd_create, or too many open files; choose another technique)"
+    )
 }
 
 /// A sealed file in memory, inherited by children under a high number.
