@@ -8,6 +8,8 @@ use super::sheet::Sheet;
 /// Heads and lines of CSV; the lines are made one by one.
 pub type Lines<'a> = (Vec<&'static str>, Rows<'a>);
 
+type Cell<'a, T> = Box<dyn Fn(&T) -> Option<String> + 'a>;
+
 /// A column of items `T`, as [`columns`](crate::columns) makes it.
 pub struct Field<'a, T> {
     /// Its name in tables, as in [`Sheet::new`]; none if only CSV has it.
@@ -15,7 +17,7 @@ pub struct Field<'a, T> {
     /// Its name in CSV; none if only tables have it.
     pub csv: Option<&'static str>,
     /// The text of its cells; none where there is nothing.
-    pub cell: Box<dyn Fn(&T) -> Option<String> + 'a>,
+    pub cell: Cell<'a, T>,
 }
 
 impl<'a, T> Field<'a, T> {

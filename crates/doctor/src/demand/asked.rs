@@ -36,7 +36,7 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
 }
 
 /// A line of evidence that is made here.
-fn seen(place: &str, name: &str, value: impl ToString) -> Setting {
+fn seen(place: &str, name: &str, value: &dyn ToString) -> Setting {
     Setting {
         place: place.to_owned(),
         name: name.to_owned(),
@@ -47,7 +47,7 @@ fn seen(place: &str, name: &str, value: impl ToString) -> Setting {
 /// The line of a server's file that counts, or its default.
 fn seen_of(server: &Server, name: &str, default: &str) -> Setting {
     let line = server.settings.last(name).cloned();
-    line.unwrap_or_else(|| seen(&server.path, name, default))
+    line.unwrap_or_else(|| seen(&server.path, name, &default))
 }
 
 fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
@@ -57,7 +57,7 @@ fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
         _ => Other::None,
     };
     guest.takes().into_iter().map(move |(size, page, nodes)| {
-        let seen = seen(&guest.place, "memory", size);
+        let seen = seen(&guest.place, "memory", &size);
         Demand {
             page,
             strict: true,
@@ -158,7 +158,7 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
     let unknown = || format!("{}: no -Xmx sets the size of the heap", java.path).into();
     let bytes = java.jvm.heap_max.map(bytes).ok_or_else(unknown);
-    let seen = seen(&java.path, "heap", java.argument("-Xmx").unwrap_or("no -Xmx"));
+    let seen = seen(&java.path, "heap", &java.argument("-Xmx").unwrap_or("no -Xmx"));
     Demand {
         page: own,
         strict: java.jvm.collector == Some(model::Collector::Z),

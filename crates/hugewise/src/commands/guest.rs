@@ -99,7 +99,7 @@ pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Guest> {
     );
     let wanted = spec.kinds.iter();
     let wanted = wanted.map(|&kind| (kind, measure::guest::memory(largest, kind)));
-    let measured = on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
+    let measured = on_loan(ui, no_pool, Some(&note), wanted, |progress, stop| {
         measure::guest::run(spec, progress, stop)
     });
     measured.map_err(coded)

@@ -84,7 +84,7 @@ fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
     let kinds: BTreeSet<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     let note = format!("measuring {} operations by {:?} workers", spec.ops.len(), spec.workers);
     let wanted = kinds.into_iter().map(|kind| (kind, pool_bytes(spec)));
-    on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
+    on_loan(ui, no_pool, Some(&note), wanted, |progress, stop| {
         measure::kernelops::run(spec, progress, stop)
     })
 }

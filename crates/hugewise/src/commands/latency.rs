@@ -83,7 +83,7 @@ pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Latency> 
     let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
     let note = format!("measuring {kinds} page kinds at {sizes} working sets");
     let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
-    on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
+    on_loan(ui, no_pool, Some(&note), wanted, |progress, stop| {
         measure::latency::run(spec, progress, stop)
     })
 }
@@ -97,7 +97,7 @@ pub(super) fn pair(ui: &Ui, paired: &mut Paired, time: Duration, no_pool: bool) 
         .is_new()
         .then(|| format!("comparing {kinds} page kinds at {sizes} working sets"));
     let wanted: Vec<_> = spec.kinds.iter().map(|&kind| (kind, largest)).collect();
-    on_loan(ui, no_pool, note, wanted, |progress, stop| {
+    on_loan(ui, no_pool, note.as_deref(), wanted, |progress, stop| {
         paired.go_on(time, progress, stop).map(|()| ((), Vec::new()))
     })
 }

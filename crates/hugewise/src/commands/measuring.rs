@@ -104,11 +104,11 @@ pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
 pub(super) fn on_loan<T>(
     ui: &Ui,
     no_pool: bool,
-    note: Option<String>,
+    note: Option<&str>,
     wanted: impl IntoIterator<Item = (PageKind, Bytes)>,
     measure: impl FnOnce(&mut dyn Progress, &dyn Fn() -> bool) -> Result<(T, Vec<Warning>), Error>,
 ) -> Measured<T> {
-    if let Some(note) = &note {
+    if let Some(note) = note {
         note_limit(ui);
         ui.note(note);
     }

@@ -30,7 +30,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Tlb) -> anyhow::Result
 pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
     let note = format!("timing translation on {} page kinds", spec.kinds.len());
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
-    on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
+    on_loan(ui, no_pool, Some(&note), wanted, |progress, stop| {
         measure::tlb::run(spec, progress, stop)
     })
 }
