@@ -39,6 +39,8 @@ pub(super) struct Demand {
     pub(super) bytes: Result<Bytes, Reason>,
     /// The nodes that its pages have to be on.
     pub(super) nodes: Option<CpuList>,
+    /// What distinguishes it from others of its kind: names of settings and their values.
+    pub(super) marks: Vec<(&'static str, String)>,
     /// How it needs fewer pages.
     pub(super) fewer: Option<String>,
     /// How it gets pages of another size than the default one.
@@ -72,6 +74,7 @@ impl Demand {
             strict: false,
             bytes,
             nodes: None,
+            marks: Vec::new(),
             fewer: None,
             other: Other::None,
         }

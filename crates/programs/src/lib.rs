@@ -194,6 +194,19 @@ impl Program {
         Ok(tunables.get(name).map(String::as_str))
     }
 
+    /// What its arguments set, by the names of its files; of Oracle the name of its instance (`sid`).
+    pub fn set_by_arguments(&self) -> Vec<(String, String)> {
+        let words = self.arguments.known().map_or(&[][..], Vec::as_slice);
+        match self.kind.known().copied().flatten() {
+            Some(Kind::Oracle) => oracle::sid(words)
+                .map(|sid| ("sid".to_owned(), sid))
+                .into_iter()
+                .collect(),
+            Some(kind) => kind.server().map_or_else(Vec::new, |server| (server.set_by)(words)),
+            None => Vec::new(),
+        }
+    }
+
     /// The first argument that begins so, without that beginning.
     pub fn argument(&self, prefix: &str) -> Option<&str> {
         self.arguments

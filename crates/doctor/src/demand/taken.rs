@@ -70,7 +70,8 @@ fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>>
             None if holds => return None,
             None => continue,
         };
-        if demands.iter().all(|demand| !demand.may_be(program, kind)) {
+        let is_own = |demand: &Demand| demand.may_be(program, kind) && !demand.is_other(program, programs);
+        if !demands.iter().any(is_own) {
             continue;
         }
         let (areas, before) = (program.areas().unwrap_or_default().iter(), own.len());
@@ -122,6 +123,22 @@ impl Demand {
                     && (!kind.is_hypervisor() || self.may_be_of_pod(program))
             }
         }
+    }
+
+    /// Was it, or its parent, started as another one of its kind: another instance, on another port, or with other data?
+    fn is_other(&self, program: &Program, all: &[Program]) -> bool {
+        if self.marks.is_empty() {
+            return false;
+        }
+        let differs = |program: &Program| {
+            let set = program.set_by_arguments();
+            self.marks.iter().any(|(name, value)| {
+                let own = set.iter().rfind(|(own, _)| own == name);
+                own.is_some_and(|(_, own)| own.trim_end_matches('/') != value.trim_end_matches('/'))
+            })
+        };
+        let parent = || all.iter().find(|other| program.parent.known() == Some(&other.pid()));
+        differs(program) || parent().is_some_and(differs)
     }
 
     /// May a guest that runs be this one? Kata Containers calls its guests `sandbox-ID`.

@@ -2,13 +2,13 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest};
+use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest, is_packaged};
 
 use crate::facts::distribution;
 use crate::kept::{by_unit, filled_from_cma, on_boot, pool_path};
 
 pub(super) struct Way {
-    /// Without a machine, the line that sets the pool.
+    /// The line that sets the pool: of the files, or of the machine's own.
     file: Option<FileLine>,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
@@ -73,10 +73,17 @@ struct FileLine {
 }
 
 impl FileLine {
-    /// The one that counts: sysctl's is applied after those of the boot command line. None where the machine shows its pools.
+    /// The one that counts: sysctl's is applied after those of the boot command line. Of a machine it is the line of its own files that may be
+    /// edited.
     fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
-        let given = Some(&evidence.files).filter(|_| !evidence.has_machine)?;
-        let set = given.sysctl.number("vm.nr_hugepages").ok().flatten();
+        let is_whole = evidence.has_machine && distribution(evidence).is_configured_whole();
+        let own = evidence.config.sysctl.known().filter(|_| !is_whole);
+        let lines = match evidence.has_machine {
+            true => own,
+            false => Some(&evidence.files.sysctl),
+        };
+        let set = lines.and_then(|lines| lines.number("vm.nr_hugepages").ok().flatten());
+        let set = set.filter(|(_, line)| !evidence.has_machine || (page < Bytes::gib(1) && !is_packaged(&line.place)));
         if let Some((pages, line)) = set.filter(|_| page == default) {
             return Some(Self {
                 place: line.place.clone(),
@@ -86,6 +93,7 @@ impl FileLine {
                 own: Distribution::Other,
             });
         }
+        let given = Some(&evidence.files).filter(|_| !evidence.has_machine)?;
         let lines = || given.boot.iter().rev();
         let pages = |line: &BootLine| line.boot.pages_of(page, Some(default));
         let line = lines().find(|line| pages(line).is_some());
