@@ -278,7 +278,9 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         true => room.sizes(),
         false => Boot::COMMON.to_vec(),
     };
-    let demands = demands(evidence, &sizes, room.default);
+    let mut demands = demands(evidence, &sizes, room.default);
+    // Those that are bound to nodes come first: the others take what is left, on any node.
+    demands.sort_by_key(|demand| demand.nodes.is_none());
     let taken = Taken::of(evidence, &demands);
     let held = |page: Bytes| match asker {
         FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
@@ -309,6 +311,10 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         };
         if need <= *spare {
             *spare -= need;
+            if part.is_some() {
+                let whole = left.entry(page).or_default();
+                *whole = whole.saturating_sub(need);
+            }
         } else if demand.asker == asker {
             let left = *spare;
             let nodes = demand.nodes.filter(|_| part.is_some());

@@ -33,7 +33,10 @@ pub(super) fn launched(words: &[Word]) -> usize {
     let mut is_value = false;
     let passes = |(at, word): &(usize, &Word)| {
         let text = word.text.as_str();
-        let is_option = text.starts_with('-') || text.contains('=') || text == "all" || word.is_open();
+        // `$QEMU_DIR/qemu-system-x86_64` is a program, wherever it is.
+        let is_program = text.contains('/') && !file_name(text).contains('$');
+        let is_open = word.is_open() && !is_program;
+        let is_option = text.starts_with('-') || text.contains('=') || text == "all" || is_open;
         let is_argument = is_option || text.starts_with(|c: char| c.is_ascii_digit());
         let passes = is_value || LAUNCHERS.contains(&file_name(text)) || (*at > 0 && is_argument);
         is_value = matches!(text, "-u" | "-g") && !is_value;
