@@ -19,7 +19,7 @@ use crate::facts::{
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
-use crate::thp::{asks_in_vain, no_such_size};
+use crate::thp::{asks_in_vain, is_missed, no_such_size};
 
 /// A smaller pool is most likely a test.
 const WORTH: Bytes = Bytes::mib(64);
@@ -34,7 +34,7 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
-        let is_waited_for = || is_part(evidence, pool) || is_given();
+        let is_waited_for = || is_part(evidence, pool) || is_given() || is_missed(evidence, pool);
         if !is_idle(pool)? || starves(evidence, pool) || is_waited_for() {
             return Ok(None);
         }

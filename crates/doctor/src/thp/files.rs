@@ -1,19 +1,23 @@
 //! Transparent huge pages as the files of services and pods ask for them.
 
 use model::findings::Severity;
-use programs::config::Setting;
 use programs::config::given::FileKind;
+use programs::config::{Boot, Setting};
 use programs::{Evidence, in_list};
 
 use super::drift::conflicting;
-use super::glibc::{Told, told, told_dotnet, without_room};
+use super::glibc::without_room;
+use super::options;
 use super::sizes::dropped_in_files;
+use super::told::{Told, alone, told, told_dotnet};
 use crate::demand::Room;
 use crate::facts::distribution;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
+/// Those, and files that start programs by options of their own.
+pub(super) const ASKERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Script];
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
     let mut cases = conflicting(&evidence.files.policies);
@@ -49,7 +53,9 @@ const HUGETLB: &str = "glibc.malloc.hugetlb";
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let all: Vec<&Setting> = evidence.files.environment().collect();
-    let asking = by_variables(&all, |get| told(get));
+    let options = options::in_files(evidence);
+    let mut asking = by_variables(&all, |get| told(get));
+    asking.extend(options.iter().map(|(line, told)| (line, told.clone())));
     let of_dotnet = by_variables(&all, |get| told_dotnet(get));
     let is_limited = |line: &Setting| {
         all.iter().any(|set| set.name.contains("GCHeapHardLimit")) || evidence.files.limits_memory(line)
@@ -68,7 +74,7 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let why = "it is configured to use a pool, and none has the pages";
     let of_malloc = asking
         .iter()
-        .map(|asked| (asked, format!("{} will use base pages: {why}", asked.1.what)));
+        .map(|asked| (asked, format!("{} will use {}: {why}", asked.1.what, asked.1.falls_to)));
     let of_dotnet = of_dotnet.iter().filter(|(line, _)| is_limited(line));
     let of_dotnet = of_dotnet.map(|asked| (asked, format!("the program does not start: {why}")));
     let short = of_malloc.chain(of_dotnet).filter(|((_, told), _)| is_short(told));
@@ -86,12 +92,18 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
         let page = told.page.unwrap_or(room.default);
+        let exists = Boot::SIZES.contains(&page);
         Case::sure(what)
             .link(told.link)
             .seen(&line.place, told.variable, &told.value)
-            .fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
+            .when(exists, |case| {
+                case.fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
+            })
             .otherwise(without_room(evidence, page))
-            .with(told.instead, Case::fix)
+            .with(
+                told.instead.map(|text| if exists { text } else { alone(text) }),
+                Case::fix,
+            )
     }));
     Ok(cases)
 }

@@ -5,7 +5,7 @@ use crate::config::given::compose::is_runtime;
 use crate::config::given::guest::is_hypervisor;
 use crate::config::given::kind::is_java;
 use crate::config::given::shell::file_name;
-use crate::{Kind, dpdk};
+use crate::{Kind, dpdk, page_options};
 
 /// Programs that start another one.
 const LAUNCHERS: [&str; 17] = [
@@ -50,7 +50,8 @@ pub(super) fn launched(words: &[Word]) -> usize {
 pub(super) fn is_known(program: &str, words: &[String]) -> bool {
     let is_server = matches!(Kind::of(program, &[]), Some(Kind::Postgres | Kind::Mysql));
     let runs = is_runtime(program) && words.iter().any(|word| word == "run");
-    is_hypervisor(program) || is_java(program) || is_server || runs || dpdk::socket_mem(words).is_some()
+    let has_options = page_options::is_known(program) || dpdk::socket_mem(words).is_some();
+    is_hypervisor(program) || is_java(program) || is_server || runs || has_options
 }
 
 /// Options of memory that only a run shows.
