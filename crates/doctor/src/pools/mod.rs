@@ -2,6 +2,7 @@
 
 mod asked;
 mod boot;
+mod cached;
 mod files;
 mod fork;
 mod held;
