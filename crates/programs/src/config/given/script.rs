@@ -61,6 +61,7 @@ impl Script {
     pub(super) fn is_more_than(&self, kinds: &[FileKind]) -> bool {
         match kinds {
             [] | [FileKind::Qemu] => !self.is_empty(),
+            [FileKind::Dpdk] => self.writes() || !self.starts.is_empty(),
             [FileKind::Java | FileKind::Compose] => self.writes() || !self.unresolved.is_empty(),
             _ => self.writes(),
         }
