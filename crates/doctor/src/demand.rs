@@ -20,6 +20,7 @@ use crate::rule::{Case, Reason};
 use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
+use room::Spare;
 use taken::Taken;
 pub(super) use taken::runs_by_proxmox;
 use way::Way;
@@ -286,12 +287,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
         _ => taken.pages(page),
     };
-    let pools = room.pools.iter();
-    let mut left: BTreeMap<Bytes, u64> = pools
-        .map(|(page, (pages, _))| (*page, pages.saturating_sub(held(*page))))
-        .collect();
-    let mut short = Vec::new();
-    let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
+    let (mut spare, mut short) = (Spare::of(&room, held), Vec::new());
     for demand in demands {
         let page = demand.page.unwrap_or(room.default);
         let need = match &demand.bytes {
@@ -300,38 +296,30 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             Err(_) => continue,
         };
         let part = Part::of(evidence, page, demand.nodes.as_ref(), &taken);
-        let other = demand.elsewhere(evidence, page, &left).filter(|_| part.is_none());
-        if demand.helps_itself(other, &mut left) {
+        let other = demand.elsewhere(evidence, page, &spare.left).filter(|_| part.is_none());
+        if demand.helps_itself(other, &mut spare.left) {
             continue;
         }
-        // What cannot be counted by node is counted as a whole.
-        let spare = match &part {
-            Some(part) => by_node.entry((page, part.nodes.clone())).or_insert(part.free()),
-            None => left.entry(page).or_default(),
+        let Err(left) = spare.take(page, part.as_ref(), need) else {
+            continue;
         };
-        if need <= *spare {
-            *spare -= need;
-            if part.is_some() {
-                let whole = left.entry(page).or_default();
-                *whole = whole.saturating_sub(need);
-            }
-        } else if demand.asker == asker {
-            let left = *spare;
-            let nodes = demand.nodes.filter(|_| part.is_some());
-            let promised = |node: u32| by_node.get(&(page, node.to_string())).copied();
-            let of_nodes = nodes.as_ref();
-            let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
-            short.push(Shortage {
-                demand: Demand { nodes, ..demand },
-                page,
-                need,
-                left,
-                part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
-                way: Way::of(evidence, page, room.default),
-                other,
-                unbound,
-            });
+        if demand.asker != asker {
+            continue;
         }
+        let nodes = demand.nodes.filter(|_| part.is_some());
+        let promised = |node: u32| spare.by_node.get(&(page, node.to_string())).copied();
+        let of_nodes = nodes.as_ref();
+        let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
+        short.push(Shortage {
+            demand: Demand { nodes, ..demand },
+            page,
+            need,
+            left,
+            part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
+            way: Way::of(evidence, page, room.default),
+            other,
+            unbound,
+        });
     }
     Ok(short)
 }

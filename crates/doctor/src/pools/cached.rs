@@ -49,10 +49,10 @@ pub(super) fn beside_files(evidence: &Evidence, pool: &Pool) -> Result<Option<Ca
     let is_short = |mapped: &Mapped<'_>| mapped.all.0 > left && mapped.resident.0 < mapped.all.0 / 10 * 9;
     let all = running(evidence).filter_map(Mapped::of).filter(is_short);
     let most = all.max_by_key(|mapped| mapped.all);
-    Ok(most.map(|mapped| case(evidence, pool, idle, total, &mapped)))
+    Ok(most.map(|mapped| case(evidence, pool, idle, &mapped)))
 }
 
-fn case(evidence: &Evidence, pool: &Pool, idle: Bytes, total: Bytes, mapped: &Mapped<'_>) -> Case {
+fn case(evidence: &Evidence, pool: &Pool, idle: Bytes, mapped: &Mapped<'_>) -> Case {
     let Mapped { program, all, resident } = mapped;
     let (file, used) = (pool_file(pool, "nr_hugepages"), pool.taken().unwrap_or(0));
     let unwanted = || Need::Unwanted(pool.size);
@@ -63,7 +63,7 @@ fn case(evidence: &Evidence, pool: &Pool, idle: Bytes, total: Bytes, mapped: &Ma
     ))
     .seen(&file, "", &pool.nr)
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-    .seen("/proc/meminfo", "MemTotal", total)
+    .seen("/proc/meminfo", "MemTotal", &evidence.snapshot.memory.get("MemTotal"))
     .seen(program.file("smaps"), "mapped files", all)
     .seen(program.file("smaps"), "resident of them", resident)
     .fix_with(unwanted(), format!("give the pool back: echo {used} > {file}"))

@@ -1,5 +1,6 @@
 //! Transparent huge pages as the files of services and pods ask for them.
 
+use model::Bytes;
 use model::findings::Severity;
 use programs::config::given::FileKind;
 use programs::config::{Boot, Setting};
@@ -78,34 +79,35 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let of_dotnet = of_dotnet.iter().filter(|(line, _)| is_limited(line));
     let of_dotnet = of_dotnet.map(|asked| (asked, format!("the program does not start: {why}")));
     let short = of_malloc.chain(of_dotnet).filter(|((_, told), _)| is_short(told));
-    cases.extend(short.map(|((line, told), what)| {
-        let counted = match told.pages {
-            0 => "PAGES".to_owned(),
-            pages => pages.to_string(),
-        };
-        let fill = match told.page {
-            Some(page) => format!(
-                "hugepagesz={} hugepages={counted} on the boot command line",
-                page.exact()
-            ),
-            None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
-            None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
-        };
-        let page = told.page.unwrap_or(room.default);
-        let exists = Boot::SIZES.contains(&page);
-        Case::sure(what)
-            .link(told.link)
-            .seen(&line.place, told.variable, &told.value)
-            .when(exists, |case| {
-                case.fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
-            })
-            .otherwise(without_room(evidence, page))
-            .with(
-                told.instead.map(|text| if exists { text } else { alone(text) }),
-                Case::fix,
-            )
-    }));
+    cases.extend(short.map(|((line, told), what)| unfilled(evidence, line, told, what, room.default)));
     Ok(cases)
+}
+
+/// A program that asks for pages, where no pool has them.
+fn unfilled(evidence: &Evidence, line: &Setting, told: &Told, what: String, default: Bytes) -> Case {
+    let counted = match told.pages {
+        0 => "PAGES".to_owned(),
+        pages => pages.to_string(),
+    };
+    let fill = match told.page {
+        Some(page) => format!(
+            "hugepagesz={} hugepages={counted} on the boot command line",
+            page.exact()
+        ),
+        None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
+        None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
+    };
+    let page = told.page.unwrap_or(default);
+    let exists = Boot::SIZES.contains(&page);
+    let instead = told.instead.map(|text| if exists { text } else { alone(text) });
+    Case::sure(what)
+        .link(told.link)
+        .seen(&line.place, told.variable, &told.value)
+        .when(exists, |case| {
+            case.fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
+        })
+        .otherwise(without_room(evidence, page))
+        .with(instead, Case::fix)
 }
 
 /// Lines whose variables ask for pages of a pool, with what they say.
