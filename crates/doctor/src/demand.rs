@@ -194,8 +194,13 @@ impl Shortage {
         let size = self.page.exact();
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
+            // What an instance takes beside its SGA (`hugewise size oracle`).
+            let more = match self.demand.asker {
+                FileKind::Oracle => ", and 4 more for each instance",
+                _ => "",
+            };
             let text = format!(
-                "{or}request {asked} pages of {size} or more: {}",
+                "{or}request {asked} pages of {size} or more{more}: {}",
                 self.way.ask(self.page, asked)
             );
             return Remedy::new(text).need(Need::pool(self.page, asked));

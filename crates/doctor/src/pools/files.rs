@@ -55,7 +55,6 @@ pub(super) fn instances(evidence: &Evidence) -> Answer {
         short
             .case(format!("{who} {outcome}: its SGA {}", short.text()))
             .severity(severity)
-            .fix("add 4 pages for each instance, which it takes beside its SGA: hugewise size oracle")
     };
     Ok(shortages(evidence, FileKind::Oracle)?.into_iter().map(case).collect())
 }
