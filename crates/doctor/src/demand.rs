@@ -20,6 +20,7 @@ use crate::rule::{Case, Reason};
 use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
+use room::Spare;
 use taken::Taken;
 pub(super) use taken::runs_by_proxmox;
 use way::Way;
@@ -39,6 +40,8 @@ pub(super) struct Demand {
     pub(super) bytes: Result<Bytes, Reason>,
     /// The nodes that its pages have to be on.
     pub(super) nodes: Option<CpuList>,
+    /// What distinguishes it from others of its kind: names of settings and their values.
+    pub(super) marks: Vec<(&'static str, String)>,
     /// How it needs fewer pages.
     pub(super) fewer: Option<String>,
     /// How it gets pages of another size than the default one.
@@ -72,6 +75,7 @@ impl Demand {
             strict: false,
             bytes,
             nodes: None,
+            marks: Vec::new(),
             fewer: None,
             other: Other::None,
         }
@@ -190,8 +194,13 @@ impl Shortage {
         let size = self.page.exact();
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
+            // What an instance takes beside its SGA (`hugewise size oracle`).
+            let more = match self.demand.asker {
+                FileKind::Oracle => ", and 4 more for each instance",
+                _ => "",
+            };
             let text = format!(
-                "{or}request {asked} pages of {size} or more: {}",
+                "{or}request {asked} pages of {size} or more{more}: {}",
                 self.way.ask(self.page, asked)
             );
             return Remedy::new(text).need(Need::pool(self.page, asked));
@@ -275,18 +284,15 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         true => room.sizes(),
         false => Boot::COMMON.to_vec(),
     };
-    let demands = demands(evidence, &sizes, room.default);
+    let mut demands = demands(evidence, &sizes, room.default);
+    // Those that are bound to nodes come first: the others take what is left, on any node.
+    demands.sort_by_key(|demand| demand.nodes.is_none());
     let taken = Taken::of(evidence, &demands);
     let held = |page: Bytes| match asker {
         FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
         _ => taken.pages(page),
     };
-    let pools = room.pools.iter();
-    let mut left: BTreeMap<Bytes, u64> = pools
-        .map(|(page, (pages, _))| (*page, pages.saturating_sub(held(*page))))
-        .collect();
-    let mut short = Vec::new();
-    let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
+    let (mut spare, mut short) = (Spare::of(&room, held), Vec::new());
     for demand in demands {
         let page = demand.page.unwrap_or(room.default);
         let need = match &demand.bytes {
@@ -295,34 +301,30 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             Err(_) => continue,
         };
         let part = Part::of(evidence, page, demand.nodes.as_ref(), &taken);
-        let other = demand.elsewhere(evidence, page, &left).filter(|_| part.is_none());
-        if demand.helps_itself(other, &mut left) {
+        let other = demand.elsewhere(evidence, page, &spare.left).filter(|_| part.is_none());
+        if demand.helps_itself(other, &mut spare.left) {
             continue;
         }
-        // What cannot be counted by node is counted as a whole.
-        let spare = match &part {
-            Some(part) => by_node.entry((page, part.nodes.clone())).or_insert(part.free()),
-            None => left.entry(page).or_default(),
+        let Err(left) = spare.take(page, part.as_ref(), need) else {
+            continue;
         };
-        if need <= *spare {
-            *spare -= need;
-        } else if demand.asker == asker {
-            let left = *spare;
-            let nodes = demand.nodes.filter(|_| part.is_some());
-            let promised = |node: u32| by_node.get(&(page, node.to_string())).copied();
-            let of_nodes = nodes.as_ref();
-            let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
-            short.push(Shortage {
-                demand: Demand { nodes, ..demand },
-                page,
-                need,
-                left,
-                part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
-                way: Way::of(evidence, page, room.default),
-                other,
-                unbound,
-            });
+        if demand.asker != asker {
+            continue;
         }
+        let nodes = demand.nodes.filter(|_| part.is_some());
+        let promised = |node: u32| spare.by_node.get(&(page, node.to_string())).copied();
+        let of_nodes = nodes.as_ref();
+        let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
+        short.push(Shortage {
+            demand: Demand { nodes, ..demand },
+            page,
+            need,
+            left,
+            part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
+            way: Way::of(evidence, page, room.default),
+            other,
+            unbound,
+        });
     }
     Ok(short)
 }

@@ -23,6 +23,7 @@ mod look;
 mod mongo;
 mod mysql;
 mod oracle;
+mod page_options;
 pub mod postgres;
 pub mod record;
 mod redis;
@@ -58,6 +59,7 @@ pub use locks::{Lock, Locks};
 pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
+pub use page_options::{HUGEPAGE_SIZE, RANDOMX_1G, page_options};
 pub use postgres::{Listens, auto_conf};
 pub use record::{Capture, CaptureOptions, capture};
 pub use target::{RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
@@ -192,6 +194,19 @@ impl Program {
     pub fn tunable(&self, name: &str) -> Result<Option<&str>, Unread> {
         let tunables = self.tunables.as_ref().into_result()?;
         Ok(tunables.get(name).map(String::as_str))
+    }
+
+    /// What its arguments set, by the names of its files; of Oracle the name of its instance (`sid`).
+    pub fn set_by_arguments(&self) -> Vec<(String, String)> {
+        let words = self.arguments.known().map_or(&[][..], Vec::as_slice);
+        match self.kind.known().copied().flatten() {
+            Some(Kind::Oracle) => oracle::sid(words)
+                .map(|sid| ("sid".to_owned(), sid))
+                .into_iter()
+                .collect(),
+            Some(kind) => kind.server().map_or_else(Vec::new, |server| (server.set_by)(words)),
+            None => Vec::new(),
+        }
     }
 
     /// The first argument that begins so, without that beginning.

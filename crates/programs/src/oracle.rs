@@ -13,6 +13,16 @@ pub(crate) const KNOWN: Known = Known {
     ..Known::new("Oracle Database", &["oracle"], &[])
 };
 
+/// The name of the instance that a process is of: `ora_pmon_NAME`, or `oracleNAME (LOCAL=NO)`.
+pub(crate) fn sid(arguments: &[String]) -> Option<String> {
+    let first = arguments.first()?.split_whitespace().next()?;
+    let name = match first.strip_prefix("ora_") {
+        Some(rest) => rest.split_once('_')?.1,
+        None => first.strip_prefix("oracle")?,
+    };
+    (!name.is_empty()).then(|| name.to_ascii_uppercase())
+}
+
 /// `size oracle`.
 ///
 /// # Errors
@@ -34,8 +44,17 @@ pub fn oracle(sga: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeErr
 
 #[cfg(test)]
 mod tests {
-    use super::oracle;
+    use super::{oracle, sid};
     use model::Bytes;
+
+    #[test]
+    fn processes_are_called_after_their_instance() {
+        let of = |name: &str| sid(&[name.to_owned()]);
+        let is = |name: &str| Some(name.to_owned());
+        assert_eq!(of("ora_pmon_orcl_1"), is("ORCL_1"));
+        assert_eq!(of("oracleORCL2 (LOCAL=NO)"), is("ORCL2"));
+        assert_eq!((of("oracle"), of("tnslsnr")), (None, None));
+    }
 
     #[test]
     fn oracle_takes_four_pages_more_per_instance() {

@@ -44,6 +44,13 @@ fn seen(place: &str, name: &str, value: &dyn ToString) -> Setting {
     }
 }
 
+/// Settings of which no two servers of one machine have the same value.
+fn marks(server: &Server) -> Vec<(&'static str, String)> {
+    let all = ["port", "datadir", "data_directory"].into_iter();
+    all.filter_map(|name| Some((name, server.settings.last(name)?.value.clone())))
+        .collect()
+}
+
 /// The line of a server's file that counts, or its default.
 fn seen_of(server: &Server, name: &str, default: &str) -> Setting {
     let line = server.settings.last(name).cloned();
@@ -140,6 +147,7 @@ pub(crate) fn postgres(server: &Server) -> Option<Demand> {
         page,
         strict: huge_pages == HugePages::On,
         nodes: server.nodes.clone(),
+        marks: marks(server),
         other: Other::Named(|size| format!("huge_page_size = {} (PostgreSQL 14 and later)", in_postgres(size))),
         ..Demand::new(FileKind::Postgres, who, seen, bytes)
     })
@@ -179,6 +187,7 @@ fn oracle_demand(own: &Parameters) -> Option<Demand> {
     let (seen, bytes) = (instance.setting.clone(), Ok(instance.in_granules()));
     Some(Demand {
         strict: instance.is_strict,
+        marks: own.sid().map(|sid| ("sid", sid)).into_iter().collect(),
         ..Demand::new(FileKind::Oracle, who, seen, bytes)
     })
 }
@@ -199,6 +208,7 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
     let seen = seen_of(server, name, "128M (default)");
     Demand {
         nodes: server.nodes.clone(),
+        marks: marks(server),
         fewer: settings.fewer(page),
         // MariaDB tries all sizes, the largest first (my_large_virtual_alloc).
         other: match server.is_mariadb {

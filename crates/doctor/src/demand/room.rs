@@ -7,6 +7,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{Given, PoolWrite};
 
+use super::Part;
 use crate::facts::{default_size, known, persistent, pool_file, pools};
 use crate::rule::Reason;
 
@@ -118,4 +119,40 @@ impl Room {
             None => Ok(self),
         }
     }
+}
+
+/// Pages that are left after the demands before.
+pub(super) struct Spare {
+    /// On all nodes together.
+    pub(super) left: BTreeMap<Bytes, u64>,
+    /// On those that demands are bound to.
+    pub(super) by_node: BTreeMap<(Bytes, String), u64>,
+}
+
+impl Spare {
+    pub(super) fn of(room: &Room, held: impl Fn(Bytes) -> u64) -> Self {
+        let pools = room.pools.iter();
+        let left = pools.map(|(page, (pages, _))| (*page, pages.saturating_sub(held(*page))));
+        Self {
+            left: left.collect(),
+            by_node: BTreeMap::new(),
+        }
+    }
+
+    /// Takes so many pages, or else gives how many there are. What cannot be counted by node is counted as a whole.
+    pub(super) fn take(&mut self, page: Bytes, part: Option<&Part>, need: u64) -> Result<(), u64> {
+        let whole = self.left.entry(page).or_default();
+        let Some(part) = part else {
+            return take(whole, need);
+        };
+        let own = self.by_node.entry((page, part.nodes.clone()));
+        take(own.or_insert(part.free()), need)?;
+        *whole = whole.saturating_sub(need);
+        Ok(())
+    }
+}
+
+fn take(spare: &mut u64, need: u64) -> Result<(), u64> {
+    *spare = spare.checked_sub(need).ok_or(*spare)?;
+    Ok(())
 }

@@ -59,7 +59,7 @@ impl<'e> Taken<'e> {
 
 /// Pages that programs map which files may start, by size. Untouched ones count, because the pool counts them as promised.
 fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>> {
-    let mut own: Vec<&Area> = Vec::new();
+    let (mut own, mut jvms): (Vec<&Area>, Vec<Vec<&Area>>) = (Vec::new(), Vec::new());
     // Pages without a program may be in files that the next start takes up or removes.
     let mut is_held = false;
     for program in programs {
@@ -70,19 +70,33 @@ fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>>
             None if holds => return None,
             None => continue,
         };
-        if demands.iter().all(|demand| !demand.may_be(program, kind)) {
+        let is_own = |demand: &&Demand| demand.may_be(program, kind) && !demand.is_other(program, programs);
+        let mut askers = demands.iter().filter(is_own).map(|demand| demand.asker).peekable();
+        if askers.peek().is_none() {
             continue;
         }
-        let (areas, before) = (program.areas().unwrap_or_default().iter(), own.len());
-        own.extend(areas.filter(|area| area.hugetlb_page().is_some()));
-        if holds && own.len() == before {
+        let areas = program.areas().unwrap_or_default().iter();
+        let areas: Vec<&Area> = areas.filter(|area| area.hugetlb_page().is_some()).collect();
+        if holds && areas.is_empty() {
             return None;
         }
+        match askers.all(|asker| asker == FileKind::Java) {
+            true => jvms.push(areas),
+            false => own.extend(areas),
+        }
     }
+    own.extend(of_jvms(jvms, demands));
     let sizes: BTreeSet<Bytes> = own.iter().filter_map(|area| area.hugetlb_page()).collect();
     // Processes of one program share segments.
     let pages = |page: Bytes| pages_for(taken_of_pool(own.iter().copied(), page), page);
     is_held.then(|| sizes.into_iter().map(|page| (page, pages(page))).collect())
+}
+
+/// Each JVM has memory of its own: of several that run, the files start no more than they have, at most the largest.
+fn of_jvms<'a>(mut jvms: Vec<Vec<&'a Area>>, demands: &[Demand]) -> impl Iterator<Item = &'a Area> + use<'a> {
+    let started = demands.iter().filter(|demand| demand.asker == FileKind::Java).count();
+    jvms.sort_by_key(|areas| std::cmp::Reverse(areas.iter().map(|area| area.size()).sum::<Bytes>()));
+    jvms.into_iter().take(started).flatten()
 }
 
 /// Does Proxmox VE run this guest now? It starts QEMU with `-id` and the number that names the guest's file.
@@ -122,6 +136,22 @@ impl Demand {
                     && (!kind.is_hypervisor() || self.may_be_of_pod(program))
             }
         }
+    }
+
+    /// Was it, or its parent, started as another one of its kind: another instance, on another port, or with other data?
+    fn is_other(&self, program: &Program, all: &[Program]) -> bool {
+        if self.marks.is_empty() {
+            return false;
+        }
+        let differs = |program: &Program| {
+            let set = program.set_by_arguments();
+            self.marks.iter().any(|(name, value)| {
+                let own = set.iter().rfind(|(own, _)| own == name);
+                own.is_some_and(|(_, own)| own.trim_end_matches('/') != value.trim_end_matches('/'))
+            })
+        };
+        let parent = || all.iter().find(|other| program.parent.known() == Some(&other.pid()));
+        differs(program) || parent().is_some_and(differs)
     }
 
     /// May a guest that runs be this one? Kata Containers calls its guests `sandbox-ID`.

@@ -2,13 +2,13 @@
 
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest};
+use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest, is_packaged};
 
 use crate::facts::distribution;
-use crate::kept::{by_unit, filled_from_cma, on_boot, pool_path};
+use crate::kept::{apply_again, by_unit, filled_from_cma, on_boot, pool_path};
 
 pub(super) struct Way {
-    /// Without a machine, the line that sets the pool.
+    /// The line that sets the pool: of the files, or of the machine's own.
     file: Option<FileLine>,
     /// How the machine is set up, if there is one.
     machine: Option<Distribution>,
@@ -18,6 +18,8 @@ pub(super) struct Way {
     by_unit: Option<String>,
     /// Does nothing read the files of sysctl.d there?
     is_sysctl_unread: bool,
+    /// How a line of the machine's own files is applied.
+    apply: String,
     /// Does the pool come with the kernel's start?
     pub(super) is_at_boot: bool,
 }
@@ -33,6 +35,10 @@ impl Way {
             there: on_boot(evidence),
             is_sysctl_unread: evidence.config.is_sysctl_unread,
             by_unit: filled_from_cma(evidence, page),
+            apply: file
+                .as_ref()
+                .and_then(|file| apply_again(evidence, &file.place))
+                .map_or_else(|| "apply it".to_owned(), |command| format!("then: {command}")),
             file,
         }
     }
@@ -45,7 +51,8 @@ impl Way {
             return by_unit(own.unwrap_or(Distribution::Other), pool, pages);
         }
         match (&self.file, self.machine) {
-            (Some(file), _) => file.ask(page, pages),
+            (Some(file), None) => file.ask(page, pages),
+            (Some(file), Some(_)) => format!("{}, {} and start it again", file.ask(page, pages), self.apply),
             (None, Some(machine)) if is_boot => machine.add_boot_parameters(&self.there, &parameters(page, pages)),
             (None, Some(machine)) if machine.is_configured_whole() || self.is_sysctl_unread => {
                 machine.keep_setting(name, pages)
@@ -73,10 +80,17 @@ struct FileLine {
 }
 
 impl FileLine {
-    /// The one that counts: sysctl's is applied after those of the boot command line. None where the machine shows its pools.
+    /// The one that counts: sysctl's is applied after those of the boot command line. Of a machine it is the line of its own files that may be
+    /// edited.
     fn of(evidence: &Evidence, page: Bytes, default: Bytes) -> Option<Self> {
-        let given = Some(&evidence.files).filter(|_| !evidence.has_machine)?;
-        let set = given.sysctl.number("vm.nr_hugepages").ok().flatten();
+        let is_whole = distribution(evidence).is_configured_whole() || evidence.config.is_sysctl_unread;
+        let own = evidence.config.sysctl.known().filter(|_| !is_whole);
+        let lines = match evidence.has_machine {
+            true => own,
+            false => Some(&evidence.files.sysctl),
+        };
+        let set = lines.and_then(|lines| lines.number("vm.nr_hugepages").ok().flatten());
+        let set = set.filter(|(_, line)| !evidence.has_machine || (page < Bytes::gib(1) && !is_packaged(&line.place)));
         if let Some((pages, line)) = set.filter(|_| page == default) {
             return Some(Self {
                 place: line.place.clone(),
@@ -86,6 +100,7 @@ impl FileLine {
                 own: Distribution::Other,
             });
         }
+        let given = Some(&evidence.files).filter(|_| !evidence.has_machine)?;
         let lines = || given.boot.iter().rev();
         let pages = |line: &BootLine| line.boot.pages_of(page, Some(default));
         let line = lines().find(|line| pages(line).is_some());

@@ -681,6 +681,37 @@ fn a_file_s_program_gets_the_pages_that_are_free() {
     assert_eq!(beside(&java, "java").of("E01").count(), 0);
 }
 
+/// A server on another port is another one, and of several JVMs at most one is that of the file.
+#[test]
+fn what_others_of_its_kind_hold_is_not_there_for_a_file_s_program() {
+    let on = |tree, files: &Given| {
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        evidence.files = files.clone();
+        judge(&evidence)
+    };
+    let second = given(&[(
+        "my.cnf",
+        "[mysqld]\nport=3307\nlarge-pages\ninnodb_buffer_pool_size=256M\n",
+    )]);
+    let server = |port: &str| {
+        let server = process(9, "mysqld").arg(port).area(hugetlb(1000, 2048));
+        server.on(pool(machine(), "2048kB", 600, 100, 0))
+    };
+    let short = on(server("--port=3306"), &second);
+    let finding = short.of("F05").next().expect("a finding");
+    assert!(
+        finding.consequence.contains("the pool has 600, 100 of them free"),
+        "{finding:?}"
+    );
+    assert_eq!(on(server("--port=3307"), &second).of("F05").count(), 0);
+    let java = given(&[("start.sh", "java -XX:+UseLargePages -Xmx2g Main\n")]);
+    let jvm = |pid| process(pid, "java").area(hugetlb(1400, 2048));
+    let one = jvm(9).on(pool(machine(), "2048kB", 1800, 1100, 0));
+    let two = jvm(10).on(jvm(9).on(pool(machine(), "2048kB", 1800, 400, 0)));
+    assert_eq!(on(one, &java).of("E01").count(), 0);
+    assert_eq!(on(two, &java).of("E01").count(), 1);
+}
+
 /// All processes of a server map its one segment.
 #[test]
 fn a_segment_that_processes_share_is_held_once() {

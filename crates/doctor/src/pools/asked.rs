@@ -241,7 +241,7 @@ pub(crate) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request
 }
 
 /// Every place that requests pages of a pool, in words.
-pub(super) fn places(evidence: &Evidence, pool: &Pool) -> Option<String> {
+pub(crate) fn places(evidence: &Evidence, pool: &Pool) -> Option<String> {
     let default = default_size(evidence).ok();
     let sysctl = evidence.config.sysctl.known().filter(|_| default == Some(pool.size));
     let of_files = sysctl.into_iter().flat_map(|files| files.all("vm.nr_hugepages"));

@@ -3,7 +3,7 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
-use programs::{Evidence, Jvm, Program};
+use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 
 use super::used::ASK;
 use crate::demand::guests;
@@ -208,7 +208,6 @@ const BOOT_2M: &str = "or use pages of 2 MiB: hugepagesz=2M";
 const JVM_1G: &str = "-XX:LargePageSizeInBytes=1G";
 const JVM_2M: &str =
     "or use pages of 2 MiB: -XX:LargePageSizeInBytes=2M (HotSpot), -Xlp:objectheap:pagesize=2M (OpenJ9)";
-const RANDOMX_1G: &str = "--randomx-1gb-pages";
 const RANDOMX_2M: &str = "or leave --randomx-1gb-pages out: RandomX uses pages of 2M where there are none of 1G";
 const GUEST_2M: &str = "or give it pages of 2 MiB (libvirt: <page size='2' unit='MiB'/>)";
 

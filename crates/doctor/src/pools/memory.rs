@@ -8,7 +8,7 @@ use programs::config::{Instance, Setting};
 use programs::size::oracle;
 use programs::{Area, Evidence, Kind, Program};
 
-use super::asked::places;
+use super::asked::{places, request};
 use super::held;
 use super::meant::meant_for;
 use super::usual::MeantFor2m;
@@ -86,6 +86,7 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
             ));
     }
     let Some(most) = half(evidence, pool).filter(|_| pages == 0) else {
+        let pages = enough(evidence, pool).filter(|_| pages == 0).unwrap_or(pages);
         return case.fill(pool, pages).fix(lower(pages));
     };
     let instances = evidence.config.instances.known().into_iter().flatten();
@@ -114,6 +115,20 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         .fix(lower(most))
         .fix(format!("and {name} = {sga}M or less in {place}{strict}"))
         .fix("or a larger machine, for which both numbers stay as they are")
+}
+
+/// Of a pool that was filled as it is asked for: the most pages that leave a twentieth of the memory, where those are most of it. A request
+/// that the machine cannot meet is no measure.
+fn enough(evidence: &Evidence, pool: &Pool) -> Option<u64> {
+    let (has, asked) = (persistent(pool).ok()?, request(evidence, pool).ok()??.pages);
+    let left = evidence.snapshot.memory.get("MemAvailable");
+    let reserve = total(evidence).ok()?.0 / 20;
+    let bytes = bytes(pool, has)
+        .0
+        .saturating_add(left.known()?.0)
+        .saturating_sub(reserve);
+    let pages = bytes / pool.size.0.max(1);
+    (has >= asked && pages < has && pages >= has / 4 * 3).then_some(pages)
 }
 
 /// Half of the memory in pages of a pool that is larger and is for a program, as a file says: without any page that program would not

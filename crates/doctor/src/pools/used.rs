@@ -8,6 +8,7 @@ use model::{Bytes, PageKind};
 use programs::{Area, Details, Evidence, Kind, Program};
 
 use super::asked::{is_part, places};
+use super::cached::beside_files;
 use super::malloc::by_malloc;
 use super::meant::meant_for;
 use super::memory::starves;
@@ -19,7 +20,7 @@ use crate::facts::{
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
-use crate::thp::{asks_in_vain, no_such_size};
+use crate::thp::{asks_in_vain, is_missed, no_such_size};
 
 /// A smaller pool is most likely a test.
 const WORTH: Bytes = Bytes::mib(64);
@@ -34,8 +35,12 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
-        let is_waited_for = || is_part(evidence, pool) || is_given();
-        if !is_idle(pool)? || starves(evidence, pool) || is_waited_for() {
+        let is_waited_for = || is_part(evidence, pool) || is_given() || is_missed(evidence, pool);
+        let is_settled = || starves(evidence, pool) || is_waited_for();
+        if let Some(case) = beside_files(evidence, pool).ok().flatten().filter(|_| !is_settled()) {
+            return Ok(Some(case));
+        }
+        if !is_idle(pool)? || is_settled() {
             return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));

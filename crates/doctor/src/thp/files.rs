@@ -1,19 +1,24 @@
 //! Transparent huge pages as the files of services and pods ask for them.
 
+use model::Bytes;
 use model::findings::Severity;
-use programs::config::Setting;
 use programs::config::given::FileKind;
+use programs::config::{Boot, Setting};
 use programs::{Evidence, in_list};
 
 use super::drift::conflicting;
-use super::glibc::{Told, told, told_dotnet, without_room};
+use super::glibc::without_room;
+use super::options;
 use super::sizes::dropped_in_files;
+use super::told::{Told, alone, told, told_dotnet};
 use crate::demand::Room;
 use crate::facts::distribution;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
+/// Those, and files that start programs by options of their own.
+pub(super) const ASKERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Script];
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
     let mut cases = conflicting(&evidence.files.policies);
@@ -49,7 +54,9 @@ const HUGETLB: &str = "glibc.malloc.hugetlb";
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let all: Vec<&Setting> = evidence.files.environment().collect();
-    let asking = by_variables(&all, |get| told(get));
+    let options = options::in_files(evidence);
+    let mut asking = by_variables(&all, |get| told(get));
+    asking.extend(options.iter().map(|(line, told)| (line, told.clone())));
     let of_dotnet = by_variables(&all, |get| told_dotnet(get));
     let is_limited = |line: &Setting| {
         all.iter().any(|set| set.name.contains("GCHeapHardLimit")) || evidence.files.limits_memory(line)
@@ -68,32 +75,39 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let why = "it is configured to use a pool, and none has the pages";
     let of_malloc = asking
         .iter()
-        .map(|asked| (asked, format!("{} will use base pages: {why}", asked.1.what)));
+        .map(|asked| (asked, format!("{} will use {}: {why}", asked.1.what, asked.1.falls_to)));
     let of_dotnet = of_dotnet.iter().filter(|(line, _)| is_limited(line));
     let of_dotnet = of_dotnet.map(|asked| (asked, format!("the program does not start: {why}")));
     let short = of_malloc.chain(of_dotnet).filter(|((_, told), _)| is_short(told));
-    cases.extend(short.map(|((line, told), what)| {
-        let counted = match told.pages {
-            0 => "PAGES".to_owned(),
-            pages => pages.to_string(),
-        };
-        let fill = match told.page {
-            Some(page) => format!(
-                "hugepagesz={} hugepages={counted} on the boot command line",
-                page.exact()
-            ),
-            None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
-            None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
-        };
-        let page = told.page.unwrap_or(room.default);
-        Case::sure(what)
-            .link(told.link)
-            .seen(&line.place, told.variable, &told.value)
-            .fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
-            .otherwise(without_room(evidence, page))
-            .with(told.instead, Case::fix)
-    }));
+    cases.extend(short.map(|((line, told), what)| unfilled(evidence, line, told, what, room.default)));
     Ok(cases)
+}
+
+/// A program that asks for pages, where no pool has them.
+fn unfilled(evidence: &Evidence, line: &Setting, told: &Told, what: String, default: Bytes) -> Case {
+    let counted = match told.pages {
+        0 => "PAGES".to_owned(),
+        pages => pages.to_string(),
+    };
+    let fill = match told.page {
+        Some(page) => format!(
+            "hugepagesz={} hugepages={counted} on the boot command line",
+            page.exact()
+        ),
+        None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
+        None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
+    };
+    let page = told.page.unwrap_or(default);
+    let exists = Boot::SIZES.contains(&page);
+    let instead = told.instead.map(|text| if exists { text } else { alone(text) });
+    Case::sure(what)
+        .link(told.link)
+        .seen(&line.place, told.variable, &told.value)
+        .when(exists, |case| {
+            case.fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
+        })
+        .otherwise(without_room(evidence, page))
+        .with(instead, Case::fix)
 }
 
 /// Lines whose variables ask for pages of a pool, with what they say.

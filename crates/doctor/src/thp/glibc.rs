@@ -1,8 +1,10 @@
 //! glibc's tunables for huge pages, and what came before them.
 
 use model::{Bytes, PageKind};
-use programs::{Evidence, Program, in_list};
+use programs::{Area, Evidence, Program, in_list};
 
+use super::options;
+use super::told::{Told, alone, told};
 use crate::facts::{
     available, count, default_size, each_that_can, known, policy, pool_file, pools, programs, readable, thp_file,
 };
@@ -58,145 +60,6 @@ fn is_grown(program: &Program) -> Result<bool, Reason> {
     Ok(glibc(program).is_some_and(|version| version >= (2, 43)))
 }
 
-/// A variable by which an allocator or a garbage collector is told to take pages of a pool.
-pub(super) struct Told {
-    pub(super) variable: &'static str,
-    pub(super) value: String,
-    /// Of this size alone.
-    pub(super) page: Option<Bytes>,
-    /// Else of the default size alone, as mmap() takes it?
-    is_default: bool,
-    /// 0 where the variable does not say how many.
-    pub(super) pages: u64,
-    /// What allocates by it.
-    pub(super) what: &'static str,
-    /// What else helps, if anything does on every machine.
-    pub(super) instead: Option<&'static str>,
-    /// The sizes that the variable can name, by its own words.
-    sizes: &'static [(&'static str, Bytes)],
-    /// Where to read more of what is not glibc's.
-    pub(super) link: Option<&'static str>,
-    /// What a program has mapped that reads the variable: others inherit the environment.
-    read_by: Option<&'static str>,
-    /// Does THP under the policy `always` do as well?
-    pub(super) or_always: bool,
-}
-
-impl Told {
-    fn new(variable: &'static str, value: &str, what: &'static str, instead: &'static str) -> Self {
-        Self {
-            variable,
-            value: value.to_owned(),
-            page: None,
-            is_default: false,
-            pages: 1,
-            what,
-            instead: Some(instead),
-            sizes: &[],
-            link: None,
-            read_by: None,
-            or_always: false,
-        }
-    }
-
-    /// So many pages at least.
-    pub(super) fn least(&self) -> u64 {
-        self.pages.max(1)
-    }
-
-    /// Of which size it takes pages, if only of one.
-    pub(super) fn size(&self, default: Option<Bytes>) -> Option<Bytes> {
-        self.page.or(default.filter(|_| self.is_default))
-    }
-
-    pub(super) fn has_always(&self, evidence: &Evidence) -> bool {
-        self.or_always && policy(evidence).is_ok_and(|policy| policy == "always")
-    }
-}
-
-const POLICY: &str = "or use THP: the policy `always`, without that variable";
-
-fn number(value: &str) -> Option<u64> {
-    value.parse().ok()
-}
-
-/// What the variables say: glibc's tunable, of which 2 is the default size and a larger number a page size; mimalloc's reserve of 1 GiB pages; oneTBB's
-/// switch, whose allocator advises nothing; Python's since 3.15; SGLang's page size; the directory in which gperftools' tcmalloc makes its files.
-pub(super) fn told<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
-    let glibc = || get("GLIBC_TUNABLES").and_then(|all| in_list(all, "glibc.malloc.hugetlb"));
-    if let Some(value) = glibc().filter(|value| number(value).is_some_and(|value| value >= 2)) {
-        let variable = "GLIBC_TUNABLES: glibc.malloc.hugetlb";
-        let named = number(value).filter(|value| *value > 2).map(Bytes);
-        let told = Told::new(
-            variable,
-            value,
-            "malloc",
-            "or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-        );
-        return Some(Told {
-            page: named,
-            is_default: true,
-            pages: u64::from(named.is_none()),
-            ..told
-        });
-    }
-    let reserve = get("MIMALLOC_RESERVE_HUGE_OS_PAGES").and_then(|value| Some((value, number(value)?)));
-    if let Some((value, pages @ 1..)) = reserve {
-        return Some(Told {
-            page: Some(Bytes::gib(1)),
-            pages,
-            link: Some("https://microsoft.github.io/mimalloc/environment.html"),
-            ..Told::new("MIMALLOC_RESERVE_HUGE_OS_PAGES", value, "malloc", POLICY)
-        });
-    }
-    let switched = |name| get(name).filter(|value| *value == "1");
-    if let Some(value) = switched("TBB_MALLOC_USE_HUGE_PAGES") {
-        let instead = "or use THP: the policy `always`, with that variable";
-        return Some(Told {
-            is_default: true,
-            or_always: true,
-            read_by: Some("/libtbbmalloc"),
-            link: Some(
-                "https://www.intel.com/content/www/us/en/docs/onetbb/developer-guide-api-reference/2022-1/configuring-the-memory-allocator.html",
-            ),
-            ..Told::new("TBB_MALLOC_USE_HUGE_PAGES", value, "tbbmalloc", instead)
-        });
-    }
-    if let Some(value) = switched("PYTHON_PYMALLOC_HUGEPAGES") {
-        return Some(Told {
-            is_default: true,
-            read_by: Some("python"),
-            link: Some("https://github.com/python/cpython/issues/144319"),
-            ..Told::new("PYTHON_PYMALLOC_HUGEPAGES", value, "pymalloc", POLICY)
-        });
-    }
-    if let Some(told) = get("SGLANG_HUGEPAGE_SIZE").and_then(sglang) {
-        return Some(told);
-    }
-    let path = get("TCMALLOC_MEMFS_MALLOC_PATH").filter(|path| !path.is_empty())?;
-    Some(Told {
-        link: Some("https://gperftools.github.io/gperftools/tcmalloc.html"),
-        ..Told::new("TCMALLOC_MEMFS_MALLOC_PATH", path, "malloc", POLICY)
-    })
-}
-
-const OF_SGLANG: [(&str, Bytes); 2] = [("2MB", Bytes::mib(2)), ("1GB", Bytes::gib(1))];
-
-/// SGLang's host memory pool names a page size, and falls back to base pages where that pool has not enough (alloc_mmap of its memory_pool_host).
-fn sglang(value: &str) -> Option<Told> {
-    let word = value.trim().to_ascii_uppercase();
-    let (_, page) = OF_SGLANG.into_iter().find(|(name, _)| *name == word)?;
-    Some(Told {
-        page: Some(page),
-        pages: 0,
-        instead: None,
-        sizes: &OF_SGLANG,
-        read_by: Some("python"),
-        link: Some("https://github.com/sgl-project/sglang/issues/34972"),
-        ..Told::new("SGLANG_HUGEPAGE_SIZE", value, "the host memory pool", "")
-    })
-}
-
 /// The variable that asks for pages of a pool, and its value.
 pub(crate) fn asked_by(program: &Program) -> Option<(&'static str, String)> {
     let tunables = program.tunables.known()?;
@@ -219,19 +82,8 @@ fn reads(program: &Program, told: &Told) -> Result<bool, Reason> {
     }
 }
 
-/// The switch of .NET's garbage collector, which never falls back to base pages: a process that runs has its pages, and a limit of its heap.
-pub(super) fn told_dotnet<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Told> {
-    let switch = |name| Some((name, get(name).filter(|value| *value == "1")?));
-    let (name, value) = switch("DOTNET_GCLargePages").or_else(|| switch("COMPlus_GCLargePages"))?;
-    Some(Told {
-        is_default: true,
-        link: Some("https://learn.microsoft.com/en-us/dotnet/core/runtime-config/garbage-collector"),
-        ..Told::new(name, value, "the heap", POLICY)
-    })
-}
-
 /// Pages that each pool has for more programs.
-fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
+pub(super) fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
     let mut rooms = Vec::new();
     for pool in pools(evidence)? {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
@@ -240,20 +92,46 @@ fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
     Ok(rooms)
 }
 
-/// What a variable asks for, where the pools have too little room for it, and how much they have.
-fn unmet_by(evidence: &Evidence, rooms: &[(Bytes, u64)], program: &Program) -> Result<Option<(Told, u64)>, Reason> {
-    let tunables = known(&program.tunables)?;
-    let Some(told) = told(|name| tunables.get(name).map(String::as_str)) else {
-        return Ok(None);
-    };
-    if !reads(program, &told)? {
-        return Ok(None);
+/// What its options and its environment ask for.
+fn asked_of(evidence: &Evidence, program: &Program) -> Result<Vec<Told>, Reason> {
+    let mut all = options::told(evidence, program);
+    match known(&program.tunables) {
+        Ok(tunables) => all.extend(told(|name| tunables.get(name).map(String::as_str))),
+        Err(why) if all.is_empty() => return Err(why),
+        Err(_) => {}
     }
-    let page = told.size(default_size(evidence).ok());
-    let own = rooms.iter().filter(|(size, _)| page.is_none_or(|page| page == *size));
-    let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
-    let is_met = room >= told.least() || program.hugetlb()?.0 > 0 || told.has_always(evidence);
-    Ok((!is_met).then_some((told, room)))
+    Ok(all)
+}
+
+/// Has it pages of that size? Where no mapping shows a size, those of any size count.
+fn has_pages(program: &Program, page: Option<Bytes>) -> Result<bool, Reason> {
+    let areas = program.areas().unwrap_or_default().iter();
+    let sizes: Vec<Bytes> = areas.filter_map(Area::hugetlb_page).collect();
+    Ok(match page {
+        Some(page) if !sizes.is_empty() => sizes.contains(&page),
+        _ => program.hugetlb()?.0 > 0,
+    })
+}
+
+/// What a program asks for, where the pools have too little room for it, and how much they have.
+pub(super) fn unmet_by(
+    evidence: &Evidence,
+    rooms: &[(Bytes, u64)],
+    program: &Program,
+) -> Result<Option<(Told, u64)>, Reason> {
+    for told in asked_of(evidence, program)? {
+        if !reads(program, &told)? {
+            continue;
+        }
+        let page = told.size(default_size(evidence).ok());
+        let own = rooms.iter().filter(|(size, _)| page.is_none_or(|page| page == *size));
+        let room = own.fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
+        let is_met = room >= told.least() || has_pages(program, page)? || told.has_always(evidence);
+        if !is_met {
+            return Ok(Some((told, room)));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
@@ -265,12 +143,16 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     })
 }
 
-/// It asks for pages of pools that have so much room, which is too little.
-fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case {
-    let why = match told.page {
+/// Why it has none, where pools have so much room.
+fn why_unmet(evidence: &Evidence, told: &Told, room: u64) -> String {
+    match told.page {
         Some(page) if told.pages == 0 => {
+            let others = match is_lacking(evidence, page) {
+                true => format!(": this machine has those of {}", sizes(evidence)),
+                false => String::new(),
+            };
             format!(
-                "it is configured to take pages of {}, and {room} can be had",
+                "it is configured to take pages of {}, and {room} can be had{others}",
                 page.exact()
             )
         }
@@ -289,10 +171,28 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             ),
             None => "it is configured to use a pool, and no pool has a free page".to_owned(),
         },
-    };
-    let case = Case::sure(format!("{} of {} uses base pages: {why}", told.what, program.title()))
+    }
+}
+
+/// Are there no pages of that size, and some of others?
+fn is_lacking(evidence: &Evidence, page: Bytes) -> bool {
+    evidence.snapshot.pool(page).is_none() && !sizes(evidence).is_empty()
+}
+
+/// The sizes that the machine has.
+fn sizes(evidence: &Evidence) -> String {
+    let pools = evidence.snapshot.pools.known().into_iter().flatten();
+    let sizes: Vec<String> = pools.map(|pool| pool.size.exact()).collect();
+    sizes.join(" and ")
+}
+
+/// It asks for pages of pools that have so much room, which is too little.
+fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case {
+    let (what, why) = (told.what, why_unmet(evidence, told, room));
+    let case = Case::sure(format!("{what} of {} uses {}: {why}", program.title(), told.falls_to))
         .link(told.link)
-        .seen(program.file("environ"), told.variable, &told.value)
+        .seen(program.file(told.source), told.variable, &told.value)
+        .with(options::line_of(evidence, told), |case, line| case.seen_line(&line))
         .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
         .seen_free(evidence);
     let page = told.page.or_else(|| default_size(evidence).ok());
@@ -306,23 +206,27 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             };
             let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
             let pages = told.least();
-            case.fix_with(Need::more(page, pages), text)
-                .otherwise(without_room(evidence, page))
+            let case = case.fix_with(Need::more(page, pages), text);
+            case.with(options::lowered(evidence, program, told), |case, text| {
+                case.fix_with(Need::more(page, pages), text)
+            })
+            .otherwise(without_room(evidence, page))
         }
         None => case.fix("fill the pool, then restart it"),
     };
-    case.with(told.instead, Case::fix)
+    let is_only = told.page.is_some_and(|page| is_lacking(evidence, page));
+    let instead = told.instead.map(|text| if is_only { alone(text) } else { text });
+    let default = default_size(evidence).ok().filter(|_| is_only);
+    case.with(instead, Case::fix).with(default, Case::wants)
 }
 
 /// Where the pool of that size cannot have the pages.
 pub(super) fn without_room(evidence: &Evidence, page: Bytes) -> String {
-    let pools = evidence.snapshot.pools.known().into_iter().flatten();
-    let sizes: Vec<String> = pools.map(|pool| pool.size.exact()).collect();
     let (page, has) = match evidence.snapshot.pool(page) {
         Some(_) => return "ask for fewer: the machine has no room for such a pool".to_owned(),
-        None => (page.exact(), sizes.join(" and ")),
+        None => (page.exact(), sizes(evidence)),
     };
-    match sizes.is_empty() {
+    match has.is_empty() {
         true => format!("leave it out: this machine has no pages of {page}"),
         false => format!("ask for another size: this machine has no pages of {page}, and has those of {has}"),
     }

@@ -22,33 +22,43 @@ pub(super) fn in_vain(evidence: &Evidence) -> Answer {
 
 /// libhugetlbfs warns of a page size that the kernel has not, and leaves malloc on base pages.
 pub(crate) fn no_such_size(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {
-    const NAME: &str = "HUGETLB_DEFAULT_PAGE_SIZE";
-    let Some(value) = program.tunable(NAME)? else {
+    const NAMES: [&str; 2] = ["HUGETLB_DEFAULT_PAGE_SIZE", "HUGETLB_MORECORE"];
+    let set = |name: &'static str| Some((name, program.tunable(name).ok().flatten()?));
+    if program.tunable(NAMES[0])?.is_none() && set(NAMES[1]).is_none() {
         return Ok(None);
-    };
+    }
     let has_library = program
         .areas()?
         .iter()
         .any(|area| area.name.contains("/libhugetlbfs.so"));
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
-    let is_there = value.parse::<Bytes>().map_or(true, |size| sizes.contains(&size));
-    if is_there || !has_library || program.hugetlb()?.0 > 0 {
+    // HUGETLB_MORECORE may be `yes` too.
+    let is_lacking = |value: &str| {
+        let size = value.parse::<Bytes>().ok();
+        size.is_some_and(|size| size >= Bytes::kib(64) && !sizes.contains(&size))
+    };
+    let mut asked = NAMES.into_iter().filter_map(set);
+    let asked = asked.find(|&(_, value)| is_lacking(value));
+    let Some((name, value)) = asked.filter(|_| has_library) else {
+        return Ok(None);
+    };
+    if program.hugetlb()?.0 > 0 {
         return Ok(None);
     }
     let page = default_size(evidence)?;
     let sizes: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
     Ok(Some(
         Case::sure(format!(
-            "{} uses base pages: {NAME} is {value}, and this kernel has huge pages of {}",
+            "{} uses base pages: {name} is {value}, and this kernel has huge pages of {}",
             program.title(),
             sizes.join(" and ")
         ))
         .wants(page)
         .link(Some("https://github.com/libhugetlbfs/libhugetlbfs/blob/master/HOWTO"))
-        .seen(program.file("environ"), NAME, value)
+        .seen(program.file("environ"), name, value)
         .seen(program.file("status"), "HugetlbPages", &program.pages.hugetlb)
         .fix(format!(
-            "{NAME}={}, or without it (Cray's modules craype-hugepages8M and their like set it), then restart it",
+            "{name}={}, or without it (Cray's modules craype-hugepages8M and their like set it), then restart it",
             page.exact()
         )),
     ))

@@ -9,7 +9,7 @@ use programs::config::Distribution;
 use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 
 use super::mapped::{mapped_small, promised_more};
-use super::sizes::{lacking, no_such_size};
+use super::sizes::{lacking, no_such_size, of_other_pool};
 use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
 use crate::facts::{count, default_size, distribution, known, pages_for, parts, pool_file};
 use crate::kept::boot_pages;
@@ -95,6 +95,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     let mut cases: Vec<Case> = guests.iter().flat_map(refused).collect();
     cases.extend(guests.iter().flat_map(|guest| no_such_size(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| found_at_start(evidence, guest)));
+    cases.extend(guests.iter().filter_map(|guest| of_other_pool(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| on_no_mount(evidence, guest)));
     cases.extend(guests.iter().filter_map(unshared));
     cases.extend(guests.iter().filter_map(|guest| promised_more(evidence, guest)));

@@ -7,10 +7,11 @@ use programs::Evidence;
 use programs::config::Boot;
 use programs::config::given::{Guest, Manager};
 
-use crate::demand::guests;
-use crate::facts::default_size;
+use crate::demand::{Room, guests, is_asked_for, runs_by_proxmox};
+use crate::facts::{default_size, pages_for};
 use crate::kept::boot_fix;
 use crate::links;
+use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
 /// Page sizes of a guest that the machine, or x86-64, does not have.
@@ -74,6 +75,63 @@ fn at_boot(evidence: &Evidence, size: Bytes) -> String {
     format!(
         "or have a pool of that size, which this kernel makes only if its command line names it: {}; then fill it",
         boot_fix(evidence, &format!("hugepagesz={}", size.exact()))
+    )
+}
+
+/// Proxmox VE requests pages of the size that the guest's file names, whatever pool of another size was reserved for it.
+pub(super) fn of_other_pool(evidence: &Evidence, guest: &Guest) -> Option<Case> {
+    let is_ours = guest.manager == Manager::Proxmox && guest.refused.is_empty();
+    let page = guest.hugetlb().find_map(|(_, page)| page).filter(|_| is_ours)?;
+    // On a machine G04 says of pages of 1G how many are free, and one that runs has its pages.
+    let is_said = evidence.has_machine && (page >= Bytes::gib(1) || runs_by_proxmox(evidence, guest));
+    let own = guest.hugetlb().filter(|(_, own)| *own == Some(page) && !is_said);
+    let size: Bytes = own.map(|(size, _)| size).sum();
+    let room = Room::of(evidence).ok()?;
+    let free = |other: Bytes, pages: u64| match evidence.snapshot.pool(other) {
+        Some(pool) => pool.available().unwrap_or(0),
+        None => pages,
+    };
+    let is_idle = |other: Bytes, pages: u64| {
+        let bytes = other.0.saturating_mul(free(other, pages));
+        other != page && bytes >= size.0 / 2 && is_asked_for(evidence, other) == Ok(false)
+    };
+    let is_served = size.0 == 0 || room.pages(page).saturating_mul(page.0) >= size.0;
+    let mut others = room.filled().filter(|_| !is_served);
+    let (other, (pages, place)) = others.find(|(other, (pages, _))| is_idle(*other, *pages))?;
+    Some(other_pool_case(
+        guest,
+        (size, page),
+        (other, free(other, *pages)),
+        place,
+    ))
+}
+
+/// Of so much memory in pages of one size, where so many pages of another are reserved at that place.
+fn other_pool_case(guest: &Guest, asked: (Bytes, Bytes), reserved: (Bytes, u64), place: &str) -> Case {
+    let ((size, page), (other, pages)) = (asked, reserved);
+    let (own, others) = (page.exact(), other.exact());
+    let (need, of_other) = (pages_for(size, page), pages_for(size, other));
+    let fits = of_other <= pages && size.0.is_multiple_of(other.0.max(1));
+    let keep = match page >= Bytes::gib(1) {
+        true => format!("hugepagesz={own} hugepages={need} on the boot command line"),
+        false => format!("Proxmox VE requests pages of {own} when the guest starts"),
+    };
+    Case::likely(format!(
+        "{} takes {need} pages of {own}, and the pool of {} has pages of {others}: it stays idle, and the guest needs its memory beside it",
+        guest.name,
+        Bytes(other.0.saturating_mul(pages))
+    ))
+    .severity(Severity::Warning)
+    .link(Some(links::of_manager(guest.manager)))
+    .seen(&guest.place, "hugepages (the page size in MB, no number of pages)", page.0 >> 20)
+    .seen(place, format!("pages of {others}"), pages)
+    .fix_if(
+        fits,
+        format!("hugepages: {} in {}: it needs {of_other} pages of {others}", other.0 >> 20, guest.place),
+    )
+    .fix_with(
+        Need::pool(page, need),
+        format!("{}keep its page size, and remove the pool of {place}: {keep}", if fits { "or " } else { "" }),
     )
 }
 

@@ -92,6 +92,14 @@ impl Parameters {
         !matches!(large, Some("FALSE" | "AUTO" | "AUTO_ONLY")) && self.memory_target().is_none()
     }
 
+    /// The name by which its processes are called: an instance reads the file that has it (`initNAME.ora`).
+    pub fn sid(&self) -> Option<String> {
+        let file = self.path.rsplit('/').next()?;
+        let of_file = file.strip_prefix("init").and_then(|rest| rest.strip_suffix(".ora"));
+        let of_file = of_file.filter(|name| !name.is_empty()).map(str::to_ascii_uppercase);
+        of_file.or_else(|| Some(self.last("instance_name")?.value.clone()))
+    }
+
     pub fn is_strict(&self) -> bool {
         self.last("use_large_pages").is_some_and(|set| set.value == "ONLY")
     }
@@ -151,6 +159,7 @@ mod tests {
             (Bytes::mib(1025), Bytes::mib(1040))
         );
         assert!(instance.is_strict && own.takes_pages() && Parameters::is_in(text));
+        assert_eq!(own.sid().as_deref(), Some("ORCL"));
         let large = Parameters::of("a", "sga_target=100100M\n").instance();
         assert_eq!(large.map(|own| own.in_granules()), Some(Bytes::mib(100_352)));
         assert_eq!(Instance::within(Bytes::mib(100_100)), Bytes::mib(100_096));
@@ -160,6 +169,7 @@ mod tests {
         );
         assert_eq!(own.instance().map(|own| own.in_granules()), Some(Bytes::gib(1)));
         assert!(!own.takes_pages());
+        assert_eq!(own.sid(), None);
         let own = Parameters::of("a", "*.memory_target=4G\n");
         assert_eq!((own.instance(), own.takes_pages()), (None, false));
         assert!(!Parameters::is_in("ALTER SYSTEM SET sga_target=4G;\n"));

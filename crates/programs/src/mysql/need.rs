@@ -139,7 +139,7 @@ fn mariadb_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
 
 fn mysql_pool(settings: &Innodb, page: Bytes) -> Result<Pool, SizeError> {
     let (asked, chunk) = (settings.pool, settings.chunk);
-    let instances = settings.instances.unwrap_or(if asked >= Bytes::gib(1) { 8 } else { 1 });
+    let instances = settings.parts();
     check_innodb(chunk, instances)?;
     let pool = innodb_pool(asked, chunk, instances);
     let chunks = pool.0 / chunk.0;

@@ -8,6 +8,15 @@ const POOL: &str = "innodb_buffer_pool_size";
 pub(super) const POOL_MAX: &str = "innodb_buffer_pool_size_max";
 pub(super) const POOL_CHUNK: &str = "innodb_buffer_pool_chunk_size";
 
+/// Settings that MySQL 5.7 no longer has. It refuses to start with them, and before it there are no chunks.
+const UP_TO_5_6: [&str; 5] = [
+    "innodb_additional_mem_pool_size",
+    "innodb_mirrored_log_groups",
+    "innodb_use_sys_malloc",
+    "storage_engine",
+    "thread_concurrency",
+];
+
 /// The settings that decide InnoDB's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Innodb {
@@ -47,9 +56,23 @@ impl Innodb {
     /// From what the server's files set, names with underscores: values are bytes, or have K, M, G or T. What cannot be read is as if
     /// it were not there, which the server would refuse at its start.
     pub fn of<'a>(set: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut settings = Self::new(Bytes::mib(128));
-        set.into_iter().for_each(|(name, value)| settings.take(name, value));
+        let (mut settings, mut is_old) = (Self::new(Bytes::mib(128)), false);
+        for (name, value) in set {
+            settings.take(name, value);
+            is_old |= UP_TO_5_6.contains(&name);
+        }
+        if is_old {
+            // Each instance is one allocation.
+            let each = settings.pool.0.div_ceil(settings.parts().max(1));
+            settings.chunk = Bytes(each.max(1)).round_up_to(Bytes::mib(1));
+        }
         settings
+    }
+
+    /// Parts of the buffer pool with locks of their own.
+    pub(super) fn parts(&self) -> u64 {
+        let usual = if self.pool >= Bytes::gib(1) { 8 } else { 1 };
+        self.instances.unwrap_or(usual)
     }
 
     /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
@@ -109,6 +132,8 @@ mod tests {
             (Bytes::gib(8), Bytes::mib(256), Some(4), Bytes::mib(16))
         );
         assert_eq!(Innodb::of([]), Innodb::new(Bytes::mib(128)));
+        let old = [("innodb_buffer_pool_size", "1100M"), ("innodb_use_sys_malloc", "1")];
+        assert_eq!(Innodb::of(old).chunk, Bytes::mib(138), "a part of eight, and no chunk");
     }
 
     #[test]

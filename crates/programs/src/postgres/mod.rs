@@ -149,7 +149,7 @@ fn own(source: &Source, program: &Program, _: bool) -> Own {
     }
 }
 
-/// What the arguments of a server set, in their order: `-c name=value`, `-cname=value`, `--name=value`, `-B buffers`, `-N connections`.
+/// What the arguments of a server set, in their order: `-c name=value`, `-cname=value`, `--name=value`, `-B buffers`, `-N connections`, `-p port`.
 pub fn settings_of(arguments: &[String]) -> Vec<(String, String)> {
     let mut set = Vec::new();
     let mut words = arguments.iter().skip(1);
@@ -173,7 +173,12 @@ pub fn settings_of(arguments: &[String]) -> Vec<(String, String)> {
 }
 
 /// Options of one letter, and the setting that the value is of, unless it names one itself.
-const SHORT: [(&str, &str); 3] = [("-c", ""), ("-B", "shared_buffers="), ("-N", "max_connections=")];
+const SHORT: [(&str, &str); 4] = [
+    ("-c", ""),
+    ("-B", "shared_buffers="),
+    ("-N", "max_connections="),
+    ("-p", "port="),
+];
 
 /// The last one of a name holds.
 fn argument(arguments: &[String], name: &str) -> Option<String> {

@@ -245,10 +245,13 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     })
 }
 
+/// What a guest without a name is called.
+pub(super) const UNNAMED: &str = "the guest";
+
 pub(super) fn started(path: &str, asked: Asked, manager: Manager, unreserved: bool) -> Guest {
     Guest {
         place: path.to_owned(),
-        name: asked.name.unwrap_or_else(|| "the guest".to_owned()),
+        name: asked.name.unwrap_or_else(|| UNNAMED.to_owned()),
         memory: asked.memory,
         bound: asked.bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
         unreserved,

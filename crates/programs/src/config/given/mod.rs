@@ -44,7 +44,7 @@ use std::collections::BTreeSet;
 use model::{Bytes, Unread};
 
 use super::{BootLine, LimitLine, Parameters, PoolWrite, Setting, Settings, Vmware};
-use crate::{Kind, Limit, dpdk};
+use crate::{Kind, Limit, dpdk, page_options};
 use starts::{Start, with_arguments};
 
 pub use asks::Asks;
@@ -184,6 +184,18 @@ impl Given {
         let of_ovs = dpdk::asked_by_ovs(&self.ovs);
         let starts = self.starts();
         starts.iter().filter_map(Start::socket_mem).chain(of_ovs).collect()
+    }
+
+    /// Options of programs that ask for pages of a size.
+    pub fn page_options(&self) -> Vec<Setting> {
+        let starts = self.starts();
+        let of = |start: &Start| {
+            let options = page_options(&start.words).into_iter();
+            let said = |value: String| if value.is_empty() { "set".to_owned() } else { value };
+            let line = |(name, value): (&'static str, String)| Setting::new(&start.place, name, said(value));
+            options.map(line).collect::<Vec<Setting>>()
+        };
+        starts.iter().flat_map(of).collect()
     }
 
     /// Where a command with this option is started.

@@ -61,6 +61,7 @@ impl Script {
     pub(super) fn is_more_than(&self, kinds: &[FileKind]) -> bool {
         match kinds {
             [] | [FileKind::Qemu] => !self.is_empty(),
+            [FileKind::Dpdk] => self.writes() || !self.starts.is_empty(),
             [FileKind::Java | FileKind::Compose] => self.writes() || !self.unresolved.is_empty(),
             _ => self.writes(),
         }
@@ -114,6 +115,8 @@ struct Reader<'a> {
     /// What the command before writes into a pipe.
     piped: Vec<(usize, Word)>,
     programs: usize,
+    /// The function that has the start before.
+    body: Option<usize>,
     /// Scripts within the script, and how deep the one is that is read.
     inner: usize,
     depth: usize,
@@ -329,9 +332,13 @@ impl Reader<'_> {
             }
         }
         let is_same = |start: &Start| start.words.iter().any(|word| file_name(word) == program);
-        if !is_sure && self.script.starts.iter().any(is_same) {
+        // What may be the other branch is left out. Commands of one function run together.
+        let body = self.flow.body();
+        let is_with_last = body.is_some() && body == self.body;
+        if !is_sure && !is_with_last && self.script.starts.iter().any(is_same) {
             return;
         }
+        self.body = body;
         let place = self.place(line);
         if self.flow.is_in_loop() {
             self.script.unresolved.push(format!(

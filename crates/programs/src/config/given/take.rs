@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::garbled::empty;
-use super::guest::is_hypervisor;
+use super::guest::{Guest, is_hypervisor};
 use super::node::{self, Setup};
 use super::script::Script;
 use super::starts::Start;
@@ -104,7 +104,11 @@ impl Given {
         if start.from(is_hypervisor).is_some() {
             if let Ok(guest) = guest::of_start(&start) {
                 self.kinds.insert(FileKind::Qemu);
-                self.guests.push(guest);
+                // One that is started anew is the same.
+                let is_same = |own: &Guest| own.name == guest.name && own.memory == guest.memory;
+                if guest.name == guest::UNNAMED || !self.guests.iter().any(is_same) {
+                    self.guests.push(guest);
+                }
             }
         } else if let Some(run) = compose::of_start(&start) {
             self.kinds.insert(FileKind::Compose);

@@ -778,3 +778,21 @@ fn a_script_starts_known_programs_behind_launchers() {
     );
     assert!(FileKind::of("a.sh", "#!/bin/sh\necho hello\n").is_err());
 }
+
+#[test]
+fn a_function_starts_all_of_its_guests_and_a_branch_one_of_them() {
+    let qemu =
+        |name: &str| format!("sudo taskset 3 $DIR/qemu-system-x86_64 -name {name} -m 1G -mem-path /dev/hugepages &\n");
+    let (one, two) = (qemu("a"), qemu("b"));
+    let count = |text: &str| given(&[("vms.sh", &format!("#!/bin/sh\n{text}"))]).guests.len();
+    assert_eq!(count(&format!("start() {{\n{one}{two}}}\nstart\n")), 2);
+    assert_eq!(
+        count(&format!("function start {{\n{one}sleep 5\n{one}}}\nstart\n")),
+        1,
+        "started anew"
+    );
+    let branch = format!("start() {{\nif [ -n \"$1\" ]; then\n{one}else\n{two}fi\n}}\nstart\n");
+    assert_eq!(count(&branch), 1);
+    let apart = format!("first() {{\n{one}}}\nsecond() {{\n{two}}}\ncase $1 in 1) first;; *) second;; esac\n");
+    assert_eq!(count(&apart), 1);
+}

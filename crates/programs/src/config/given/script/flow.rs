@@ -25,6 +25,8 @@ pub(super) struct Flow {
     is_condition: bool,
     /// Behind `function NAME`, whose block is yet to come.
     is_function: bool,
+    /// Bodies of functions so far.
+    bodies: usize,
     /// The script may have ended after some of its writes.
     may_be_over: bool,
     /// The directory was changed where that is not sure.
@@ -39,6 +41,7 @@ impl Default for Flow {
             succeeds: false,
             is_condition: false,
             is_function: false,
+            bodies: 0,
             may_be_over: false,
             has_moved: false,
         }
@@ -62,6 +65,13 @@ impl Flow {
     /// Is what is assigned here the value in all that follows? Where the script has ended, nothing follows.
     pub(super) fn is_known(&self) -> bool {
         self.is_chained && self.blocks.iter().all(|block| *block == Block::Sure)
+    }
+
+    /// The number of the function whose commands from here on all run where it is called; `None` in a branch or a loop of it.
+    pub(super) fn body(&self) -> Option<usize> {
+        let is_plain = |block: &Block| matches!(block, Block::Sure | Block::Function);
+        let is_in_one = self.blocks.contains(&Block::Function);
+        (is_in_one && self.is_chained && self.blocks.iter().all(is_plain)).then_some(self.bodies)
     }
 
     pub(super) fn is_in_loop(&self) -> bool {
@@ -127,7 +137,10 @@ impl Flow {
     /// What a block of `{` is.
     fn braced(&mut self, before: &str) -> Block {
         match std::mem::take(&mut self.is_function) || before == ")" {
-            true => Block::Function,
+            true => {
+                self.bodies += 1;
+                Block::Function
+            }
             false if self.is_chained => Block::Sure,
             false => Block::Branch,
         }

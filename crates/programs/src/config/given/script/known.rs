@@ -5,7 +5,7 @@ use crate::config::given::compose::is_runtime;
 use crate::config::given::guest::is_hypervisor;
 use crate::config::given::kind::is_java;
 use crate::config::given::shell::file_name;
-use crate::{Kind, dpdk};
+use crate::{Kind, dpdk, page_options};
 
 /// Programs that start another one.
 const LAUNCHERS: [&str; 17] = [
@@ -33,7 +33,10 @@ pub(super) fn launched(words: &[Word]) -> usize {
     let mut is_value = false;
     let passes = |(at, word): &(usize, &Word)| {
         let text = word.text.as_str();
-        let is_option = text.starts_with('-') || text.contains('=') || text == "all" || word.is_open();
+        // `$QEMU_DIR/qemu-system-x86_64` is a program, wherever it is.
+        let is_program = text.contains('/') && !file_name(text).contains('$');
+        let is_open = word.is_open() && !is_program;
+        let is_option = text.starts_with('-') || text.contains('=') || text == "all" || is_open;
         let is_argument = is_option || text.starts_with(|c: char| c.is_ascii_digit());
         let passes = is_value || LAUNCHERS.contains(&file_name(text)) || (*at > 0 && is_argument);
         is_value = matches!(text, "-u" | "-g") && !is_value;
@@ -47,7 +50,8 @@ pub(super) fn launched(words: &[Word]) -> usize {
 pub(super) fn is_known(program: &str, words: &[String]) -> bool {
     let is_server = matches!(Kind::of(program, &[]), Some(Kind::Postgres | Kind::Mysql));
     let runs = is_runtime(program) && words.iter().any(|word| word == "run");
-    is_hypervisor(program) || is_java(program) || is_server || runs || dpdk::socket_mem(words).is_some()
+    let has_options = page_options::is_known(program) || dpdk::socket_mem(words).is_some();
+    is_hypervisor(program) || is_java(program) || is_server || runs || has_options
 }
 
 /// Options of memory that only a run shows.

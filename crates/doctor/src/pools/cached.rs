@@ -1,0 +1,74 @@
+//! Idle pools beside programs that map more of files than the page cache can hold.
+
+use std::collections::BTreeMap;
+
+use host::snapshot::Pool;
+use model::Bytes;
+use programs::{Area, Evidence, Program};
+
+use super::asked::places;
+use crate::facts::{available, by_pool, bytes, persistent, pool_file, running, sum, total};
+use crate::remedy::Need;
+use crate::rule::{Case, Reason};
+
+/// What a program maps of files, and how much of that is resident.
+struct Mapped<'e> {
+    program: &'e Program,
+    all: Bytes,
+    resident: Bytes,
+}
+
+impl<'e> Mapped<'e> {
+    /// `None` where it is not known what is resident.
+    fn of(program: &'e Program) -> Option<Self> {
+        let is_file = |area: &&Area| {
+            let is_named = area.name.starts_with('/') && !area.name.starts_with("/dev/");
+            is_named && area.inode != 0 && !area.is_hugetlb() && !area.is_shmem()
+        };
+        let areas = program.areas().ok()?.iter().filter(is_file);
+        let mut files: BTreeMap<(&str, u64, u64), (Bytes, Bytes)> = BTreeMap::new();
+        for area in areas {
+            let own = (area.size(), area.resident()?);
+            files.insert((&area.device, area.inode, area.offset), own);
+        }
+        let all = files.values().map(|(size, _)| *size).sum();
+        let resident = files.values().map(|(_, resident)| *resident).sum();
+        Some(Self { program, all, resident })
+    }
+}
+
+/// A pool of which next to nothing is in use, where a program reads its files again and again for want of that memory.
+pub(super) fn beside_files(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
+    let (has, free, total) = (persistent(pool)?, available(pool)?, total(evidence)?);
+    let idle = bytes(pool, free);
+    let is_idle = has.saturating_sub(free).saturating_mul(50) <= has;
+    if !is_idle || idle.0 < total.0 / 10 {
+        return Ok(None);
+    }
+    let left = total.0.saturating_sub(sum(&by_pool(evidence, persistent)?).0);
+    let is_short = |mapped: &Mapped<'_>| mapped.all.0 > left && mapped.resident.0 < mapped.all.0 / 10 * 9;
+    let all = running(evidence).filter_map(Mapped::of).filter(is_short);
+    let most = all.max_by_key(|mapped| mapped.all);
+    Ok(most.map(|mapped| case(evidence, pool, idle, &mapped)))
+}
+
+fn case(evidence: &Evidence, pool: &Pool, idle: Bytes, mapped: &Mapped<'_>) -> Case {
+    let Mapped { program, all, resident } = mapped;
+    let (file, used) = (pool_file(pool, "nr_hugepages"), pool.taken().unwrap_or(0));
+    let unwanted = || Need::Unwanted(pool.size);
+    Case::likely(format!(
+        "{idle} in the pool of {} pages is idle, and {} maps {all} of files, of which {resident} is resident: a pool holds no files, and takes this memory from the page cache",
+        pool.size.exact(),
+        program.title()
+    ))
+    .seen(&file, "", &pool.nr)
+    .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+    .seen("/proc/meminfo", "MemTotal", &evidence.snapshot.memory.get("MemTotal"))
+    .seen(program.file("smaps"), "mapped files", all)
+    .seen(program.file("smaps"), "resident of them", resident)
+    .fix_with(unwanted(), format!("give the pool back: echo {used} > {file}"))
+    .with(places(evidence, pool), |case, places| {
+        case.fix_with(unwanted(), format!("and lower the request in {places} to {used}"))
+    })
+    .fix("or start the program that the pool is meant for: it has to ask for the pages, which mapping a file does not")
+}
