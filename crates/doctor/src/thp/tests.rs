@@ -100,27 +100,66 @@ fn d03_mongodb_by_version() {
 fn d05_zone_reclaim() {
     let one = |mode: u64| machine().line("/proc/sys/vm/zone_reclaim_mode", mode);
     let two = |mode: u64| one(mode).line("/sys/devices/system/node/node1/cpulist", "4-7");
-    let alone = found("D05", two(1));
+    let waits = |tree: Tree| vmstat(tree, &[("zone_reclaim_success", 900), ("zone_reclaim_failed", 100)]);
+    let alone = found("D05", waits(two(1)));
     assert_eq!(alone.severity, Severity::Info);
-    assert_eq!(alone.fix, ["sysctl -w vm.zone_reclaim_mode=0"]);
+    assert_eq!(alone.fix[0], "sysctl -w vm.zone_reclaim_mode=0");
+    // The mode alone is a choice, as of tuned's profiles for HPC.
+    clear("D05", two(1));
     let tree = process(9, "mongod").on(two(1).file("/etc/sysctl.d/9.conf", "vm.zone_reclaim_mode = 1\n"));
     let database = found("D05", tree);
     assert_eq!(database.severity, Severity::Warning);
     assert!(database.fix[1].contains("/etc/sysctl.d/9.conf:1"), "{database:?}");
-    clear("D05", two(0));
-    clear("D05", one(1));
+    clear("D05", waits(two(0)));
+    clear("D05", waits(one(1)));
+}
+
+/// Faults that only tell the kernel where a page is used: many, and hardly a page moves by them.
+#[test]
+fn d05_numa_balancing() {
+    let counts = |faults: u64, moved: u64| {
+        let tree = vmstat(
+            machine(),
+            &[("numa_hint_faults", faults), ("numa_pages_migrated", moved)],
+        );
+        let tree = tree.line("/sys/devices/system/node/node0/cpulist", "0-3");
+        tree.line("/proc/sys/kernel/numa_balancing", 1)
+    };
+    let two = |tree: Tree| tree.line("/sys/devices/system/node/node1/cpulist", "4-7");
+    // 90000 s since boot.
+    let finding = found("D05", two(counts(180_000_000, 500_000)));
+    assert!(
+        finding.consequence.contains("2000 page faults a second") && finding.consequence.contains("0.3 % of them"),
+        "{finding:?}"
+    );
+    assert_eq!(finding.severity, Severity::Info);
+    assert_eq!(finding.fix[0], "sysctl -w kernel.numa_balancing=0");
+    assert!(
+        finding.fix[1].contains("/etc/sysctl.d/") && finding.fix[2].contains("numactl"),
+        "{finding:?}"
+    );
+    clear("D05", counts(180_000_000, 500_000));
+    // It moves pages, or is hardly at work.
+    clear("D05", two(counts(180_000_000, 9_000_000)));
+    clear("D05", two(counts(9_000_000, 500)));
+    for (file, value) in [
+        ("/proc/sys/kernel/numa_balancing", "0"),
+        ("/proc/sys/kernel/numa_balancing", "2"),
+        ("/proc/uptime", "900.00 900.00"),
+    ] {
+        clear("D05", two(counts(180_000_000, 500_000)).line(file, value));
+    }
 }
 
 #[test]
 fn d05_faults_that_wait_for_compaction() {
     let always = || thp(machine(), "defrag", "[always] defer defer+madvise madvise never");
-    assert_eq!(found("D05", always()).severity, Severity::Info);
-    assert_eq!(
-        found("D05", vmstat(always(), &[("compact_stall", 5000)])).severity,
-        Severity::Warning
-    );
+    let stalled = |stalls| vmstat(always(), &[("compact_stall", stalls)]);
+    assert_eq!(found("D05", stalled(500)).severity, Severity::Info);
+    assert_eq!(found("D05", stalled(5000)).severity, Severity::Warning);
+    clear("D05", stalled(99));
     clear("D05", machine());
-    clear("D05", thp(always(), "enabled", NEVER));
+    clear("D05", thp(stalled(5000), "enabled", NEVER));
 }
 
 #[test]
@@ -221,12 +260,17 @@ fn d09_memory_in_small_pieces() {
 
 #[test]
 fn d10_large_mappings_that_may_not() {
-    let always = || thp(machine(), "enabled", ALWAYS);
+    let of = |release: &str| thp(machine().line("/proc/sys/kernel/osrelease", release), "enabled", ALWAYS);
+    let always = || of("6.18.2");
     let with = |area: Mapped| process(23, "app").area(area);
     assert_eq!(
         found("D10", with(anonymous(100).not_eligible()).on(always())).severity,
         Severity::Warning
     );
+    // Nothing shows why: an older kernel, or one whose other memory gets THP without advice.
+    clear("D10", with(anonymous(100).not_eligible()).on(of("5.14.0")));
+    let beside = with(anonymous(100).not_eligible()).area(anonymous(100).thp(100));
+    clear("D10", beside.on(always()));
     let refused = anonymous(100).not_eligible().flags("rd wr nh");
     assert_eq!(found("D10", with(refused).on(always())).severity, Severity::Info);
     clear("D10", with(anonymous(100)).on(always()));
