@@ -8,6 +8,8 @@ use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
 use crate::config::applies_sysctl;
+use crate::config::files::said;
+use crate::config::unit::{VARIABLES, limit_of_init};
 use crate::locks;
 use host::tree::Node;
 
@@ -117,6 +119,19 @@ pub(super) fn record_unit(recorder: &mut Recorder<'_>, name: &str) {
         let file = format!("/{{etc,run,usr/lib,lib}}/systemd/system/{name}");
         recorder.pattern(&file, LARGEST_FILE, unit);
         recorder.pattern(&format!("{file}.d/*.conf"), LARGEST_FILE, unit);
+    }
+    let stem = name.strip_suffix(".service").unwrap_or(name);
+    for directory in VARIABLES {
+        recorder.file(&format!("{directory}/{stem}"), LARGEST_FILE, limits_of_init);
+    }
+}
+
+/// Limits of locked memory alone: other variables can hold secrets.
+fn limits_of_init(bytes: &[u8]) -> Kept {
+    let keeps = |line: &str| said("", line, &['#']).any(|line| limit_of_init(&line).is_some());
+    match String::from_utf8_lossy(bytes).lines().any(keeps) {
+        true => Kept::lines(bytes, keeps),
+        false => Kept::idle(),
     }
 }
 

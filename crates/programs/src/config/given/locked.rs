@@ -31,6 +31,7 @@ impl Locked {
             .user
             .as_ref()
             .is_none_or(|user| matches!(user.value.as_str(), "root" | "0"));
+        let is_root = is_root && service.bounds.as_ref().is_none_or(|bounds| bounds.may_lock);
         // Marks for a command that does not run as that user.
         let is_full = start.words.first().is_some_and(|word| marks(word).contains(['+', '!']));
         if service.may_lock || is_full {
@@ -108,11 +109,13 @@ mod tests {
             "ExecStart=env A=/b taskset -c 2-5 qemu-system-x86_64",
             "NUMAPolicy=bind\nNUMAMask=0\nExecStart=/usr/bin/qemu-system-x86_64",
             "AmbientCapabilities=CAP_NET_ADMIN\nExecStart=/usr/bin/qemu-system-x86_64",
+            "User=\nCapabilityBoundingSet=~CAP_IPC_LOCK\nExecStart=/usr/bin/qemu-system-x86_64",
         ] {
             assert!(locks(lines), "{lines}");
         }
         for lines in [
             "ExecStart=-+/usr/bin/qemu-system-x86_64",
+            "User=\nCapabilityBoundingSet=~CAP_SYS_TIME\nExecStart=/usr/bin/qemu-system-x86_64",
             "NUMAPolicy=bind\nNUMAMask=0\nExecStart=+/usr/bin/qemu-system-x86_64",
             "NUMAPolicy=bind\nNUMAMask=0\nExecStart=-/usr/bin/sudo /usr/bin/qemu-system-x86_64",
             "ExecStart=/usr/bin/sudo /usr/bin/qemu-system-x86_64",
