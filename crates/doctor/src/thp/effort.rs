@@ -6,7 +6,7 @@ use model::findings::Severity;
 use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
-use super::vendors::{asked_by_vendor, private_thp};
+use super::vendors::{asked_by_vendor, off_for, private_thp};
 use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
@@ -229,7 +229,7 @@ fn ranges(evidence: &Evidence) -> Answer {
     });
     // Named in the text alone: a hint about the machine is no finding of that program.
     Ok(vec![case.with(keeper, |case, (product, asks)| {
-        case.write_as("enabled", "madvise", |command| {
+        case.write_as("enabled", off_for(evidence, asks), |command| {
             format!("or, as the vendor of {product} asks for {asks}: {command}")
         })
     })])

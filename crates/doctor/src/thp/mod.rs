@@ -2,6 +2,7 @@
 
 mod advice;
 mod databases;
+mod dormant;
 mod drift;
 mod effort;
 mod eligible;

@@ -90,7 +90,7 @@ fn for_compaction(evidence: &Evidence) -> Answer {
 }
 
 /// The program with most memory that it advised.
-fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason> {
+pub(super) fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason> {
     let (advised, unknown) = readable(looked_into(evidence)?.map(|examined| {
         let (program, _) = examined?;
         Ok((program, advised(program)?))

@@ -610,6 +610,43 @@ fn d29_a_policy_that_a_vendor_advises_against() {
     clear("D29", named("/etc/asd.conf"));
 }
 
+/// A vendor that asks for `never` gets it, unless THP is for another program; and what was to set it is named.
+#[test]
+fn d29_never_and_what_did_not_set_it() {
+    let always = || thp(machine(), "enabled", ALWAYS);
+    let server = |tree: Tree| process(70, "splunkd").area(anonymous(4096).thp(2048)).on(tree);
+    let fix = |tree: Tree| found("D29", server(tree)).fix.join("\n");
+    let alone = fix(always());
+    assert!(
+        alone.contains("thp=never") && alone.contains("echo never") && alone.contains("then restart Splunk"),
+        "{alone}"
+    );
+    let beside = fix(process(71, "sqlservr").area(anonymous(4096)).on(always()));
+    assert!(
+        beside.contains("echo madvise") && !beside.contains("echo never"),
+        "{beside}"
+    );
+    let advises = fix(process(71, "solver").area(advised(256)).on(always()));
+    assert!(
+        advises.contains("echo madvise") && !advises.contains("echo never"),
+        "{advises}"
+    );
+
+    let script = "echo never > /sys/kernel/mm/transparent_hugepage/enabled\n";
+    let init = always().file("/etc/init.d/disable-thp", script);
+    let unlinked = fix(init.clone());
+    assert!(
+        unlinked.contains("update-rc.d disable-thp defaults && service disable-thp start"),
+        "{unlinked}"
+    );
+    let redhat = fix(init.clone().line("/etc/os-release", "ID=rhel"));
+    assert!(redhat.contains("chkconfig --add disable-thp"), "{redhat}");
+    let linked = fix(init.file("/etc/rc2.d/S01disable-thp", script));
+    assert!(!linked.contains("disable-thp"), "{linked}");
+    let local = fix(always().file("/etc/rc.local", script));
+    assert!(local.contains("chmod +x /etc/rc.local"), "{local}");
+}
+
 #[test]
 fn d29_a_policy_that_takes_thp_from_a_product_that_is_to_have_it() {
     let never = || thp(machine(), "enabled", NEVER);

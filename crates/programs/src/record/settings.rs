@@ -30,7 +30,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 34] = [
+const SETTINGS: [(&str, Keep); 38] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -52,6 +52,13 @@ const SETTINGS: [(&str, Keep); 34] = [
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
     ("/etc/{rc.local,rc.d/rc.local}", about_memory),
+    ("/etc/{init.d,rc.d/init.d}/*{thp,THP,huge,Huge}*", about_memory),
+    (
+        "/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,THP,huge,Huge}*",
+        about_memory,
+    ),
+    ("/etc/crontab", about_memory),
+    ("/etc/cron.d/*{thp,THP,huge,Huge}*", about_memory),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
         unit,
@@ -214,6 +221,8 @@ fn unit(bytes: &[u8]) -> Kept {
         "Type=",
         "User=",
         "Group=",
+        "WantedBy=",
+        "RequiredBy=",
         "[",
     ];
     Kept::lines(bytes, |line| {
