@@ -1,6 +1,6 @@
 //! Page faults and allocations that wait for the kernel: for compaction, for reclaim on their own node, for NUMA balancing.
 
-use host::snapshot::Node;
+use host::snapshot::{Node, Thp};
 use model::Bytes;
 use programs::{Evidence, Kind, Program};
 
@@ -45,17 +45,15 @@ fn for_compaction(evidence: &Evidence) -> Answer {
     }
     let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);
     let is_always = defrag == "always";
-    if stalls < if is_always { FEW } else { MANY } {
+    let least = if is_always { FEW } else { MANY };
+    if stalls < least {
         return Ok(Vec::new());
     }
-    let advised = match is_always {
-        true => None,
-        // Only memory that was advised waits.
-        false => match most_advised(evidence)? {
-            Some(advised) => Some(advised),
-            None => return Ok(Vec::new()),
-        },
-    };
+    // Elsewhere only memory that was advised waits.
+    let advised = if is_always { None } else { most_advised(evidence)? };
+    if !is_always && advised.is_none() {
+        return Ok(Vec::new());
+    }
     let who = advised
         .as_ref()
         .map_or("page faults wait".to_owned(), |(program, bytes)| {
@@ -71,22 +69,24 @@ fn for_compaction(evidence: &Evidence) -> Answer {
     .seen(thp_file("defrag"), "", defrag)
     .seen("/proc/vmstat", "compact_stall", stalls)
     .seen("/proc/vmstat", "compact_fail", failed);
-    let Some((program, bytes)) = advised else {
-        let has_both = thp
-            .defrag
-            .known()
-            .is_some_and(|choice| choice.offered.iter().any(|offered| offered == "defer+madvise"));
-        let softer = if has_both { "defer+madvise" } else { "madvise" };
-        let case = case.write("defrag", softer);
-        return Ok(vec![
-            case.otherwise("a newer kernel: its defrag offers `madvise` and `defer`"),
-        ]);
-    };
-    Ok(vec![
-        case.seen(program.file("smaps"), "VmFlags: hg", bytes)
+    Ok(vec![match advised {
+        Some((program, bytes)) => case
+            .seen(program.file("smaps"), "VmFlags: hg", bytes)
             .write("defrag", "defer")
             .fix("or let the program not advise: Go 1.21.1 and later do not, jemalloc thp:default, -XX:-UseTransparentHugePages, NUMPY_MADVISE_HUGEPAGE=0"),
-    ])
+        None => softer(case, thp),
+    }])
+}
+
+/// With less waiting for memory that was not advised.
+fn softer(case: Case, thp: &Thp) -> Case {
+    let has_both = thp
+        .defrag
+        .known()
+        .is_some_and(|choice| choice.offered.iter().any(|offered| offered == "defer+madvise"));
+    let softer = if has_both { "defer+madvise" } else { "madvise" };
+    case.write("defrag", softer)
+        .otherwise("a newer kernel: its defrag offers `madvise` and `defer`")
 }
 
 /// The program with most memory that it advised.

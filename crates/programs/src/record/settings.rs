@@ -30,7 +30,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 38] = [
+const SETTINGS: [(&str, Keep); 37] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -51,13 +51,9 @@ const SETTINGS: [(&str, Keep); 38] = [
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
-    ("/etc/{rc.local,rc.d/rc.local}", about_memory),
-    ("/etc/{init.d,rc.d/init.d}/*{thp,THP,huge,Huge}*", about_memory),
-    (
-        "/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,THP,huge,Huge}*",
-        about_memory,
-    ),
-    ("/etc/crontab", about_memory),
+    ("/etc/{rc.local,rc.d/rc.local,crontab}", about_memory),
+    ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", about_memory),
+    ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", about_memory),
     ("/etc/cron.d/*{thp,THP,huge,Huge}*", about_memory),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
@@ -135,11 +131,8 @@ pub(super) fn record_unit(recorder: &mut Recorder<'_>, name: &str) {
 
 /// Limits of locked memory alone: other variables can hold secrets.
 fn limits_of_init(bytes: &[u8]) -> Kept {
-    let keeps = |line: &str| said("", line, &['#']).any(|line| limit_of_init(&line).is_some());
-    match String::from_utf8_lossy(bytes).lines().any(keeps) {
-        true => Kept::lines(bytes, keeps),
-        false => Kept::idle(),
-    }
+    let is_limit = |line: &str| said("", line, &['#']).any(|line| limit_of_init(&line).is_some());
+    Kept::lines(bytes, is_limit)
 }
 
 /// A configuration file of PostgreSQL.
