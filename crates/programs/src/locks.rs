@@ -12,7 +12,7 @@ use host::Source;
 /// What a program locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locks {
-    /// A guest's memory, for a device of the host.
+    /// A guest's memory, for a device of the host or by QEMU's mem-lock.
     Guest,
     /// The log of varnishd.
     Log,

@@ -117,7 +117,7 @@ fn is_low(limit: u64, need: Option<Bytes>) -> bool {
 /// What is locked, in words.
 pub(super) fn what(locks: Locks) -> &'static str {
     match locks {
-        Locks::Guest => "its guest's memory, which is pinned for a device of the host",
+        Locks::Guest => "its guest's memory, for a device of the host or by mem-lock",
         Locks::Log => "the log of varnishd",
         Locks::Heap => "all of its memory, with the heap",
         Locks::Model => "the weights of its model",

@@ -101,6 +101,27 @@ mod tests {
     }
 
     #[test]
+    fn qemu_locks_a_guest_without_devices_if_it_is_to() {
+        let locked = |options: &str| {
+            let mut service = Service::new("vm.service".to_owned());
+            let text = format!("[Service]\nUser=qemu\nExecStart=/usr/bin/qemu-system-x86_64 -m 4G {options}\n");
+            service.take("vm.service", &text, &mut Vec::new());
+            let starts = service.starts(&[]);
+            starts.iter().find_map(|start| Locked::of(&service, start)?.bytes)
+        };
+        for options in [
+            "-overcommit mem-lock=on",
+            "-overcommit cpu-pm=on,mem-lock=on",
+            "-realtime mlock=on",
+        ] {
+            assert_eq!(locked(options), Some(model::Bytes::gib(4)), "{options}");
+        }
+        for options in ["", "-overcommit mem-lock=off", "-overcommit cpu-pm=on"] {
+            assert_eq!(locked(options), None, "{options}");
+        }
+    }
+
+    #[test]
     fn the_limit_counts_for_what_the_service_itself_starts() {
         for lines in [
             "ExecStart=/usr/bin/qemu-system-x86_64",
