@@ -267,7 +267,7 @@ const NODES: [(&str, &str); 8] = [
 /// The file of a node of Elasticsearch or OpenSearch, in its own root.
 pub(crate) fn file(arguments: &[String]) -> Option<String> {
     NODES.iter().find_map(|(option, file)| {
-        let named = arguments.iter().find_map(|word| word.strip_prefix(option))?;
+        let named = arguments.iter().find_map(|word| word.strip_prefix(*option))?;
         Some(format!("{named}{file}"))
     })
 }

@@ -2,6 +2,7 @@
 
 use host::snapshot::{Node, Thp};
 use model::Bytes;
+use programs::config::is_packaged;
 use programs::{Evidence, Kind, Program};
 
 use super::effort::vmstat;
@@ -119,10 +120,12 @@ fn mode_of<'e>(evidence: &'e Evidence, name: &str) -> Result<(u64, &'e [Node]), 
     Ok(if nodes.len() < 2 { (0, nodes) } else { (mode, nodes) })
 }
 
-/// With that setting switched off: at once, and at boot in the line that sets it.
+/// With that setting switched off: at once, and at boot in the line that sets it. What is in /etc/sysctl.d holds before a package's own file.
 fn off(case: Case, evidence: &Evidence, name: &'static str) -> Case {
     let case = case.fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
-    match evidence.config.sysctl.known().and_then(|files| files.last(name)) {
+    let line = evidence.config.sysctl.known().and_then(|files| files.last(name));
+    let case = case.with(line, Case::seen_line);
+    match line.filter(|line| !is_packaged(&line.place)) {
         Some(line) => case.fix(format!("and {name} = 0 in {}, in place of {}", line.place, line.value)),
         None => case.fix(format!("to keep it: {}", distribution(evidence).keep_setting(name, 0))),
     }

@@ -110,11 +110,23 @@ fn d05_zone_reclaim() {
     let database = found("D05", tree);
     assert_eq!(database.severity, Severity::Warning);
     assert!(database.fix[1].contains("/etc/sysctl.d/9.conf:1"), "{database:?}");
+    // A package's own profile is left as it is.
+    let profile = "[sysctl]\nvm.zone_reclaim_mode=1\n";
+    let tuned = waits(two(1)).line("/etc/tuned/active_profile", "hpc-compute");
+    let tuned = found("D05", tuned.file("/usr/lib/tuned/hpc-compute/tuned.conf", profile));
+    assert!(
+        tuned.evidence.iter().any(|seen| seen.source.ends_with("tuned.conf:2")),
+        "{tuned:?}"
+    );
+    assert!(
+        tuned.fix[1].contains("vm.zone_reclaim_mode=0 >> /etc/sysctl.d/"),
+        "{tuned:?}"
+    );
     clear("D05", waits(two(0)));
     clear("D05", waits(one(1)));
 }
 
-/// Faults that only tell the kernel where a page is used: many, and hardly a page moves by them.
+/// Faults that only show the kernel where a page is used: many, and hardly a page moves by them.
 #[test]
 fn d05_numa_balancing() {
     let counts = |faults: u64, moved: u64| {

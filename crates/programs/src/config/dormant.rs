@@ -148,8 +148,8 @@ mod tests {
         let tree = Tree::new().dir("/etc/sysctl.d");
         let tree = files.iter().fold(tree, |tree, (path, text)| tree.file(path, *text));
         let all = read(&Source::from_tree("test", tree)).expect("files");
-        let told = all.into_iter().map(|one| (one.line.place, one.line.value, one.starter));
-        told.collect()
+        let parts = all.into_iter().map(|one| (one.line.place, one.line.value, one.starter));
+        parts.collect()
     }
 
     #[test]
