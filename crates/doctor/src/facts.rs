@@ -176,6 +176,16 @@ pub(super) fn absent(area: &Area) -> Bytes {
     Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
 }
 
+/// Does it hold pages of other sizes, or is it set to ask for one? Then it asks for none of this size.
+pub(super) fn asks_for_other(program: &Program, page: Bytes) -> bool {
+    if let Some(size) = program.jvm().ok().flatten().and_then(|jvm| jvm.page_size) {
+        return size != page;
+    }
+    let areas = program.areas().unwrap_or_default().iter();
+    let held: Vec<Bytes> = areas.filter_map(Area::hugetlb_page).collect();
+    !held.is_empty() && !held.contains(&page)
+}
+
 /// The control groups of a program in a container.
 pub(super) fn container(program: &Program) -> Option<&Groups> {
     program.cgroup().ok().flatten().filter(|groups| groups.is_container)

@@ -7,6 +7,7 @@ use crate::facts::{file_name, file_of};
 pub(super) const HUGETLB: &str = "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html";
 pub(super) const THP: &str = "https://docs.kernel.org/admin-guide/mm/transhuge.html";
 pub(super) const SYSCTL: &str = "https://docs.kernel.org/admin-guide/sysctl/vm.html";
+pub(super) const SYSCTL_KERNEL: &str = "https://docs.kernel.org/admin-guide/sysctl/kernel.html";
 pub(super) const BOOT: &str = "https://docs.kernel.org/admin-guide/kernel-parameters.html";
 pub(super) const UNITS: &str = "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html";
 pub(super) const DOCKER_RUN: &str = "https://docs.docker.com/reference/cli/docker/container/run/";

@@ -55,7 +55,7 @@ pub use host::processes::areas::{self, Area, parse_maps};
 pub use image_names::name as image_name;
 pub use jvm::{Jvm, JvmKind, is_of_hotspot};
 pub use kind::{Kind, Load, Server};
-pub use locks::{Lock, Locks};
+pub use locks::{Lock, Locks, cut_off};
 pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use model::{Bytes, Reading, Unread};
 
 use super::config::Setting;
-use super::config::files::{content, said};
+use super::config::files::{first, said};
 use super::{Area, Program};
 use host::Source;
 
 /// What a program locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locks {
-    /// A guest's memory, for a device of the host.
+    /// A guest's memory, for a device of the host or by QEMU's mem-lock.
     Guest,
     /// The log of varnishd.
     Log,
@@ -40,14 +40,16 @@ const NAMES: [(&str, Locks); 5] = [
     ("USE_MLOCK", Locks::Model),
 ];
 
-/// Options of programs: llama.cpp's and those of programs around it, memcached's and Seastar's (ScyllaDB, Redpanda), MySQL's.
-const OPTIONS: [(&str, Locks); 6] = [
+/// Options of programs: llama.cpp's and those of programs around it, memcached's and Seastar's (ScyllaDB, Redpanda), MySQL's, etcd's.
+const OPTIONS: [(&str, Locks); 8] = [
     ("-k", Locks::All),
     ("--mlock", Locks::Model),
     ("--usemlock", Locks::Model),
     ("--use_mlock", Locks::Model),
     ("--lock-memory", Locks::All),
     ("--memlock", Locks::All),
+    ("--memory-mlock", Locks::All),
+    ("--experimental-memory-mlock", Locks::All),
 ];
 
 /// Values that switch one of them off.
@@ -69,10 +71,13 @@ fn named(name: &str, value: &str) -> Option<Locks> {
     is_on(value).then_some(*what)
 }
 
-/// `-Ebootstrap.memory_lock=true`, and the same behind `-E`.
+/// `-Ebootstrap.memory_lock=true`, of old versions `-Des.bootstrap.mlockall=true`, and the same behind `-E`.
 fn of_node(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
-    let name = name.strip_prefix("-E").unwrap_or(name);
+    let name = name
+        .strip_prefix("-E")
+        .or_else(|| name.strip_prefix("-Des."))
+        .unwrap_or(name);
     name.starts_with("bootstrap.").then_some((name, value))
 }
 
@@ -189,7 +194,7 @@ impl Lock {
 /// Without `-m`, in MiB.
 const MEMCACHED: u64 = 64;
 
-/// Weights of a model that are mapped: its largest file that can be read. Addresses that the driver of a GPU reserves are no memory, and
+/// Weights of a model that are mapped: its largest file that can be read, of which a part may be locked already. Addresses that the driver of a GPU reserves are no memory, and
 /// libraries and devices no weights.
 fn weights(areas: &[Area]) -> Option<Bytes> {
     const DEVICES: [&str; 4] = ["/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/zero"];
@@ -202,8 +207,25 @@ fn weights(areas: &[Area]) -> Option<Bytes> {
             && !name.contains(".so")
             && !DEVICES.iter().chain(&PROGRAMS).any(|other| name.starts_with(other))
     };
-    let sizes = areas.iter().filter(is_of_model).map(Area::size);
-    sizes.max().filter(|size| *size >= LEAST)
+    let mut files: BTreeMap<&str, Bytes> = BTreeMap::new();
+    for area in areas.iter().filter(is_of_model) {
+        let name: &str = &area.name;
+        let size = files.entry(name).or_default();
+        *size = Bytes(size.0.saturating_add(area.size().0));
+    }
+    files.into_values().max().filter(|size| *size >= LEAST)
+}
+
+/// A mapping of which only the beginning is locked: that, and the rest behind it.
+pub fn cut_off(areas: &[Area]) -> Option<(&Area, &Area)> {
+    let is_one = |first: &Area, rest: &Area| {
+        first.range.end == rest.range.start
+            && (&first.name, first.inode, &first.perms) == (&rest.name, rest.inode, &rest.perms)
+    };
+    let ends = areas.windows(2).filter_map(|two| Some((two.first()?, two.last()?)));
+    let cut = ends
+        .filter(|(first, rest)| is_one(first, rest) && first.has("lo") == Some(true) && rest.has("lo") == Some(false));
+    cut.max_by_key(|(_, rest)| rest.size())
 }
 
 fn resident(program: &Program) -> Result<Bytes, Unread> {
@@ -211,11 +233,11 @@ fn resident(program: &Program) -> Result<Bytes, Unread> {
 }
 
 /// How a running program is to lock its memory, if it is: by its arguments, its variables, or the file of a node.
-pub(super) fn of_program(source: &Source, program: &Program) -> Reading<Option<Lock>> {
-    by_settings(source, program).into()
+pub(super) fn of_program(source: &Source, program: &Program, is_container: bool) -> Reading<Option<Lock>> {
+    by_settings(source, program, is_container).into()
 }
 
-fn by_settings(source: &Source, program: &Program) -> Result<Option<Lock>, Unread> {
+fn by_settings(source: &Source, program: &Program, is_container: bool) -> Result<Option<Lock>, Unread> {
     let arguments = program.arguments.or_if_absent(Vec::new())?;
     let place = program.file("environ");
     let variables = program.tunables.or_if_absent(BTreeMap::new())?.into_iter();
@@ -226,22 +248,41 @@ fn by_settings(source: &Source, program: &Program) -> Result<Option<Lock>, Unrea
         Some(lock) => Ok(Some(lock)),
         // Switched off by an option, which holds before the file.
         None if arguments.iter().any(|word| is_of_node(word)) => Ok(None),
-        None => of_file(source, program, &arguments),
+        None => of_file(source, program, &arguments, is_container),
     }
 }
 
+/// Options that name the directory of a node's settings, or the home that it is in, and the file there; the first that is given holds.
+const NODES: [(&str, &str); 8] = [
+    ("-Des.config=", ""),
+    ("-Des.path.conf=", "/elasticsearch.yml"),
+    ("-Epath.conf=", "/elasticsearch.yml"),
+    ("-Des.default.path.conf=", "/elasticsearch.yml"),
+    ("-Edefault.path.conf=", "/elasticsearch.yml"),
+    ("-Dopensearch.path.conf=", "/opensearch.yml"),
+    ("-Des.path.home=", "/config/elasticsearch.yml"),
+    ("-Dopensearch.path.home=", "/config/opensearch.yml"),
+];
+
 /// The file of a node of Elasticsearch or OpenSearch, in its own root.
 pub(crate) fn file(arguments: &[String]) -> Option<String> {
-    let directory = |of: &str| arguments.iter().find_map(|word| word.strip_prefix(of));
-    let elastic = || Some(format!("{}/elasticsearch.yml", directory("-Des.path.conf=")?));
-    let open = || Some(format!("{}/opensearch.yml", directory("-Dopensearch.path.conf=")?));
-    elastic().or_else(open)
+    NODES.iter().find_map(|(option, file)| {
+        let named = arguments.iter().find_map(|word| word.strip_prefix(*option))?;
+        Some(format!("{named}{file}"))
+    })
 }
 
-fn of_file(source: &Source, program: &Program, arguments: &[String]) -> Result<Option<Lock>, Unread> {
+/// A capture has the file of a program outside of containers where the machine has it.
+fn of_file(
+    source: &Source,
+    program: &Program,
+    arguments: &[String],
+    is_container: bool,
+) -> Result<Option<Lock>, Unread> {
     let Some(path) = file(arguments) else { return Ok(None) };
-    let path = program.file(&format!("root{path}"));
-    let text = content(source, &path)?.unwrap_or_default();
+    let own = program.file(&format!("root{path}"));
+    let places = [Some(own), Some(path).filter(|_| !is_container)];
+    let (path, text) = first(source, places.into_iter().flatten())?.unwrap_or_default();
     let settings = said(&path, &text, &['#']).filter_map(|line| {
         let (name, value) = setting(line.text)?;
         Some(line.setting(name, value))
@@ -266,132 +307,5 @@ pub(crate) fn setting(line: &str) -> Option<(&'static str, &str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::Bytes;
-
-    use super::{Lock, Locks, setting, weights, words_of};
-    use crate::config::Setting;
-    use crate::parse_maps;
-
-    /// By a command, and a variable before it.
-    fn asked(line: &str) -> Option<Locks> {
-        let (variable, command) = line.split_once(" | ").unwrap_or(("", line));
-        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let set = variable
-            .split_once('=')
-            .map(|(name, value)| Setting::new("x", name, value));
-        let set: Vec<Setting> = set.into_iter().collect();
-        Lock::asked("x", &words, &set).map(|lock| lock.what)
-    }
-
-    #[test]
-    fn programs_lock_their_memory_by_options_and_variables() {
-        for (line, what) in [
-            ("llama-server -m x.gguf --mlock", Locks::Model),
-            ("python3 -m llama_cpp.server --use_mlock true", Locks::Model),
-            ("USE_MLOCK=1 | python3 -m llama_cpp.server", Locks::Model),
-            ("memcached -m 1024 --lock-memory", Locks::All),
-            ("/usr/bin/memcached -k -m 1024", Locks::All),
-            ("/usr/bin/scylla --lock-memory=1 --smp 4", Locks::All),
-            ("mysqld --memlock", Locks::All),
-            ("java Main -Ebootstrap.memory_lock=true", Locks::Heap),
-            (
-                "java Main -Ebootstrap.memory_lock=false -Ebootstrap.memory_lock=true",
-                Locks::Heap,
-            ),
-            (
-                "java Main -Ebootstrap.memory_lock=true -Ebootstrap.ctrlhandler=false",
-                Locks::Heap,
-            ),
-            ("bootstrap.memory_lock=\"true\" | eswrapper", Locks::Heap),
-        ] {
-            assert_eq!(asked(line), Some(what), "{line}");
-        }
-        for line in [
-            "llama-server -m x.gguf",
-            "USE_MLOCK=0 | python3 -m llama_cpp.server",
-            "scylla --lock-memory 0 --smp 4",
-            "prlimit --memlock=unlimited redis-server",
-            "stress-ng --mlock 2",
-            "server -k",
-            "java Main -Ebootstrap.memory_lock=false",
-            "java Main -Ebootstrap.memory_lock=true -Ebootstrap.memory_lock=false",
-            "bootstrap.memory_lock=false | eswrapper",
-        ] {
-            assert_eq!(asked(line), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn of_variables_of_one_name_the_last_holds() {
-        let set = |values: &[(&str, &str)]| {
-            let set: Vec<Setting> = values
-                .iter()
-                .map(|(name, value)| Setting::new("x", *name, *value))
-                .collect();
-            Lock::asked("x", &[], &set).map(|lock| lock.what)
-        };
-        assert_eq!(set(&[("USE_MLOCK", "1"), ("USE_MLOCK", "0")]), None);
-        assert_eq!(set(&[("USE_MLOCK", "0"), ("USE_MLOCK", "1")]), Some(Locks::Model));
-        assert_eq!(set(&[("LLAMA_ARG_MLOCK", "1"), ("USE_MLOCK", "0")]), Some(Locks::Model));
-    }
-
-    #[test]
-    fn a_capture_has_the_words_with_what_switches_them_off() {
-        for line in [
-            "python3 -m llama_cpp.server --use_mlock false --api-key x",
-            "scylla --lock-memory 0 --smp 4",
-            "java Main -Ebootstrap.memory_lock=true -Ebootstrap.memory_lock=false -Ekey=x",
-            "llama-server --mlock --port 0",
-            "scylla --lock-memory=1 0",
-        ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let kept = [vec![words[0].clone()], words_of(&words[1..])].concat();
-            assert!(kept.len() < words.len(), "{kept:?}");
-            assert_eq!(asked(&kept.join(" ")), asked(line), "{line}");
-        }
-        let kept = words_of(&["--use_mlock".to_owned(), "false".to_owned(), "0".to_owned()]);
-        assert_eq!(kept, ["--use_mlock", "false"]);
-    }
-
-    #[test]
-    fn memcached_locks_its_items_at_least() {
-        for (line, mib) in [
-            ("/usr/bin/memcached -k -m 4096", Some(4096)),
-            ("memcached -k -m32", Some(32)),
-            ("memcached -m 32 --memory-limit=128 -k", Some(128)),
-            ("memcached -k", Some(64)),
-            ("memcached -k -m ${CACHESIZE}", None),
-            ("scylla --lock-memory=1", None),
-        ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let lock = Lock::asked("x", &words, &[]).expect(line);
-            assert_eq!(lock.least(&words), mib.map(Bytes::mib), "{line}");
-        }
-    }
-
-    #[test]
-    fn reserved_addresses_and_libraries_are_no_weights() {
-        let reserved = "200000000-4200000000 ---p 00000000 00:00 0\n\
-            7f6000000000-7f6020000000 r--p 00000000 00:0f 73 /opt/cuda/libcublas.so.12\n\
-            7f7000000000-7f7040000000 rw-p 00000000 00:00 0\n";
-        let model = "7e0000000000-7e00fb157000 r--s 00000000 00:0f 811 /home/dev/model.bin\n";
-        let of = |text: String| weights(&parse_maps("maps", text.as_bytes()).expect("maps"));
-        assert_eq!(of(format!("{reserved}{model}")), Some(Bytes(0xfb15_7000)));
-        assert_eq!(of(reserved.to_owned()), None);
-        let program = "7e0000000000-7e0010000000 r-xp 00000000 00:0f 8 /usr/bin/ollama\n";
-        assert_eq!(of(program.to_owned()), None);
-        assert!(of(model.replace("/home/dev", "/usr/share/ollama/.ollama/models")).is_some());
-    }
-
-    #[test]
-    fn a_file_of_a_node_has_the_setting_in_two_forms() {
-        assert_eq!(
-            setting("bootstrap.memory_lock: true # heap"),
-            Some(("bootstrap.memory_lock", "true"))
-        );
-        assert_eq!(setting("memory_lock: true"), Some(("bootstrap.memory_lock", "true")));
-        assert_eq!(setting("bootstrap:"), None);
-        assert_eq!(setting("path.data: /var/lib"), None);
-    }
-}
+#[path = "locks_tests.rs"]
+mod tests;

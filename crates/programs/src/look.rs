@@ -201,7 +201,7 @@ impl<'a> Looker<'a> {
         let mounts = snapshot::mounts::all_of(source, &program.file("mounts"));
         let details = Details {
             memlock: facts::memlock(source, pid),
-            lock: locks::of_program(source, program),
+            lock: locks::of_program(source, program, is_container),
             unit: service.map(|name| self.unit(name)),
             started: facts::started(source, pid),
             jvm,

@@ -7,7 +7,9 @@ use model::{Bytes, Reading};
 use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, Jvm, JvmKind, Kind, Limit, Program};
 
 use super::kubernetes::is_stale;
-use crate::facts::{container, count, each_looked_into, filled, known, parts, pools, programs, running};
+use crate::facts::{
+    asks_for_other, container, count, each_looked_into, filled, known, parts, pools, programs, running,
+};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {
@@ -240,9 +242,11 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
         if !may_draw(program)? {
             return Ok(None);
         }
-        for pool in &filled {
+        for pool in filled.iter().filter(|pool| !asks_for_other(program, pool.size)) {
             let limits: Vec<&HugetlbLimit> = groups.limits(pool.size).collect();
-            if let Some(limit) = open_above(&limits)? {
+            if let Some(limit) = open_above(&limits)?
+                && !is_settled(program, limit)?
+            {
                 return Ok(Some(open_case(evidence, program, limit)?));
             }
         }
@@ -272,6 +276,15 @@ fn open_above<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit
     let reserved = limits.iter().filter_map(|limit| limit.reserved_max.known());
     let reserved = reserved.min().copied().unwrap_or(Limit::Unlimited);
     Ok((max < Limit::Unlimited && reserved > max).then_some(tightest))
+}
+
+/// On a kernel without limits of reservations: does all fit that the program has mapped, or is to map?
+fn is_settled(program: &Program, limit: &HugetlbLimit) -> Result<bool, Reason> {
+    if limit.reserved_max.known().is_some() {
+        return Ok(false);
+    }
+    let (asked, _) = need(program, limit.page)?;
+    Ok(asked.0 > 0 && *known(&limit.max)? >= Limit::Bytes(asked.0))
 }
 
 /// Does it use hugetlb pages, or try to?

@@ -63,6 +63,25 @@ fn c02_reservations_without_a_limit() {
     clear("C02", postgres().on(machine()));
 }
 
+/// What a kubelet writes for each size that a pod does not request is 0, and no fault of one that holds another size.
+#[test]
+fn c02_a_program_of_another_size() {
+    let at = format!("/sys/fs/cgroup{POD}");
+    let huge = |limit: u64| {
+        let tree = pool(node("0", "max", 0), "1048576kB", 8, 4, 0);
+        tree.line(&format!("{at}/hugetlb.1GB.max"), limit)
+    };
+    let switch = |page| {
+        let switch = process(74, "testpmd").cgroup(POD).arg("--socket-mem=4096,0");
+        switch.area(hugetlb(4096, page).named("/dev/hugepages/rtemap_0").perms("rw-s"))
+    };
+    clear("C02", switch(1 << 20).on(huge(4 << 30)));
+    // Before Linux 5.7 nothing limits reservations: more than the limit is mapped.
+    let finding = found("C02", switch(1 << 20).on(huge(2 << 30)));
+    assert!(finding.consequence.contains("pages of 1G than the 2G"), "{finding:?}");
+    found("C02", switch(2048).on(huge(4 << 30)));
+}
+
 #[test]
 fn c03_containers_beside_a_pool_without_the_controller() {
     let without = |tree: Tree| tree.line("/sys/fs/cgroup/cgroup.controllers", "cpu memory");

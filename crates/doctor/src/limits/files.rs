@@ -2,13 +2,12 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::given::{Container, FileKind, Guest, Locked, Run, Service};
+use programs::config::given::{Container, FileKind, Locked, Run, Service};
 use programs::config::{LimitLine, Setting, memlock_for};
 use programs::{Evidence, Limit, Lock, Locks};
 
-use super::memlock::by_libvirt;
+use super::guests::{not_raised, unknown_device};
 use crate::demand::Room;
-use crate::facts::running;
 use crate::links;
 use crate::rule::{Answer, Case};
 
@@ -66,37 +65,9 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
         .locked()
         .into_iter()
         .filter_map(|(service, locked)| in_unit(service, &locked));
-    let guests = evidence
-        .files
-        .guests
-        .iter()
-        .filter_map(|guest| in_definition(evidence, guest));
+    let guests = evidence.files.guests.iter();
+    let guests = guests.filter_map(|guest| unknown_device(evidence, guest).or_else(|| not_raised(evidence, guest)));
     Ok(units.chain(containers(evidence)).chain(guests).collect())
-}
-
-/// What starts guests of libvirt.
-const OF_LIBVIRT: &[&str] = &["libvirtd.service", "virtqemud.service"];
-
-/// A guest of libvirt with a device that libvirt does not know of: its limit is that of the service.
-fn in_definition(evidence: &Evidence, guest: &Guest) -> Option<Case> {
-    let (place, device) = guest.unknown_device.as_ref()?;
-    let memory = guest.total();
-    let mut services = running(evidence).filter(|program| ["libvirtd", "virtqemud"].contains(&&*program.pages.name));
-    let has_room = services.any(|service| {
-        let limit = service.details.as_ref().and_then(|details| details.memlock.known());
-        limit.is_some_and(|limit| *limit >= Limit::Bytes(memory.0))
-    });
-    if has_room || is_unlimited(evidence, OF_LIBVIRT) {
-        return None;
-    }
-    let case = Case::likely(format!(
-        "libvirt does not know of a device of {} (VFIO), and raises no limit of locked memory for it: with libvirt's own (64M or less) it fails (`VFIO_MAP_DMA: -12`)",
-        guest.name
-    ))
-    .link(Some(links::of_manager(guest.manager)))
-    .seen(place, "device", device)
-    .seen(&guest.place, "hard_limit, locked", "no");
-    Some(by_libvirt(case, Some(memory)))
 }
 
 /// A unit whose limit is below what its program locks. A log that is not locked costs little: there only a limit that is set counts.
@@ -146,7 +117,7 @@ fn is_low(limit: u64, need: Option<Bytes>) -> bool {
 /// What is locked, in words.
 pub(super) fn what(locks: Locks) -> &'static str {
     match locks {
-        Locks::Guest => "its guest's memory, which is pinned for a device of the host",
+        Locks::Guest => "its guest's memory, for a device of the host or by mem-lock",
         Locks::Log => "the log of varnishd",
         Locks::Heap => "all of its memory, with the heap",
         Locks::Model => "the weights of its model",
@@ -235,7 +206,7 @@ fn raised(case: Case, evidence: &Evidence, run: &Run) -> Case {
 const OF_CONTAINERS: &[&str] = &["containerd.service", "crio.service"];
 
 /// Has one of these services no limit, by the files that were given?
-fn is_unlimited(evidence: &Evidence, names: &[&str]) -> bool {
+pub(super) fn is_unlimited(evidence: &Evidence, names: &[&str]) -> bool {
     let mut services = evidence.files.services.iter();
     services.any(|service| {
         let limit = service.unit.memlock.as_ref().map(|(limit, _)| *limit);

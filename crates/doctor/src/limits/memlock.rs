@@ -10,6 +10,7 @@ use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
 use super::files::{unlimited, what};
+use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
     container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running,
@@ -26,7 +27,7 @@ pub(super) fn too_low(evidence: &Evidence) -> Answer {
 /// A program that is to lock its memory by a setting of its own.
 fn by_setting(evidence: &Evidence, program: &Program, details: &Details) -> Result<Option<Case>, Reason> {
     let Some(lock) = known(&details.lock)? else {
-        return Ok(None);
+        return in_part(evidence, program, details);
     };
     let limit = *known(&details.memlock)?;
     if limit == Limit::Unlimited || program.may_lock()? {
@@ -213,7 +214,7 @@ fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
 }
 
 /// With how the limit is raised, to `need` or more where that is known.
-fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<Bytes>) -> Case {
+pub(super) fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<Bytes>) -> Case {
     if is_of_libvirt(program) {
         let memory = program.arguments.known().and_then(|argv| guest_size(argv));
         return by_libvirt(case, memory)
@@ -298,7 +299,20 @@ fn in_service(program: &Program, case: Case, service: &str) -> Case {
         (Some((Limit::Unlimited, place)), _) => case
             .seen(place, "LimitMEMLOCK", Limit::Unlimited)
             .fix(format!("its unit sets no limit, and the process is older: {again}")),
-        _ => case.fix(unlimited(service)).fix(format!("systemctl restart {service}")),
+        _ => case
+            .with(unit.and_then(|unit| unit.of_init.as_ref()), |case, line| {
+                case.seen(
+                    &line.place,
+                    &line.name,
+                    format!("{}, which systemd does not use", line.value),
+                )
+                .fix(format!(
+                    "{} of {} is for an init script: systemd takes the limit of the unit",
+                    line.name, line.place
+                ))
+            })
+            .fix(unlimited(service))
+            .fix(format!("systemctl restart {service}")),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Permissions and limits.
 
 mod files;
+mod guests;
 mod memlock;
+mod partly;
 mod shm;
 
 #[cfg(test)]

@@ -146,6 +146,71 @@ fn b02_memory_that_has_to_be_locked() {
     clear("B02", rank("65536").locks().on(machine()));
 }
 
+/// A file of which the beginning is locked, up to the limit: no setting says that it is to be.
+#[test]
+fn b02_a_part_that_is_locked() {
+    let part = |size: u64, start: u64, flags| {
+        shared(size, "/home/dev/model.gguf")
+            .perms("r--s")
+            .flags(flags)
+            .at(start, 0)
+    };
+    let app = |locked: u64, memlock: &str| {
+        process(72, "python")
+            .area(part(1000, 0x7a00_0000_0000, "rd mr me ms lo sd"))
+            .area(part(600, 0x7a00_0000_0000 + (1000 << 20), "rd mr me ms sd"))
+            .locked(locked)
+            .memlock(memlock)
+    };
+    let finding = found("B02", app(1000, "1073741824").on(machine()));
+    assert!(
+        finding
+            .consequence
+            .contains("the last 600M of /home/dev/model.gguf are not locked"),
+        "{finding:?}"
+    );
+    assert!(finding.fix[0].contains("/etc/security/limits.d"), "{finding:?}");
+    // It has room below its limit, may lock anything, or locks nothing.
+    clear("B02", app(1000, "17179869184").on(machine()));
+    clear("B02", app(1000, "1610612736").on(machine()));
+    clear("B02", app(1000, "unlimited").on(machine()));
+    clear("B02", app(1000, "1073741824").locks().on(machine()));
+    clear("B02", app(0, "65536").on(machine()));
+}
+
+/// Old versions of Elasticsearch name their file by another option, and a limit for the init script is none of the unit.
+#[test]
+fn b02_a_limit_for_an_init_script() {
+    let node = process(73, "java")
+        .arg("-Xms2g")
+        .arg("-Xmx2g")
+        .arg("-Des.path.home=/usr/share/elasticsearch")
+        .arg("-Des.default.path.conf=/etc/elasticsearch")
+        .arg("org.elasticsearch.bootstrap.Elasticsearch")
+        .area(anonymous(2048))
+        .memlock("65536")
+        .cgroup("/system.slice/elasticsearch.service");
+    let with = |text: &str| {
+        node.on(machine())
+            .file("/etc/elasticsearch/elasticsearch.yml", text)
+            .file(
+                "/etc/default/elasticsearch",
+                "ES_HEAP_SIZE=2g\nMAX_LOCKED_MEMORY=unlimited\n",
+            )
+    };
+    let finding = found("B02", with("bootstrap.mlockall: true\n"));
+    assert!(finding.consequence.contains("is to lock 2G"), "{finding:?}");
+    assert!(
+        finding.fix[0].starts_with("MAX_LOCKED_MEMORY of /etc/default/elasticsearch:2 is for an init script"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.fix[1].contains("[Service] LimitMEMLOCK=infinity"),
+        "{finding:?}"
+    );
+    clear("B02", with("bootstrap.mlockall: false\n"));
+}
+
 fn service(limits: &str, unit: &str) -> Tree {
     machine()
         .file(

@@ -69,7 +69,7 @@ fn of_program(program: &Program, nodes: &[Node], allowed: &CpuList, cpus: &CpuLi
 }
 
 /// Are some of these CPUs on that node?
-pub(super) fn shares_cpus(node: &Node, cpus: &CpuList) -> bool {
+pub(crate) fn shares_cpus(node: &Node, cpus: &CpuList) -> bool {
     let own = node.cpus.known();
     own.is_some_and(|own| cpus.iter().any(|cpu| own.contains(cpu)))
 }

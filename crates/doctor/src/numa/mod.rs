@@ -13,7 +13,7 @@ use super::facts::parts;
 use super::rule::{Answer, Checks};
 use super::topic::Topic;
 
-pub(super) use confined::is_confined;
+pub(super) use confined::{is_confined, shares_cpus};
 
 /// Files that start a program of DPDK.
 const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Dpdk];

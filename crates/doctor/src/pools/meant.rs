@@ -3,7 +3,7 @@
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::config::{LimitLine, Setting};
-use programs::{Area, Evidence, Kind, Limit, Program};
+use programs::{Area, Evidence, HugetlbLimit, Kind, Limit, Program};
 
 use crate::facts::{bytes, default_size, file_name, running};
 
@@ -21,6 +21,7 @@ pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<
     let all = [
         by_group(evidence).filter(|_| is_default),
         by_enclaves(evidence),
+        by_pods(evidence, pool),
         by_limit(evidence, memory),
         by_given(evidence, pool, memory),
         by_segments(evidence, memory),
@@ -122,6 +123,27 @@ fn by_enclaves(evidence: &Evidence) -> Option<Meant> {
         field: "memory_mib",
         value: set.value.clone(),
         whose: "of the enclave (nitro-enclaves-allocator takes these pages at its start)".to_owned(),
+    })
+}
+
+/// The limit up to which a kubelet gives pages of that pool to pods, if it gives any.
+pub(super) fn of_pods<'e>(evidence: &'e Evidence, pool: &Pool) -> Option<&'e HugetlbLimit> {
+    let mut limits = evidence.pods.iter().flat_map(|pods| &pods.hugetlb);
+    // Without a number it is that of no kubelet.
+    let gives = |limit: &&HugetlbLimit| matches!(limit.max.known(), Some(Limit::Bytes(bytes)) if *bytes > 0);
+    limits.find(|limit| limit.page == pool.size && gives(limit))
+}
+
+fn by_pods(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
+    let limit = of_pods(evidence, pool)?;
+    Some(Meant {
+        place: limit.file.clone(),
+        field: "",
+        value: limit.max.known()?.to_string(),
+        whose: format!(
+            "of a pod with hugepages-{}i in its limits: the kubelet has these pages",
+            pool.size.exact()
+        ),
     })
 }
 

@@ -7,8 +7,10 @@ use model::Bytes;
 use programs::Evidence;
 use programs::{Area, Kind, Program};
 
+use super::meant::of_pods;
 use crate::facts::{
-    available, by_pool, bytes, count, default_size, each, known, pool_file, pools, programs, running, sum,
+    asks_for_other, available, by_pool, bytes, count, default_size, each, known, pool_file, pools, programs, running,
+    sum,
 };
 use crate::rule::{Answer, Case, Reason};
 
@@ -26,12 +28,18 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
         let kind = program.kind.known().copied().flatten();
         moves(program) || matches!(kind, Some(Kind::Dpdk | Kind::Qemu))
     };
-    let needs_path = running(evidence).find(by_path);
+    let by_paths: Vec<&Program> = running(evidence).filter(by_path).collect();
     each(pools(evidence)?, |pool| {
         let nr = *known(&pool.nr)?;
+        let needs_path = by_paths
+            .iter()
+            .copied()
+            .find(|program| !asks_for_other(program, pool.size));
         let is_moved = default == pool.size && needs_path.as_ref().is_some_and(moves);
         let is_used = available(pool)? < nr && !is_moved;
-        if nr == 0 || is_used || is_mounted(mounts, default, pool.size) {
+        // A kubelet mounts volumes of the size that a pod asks for.
+        let is_volume = needs_path.is_none() && of_pods(evidence, pool).is_some();
+        if nr == 0 || is_used || is_volume || is_mounted(mounts, default, pool.size) {
             return Ok(None);
         }
         let size = pool.size.exact();

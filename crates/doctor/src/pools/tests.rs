@@ -342,12 +342,31 @@ fn a15_pages_of_1g_on_a_cpu_without() {
     clear("A15", machine().line("/proc/cmdline", "hugepagesz=1G hugepages=4"));
 }
 
+/// With a kubelet that has 4 pages of 1G for pods.
+fn of_pods(tree: Tree) -> Tree {
+    tree.line("/sys/fs/cgroup/kubepods.slice/hugetlb.1GB.max", 4_u64 << 30)
+}
+
+#[test]
+fn a02_a_pool_of_a_kubelet() {
+    let idle = || pool(machine(), "1048576kB", 4, 4, 0);
+    assert_eq!(found("A02", idle()).severity, Severity::Warning);
+    let finding = found("A02", of_pods(idle()));
+    assert_eq!(finding.severity, Severity::Info);
+    assert!(!finding.fix.concat().contains("free it"), "{finding:?}");
+}
+
 #[test]
 fn a18_a_pool_without_a_mount() {
     let idle = || pool(machine(), "1048576kB", 4, 4, 0);
     assert_eq!(found("A18", idle()).severity, Severity::Info);
     let switch = process(5, "ovs-vswitchd").on(idle());
     assert_eq!(found("A18", switch).severity, Severity::Error);
+    // One that holds pages of another size asks for no others.
+    let settled = process(5, "ovs-vswitchd").area(hugetlb(64, 2048)).on(idle());
+    assert_eq!(found("A18", settled).severity, Severity::Info);
+    // A kubelet mounts what a pod asks for.
+    clear("A18", of_pods(idle()));
     clear("A18", pool(machine(), "2048kB", 4, 4, 0));
     clear("A18", pool(machine(), "1048576kB", 4, 0, 0));
     let without_mount = || pool(machine(), "2048kB", 100, 40, 0).file("/proc/self/mounts", "proc /proc proc rw 0 0\n");

@@ -97,6 +97,11 @@ pub(super) fn vmstat(tree: Tree, lines: &[(&str, u64)]) -> Tree {
         ("nr_anon_transparent_hugepages", 1),
         ("nr_file_pmdmapped", 0),
         ("nr_shmem_pmdmapped", 0),
+        ("numa_pte_updates", 0),
+        ("numa_hint_faults", 0),
+        ("numa_pages_migrated", 0),
+        ("zone_reclaim_success", 0),
+        ("zone_reclaim_failed", 0),
     ];
     let text = lines_with(&usual, lines, |name, value| format!("{name} {value}\n"));
     tree.file("/proc/vmstat", text)

@@ -19,6 +19,7 @@ pub(crate) struct Process {
     nodes: String,
     memlock: String,
     pinned: u64,
+    locked: u64,
     cgroup: String,
     arguments: Vec<String>,
     environment: Vec<String>,
@@ -137,6 +138,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         nodes: "0".to_owned(),
         memlock: "8388608".to_owned(),
         pinned: 0,
+        locked: 0,
         cgroup: "/user.slice/user-1000.slice/session-1.scope".to_owned(),
         arguments: vec![format!("/usr/bin/{name}")],
         environment: vec!["HOME=/root".to_owned()],
@@ -202,6 +204,12 @@ impl Process {
         self
     }
 
+    /// So many MiB of it locked.
+    pub(crate) fn locked(mut self, mib: u64) -> Self {
+        self.locked = mib;
+        self
+    }
+
     pub(crate) fn cgroup(mut self, path: &str) -> Self {
         path.clone_into(&mut self.cgroup);
         self
@@ -246,6 +254,7 @@ impl Process {
             ("Gid", ids),
             ("Groups", self.groups.clone()),
             ("VmRSS", format!("{} kB", sum(&anonymous) + sum(&shared) + 4096)),
+            ("VmLck", format!("{} kB", self.locked * 1024)),
             ("VmPin", format!("{} kB", self.pinned * 1024)),
             ("RssAnon", format!("{} kB", sum(&anonymous) + 4096)),
             ("RssFile", "0 kB".to_owned()),

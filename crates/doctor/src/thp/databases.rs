@@ -44,7 +44,8 @@ pub(super) fn redis(evidence: &Evidence) -> Answer {
             .seen_backing(program, PageKind::Thp, huge)
             .fix("in redis.conf: disable-thp yes (6.2 and later), then restart it")
             .plan("redis")
-            .write_as("enabled", "madvise", |command| format!("or for the machine: {command}"));
+            .write_as("enabled", "madvise", |command| format!("or for the machine: {command}"))
+            .with_dormant(evidence, &["madvise", "never"]);
         Ok(Some(case))
     })
 }
@@ -103,7 +104,7 @@ pub(super) fn mongo(evidence: &Evidence) -> Answer {
         } else if policy == "never" {
             Ok(kept(evidence, program, program.thp()?, OF_MONGO))
         } else {
-            Ok(old_mongo(program, version, &policy))
+            Ok(old_mongo(evidence, program, version, &policy))
         }
     })
 }
@@ -118,7 +119,7 @@ pub(super) fn is_old_mongo(program: &Program) -> Result<bool, Reason> {
 
 const OF_MONGO: &str = "memory grows and latency varies";
 
-fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Case> {
+fn old_mongo(evidence: &Evidence, program: &Program, version: (u32, u32), policy: &str) -> Option<Case> {
     (policy == "always").then(|| {
         Case::likely(format!(
             "MongoDB {}.{} should run without THP and gets it everywhere: {OF_MONGO}",
@@ -128,6 +129,7 @@ fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Cas
         .seen(program.file("status"), "Name", &program.pages.name)
         .plan("thp=never")
         .write("enabled", "never")
+        .with_dormant(evidence, &["never"])
         .fix("or MemoryTHP=disable in its unit (where Linux and systemd support it)")
     })
 }

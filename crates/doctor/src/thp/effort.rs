@@ -1,4 +1,4 @@
-//! How the kernel obtains huge pages for THP, and what that costs in time and memory.
+//! How the kernel obtains huge pages for THP in the background, and what that costs in time and memory.
 
 use host::snapshot::{Feature, ThpSize};
 use model::Bytes;
@@ -6,132 +6,13 @@ use model::findings::Severity;
 use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
-use super::vendors::{asked_by_vendor, private_thp};
-use crate::facts::{
-    advised, any_size, counted_areas, has, is_own, known, largest, looked_into, parts, policy, readable, running, thp,
-    thp_file,
-};
-use crate::links;
-use crate::numa::is_confined;
-use crate::pools::is_starved;
-use crate::remedy::Need;
+use super::vendors::{asked_by_vendor, off_for, private_thp};
+use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
     Ok(evidence.snapshot.memory.count(name).into_result()?)
 }
-
-/// Do page faults wait for compaction often? More of it in the background is no help then.
-pub(super) fn stalls_much(evidence: &Evidence) -> bool {
-    vmstat(evidence, "compact_stall").is_ok_and(|stalls| stalls >= MANY_STALLS)
-        && defrag_stalls(evidence).is_ok_and(|cases| !cases.is_empty())
-}
-
-pub(super) fn stalls(evidence: &Evidence) -> Answer {
-    parts([defrag_stalls(evidence), zone_reclaim(evidence)])
-}
-
-/// A node that is full gives up page cache, or swaps, before memory of another one is taken.
-fn zone_reclaim(evidence: &Evidence) -> Answer {
-    let name = "vm.zone_reclaim_mode";
-    let mode = evidence.snapshot.sysctls.number::<u64>(name).or_if_absent(0)?;
-    if mode == 0 || known(&evidence.snapshot.topology.nodes)?.len() < 2 {
-        return Ok(Vec::new());
-    }
-    // A program that fills its own node alone may want it; MongoDB's production notes ask for 0.
-    let is_mongo = |program: &&Program| program.kind.known().copied().flatten() == Some(Kind::Mongo);
-    let mongo = running(evidence).find(is_mongo);
-    let who = mongo.map_or_else(String::new, |program| {
-        format!("; MongoDB asks for 0, and {} is running", program.title())
-    });
-    // Documentation/admin-guide/sysctl/vm.rst: 1 reclaims, 2 writes dirty pages out, 4 swaps.
-    let how = match (mode & 4 > 0, mode & 2 > 0) {
-        (true, _) => "gives up page cache and swaps",
-        (false, true) => "gives up page cache and writes it out",
-        (false, false) => "gives up page cache",
-    };
-    let case = Case::likely(format!(
-        "allocations wait while their own node {how}, even if other nodes have free memory{who}"
-    ))
-    .info_if(mongo.is_none())
-    .link(Some(links::SYSCTL))
-    .seen("/proc/sys/vm/zone_reclaim_mode", "", mode)
-    .fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
-    let line = evidence.config.sysctl.known().and_then(|files| files.last(name));
-    Ok(vec![case.with(line, |case, line| {
-        case.fix(format!("and {name} = 0 in {}, in place of {}", line.place, line.value))
-    })])
-}
-
-fn defrag_stalls(evidence: &Evidence) -> Answer {
-    let thp = thp(evidence)?;
-    let defrag = &known(&thp.defrag)?.chosen;
-    if policy(evidence)? == "never"
-        || matches!(defrag.as_str(), "never" | "defer")
-        || is_starved(evidence)
-        || is_confined(evidence)
-    {
-        return Ok(Vec::new());
-    }
-    let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);
-    let advised = match defrag.as_str() {
-        "always" => None,
-        // Only memory that was advised waits.
-        _ if stalls < MANY_STALLS => return Ok(Vec::new()),
-        _ => match most_advised(evidence)? {
-            Some(advised) => Some(advised),
-            None => return Ok(Vec::new()),
-        },
-    };
-    let who = advised
-        .as_ref()
-        .map_or("page faults wait".to_owned(), |(program, bytes)| {
-            format!(
-                "page faults in advised memory wait, of which {} has most ({bytes}),",
-                program.title()
-            )
-        });
-    let case = Case::likely(format!(
-        "{who} for compaction: {stalls} waited since boot, {failed} of them without success, each for up to many milliseconds"
-    ))
-    .info_if(stalls < MANY_STALLS)
-    .seen(thp_file("defrag"), "", defrag)
-    .seen("/proc/vmstat", "compact_stall", stalls)
-    .seen("/proc/vmstat", "compact_fail", failed);
-    let Some((program, bytes)) = advised else {
-        let has_both = thp
-            .defrag
-            .known()
-            .is_some_and(|choice| choice.offered.iter().any(|offered| offered == "defer+madvise"));
-        let softer = if has_both { "defer+madvise" } else { "madvise" };
-        let case = case.write("defrag", softer);
-        return Ok(vec![
-            case.otherwise("a newer kernel: its defrag offers `madvise` and `defer`"),
-        ]);
-    };
-    Ok(vec![
-        case.seen(program.file("smaps"), "VmFlags: hg", bytes)
-            .write("defrag", "defer")
-            .fix("or let the program not advise: Go 1.21.1 and later do not, jemalloc thp:default, -XX:-UseTransparentHugePages, NUMPY_MADVISE_HUGEPAGE=0"),
-    ])
-}
-
-const MANY_STALLS: u64 = 1000;
-
-/// The program with most memory that it advised.
-fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason> {
-    let (advised, unknown) = readable(looked_into(evidence)?.map(|examined| {
-        let (program, _) = examined?;
-        Ok((program, advised(program)?))
-    }));
-    match unknown {
-        Some(reason) if advised.is_empty() => Err(reason),
-        _ => Ok(largest(advised).filter(|(_, bytes)| *bytes >= WORTH_ADVISING)),
-    }
-}
-
-/// Advice on less memory causes few faults.
-const WORTH_ADVISING: Bytes = Bytes::mib(16);
 
 pub(super) fn bloat(evidence: &Evidence) -> Answer {
     let found = [busy_khugepaged(evidence), many_areas(evidence), unmapped(evidence)];
@@ -348,7 +229,7 @@ fn ranges(evidence: &Evidence) -> Answer {
     });
     // Named in the text alone: a hint about the machine is no finding of that program.
     Ok(vec![case.with(keeper, |case, (product, asks)| {
-        case.write_as("enabled", "madvise", |command| {
+        case.write_as("enabled", off_for(evidence, asks), |command| {
             format!("or, as the vendor of {product} asks for {asks}: {command}")
         })
     })])

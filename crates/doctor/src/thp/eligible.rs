@@ -1,11 +1,11 @@
 //! Mappings that could be backed by huge pages and are not.
 
 use host::processes::{Ground, Reason as Why, why_base};
-use host::snapshot::MountTree;
+use host::snapshot::{Feature, MountTree};
 use model::Bytes;
 use programs::{Area, Evidence, Program};
 
-use super::effort::stalls_much;
+use super::stalls::stalls_much;
 use super::vendors::asked_by_vendor;
 use crate::facts::{
     any_size, counted_areas, each_looked_into, known, looked_into, policy, range, readable, thp, thp_file,
@@ -20,6 +20,7 @@ pub(super) fn not_eligible(evidence: &Evidence) -> Answer {
     known(&thp.enabled)?;
     each_looked_into(evidence, |program, _| {
         let areas = counted_areas(program)?;
+        let has_reason = may_be_except_advised(evidence, areas);
         let refused = areas
             .iter()
             .filter(|area| area.is_private_data() && area.base() >= Some(LARGE));
@@ -29,12 +30,24 @@ pub(super) fn not_eligible(evidence: &Evidence) -> Answer {
                 &program.pages,
                 &Ground::new(&evidence.snapshot, &MountTree::default()),
             )?;
-            matches!(why, Why::AdvisedAgainst | Why::NotEligible).then_some((area, why))
+            let is_refused = why == Why::AdvisedAgainst || (why == Why::NotEligible && has_reason);
+            is_refused.then_some((area, why))
         });
         Ok(refused
             .max_by_key(|(area, _)| area.base())
             .map(|(area, why)| refused_case(program, area, why)))
     })
+}
+
+/// Can its process be under PR_THP_DISABLE_EXCEPT_ADVISED? Older kernels have no such thing, and under it no memory gets THP without advice.
+/// Without that a mapping that is not eligible has a cause that nothing here shows.
+fn may_be_except_advised(evidence: &Evidence, areas: &[Area]) -> bool {
+    let has_without_advice = |area: &Area| {
+        area.is_private_data()
+            && area.has("hg") == Some(false)
+            && area.counts().is_some_and(|counts| counts.anon_huge.0 > 0)
+    };
+    evidence.snapshot.kernel.has(Feature::ExceptAdvised) != Some(false) && !areas.iter().any(has_without_advice)
 }
 
 fn refused_case(program: &Program, area: &Area, why: Why) -> Case {

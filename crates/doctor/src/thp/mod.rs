@@ -2,6 +2,7 @@
 
 mod advice;
 mod databases;
+mod dormant;
 mod drift;
 mod effort;
 mod eligible;
@@ -13,6 +14,7 @@ mod options;
 mod refusing;
 mod shared;
 mod sizes;
+mod stalls;
 mod tmpfs;
 mod told;
 mod vendors;
@@ -35,7 +37,7 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D01", advice::never_but_requested),
         Checks::of_machine("D02", databases::redis),
         Checks::of_machine("D03", databases::mongo),
-        Checks::of_machine("D05", effort::stalls),
+        Checks::of_machine("D05", stalls::stalls),
         Checks::of_machine("D06", effort::bloat),
         Checks::of_machine("D08", fallback::fallback_ratio),
         Checks::of_machine("D09", fallback::fragmented),

@@ -8,8 +8,11 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Kind, Program};
 use serde::Deserialize;
 
-use super::databases::is_old_mongo;
-use crate::facts::{each, known, policy, programs, sum, thp_file};
+use super::databases::{is_old_mongo, wants_no_empty_pages};
+use super::dormant::dormant;
+use super::stalls::most_advised;
+use crate::facts::{each, known, policy, programs, running, sum, thp_file};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
 /// What a vendor asks for: a row of `vendors.toml`.
@@ -73,6 +76,35 @@ fn against(snapshot: &Snapshot) -> impl Iterator<Item = &'static Product> {
 pub(super) fn asked_by_vendor(snapshot: &Snapshot, program: &Program) -> Option<(&'static str, &'static str)> {
     let product = against(snapshot).find(|product| product.has(program) == Ok(true))?;
     Some((&product.title, &product.asks))
+}
+
+/// Policies that take THP from programs which do not advise.
+const OFF: [&str; 2] = ["madvise", "never"];
+
+/// Which of them does for a product whose vendor asks in these words: `never` where that is asked for, or is allowed and set in a file,
+/// and no program is to have THP.
+pub(super) fn off_for(evidence: &Evidence, asks: &str) -> &'static str {
+    let lines = evidence.config.thp_policy.known();
+    let is_set = || {
+        lines
+            .and_then(|lines| lines.last())
+            .is_some_and(|line| line.value == "never")
+    };
+    let is_meant = || is_set() || dormant(evidence, &["never"]).next().is_some();
+    let is_asked = asks.starts_with("never") || (asks.contains("never") && is_meant());
+    match is_asked && !is_used(evidence) {
+        true => "never",
+        false => "madvise",
+    }
+}
+
+/// Is THP for a program that runs, by its vendor or its own advice? One that could not be read may be such a program.
+fn is_used(evidence: &Evidence) -> bool {
+    let mut kept_on = products(&evidence.snapshot).filter(|product| !product.kept_on.is_empty());
+    let is_of_vendor = kept_on.any(|product| running(evidence).any(|program| product.has(program).unwrap_or(true)));
+    is_of_vendor
+        || wants_no_empty_pages(evidence).is_some()
+        || most_advised(evidence).map_or(true, |program| program.is_some())
 }
 
 /// A program that runs and is not to have THP by the policy `always`; with `or_unknown` also one that may be such a program.
@@ -153,21 +185,35 @@ fn not_always(evidence: &Evidence) -> Answer {
             many => format!("{many} processes of {} have", product.title),
         };
         Ok(Some(
-            Case::likely(format!(
-                "{who} {sum} backed by THP under the policy `always`; the vendor of {} asks for {}",
-                product.title, product.asks
-            ))
-            .link(Some(&product.link))
-            .seen(thp_file("enabled"), "", "always")
-            .seen_backing(largest, PageKind::Thp, *huge)
-            .madvise()
-            .fix_if(
-                !product.alone.is_empty(),
-                format!("or in the environment of its service alone: {}", product.alone),
-            )
-            .otherwise("this kernel's policy offers no `madvise`: `never`"),
+            taken_off(evidence, product, &format!("{who} {sum}")).seen_backing(largest, PageKind::Thp, *huge),
         ))
     })
+}
+
+fn taken_off(evidence: &Evidence, product: &'static Product, has: &str) -> Case {
+    let off = off_for(evidence, &product.asks);
+    let values: Vec<&str> = OFF.into_iter().filter(|value| product.asks.contains(value)).collect();
+    Case::likely(format!(
+        "{has} backed by THP under the policy `always`; the vendor of {} asks for {}",
+        product.title, product.asks
+    ))
+    .link(Some(&product.link))
+    .seen(thp_file("enabled"), "", "always")
+    .plan(format!("thp={off}"))
+    .write("enabled", off)
+    .with_dormant(evidence, &values)
+    .fix_with(
+        Need::thp("enabled", off),
+        format!(
+            "then restart {}: a process keeps the huge pages that it has",
+            product.title
+        ),
+    )
+    .fix_if(
+        !product.alone.is_empty(),
+        format!("or in the environment of its service alone: {}", product.alone),
+    )
+    .otherwise("this kernel's policy offers no `madvise`: `never`")
 }
 
 fn kept_on(evidence: &Evidence, policy: &str, off: Vec<&'static Product>) -> Answer {

@@ -79,7 +79,7 @@ model::table! {
         /// PR_THP_DISABLE_EXCEPT_ADVISED looks.
         NotEligible = (
             "not eligible",
-            "the kernel reports it as not eligible, as for a process under PR_THP_DISABLE_EXCEPT_ADVISED",
+            "the kernel reports it as not eligible, as for a process under PR_THP_DISABLE_EXCEPT_ADVISED (Linux 6.18 and later)",
         ),
         /// Eligible, but not allocated at the page fault (touched before the policy changed, fragmentation, a memory limit) and
         /// not collapsed by khugepaged since.

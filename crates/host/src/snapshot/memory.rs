@@ -64,7 +64,7 @@ pub struct Stall {
 }
 
 /// Beginnings of the vmstat names that have to do with page sizes.
-const VMSTAT: [&str; 20] = [
+const VMSTAT: [&str; 21] = [
     "allocstall",
     "balloon_",
     "compact_",
@@ -85,6 +85,7 @@ const VMSTAT: [&str; 20] = [
     "pgmajfault",
     "pgmigrate_",
     "thp_",
+    "zone_reclaim_",
 ];
 
 impl Memory {

@@ -4,6 +4,7 @@ mod accounts;
 mod boot;
 mod commands;
 mod distribution;
+mod dormant;
 pub(crate) mod files;
 pub mod given;
 mod grub;
@@ -39,6 +40,7 @@ pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootForm, BootLine, BootPool, DigitsTaken};
 pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
+pub use dormant::{Dormant, Starter};
 pub use given::Given;
 pub use host::shm::Segment;
 pub use instances::{Instance, Parameters};
@@ -68,6 +70,8 @@ pub struct Config {
     pub limits: Reading<Vec<LimitLine>>,
     /// Everything that sets the THP policy at boot.
     pub thp_policy: Reading<Vec<Setting>>,
+    /// What would set it at boot, and is not started or may not have run.
+    pub dormant: Reading<Vec<Dormant>>,
     /// What else requests pages of pools: sysfs.conf, tmpfiles, units, profiles of tuned.
     pub pool_lines: Reading<Vec<PoolLine>>,
     /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
@@ -176,6 +180,7 @@ impl Config {
             sysctl,
             limits,
             thp_policy,
+            dormant: dormant::read(source).into(),
             pool_lines,
             enclaves: pool_lines::enclaves(source),
             next_boot: next_boot.ok().flatten(),

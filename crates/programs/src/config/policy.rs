@@ -72,11 +72,7 @@ pub(super) fn unit_files(source: &Source) -> Result<Vec<(String, String)>, Unrea
 
 /// Units that are named for huge pages and start at boot: those that something wants. Where no such link is there at all, as in older captures,
 /// those of the administrator.
-fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
-    let is_named = |name: &String| {
-        let name = name.to_ascii_lowercase();
-        name.ends_with(".service") && (name.contains("thp") || name.contains("huge"))
-    };
+pub(super) fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
     let here = listed(source, UNITS)?;
     let is_of_links = |name: &&String| name.ends_with(".wants") || name.ends_with(".requires");
     let links: Vec<&String> = here.iter().filter(is_of_links).collect();
@@ -87,10 +83,16 @@ fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
     if links.is_empty() {
         names = here;
     }
-    names.retain(is_named);
+    names.retain(|name| name.ends_with(".service") && is_named(name));
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// Is it named for huge pages?
+pub(super) fn is_named(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("thp") || name.contains("huge")
 }
 
 /// Commands of a unit that write the policy.

@@ -50,7 +50,7 @@ pub(super) fn read(
 }
 
 /// Where it is in both places, one is a link to the other.
-const RC_LOCAL: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
+pub(super) const RC_LOCAL: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
 
 /// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
 pub(super) fn enclaves(source: &Source) -> Option<Setting> {

@@ -23,19 +23,21 @@ const NO_LONGER: u32 = 13;
 /// The setting of the pool of the default size.
 pub(super) const POOL: &str = "vm.nr_hugepages";
 
-/// All settings in the order in which they are applied, the pool's of tuned among them: with `reapply_sysctl` files of /etc and /run follow it
+/// Settings that profiles of tuned make, and that rules ask for.
+const OF_PROFILES: [&str; 3] = [POOL, "vm.zone_reclaim_mode", "kernel.numa_balancing"];
+
+/// All settings in the order in which they are applied, those of tuned among them: with `reapply_sysctl` files of /etc and /run follow it
 /// once more, and those of packages do not (tuned-main.conf).
 pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
     has_configuration(source)?;
     let mut settings = taken(source, files(source)?, &['#', ';'], setting)?;
-    if let Some(own) = tuned::pool(source)? {
-        if tuned::reapplies(source)? {
-            settings.sort_by_key(|setting| !is_packaged(&setting.place));
-            let at = settings.partition_point(|setting| is_packaged(&setting.place));
-            settings.insert(at, own);
-        } else {
-            settings.push(own);
-        }
+    let own = tuned::sysctls(source, &OF_PROFILES)?;
+    if own.is_empty() || !tuned::reapplies(source)? {
+        settings.extend(own);
+    } else {
+        settings.sort_by_key(|setting| !is_packaged(&setting.place));
+        let at = settings.partition_point(|setting| is_packaged(&setting.place));
+        settings.splice(at..at, own);
     }
     Ok(Settings(settings))
 }

@@ -60,14 +60,17 @@ pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
     Some(sysctl_files::named(line, name, value(written)?))
 }
 
-/// What the strongest profile that does so sets the pool to.
-pub(super) fn pool(source: &Source) -> Result<Option<Setting>, Unread> {
+/// What the strongest profile that does so sets each of these to.
+pub(super) fn sysctls(source: &Source, names: &[&str]) -> Result<Vec<Setting>, Unread> {
     let profiles = profiles(source)?;
-    Ok(profiles.iter().find_map(|(path, text)| {
-        let of_sysctl = in_sections(path, text, COMMENT).filter(|(section, _)| *section == "[sysctl]");
-        let settings = of_sysctl.filter_map(|(_, line)| setting(&line));
-        settings.filter(|setting| setting.name == sysctl_files::POOL).last()
-    }))
+    let set = |name: &&str| {
+        profiles.iter().find_map(|(path, text)| {
+            let of_sysctl = in_sections(path, text, COMMENT).filter(|(section, _)| *section == "[sysctl]");
+            let settings = of_sysctl.filter_map(|(_, line)| setting(&line));
+            settings.filter(|setting| setting.name == *name).last()
+        })
+    };
+    Ok(names.iter().filter_map(set).collect())
 }
 
 /// Are the files of /etc and /run applied once more after the profile, as is the default?

@@ -36,6 +36,8 @@ pub struct Unit {
     pub thp: Option<(String, String)>,
     /// A `LimitMEMLOCK=` outside of a section that has limits.
     pub outside: Option<Setting>,
+    /// A limit in the file of variables of the service's init script, which systemd takes for no limit.
+    pub of_init: Option<Setting>,
     /// What systemd ignores of these.
     pub refused: Vec<Unread>,
 }
@@ -98,7 +100,32 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
         }
     }
     unit.default_memlock = default_memlock(source)?;
+    unit.of_init = of_init(source, name)?;
     Ok(unit)
+}
+
+/// Directories of the variables of init scripts: Debian's, and those of RHEL and SUSE.
+pub(crate) const VARIABLES: [&str; 2] = ["/etc/default", "/etc/sysconfig"];
+
+/// A limit of locked memory for an init script, which passes it to `ulimit -l`: MAX_LOCKED_MEMORY (Elasticsearch), MEMLOCK (Varnish).
+pub(crate) fn limit_of_init<'a>(line: &Line<'a>) -> Option<(&'a str, &'a str)> {
+    if let Some(limit) = line.text.strip_prefix("ulimit -l ") {
+        return Some(("ulimit -l", limit));
+    }
+    let (name, value) = line.pair()?;
+    let name = name.trim_start_matches("export ").trim();
+    let is_limit = name.contains("MEMLOCK") || name.contains("LOCKED_MEMORY");
+    is_limit.then_some((name, value.trim_matches('"')))
+}
+
+fn of_init(source: &Source, name: &str) -> Result<Option<Setting>, Unread> {
+    let stem = name.strip_suffix(".service").unwrap_or(name);
+    let paths = VARIABLES.map(|directory| format!("{directory}/{stem}"));
+    let lines = taken(source, paths, &['#'], |line| {
+        let (name, value) = limit_of_init(line)?;
+        Some(line.setting(name, value))
+    })?;
+    Ok(lines.into_iter().next_back())
 }
 
 /// `DefaultLimitMEMLOCK=` of all services (systemd-system.conf(5)).

@@ -8,6 +8,8 @@ use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
 use crate::config::applies_sysctl;
+use crate::config::files::said;
+use crate::config::unit::{VARIABLES, limit_of_init};
 use crate::locks;
 use host::tree::Node;
 
@@ -28,7 +30,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 34] = [
+const SETTINGS: [(&str, Keep); 37] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -49,7 +51,10 @@ const SETTINGS: [(&str, Keep); 34] = [
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
-    ("/etc/{rc.local,rc.d/rc.local}", about_memory),
+    ("/etc/{rc.local,rc.d/rc.local,crontab}", about_memory),
+    ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", about_memory),
+    ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", about_memory),
+    ("/etc/cron.d/*{thp,THP,huge,Huge}*", about_memory),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
         unit,
@@ -118,6 +123,16 @@ pub(super) fn record_unit(recorder: &mut Recorder<'_>, name: &str) {
         recorder.pattern(&file, LARGEST_FILE, unit);
         recorder.pattern(&format!("{file}.d/*.conf"), LARGEST_FILE, unit);
     }
+    let stem = name.strip_suffix(".service").unwrap_or(name);
+    for directory in VARIABLES {
+        recorder.file(&format!("{directory}/{stem}"), LARGEST_FILE, limits_of_init);
+    }
+}
+
+/// Limits of locked memory alone: other variables can hold secrets.
+fn limits_of_init(bytes: &[u8]) -> Kept {
+    let is_limit = |line: &str| said("", line, &['#']).any(|line| limit_of_init(&line).is_some());
+    Kept::lines(bytes, is_limit)
 }
 
 /// A configuration file of PostgreSQL.
@@ -199,6 +214,8 @@ fn unit(bytes: &[u8]) -> Kept {
         "Type=",
         "User=",
         "Group=",
+        "WantedBy=",
+        "RequiredBy=",
         "[",
     ];
     Kept::lines(bytes, |line| {

@@ -1,4 +1,4 @@
-//! Guests whose memory is pinned for a device of the host (VFIO). Pure.
+//! Guests whose memory is pinned for a device of the host (VFIO), or locked. Pure.
 
 use model::Bytes;
 
@@ -35,9 +35,18 @@ pub fn pins(argv: &[String]) -> Option<Pinned> {
     }
 }
 
-/// The memory of the guest that a command line starts, if all of it is pinned.
+/// The memory of the guest that a command line starts, if all of it is pinned or QEMU is to lock it.
 pub(crate) fn memory(argv: &[String]) -> Option<Bytes> {
-    size(argv).filter(|_| pins(argv) == Some(Pinned::All))
+    size(argv).filter(|_| pins(argv) == Some(Pinned::All) || is_locked(argv))
+}
+
+/// QEMU's `-overcommit mem-lock=on`, and `-realtime mlock=on` of older ones. It does not start where it may not lock.
+fn is_locked(argv: &[String]) -> bool {
+    let has = |option: &str, word: &str| {
+        let values = options(argv, option);
+        values.iter().any(|value| value.split(',').any(|part| part == word))
+    };
+    has("overcommit", "mem-lock=on") || has("realtime", "mlock=on")
 }
 
 /// The memory of a guest that can have devices of the host.

@@ -30,6 +30,8 @@ pub struct Guest {
     pub tracked: Option<String>,
     /// A device of VFIO that its manager does not know of, so that it raises no limit of locked memory; and where it is written.
     pub unknown_device: Option<(String, String)>,
+    /// For what its manager raises the limit of locked memory, and where it is written.
+    pub pinned: Option<(String, String)>,
     /// The largest page that KVM promises a guest of pseries, and where that is written.
     pub hpt_page: Option<(String, Bytes)>,
     /// Is it a guest of x86-64?

@@ -53,6 +53,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
             .private(domain, is_vhost_user)
             .filter(|_| !is_memfd || access(domain) == Some("private")),
         unknown_device: file.unknown_device(domain),
+        pinned: file.pinned(domain),
         hpt_page: file.hpt_page(domain)?,
         is_x86: arch.and_then(|kind| kind.attribute("arch")) == Some("x86_64"),
         prealloc: backing
@@ -74,18 +75,25 @@ impl File<'_, '_> {
         self.document.text_pos_at(node.range().start).row as usize
     }
 
-    /// A device that <qemu:commandline> adds, where nothing else of the definition raises the limit of locked memory.
-    fn unknown_device(&self, domain: Node<'_, '_>) -> Option<(String, String)> {
-        let has = |parent: &str, name: &str| child(domain, parent).and_then(|parent| child(parent, name)).is_some();
+    /// For what libvirt raises the limit of locked memory by itself: <locked/>, or a device that it knows of.
+    fn pinned(&self, domain: Node<'_, '_>) -> Option<(String, String)> {
         let is_known = |node: &Node<'_, '_>| {
             let is_of = |kinds: &[&str]| node.attribute("type").is_some_and(|kind| kinds.contains(&kind));
             (node.has_tag_name("hostdev") && is_of(&["pci", "mdev"]))
                 || (node.has_tag_name("interface") && is_of(&["hostdev", "vdpa"]))
         };
-        if has("memtune", "hard_limit")
-            || has("memoryBacking", "locked")
-            || domain.descendants().any(|node| is_known(&node))
-        {
+        let locked = child(domain, "memoryBacking").and_then(|backing| child(backing, "locked"));
+        let node = locked.or_else(|| domain.descendants().find(is_known))?;
+        let kind = node
+            .attribute("type")
+            .map_or_else(String::new, |kind| format!(" type='{kind}'"));
+        Some((self.place(node), format!("<{}{kind}>", node.tag_name().name())))
+    }
+
+    /// A device that <qemu:commandline> adds, where nothing else of the definition raises the limit of locked memory.
+    fn unknown_device(&self, domain: Node<'_, '_>) -> Option<(String, String)> {
+        let has_limit = child(domain, "memtune").is_some_and(|tune| child(tune, "hard_limit").is_some());
+        if has_limit || self.pinned(domain).is_some() {
             return None;
         }
         domain.descendants().find_map(|node| {

@@ -31,6 +31,7 @@ impl Locked {
             .user
             .as_ref()
             .is_none_or(|user| matches!(user.value.as_str(), "root" | "0"));
+        let is_root = is_root && service.bounds.as_ref().is_none_or(|bounds| bounds.may_lock);
         // Marks for a command that does not run as that user.
         let is_full = start.words.first().is_some_and(|word| marks(word).contains(['+', '!']));
         if service.may_lock || is_full {
@@ -100,6 +101,27 @@ mod tests {
     }
 
     #[test]
+    fn qemu_locks_a_guest_without_devices_if_it_is_to() {
+        let locked = |options: &str| {
+            let mut service = Service::new("vm.service".to_owned());
+            let text = format!("[Service]\nUser=qemu\nExecStart=/usr/bin/qemu-system-x86_64 -m 4G {options}\n");
+            service.take("vm.service", &text, &mut Vec::new());
+            let starts = service.starts(&[]);
+            starts.iter().find_map(|start| Locked::of(&service, start)?.bytes)
+        };
+        for options in [
+            "-overcommit mem-lock=on",
+            "-overcommit cpu-pm=on,mem-lock=on",
+            "-realtime mlock=on",
+        ] {
+            assert_eq!(locked(options), Some(model::Bytes::gib(4)), "{options}");
+        }
+        for options in ["", "-overcommit mem-lock=off", "-overcommit cpu-pm=on"] {
+            assert_eq!(locked(options), None, "{options}");
+        }
+    }
+
+    #[test]
     fn the_limit_counts_for_what_the_service_itself_starts() {
         for lines in [
             "ExecStart=/usr/bin/qemu-system-x86_64",
@@ -108,11 +130,13 @@ mod tests {
             "ExecStart=env A=/b taskset -c 2-5 qemu-system-x86_64",
             "NUMAPolicy=bind\nNUMAMask=0\nExecStart=/usr/bin/qemu-system-x86_64",
             "AmbientCapabilities=CAP_NET_ADMIN\nExecStart=/usr/bin/qemu-system-x86_64",
+            "User=\nCapabilityBoundingSet=~CAP_IPC_LOCK\nExecStart=/usr/bin/qemu-system-x86_64",
         ] {
             assert!(locks(lines), "{lines}");
         }
         for lines in [
             "ExecStart=-+/usr/bin/qemu-system-x86_64",
+            "User=\nCapabilityBoundingSet=~CAP_SYS_TIME\nExecStart=/usr/bin/qemu-system-x86_64",
             "NUMAPolicy=bind\nNUMAMask=0\nExecStart=+/usr/bin/qemu-system-x86_64",
             "NUMAPolicy=bind\nNUMAMask=0\nExecStart=-/usr/bin/sudo /usr/bin/qemu-system-x86_64",
             "ExecStart=/usr/bin/sudo /usr/bin/qemu-system-x86_64",

@@ -2,6 +2,7 @@
 
 mod asks;
 mod bottlerocket;
+mod bounds;
 mod compose;
 mod dockerd;
 mod garbled;
@@ -48,6 +49,7 @@ use crate::{Kind, Limit, dpdk, page_options};
 use starts::{Start, with_arguments};
 
 pub use asks::Asks;
+pub use bounds::Bounds;
 pub use compose::Run;
 pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};

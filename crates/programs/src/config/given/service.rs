@@ -2,6 +2,7 @@
 
 use model::Unread;
 
+use super::bounds::Bounds;
 use super::starts::{Start, marks};
 use crate::Kind;
 use crate::config::files::{Line, joined, said};
@@ -17,6 +18,8 @@ pub struct Service {
     pub user: Option<Setting>,
     /// Has it CAP_IPC_LOCK, whatever its user is (`AmbientCapabilities=`)?
     pub(super) may_lock: bool,
+    /// `CapabilityBoundingSet=`, if it has any.
+    pub bounds: Option<Bounds>,
     /// Limits and THP.
     pub unit: Unit,
     /// `Environment=`, a variable each.
@@ -29,12 +32,23 @@ pub struct Service {
     binding: Settings,
 }
 
-/// The service that a file belongs to: `db.service`, `db.service.d/limits.conf`.
-pub(super) fn name(path: &str) -> String {
+/// The service that a file belongs to: `db.service`, `db.service.d/limits.conf`, or by the path that `systemctl cat` writes above its text.
+pub(super) fn name(path: &str, text: &str) -> String {
+    let comments = text.lines().map_while(|line| line.trim().strip_prefix('#'));
+    let is_path = |words: &&str| words.starts_with('/') && !words.contains(' ');
+    let written = comments.map(str::trim).filter(is_path);
+    let named = [path].into_iter().chain(written).find_map(by_path);
+    named.unwrap_or_else(|| path.rsplit('/').next().unwrap_or_default().to_owned())
+}
+
+fn by_path(path: &str) -> Option<String> {
     let mut parts = path.rsplit('/');
-    let own = parts.next().unwrap_or_default();
-    let drop_in = parts.next().and_then(|directory| directory.strip_suffix(".service.d"));
-    drop_in.map_or_else(|| own.to_owned(), |name| format!("{name}.service"))
+    let own = parts.next().filter(|own| !own.is_empty())?;
+    if own.ends_with(".service") {
+        return Some(own.to_owned());
+    }
+    let name = parts.next()?.strip_suffix(".service.d")?;
+    Some(format!("{name}.service"))
 }
 
 impl Service {
@@ -117,6 +131,7 @@ impl Service {
                 let adds = names.starts_with('~') != names.contains("CAP_IPC_LOCK");
                 self.may_lock = !setting.value.is_empty() && (self.may_lock || adds);
             }
+            "CapabilityBoundingSet" => self.bounds = Some(Bounds::with(self.bounds.as_ref(), setting)),
             // An empty value takes back what was set before.
             "Environment" if setting.value.is_empty() => self.environment.clear(),
             "Environment" => self.environment.extend(variables(setting)),

@@ -269,7 +269,7 @@ impl Given {
     }
 
     fn service(&mut self, path: &str, text: &str) {
-        let name = service::name(path);
+        let name = service::name(path, text);
         let known = self.services.iter().position(|service| service.name == name);
         let at = known.unwrap_or_else(|| {
             self.services.push(Service::new(name));
