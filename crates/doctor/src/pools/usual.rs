@@ -5,9 +5,10 @@ use model::Bytes;
 use programs::Evidence;
 
 use super::asked::{Request, request};
+use super::memory::is_starved;
 use crate::facts::{bytes, default_size, pages_for, pool_file, total};
 use crate::kept::boot_pages;
-use crate::remedy::fits_alone;
+use crate::remedy::{Need, fits_alone};
 use crate::rule::Case;
 
 /// A count without a size that is more than the machine has, and was meant for pages of 2M.
@@ -57,14 +58,20 @@ impl MeantFor2m {
         let case = case.fix(format!(
             "{lower} the request in {place} to {pages}: {asked} was meant for pages of 2M, and the default size here is {size}"
         ));
-        let Some(small) = evidence.snapshot.pool(USUAL).filter(|_| self.alone.is_some()) else {
+        let small = evidence.snapshot.pool(USUAL).filter(|_| self.alone.is_some());
+        let Some(small) = small.filter(|_| fits_alone(evidence, USUAL, asked)) else {
             return case;
         };
-        case.fix(format!("then echo {asked} > {}", pool_file(small, "nr_hugepages")))
-            .fix(format!(
-                "to have both pools at boot: {}",
-                boot_pages(evidence, USUAL, asked)
-            ))
+        let both = [
+            format!("then echo {asked} > {}", pool_file(small, "nr_hugepages")),
+            format!("to have both pools at boot: {}", boot_pages(evidence, USUAL, asked)),
+        ];
+        // A starved machine has the room as soon as the other pool is smaller.
+        let is_freed = is_starved(evidence);
+        both.into_iter().fold(case, |case, text| match is_freed {
+            true => case.fix(text),
+            false => case.fix_with(Need::pool(USUAL, asked), text),
+        })
     }
 }
 

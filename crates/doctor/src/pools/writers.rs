@@ -100,7 +100,7 @@ fn cut_after_boot(evidence: &Evidence, writers: &[Writer], boot: &Boot, default:
     let (first, last) = (writers.first()?, writers.last()?);
     let (asked, left) = (first.pages()?, last.pages()?);
     let is_own = !is_packaged(&last.place) && writers.len() == 2;
-    if !first.is_boot() || left >= asked || !is_own || !fits_alone_or_files(evidence, default, asked) {
+    if !first.is_boot() || left >= asked || !is_own || !fits_alone(evidence, default, asked) {
         return None;
     }
     let (size, place) = (default.exact(), &last.place);
@@ -135,11 +135,6 @@ fn cut_after_boot(evidence: &Evidence, writers: &[Writer], boot: &Boot, default:
             )),
     };
     Some(case.with(by_tool, |case, how| case.fix(how)))
-}
-
-/// Of files alone no machine is known that could be too small.
-fn fits_alone_or_files(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
-    !evidence.has_machine || fits_alone(evidence, page, pages)
 }
 
 /// What was asked for of a pool at boot or by sysctl, and what a unit, a script or a profile made of it: it has exactly that number.

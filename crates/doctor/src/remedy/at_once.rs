@@ -38,7 +38,7 @@ pub(super) fn add_limit(evidence: &Evidence, finding: &mut Finding, request: Req
         return;
     };
     let (name, memory) = (request.page.exact(), &evidence.snapshot.memory);
-    let proof = |source, field: &str, value: String| Proof::new(source, field, value);
+    let proof = |source: &str, field: &str, value: String| Proof::new(source, field, value);
     let field = format!("free blocks of {name}");
     finding
         .evidence

@@ -10,7 +10,7 @@ use programs::Evidence;
 
 use super::at_once::{Request, add_limit};
 use super::{Need, Remedy};
-use crate::facts::{distribution, persistent, total};
+use crate::facts::{default_size, distribution, persistent, total};
 use crate::kept::keep_pool;
 
 /// A finding whose fixes have not been held against the machine.
@@ -157,6 +157,7 @@ impl<'e> Ledger<'e> {
     fn requests(&self, remedy: &Remedy) -> Option<Request> {
         let is_now = remedy.goal.is_some() || remedy.text.contains("nr_hugepages");
         let page = remedy.needs.iter().filter(|_| is_now).find_map(Need::page)?;
+        self.evidence.snapshot.pool(page)?;
         let account = self.pools.get(&page)?;
         let (now, whole) = (account.now, account.whole);
         (whole > now).then_some(Request { page, now, whole })
@@ -242,8 +243,9 @@ impl<'e> Ledger<'e> {
         if !self.evidence.has_machine {
             return true;
         }
-        // A pool that the boot line alone makes is not there yet.
-        let made = || self.evidence.snapshot.is_made_at_boot(page).then(Account::default);
+        // A pool that the boot line alone makes, beside that of the default size, is not there yet.
+        let is_other = || default_size(self.evidence).is_ok_and(|default| default != page);
+        let made = || (self.evidence.snapshot.is_made_at_boot(page) && is_other()).then(Account::default);
         let Some(account) = self.pools.get(&page).copied().or_else(made) else {
             return false;
         };
