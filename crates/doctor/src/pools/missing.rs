@@ -3,10 +3,11 @@
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{PoolLine, PoolWrite};
+use programs::config::{PoolLine, PoolWrite, Setting};
 
 use crate::facts::{default_size, known, pages_for};
 use crate::kept::{boot_again, boot_fix, pool_path};
+use crate::remedy::Need;
 use crate::rule::{Case, Reason};
 
 /// What asks for pages of a size that has no pool.
@@ -15,6 +16,7 @@ pub(super) fn without_pool(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Ca
     for line in lines(evidence, pools) {
         cases.extend(missing(evidence, pools, &line)?);
     }
+    cases.extend(mounts(evidence, pools));
     Ok(cases)
 }
 
@@ -87,31 +89,59 @@ fn missing(evidence: &Evidence, pools: &[Pool], line: &PoolLine) -> Result<Optio
         case.seen("/proc/cpuinfo", "page sizes of arm64", sizes)
     });
     Ok(Some(match snapshot.is_made_at_boot(size) {
-        true => named_at_boot(case, evidence, size, line),
+        true => {
+            let pages = if size >= Bytes::gib(1) { pages } else { 0 };
+            let then = format!("{place} sets the pages after the reboot, and stays as it is");
+            named_at_boot(case, evidence, size, pages).fix_if(pages == 0, then)
+        }
         false => in_other_pages(case, pools, size, pages),
     }))
 }
 
 /// An older kernel makes this pool where its boot line names the size (hugetlb_init()). Pages of 1G it allocates at boot only.
-fn named_at_boot(case: Case, evidence: &Evidence, size: Bytes, line: &PoolLine) -> Case {
+fn named_at_boot(case: Case, evidence: &Evidence, size: Bytes, pages: u64) -> Case {
     let boot = evidence.config.boot.known();
     let default = boot.and_then(|boot| boot.default_size).map(Bytes::exact);
-    let (pages, since) = match size >= Bytes::gib(1) {
-        true => (line.pages, "3.16"),
-        false => (0, "5.8"),
-    };
+    let since = if size >= Bytes::gib(1) { "3.16" } else { "5.8" };
     let parameters = format!("hugepagesz={} hugepages={pages}", size.exact());
-    let case = case
-        .with(default, |case, default| {
-            case.seen("/proc/cmdline", "default_hugepagesz", default)
-        })
-        .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
-        .fix(format!(
-            "Linux before {since} makes this pool only if the boot line names its size, with each count behind its own size: {}",
-            boot_fix(evidence, &parameters)
-        ));
-    let then = format!("{} sets the pages after the reboot, and stays as it is", line.place);
-    case.fix_if(pages == 0, then)
+    case.with(default, |case, default| {
+        case.seen("/proc/cmdline", "default_hugepagesz", default)
+    })
+    .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
+    .fix_with(Need::pool(size, pages), format!(
+        "Linux before {since} makes this pool only if the boot line names its size, with each count behind its own size: {}",
+        boot_fix(evidence, &parameters)
+    ))
+    .otherwise("ask for fewer pages: the machine has no room for such a pool beside the other findings")
+}
+
+/// Mounts of a size that has no pool.
+fn mounts(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
+    let lines = evidence.config.hugetlb_mounts.known().into_iter().flatten();
+    let sizes: Vec<String> = pools.iter().map(|pool| pool.size.exact()).collect();
+    let case = |line: &Setting| {
+        let size: Bytes = line.value.parse().ok()?;
+        if pools.is_empty() || pools.iter().any(|pool| pool.size == size) {
+            return None;
+        }
+        let case = Case::sure(format!(
+            "this kernel has no pool of {}: the mount of {} fails, and the boot may stop for it",
+            size.exact(),
+            line.name
+        ))
+        .seen(&line.place, "pagesize", &line.value)
+        .seen("/sys/kernel/mm/hugepages", "sizes", sizes.join(" "));
+        let case = match evidence.snapshot.is_made_at_boot(size) {
+            true => named_at_boot(case, evidence, size, 0),
+            false => case,
+        };
+        Some(case.fix(format!(
+            "or name a size in {} that this kernel has ({})",
+            line.place,
+            sizes.join(", ")
+        )))
+    };
+    lines.filter_map(case).collect()
 }
 
 /// The sizes of arm64 follow from its base pages.
@@ -131,10 +161,12 @@ fn in_other_pages(case: Case, pools: &[Pool], size: Bytes, pages: u64) -> Case {
     let other = smaller.or_else(|| pools.iter().map(|pool| pool.size).min());
     case.with(other, |case, page| {
         let instead = pages_for(Bytes(size.0.saturating_mul(pages)), page);
-        case.fix(format!(
+        let text = format!(
             "write the same memory in pages of {}: echo {instead} > {}",
             page.exact(),
             pool_path(page)
-        ))
+        );
+        case.fix_with(Need::pool(page, instead), text)
     })
+    .otherwise("take the line out: the machine has no room for so many pages of another size")
 }
