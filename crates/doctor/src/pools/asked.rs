@@ -11,6 +11,7 @@ use super::memory::{is_starved, shrunk, starves};
 use super::missing::without_pool;
 use super::usual::MeantFor2m;
 use super::writers::is_cut;
+use crate::demand::is_asked_for;
 use crate::facts::{bytes, default_size, known, persistent, pool_file, pools};
 use crate::kept::{boot_again, boot_pages};
 use crate::remedy::{Need, fits_alone, most_pages};
@@ -41,8 +42,9 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
         known(&evidence.config.pool_lines)?;
-        default_size(evidence)?;
-        cases.extend(failed_since_boot(evidence).filter(|_| !is_starved(evidence)));
+        // What a file asks for has a finding of its own, with that counter.
+        let is_known = is_asked_for(evidence, default_size(evidence)?).unwrap_or(false);
+        cases.extend(failed_since_boot(evidence).filter(|_| !is_known && !is_starved(evidence)));
     }
     Ok(cases)
 }
