@@ -10,6 +10,7 @@ pub(super) const SYSCTL: &str = "https://docs.kernel.org/admin-guide/sysctl/vm.h
 pub(super) const SYSCTL_KERNEL: &str = "https://docs.kernel.org/admin-guide/sysctl/kernel.html";
 pub(super) const BOOT: &str = "https://docs.kernel.org/admin-guide/kernel-parameters.html";
 pub(super) const UNITS: &str = "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html";
+pub(super) const NOVA: &str = "https://docs.openstack.org/nova/latest/configuration/config.html";
 pub(super) const DOCKER_RUN: &str = "https://docs.docker.com/reference/cli/docker/container/run/";
 pub(super) const PODMAN_RUN: &str = "https://docs.podman.io/en/latest/markdown/podman-run.1.html";
 pub(super) const QUADLET: &str = "https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html";

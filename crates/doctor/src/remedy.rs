@@ -1,5 +1,6 @@
 //! What a finding advises, and whether this machine can take it: every fix and plan goes through here before it is shown.
 
+mod at_once;
 mod ledger;
 
 use host::snapshot::Feature;
@@ -67,6 +68,14 @@ impl Need {
 
     pub(super) fn more(page: Bytes, pages: u64) -> Self {
         Self::More { page, pages }
+    }
+
+    /// The page size of the pool that needs room.
+    fn page(&self) -> Option<Bytes> {
+        match self {
+            Self::Pool { page, .. } | Self::More { page, .. } => Some(*page),
+            _ => None,
+        }
     }
 }
 

@@ -199,7 +199,7 @@ fn without_directory(
     let has_one = snapshot.sysctls.number::<u64>("vm.nr_hugepages").known().is_some();
     let is_old = snapshot.pools.known().is_none_or(Vec::is_empty);
     let is_only = has_one && is_old && page == host.default_page() && node.is_none();
-    if !is_only && (is_old || !is_made_at_boot(host, page)) {
+    if !is_only && (is_old || !snapshot.is_made_at_boot(page)) {
         let sizes = host.pool_sizes();
         let why = format!(
             "this kernel has no pool of pages of {} that could be changed (it has {sizes})",
@@ -222,17 +222,6 @@ fn without_directory(
     }
     boot::pool(drafts, page, &[(node, pages)], &why);
     Ok(())
-}
-
-/// Does the boot line alone make a pool of this size, with this CPU and this kernel?
-fn is_made_at_boot(host: &Host<'_>, page: Bytes) -> bool {
-    let (flag, without) = match page {
-        page if page == Bytes::mib(2) => ("pse", Feature::PmdPool),
-        page if page == Bytes::gib(1) => ("pdpe1gb", Feature::GiganticPool),
-        _ => return false,
-    };
-    let snapshot = &host.snapshot;
-    snapshot.cpu.has(flag).known() == Some(&true) && snapshot.kernel.has(without) == Some(false)
 }
 
 fn only_pool(drafts: &mut Drafts<'_>, page: Bytes, pages: u64, why: &str) {

@@ -70,11 +70,29 @@ pub(crate) fn vpp(path: &str, text: &str) -> Vec<Setting> {
     settings
 }
 
-/// Does a script set what Open vSwitch asks of DPDK?
+/// The keys of Open vSwitch that decide what it asks of DPDK.
+const OF_OVS: [&str; 4] = ["dpdk-socket-mem", "dpdk-alloc-mem", "dpdk-extra", "dpdk-init"];
+
+/// Does a script set what Open vSwitch asks of DPDK, or is it what Open vSwitch prints of that?
 pub(crate) fn is_ovs(text: &str) -> bool {
-    let keys = ["dpdk-socket-mem", "dpdk-alloc-mem", "dpdk-extra"];
     let has_key = |key: &&str| text.contains(&format!("other_config:{key}"));
-    text.contains("ovs-vsctl") && keys.iter().any(has_key)
+    let is_set = text.contains("ovs-vsctl") && OF_OVS[..3].iter().any(has_key);
+    is_set || said("", text, &['#']).any(|line| !in_braces(&line).is_empty())
+}
+
+/// `{dpdk-init="true", dpdk-socket-mem="1024,0"}`: its configuration as it prints it, and as a command may set all of it.
+fn in_braces(line: &Line<'_>) -> Vec<Setting> {
+    let Some((_, rest)) = line.text.split_once('{') else {
+        return Vec::new();
+    };
+    let own = rest.split('}').next().unwrap_or_default();
+    let setting = |pair: &str| {
+        let (key, value) = pair.trim().split_once('=')?;
+        OF_OVS
+            .contains(&key)
+            .then(|| line.setting(key, value.trim_matches(['"', '\''])))
+    };
+    own.split(", ").filter_map(setting).collect()
 }
 
 /// What such settings ask for, as one setting whose name ends in `socket-mem` where it is by node. Options in `dpdk-extra` win over the
@@ -106,6 +124,7 @@ fn of_extra(extra: &Setting) -> Option<Setting> {
 pub(crate) fn ovs(path: &str, text: &str) -> Vec<Setting> {
     let (mut settings, mut open) = (Vec::new(), None::<(Line<'_>, String, Option<char>)>);
     for line in said(path, text, &['#']) {
+        settings.extend(in_braces(&line));
         let own = line.text.strip_suffix('\\').unwrap_or(line.text);
         let (first, mut written, before) = open.take().unwrap_or((line, String::new(), None));
         let quote = open_quote(before, own);
@@ -157,6 +176,20 @@ mod tests {
             last("dpdk-socket-mem"),
             Some(("2048,0".to_owned(), "ovs.sh:5".to_owned()))
         );
+    }
+
+    #[test]
+    fn what_open_vswitch_prints_of_its_configuration() {
+        let own = "{dpdk-init=\"true\", dpdk-lcore-mask=\"0x2\", dpdk-socket-mem=\"4096,0\", pmd-cpu-mask=\"0x3c\"}";
+        for text in [
+            own.to_owned(),
+            format!("_uuid : 7b34\nother_config        : {own}\novs_version : \"3.1\"\n"),
+        ] {
+            assert!(is_ovs(&text), "{text}");
+            let set = asked_by_ovs(&ovs("list.txt", &text));
+            assert_eq!(set.map(|set| set.value), Some("4096,0".to_owned()), "{text}");
+        }
+        assert!(!is_ovs("other_config : {hw-offload=\"true\"}\n"));
     }
 
     #[test]

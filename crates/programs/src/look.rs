@@ -12,7 +12,7 @@ use super::Groups;
 use super::facts::{self, Own, StatusLines};
 use super::{Area, Details, Kind, Program, areas, glibc, jvm, locks, mongo};
 use crate::config::{Unit, unit};
-use host::processes;
+use host::processes::{self, Limits};
 use host::snapshot::Mount;
 use host::snapshot::thp::THP;
 use host::{Snapshot, Source, snapshot, spread};
@@ -200,6 +200,10 @@ impl<'a> Looker<'a> {
         let own = server.map_or_else(Own::default, |server| (server.own)(source, program, is_container));
         let mounts = snapshot::mounts::all_of(source, &program.file("mounts"));
         let details = Details {
+            hugetlb_nodes: match kind {
+                Some(Kind::Dpdk) => processes::hugetlb_nodes(source, pid, Limits::default()),
+                _ => Reading::absent("the nodes of its pages decide nothing here"),
+            },
             memlock: facts::memlock(source, pid),
             lock: locks::of_program(source, program, is_container),
             unit: service.map(|name| self.unit(name)),

@@ -1,6 +1,6 @@
 //! System V shared memory on hugetlb pages: which programs may use it, and how much.
 
-use host::snapshot::Feature;
+use host::snapshot::{Feature, Pool};
 use model::Bytes;
 use model::findings::Severity;
 use programs::{Evidence, Kind, Limit, Program};
@@ -8,6 +8,7 @@ use programs::{Evidence, Kind, Limit, Program};
 use crate::facts::{
     by_pool, container, default_size, each_that_can, has, known, largest, persistent, pools, programs, running,
 };
+use crate::pools::is_miscounted;
 use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
@@ -158,7 +159,12 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
     let one: u64 = sysctls.number("kernel.shmmax").into_result()?;
     let all: u64 = sysctls.number("kernel.shmall").into_result()?;
     let base = known(&evidence.snapshot.kernel.base_page)?.0;
-    let pool_bytes = largest(by_pool(evidence, persistent)?).map_or(Bytes(0), |(_, bytes)| bytes);
+    // A pool that a count for another size made is to go.
+    let pages = |pool: &Pool| match is_miscounted(evidence, pool) {
+        true => Ok(0),
+        false => persistent(pool),
+    };
+    let pool_bytes = largest(by_pool(evidence, pages)?).map_or(Bytes(0), |(_, bytes)| bytes);
     let all = Bytes(all.saturating_mul(base));
     if pool_bytes.0 == 0 || (one >= pool_bytes.0 && all >= pool_bytes) {
         return Ok(Vec::new());

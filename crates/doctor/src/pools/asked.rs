@@ -4,14 +4,17 @@ use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
-use programs::config::{Boot, is_packaged, requested};
+use programs::config::{Boot, requested};
 
 use super::held::is_held;
 use super::memory::{is_starved, shrunk, starves};
+use super::missing::without_pool;
 use super::usual::MeantFor2m;
-use crate::facts::{bytes, default_size, file_name, file_of, known, node_file, persistent, pool_file, pools};
-use crate::kept::{apply_again, boot_again, boot_pages};
-use crate::remedy::{Need, Remedy, fits_alone, most_pages};
+use super::writers::is_cut;
+use crate::demand::is_asked_for;
+use crate::facts::{bytes, default_size, known, persistent, pool_file, pools};
+use crate::kept::{boot_again, boot_pages};
+use crate::remedy::{Need, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
@@ -29,7 +32,7 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
             continue;
         };
         let has = persistent(pool)?;
-        if has < request.pages && !is_held(evidence, pool) {
+        if has < request.pages && !is_held(evidence, pool) && !is_cut(evidence, pool) {
             cases.push(short(evidence, pool, has, &request));
         }
     }
@@ -39,36 +42,11 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         known(&evidence.config.boot)?;
         known(&evidence.config.sysctl)?;
         known(&evidence.config.pool_lines)?;
-        default_size(evidence)?;
-        cases.extend(failed_since_boot(evidence).filter(|_| !is_starved(evidence)));
+        // What a file asks for has a finding of its own, with that counter.
+        let is_known = is_asked_for(evidence, default_size(evidence)?).unwrap_or(false);
+        cases.extend(failed_since_boot(evidence).filter(|_| !is_known && !is_starved(evidence)));
     }
     Ok(cases)
-}
-
-/// Pages of the next boot for which the running kernel has no pool: before 3.16 only the boot line makes one of 1 GiB pages.
-fn without_pool(evidence: &Evidence, pools: &[Pool]) -> Result<Vec<Case>, Reason> {
-    let Some(next) = &evidence.config.next_boot else {
-        return Ok(Vec::new());
-    };
-    let asked = next.boot.pools.iter();
-    let mut asked: Vec<(Bytes, u64)> = asked
-        .filter_map(|pool| Some((pool.size?, pool.pages.total())))
-        .collect();
-    asked.retain(|(size, pages)| *pages > 0 && *size >= Bytes::gib(1) && pools.iter().all(|pool| pool.size != *size));
-    if asked.is_empty() || !*known(&evidence.snapshot.cpu.has("pdpe1gb"))? {
-        return Ok(Vec::new());
-    }
-    let cases = asked.into_iter().map(|(size, pages)| {
-        let size = size.exact();
-        let parameters = format!("hugepagesz={size} hugepages={pages}");
-        Case::sure(format!(
-            "{pages} pages of {size} are asked for at boot, and the running kernel was started without them"
-        ))
-        .seen(&next.place, format!("hugepagesz={size} hugepages"), pages)
-        .seen("/sys/kernel/mm/hugepages", format!("pool of {size}"), "none")
-        .fix(boot_again(evidence, &parameters))
-    });
-    Ok(cases.collect())
 }
 
 /// A file that is to be put on this machine, and asks for more than it has: the count is of pages of the default size there.
@@ -164,12 +142,23 @@ fn too_much(evidence: &Evidence, pool: &Pool, request: &Request) -> Case {
         total.known().map_or_else(String::new, |total| format!(" of {total}"))
     ))
     .seen(&request.place, &request.field, request.pages)
+    .with(beside(evidence, pool, request), |case, pages| case.seen("/proc/cmdline", "hugepages", pages))
     .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr);
     match starves(evidence, pool) {
         true => shrunk(case, evidence, pool, &with_all(evidence, pool, &request.place)),
         false => lowered(case.wants(pool.size), evidence, pool, &request.place),
     }
+}
+
+/// What the boot line asks for, where another place sets the pool after it.
+fn beside(evidence: &Evidence, pool: &Pool, request: &Request) -> Option<u64> {
+    let boot = evidence
+        .config
+        .boot
+        .known()
+        .filter(|_| request.place != "/proc/cmdline")?;
+    boot.pages_of(pool.size, default_size(evidence).ok())
 }
 
 /// With what a request may be at most, beside what runs now.
@@ -183,10 +172,7 @@ fn lowered(case: Case, evidence: &Evidence, pool: &Pool, place: &str) -> Case {
         Some(used) => format!("programs use or reserve {used} now"),
     };
     match (most_pages(evidence, pool).unwrap_or(0), MeantFor2m::of(evidence, pool)) {
-        (_, Some(meant)) => {
-            let (pages, why) = (meant.pages, meant.why(pool));
-            case.fix(format!("lower the request in {place} to {pages}{why}"))
-        }
+        (_, Some(meant)) => meant.lowered(case, evidence, pool, ("lower", place, meant.pages)),
         (0, None) => case.fix(format!(
             "remove the request in {place}: beside the programs that run now, no page of {size} leaves a tenth of the memory"
         )),
@@ -277,95 +263,4 @@ fn failed_since_boot(evidence: &Evidence) -> Option<Case> {
         .fix("write requests to /etc/sysctl.d or the boot command line, so that they can be compared with the pool")
         .fix("echo 1 > /proc/sys/vm/compact_memory, then request the pages again"),
     )
-}
-
-pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
-    let pools = pools(evidence)?;
-    let files = known(&evidence.config.sysctl)?;
-    let mut writers: Vec<(String, String)> = files
-        .all("vm.nr_hugepages")
-        .map(|line| (line.place.clone(), line.value.clone()))
-        .collect();
-    let default = default_size(evidence)?;
-    let boot = known(&evidence.config.boot)?;
-    if let Some(pages) = boot.pages_of(default, Some(default)) {
-        writers.insert(0, ("/proc/cmdline".to_owned(), pages.to_string()));
-    }
-    let mut cases: Vec<Case> = disagreement(evidence, &writers).into_iter().collect();
-    cases.extend(pools.iter().filter_map(|pool| overwritten(evidence, pool)));
-    Ok(cases)
-}
-
-/// Places, in the order in which they are applied, that set the default pool to different values.
-pub(crate) fn disagreement(evidence: &Evidence, writers: &[(String, String)]) -> Option<Case> {
-    let name = "vm.nr_hugepages";
-    let (place, _) = writers
-        .last()
-        .filter(|(_, last)| writers.iter().any(|(_, value)| value != last))?;
-    let case = Case::sure(format!(
-        "{} places set {name} to different values; {place} is applied last, and the pool changes when their order does",
-        writers.len()
-    ));
-    let case = writers
-        .iter()
-        .fold(case, |case, (place, value)| case.seen(place, name, value));
-    let case = match place.split_once("/usr/lib/tuned/") {
-        Some(("", rest)) => return Some(included(case, rest)),
-        _ if is_packaged(place) => masked(case, place),
-        _ => case.fix(format!(
-            "decide on one value; to keep that of {place}, remove the other lines, else remove this one"
-        )),
-    };
-    Some(case.fix(apply_again(evidence, place).unwrap_or("sysctl --system")))
-}
-
-/// A package's profile of tuned wins: a file of its name would have to repeat all of it.
-fn included(case: Case, rest: &str) -> Case {
-    let profile = rest.rsplit_once('/').map_or(rest, |(profile, _)| profile);
-    case.fix(format!(
-        "the profile {profile} belongs to a package: write one of your own, /etc/tuned/hugepages/tuned.conf, with `[main]`, `include={profile}`, `[sysctl]` and your value"
-    ))
-    .fix("tuned-adm profile hugepages")
-    .fix("or, where reapply_sysctl is on (/etc/tuned/tuned-main.conf, the default): your value in /etc/sysctl.d/99-hugepages.conf, then systemctl restart tuned")
-}
-
-/// A package's file wins: the next update brings it again, so it is hidden or outdone, not edited.
-fn masked(case: Case, place: &str) -> Case {
-    let (file, name) = (file_of(place), file_name(place));
-    case.fix(format!(
-        "{file} belongs to a package: hide it with a file of its name and the value that you want, /etc/sysctl.d/{name}"
-    ))
-    .fix(format!(
-        "or give your own file a name that is sorted after {name}, such as /etc/sysctl.d/99-hugepages.conf"
-    ))
-}
-
-/// Was a value that hugewise applied changed by something else?
-fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
-    let applied = evidence.applied.known()?;
-    let all = persistent(pool).unwrap_or(0);
-    let changed = |(file, now): (String, u64)| {
-        let applied = applied.iter().rfind(|applied| applied.path == file)?;
-        (applied.value != now.to_string()).then(|| {
-            let again = Remedy::new(format!("find the other writer, then: echo {} > {file}", applied.value));
-            // A node's part comes to those of the others.
-            let pages = applied.value.parse::<u64>().unwrap_or(u64::MAX);
-            let need = Need::pool(pool.size, all.saturating_sub(now).saturating_add(pages));
-            Case::sure(format!(
-                "hugewise set the pool of {} pages to {}, and it has {now} now: something else writes it too",
-                pool.size.exact(),
-                applied.value
-            ))
-            .seen("journal", &applied.path, &applied.value)
-            .seen(&file, "", now)
-            .remedy(again.need(need))
-            .otherwise("find the other writer; memory has no room for what was set beside the other findings")
-        })
-    };
-    let whole = persistent(pool).ok().map(|now| (pool_file(pool, "nr_hugepages"), now));
-    let nodes = pool.nodes.known().into_iter().flatten().filter_map(|node| {
-        let (nr, surplus) = (node.nr.known()?, node.surplus.or_if_absent(0).ok()?);
-        Some((node_file(pool, node.node), nr.saturating_sub(surplus)))
-    });
-    whole.into_iter().chain(nodes).find_map(changed)
 }

@@ -5,9 +5,11 @@ use model::findings::Severity;
 use programs::config::{Boot, DigitsTaken, Ignored, IgnoredWhy};
 use programs::{Evidence, Jvm, Program, RANDOMX_1G};
 
+use super::missing::lines;
 use super::used::ASK;
 use crate::demand::guests;
 use crate::facts::{count, each, known, lacks_hugetlb, pages_for, parts, pools, programs};
+use crate::kept::pool_path;
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -181,9 +183,23 @@ pub(super) fn no_1g(evidence: &Evidence) -> Answer {
     let asks = |word: &&str| matches!(*word, "hugepagesz=1G" | "default_hugepagesz=1G" | "hugepagesz=1024M");
     let of_boot = line.split_whitespace().find(asks);
     let of_boot = of_boot.map(|word| case(evidence, "/proc/cmdline", word, BOOT_2M));
-    let written = of_boot.into_iter().chain(in_files(evidence)).collect();
+    let written = of_boot.into_iter().chain(in_files(evidence)).chain(by_lines(evidence)?);
+    let written = written.collect();
     let running = programs(evidence).and_then(|all| each(all, |program| running_1g(evidence, program)));
     parts([Ok(written), running])
+}
+
+/// Files that fill the pool. Of arm64, which has that size with some base pages, A01 says it.
+fn by_lines(evidence: &Evidence) -> Result<Vec<Case>, Reason> {
+    let is_arm = known(&evidence.snapshot.cpu.vendor).is_ok_and(|vendor| vendor.starts_with("0x"));
+    let lines = lines(evidence, pools(evidence)?).into_iter();
+    let lines = lines.filter(|line| !is_arm && line.size == Some(Bytes::gib(1)));
+    let cases = lines.map(|line| {
+        let asked = format!("{} pages of 1G", line.pages);
+        let smaller = format!("or fill the pool of 2M in its place: {}", pool_path(Bytes::mib(2)));
+        case(evidence, &line.place, &asked, &smaller)
+    });
+    Ok(cases.collect())
 }
 
 fn running_1g(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reason> {

@@ -5,12 +5,12 @@ use model::findings::Severity;
 use programs::Evidence;
 use programs::config::BootLine;
 use programs::config::given::FileKind;
-use programs::config::{Ignored, IgnoredWhy};
+use programs::config::{Boot, Ignored, IgnoredWhy};
 
-use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
 use super::scripts;
 use super::size::named;
+use super::writers::{Writer, disagreement};
 use crate::demand::{Room, Shortage, all_name_sizes, shortages};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
@@ -80,14 +80,15 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
 pub(super) fn several_writers(evidence: &Evidence) -> Answer {
     let name = "vm.nr_hugepages";
     let room = Room::of_files(&evidence.files)?;
-    let at_boot = evidence.files.boot.iter().filter_map(|line| {
+    let files = &evidence.files;
+    let at_boot = files.boot.iter().filter_map(|line| {
         let pages = line.boot.pages_of(room.default, Some(room.default))?;
-        Some((line.place.clone(), pages.to_string()))
+        Some(Writer::of_boot(&line.place, pages))
     });
-    let in_files = evidence.files.sysctl.all(name);
-    let in_files = in_files.map(|line| (line.place.clone(), line.value.clone()));
-    let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
-    let case = disagreement(evidence, &writers).map(|case| match evidence.files.sysctl.number(name) {
+    let writers: Vec<Writer> = at_boot.chain(Writer::of_files(&files.sysctl)).collect();
+    let none = Boot::default();
+    let boot = files.boot.last().map_or(&none, |line| &line.boot);
+    let case = disagreement(evidence, &writers, boot, room.default).map(|case| match files.sysctl.number(name) {
         Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => {
             case.fix_with(Need::pool(Bytes::mib(2), pages), counted_in(room.default, pages))
         }

@@ -72,8 +72,7 @@ fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
 
 /// With the fixes for such a pool: its other pages go, now and where they are requested.
 pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str) -> Case {
-    let why = MeantFor2m::of(evidence, pool).map_or_else(String::new, |meant| meant.why(pool));
-    let lower = |pages: u64| format!("and lower the request in {places} to {pages}{why}");
+    let lower = |pages: u64| format!("and lower the request in {places} to {pages}");
     let pages = needed(evidence, pool);
     let hidden = evidence.config.instances.unread();
     if let Some(why) = hidden.filter(|why| pages == 0 && why.unread != Cause::Absent) {
@@ -87,7 +86,11 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
     }
     let Some(most) = half(evidence, pool).filter(|_| pages == 0) else {
         let pages = enough(evidence, pool).filter(|_| pages == 0).unwrap_or(pages);
-        return case.fill(pool, pages).fix(lower(pages));
+        let case = case.fill(pool, pages);
+        return match MeantFor2m::of(evidence, pool) {
+            Some(meant) => meant.lowered(case, evidence, pool, ("and lower", places, pages)),
+            None => case.fix(lower(pages)),
+        };
     };
     let instances = evidence.config.instances.known().into_iter().flatten();
     let asked = instances.max_by_key(|instance| instance.sga);

@@ -9,11 +9,13 @@ mod held;
 mod malloc;
 mod meant;
 mod memory;
+mod missing;
 mod path;
 mod scripts;
 mod size;
 mod used;
 mod usual;
+mod writers;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ pub(super) use asked::{Request, places, request};
 pub(super) use malloc::uses_malloc;
 pub(super) use memory::{is_starved, starves};
 pub(super) use scripts::{is_written, is_written_by_node};
+pub(super) use usual::is_miscounted;
 
 use super::rule::Checks;
 use super::topic::Topic;
@@ -49,7 +52,7 @@ pub(super) const TOPIC: Topic = Topic {
             &[FileKind::Sysctl],
             files::overcommit_only,
         ),
-        Checks::of_both("A12", asked::pool_clobbered, files::BOTH, files::several_writers),
+        Checks::of_both("A12", writers::pool_clobbered, files::BOTH, files::several_writers),
         Checks::of_both("A13", boot::unsupported, &[FileKind::Cmdline], files::unsupported),
         Checks::of_both("A14", boot::order, &[FileKind::Cmdline], files::order),
         Checks::of_machine("A15", boot::no_1g),

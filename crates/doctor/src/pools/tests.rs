@@ -672,3 +672,54 @@ fn sysctl_settings_on_the_boot_line() {
     let old = found("A14", with("5.4.0", 0)).consequence;
     assert!(old.contains("Linux before 5.8"), "{old}");
 }
+
+#[test]
+fn a01_a_size_of_which_the_kernel_has_no_pool() {
+    let tree = |release: &str| {
+        let cpu = "vendor_id\t: GenuineIntel\nflags\t\t: pse pdpe1gb\n";
+        let line = "default_hugepagesz=1G hugepagesz=1G hugepages=2";
+        let own = pool(machine(), "1048576kB", 2, 2, 0).file("/proc/cpuinfo", cpu);
+        meminfo(own, &[("Hugepagesize", 1 << 20)])
+            .without("/sys/kernel/mm/hugepages/hugepages-2048kB")
+            .line("/proc/cmdline", line)
+            .line("/proc/sys/kernel/osrelease", release)
+    };
+    let mount = "none /dev/hugepages2M hugetlbfs pagesize=2M 0 0\n";
+    let by_mount = found("A01", tree("5.4.0").file("/etc/fstab", mount));
+    assert!(
+        by_mount.consequence.contains("the mount of /dev/hugepages2M fails"),
+        "{by_mount:?}"
+    );
+    assert!(by_mount.fix[0].contains("hugepagesz=2M hugepages=0"), "{by_mount:?}");
+    let late = mount.replace("pagesize=2M", "noauto,pagesize=2M");
+    clear("A01", tree("5.4.0").file("/etc/fstab", late));
+    let write = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 64\n";
+    let written = |release| found("A01", tree(release).file("/etc/tmpfiles.d/pages.conf", write));
+    let old = written("5.4.0");
+    assert!(old.fix[0].starts_with("Linux before 5.8 makes this pool"), "{old:?}");
+    // Newer kernels have that pool whatever the boot line names: without it, something else is wrong.
+    let new = written("6.1.0");
+    assert!(!new.fix.concat().contains("Linux before"), "{new:?}");
+}
+
+#[test]
+fn a12_a_unit_that_gives_pages_of_the_boot_line_back() {
+    let unit = |pages: u64| {
+        let text = format!(
+            "[Service]\nExecStart=/bin/sh -c 'echo {pages} > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'\n"
+        );
+        pool(machine(), "2048kB", 64, 64, 0)
+            .line("/proc/cmdline", "hugepages=512")
+            .file("/etc/systemd/system/hugepages.service", text)
+    };
+    let finding = found("A12", unit(64));
+    assert!(
+        finding.consequence.contains("leaves 64 of the 512 pages of 2M"),
+        "{finding:?}"
+    );
+    clear("A01", unit(64));
+    clear("A02", unit(64));
+    // The pool is short for another reason.
+    clear("A12", unit(100));
+    found("A01", unit(100));
+}

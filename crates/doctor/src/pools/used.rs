@@ -13,6 +13,7 @@ use super::malloc::by_malloc;
 use super::meant::meant_for;
 use super::memory::starves;
 use super::scripts::is_written;
+use super::writers::is_cut;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
@@ -35,7 +36,8 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         // A program of a file that was given is not running yet, nor one that waits for the rest of the pool.
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
-        let is_waited_for = || is_part(evidence, pool) || is_given() || is_missed(evidence, pool);
+        let is_waited_for =
+            || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
         let is_settled = || starves(evidence, pool) || is_waited_for();
         if let Some(case) = beside_files(evidence, pool).ok().flatten().filter(|_| !is_settled()) {
             return Ok(Some(case));
@@ -67,19 +69,26 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
                     "start the program {}; if it falls back, see its own finding",
                     first.whose
                 )),
-            None => {
-                let start = "start the program that the pool is meant for; if it falls back, see its own finding";
-                or_free(case.fix(start), evidence, pool, "it")
-            }
+            None => start_or_free(case, evidence, pool),
         }))
     })
 }
 
+fn start_or_free(case: Case, evidence: &Evidence, pool: &Pool) -> Case {
+    let case = case.fix("start the program that the pool is meant for; if it falls back, see its own finding");
+    // What a line asks for may be as it should be.
+    let free = match places(evidence, pool) {
+        Some(_) => "if no program is to use it",
+        None => "or free it",
+    };
+    or_free(case, evidence, pool, free)
+}
+
 /// A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
-fn or_free(case: Case, evidence: &Evidence, pool: &Pool, what: &str) -> Case {
+fn or_free(case: Case, evidence: &Evidence, pool: &Pool, free: &str) -> Case {
     let unwanted = || Need::Unwanted(pool.size);
     let file = pool_file(pool, "nr_hugepages");
-    let case = case.fix_with(unwanted(), format!("or free {what}: echo 0 > {file}"));
+    let case = case.fix_with(unwanted(), format!("{free}: echo 0 > {file}"));
     case.with(places(evidence, pool), |case, places| {
         case.fix_with(unwanted(), format!("and remove it from {places}"))
     })
@@ -312,7 +321,7 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         let case = case.seen(program.file("environ"), EFA, value).fix(format!(
             "leave {EFA} out: with it libfabric takes no pages (before Linux 5.13 only where the program does not fork)"
         ));
-        return or_free(case, evidence, pool, "the pool");
+        return or_free(case, evidence, pool, "or free the pool");
     }
     let case = case.when(mapping.is_some(), |case| case.wants(pool.size));
     let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);

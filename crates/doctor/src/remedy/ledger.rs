@@ -8,8 +8,9 @@ use model::findings::{Finding, Planned};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
+use super::at_once::{Request, add_limit};
 use super::{Need, Remedy};
-use crate::facts::{distribution, persistent, total};
+use crate::facts::{default_size, distribution, persistent, total};
 use crate::kept::keep_pool;
 
 /// A finding whose fixes have not been held against the machine.
@@ -122,12 +123,14 @@ impl<'e> Ledger<'e> {
         let before = self.pools.clone();
         let mut taken = before.clone();
         let mut goal = None;
+        let mut requests = Vec::new();
         for remedy in &first {
             self.pools.clone_from(&before);
             if self.takes(remedy) {
                 finding.fix.push(self.text(remedy));
                 goal = goal.or_else(|| remedy.goal.clone());
                 larger(&mut taken, &self.pools);
+                requests.extend(self.requests(remedy));
             }
         }
         if first.iter().any(|remedy| remedy.is_instead) {
@@ -140,10 +143,24 @@ impl<'e> Ledger<'e> {
         }
         finding.plan = goal.map(|goal| Planned { goal, otherwise });
         self.pools = taken;
+        // Several fixes of one finding ask for the same pool.
+        if let Some(request) = requests.first() {
+            add_limit(self.evidence, &mut finding, *request);
+        }
         self.name_files(&mut finding);
         self.leave_to_host(&mut finding);
         self.leave_to_configuration(&mut finding);
         finding
+    }
+
+    /// Pages that this fix requests while the machine runs, by a plan or by a setting.
+    fn requests(&self, remedy: &Remedy) -> Option<Request> {
+        let is_now = remedy.goal.is_some() || remedy.text.contains("nr_hugepages");
+        let page = remedy.needs.iter().filter(|_| is_now).find_map(Need::page)?;
+        self.evidence.snapshot.pool(page)?;
+        let account = self.pools.get(&page)?;
+        let (now, whole) = (account.now, account.whole);
+        (whole > now).then_some(Request { page, now, whole })
     }
 
     fn text(&self, remedy: &Remedy) -> String {
@@ -226,7 +243,10 @@ impl<'e> Ledger<'e> {
         if !self.evidence.has_machine {
             return true;
         }
-        let Some(&account) = self.pools.get(&page) else {
+        // A pool that the boot line alone makes, beside that of the default size, is not there yet.
+        let is_other = || default_size(self.evidence).is_ok_and(|default| default != page);
+        let made = || (self.evidence.snapshot.is_made_at_boot(page) && is_other()).then(Account::default);
+        let Some(account) = self.pools.get(&page).copied().or_else(made) else {
             return false;
         };
         let (used, whole, alone) = after(account);
@@ -243,8 +263,11 @@ impl<'e> Ledger<'e> {
         let before = self.pools.insert(page, account);
         // What is there already fits.
         let fits = whole <= account.now || fits(self.evidence, self.bytes());
-        if !fits && let Some(before) = before {
-            self.pools.insert(page, before);
+        if !fits {
+            match before {
+                Some(before) => self.pools.insert(page, before),
+                None => self.pools.remove(&page),
+            };
         }
         fits
     }

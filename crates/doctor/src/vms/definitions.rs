@@ -9,6 +9,7 @@ use programs::config::Distribution;
 use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 
 use super::mapped::{mapped_small, promised_more};
+use super::nova::unreserved;
 use super::sizes::{lacking, no_such_size, of_other_pool};
 use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
 use crate::facts::{count, default_size, distribution, known, pages_for, parts, pool_file};
@@ -25,6 +26,17 @@ pub(super) const OF: &[FileKind] = &[
     FileKind::Kata,
     FileKind::Proxmox,
     FileKind::Incus,
+];
+
+/// Those, and what leaves pages to other programs.
+pub(super) const WITH_NOVA: &[FileKind] = &[
+    FileKind::Libvirt,
+    FileKind::Qemu,
+    FileKind::Firecracker,
+    FileKind::Kata,
+    FileKind::Proxmox,
+    FileKind::Incus,
+    FileKind::Nova,
 ];
 
 /// A guest smaller than this gains little.
@@ -100,6 +112,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     cases.extend(guests.iter().filter_map(unshared));
     cases.extend(guests.iter().filter_map(|guest| promised_more(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| without_hpage(evidence, guest)));
+    cases.extend(unreserved(evidence));
     let mut last = Vec::new();
     for guest in &guests {
         last.extend(unmounted(evidence, guest)?);

@@ -53,21 +53,9 @@ pub(super) fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
         .link(Some(links::of_manager(guest.manager)))
         .seen(&guest.place, "page size", size.exact())
         .fix(format!("a size that the host has: {sizes}"))
-        .fix_if(is_offered(evidence, size), at_boot(evidence, size))
+        .fix_if(evidence.snapshot.is_made_at_boot(size), at_boot(evidence, size))
     });
     cases.collect()
-}
-
-/// Has the CPU pages of that size, whatever pools the kernel made?
-fn is_offered(evidence: &Evidence, size: Bytes) -> bool {
-    let flag = match size {
-        size if size == Bytes::mib(2) => "pse",
-        size if size == Bytes::gib(1) => "pdpe1gb",
-        _ => return false,
-    };
-    // Without hugetlb no command line helps.
-    let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
-    has_pools && evidence.snapshot.cpu.has(flag).known() == Some(&true)
 }
 
 /// Before Linux 5.8 `default_hugepagesz=1G` leaves the size of 2M out (hugetlb_init()), and before 3.16 that of 1G is left out always.

@@ -36,7 +36,7 @@ pub use limits::Limits;
 pub use list::list;
 pub use mapping::{Counted, Counts, Mapping};
 pub use missed::{Missed, Missing};
-pub use nodes::{NodePages, ThpByStart, nodes};
+pub use nodes::{HugetlbMapping, NodePages, ThpByStart, hugetlb_nodes, nodes};
 pub use once::{Coverage, Covering, Sort, is_counted, objects, taken_of_pool};
 pub use one::{each_mapping, one, one_within};
 pub use proof::{Proof, own_range};

@@ -60,18 +60,42 @@ impl ThpByStart {
     }
 }
 
+/// hugetlb pages of one mapping by node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HugetlbMapping {
+    /// Its first address.
+    pub start: u64,
+    pub page: Bytes,
+    /// Nodes, each with its pages.
+    pub nodes: Vec<(u32, u64)>,
+}
+
 /// The pages of a process by node. `thp` holds the THP of each mapping.
 ///
 /// Absent without NUMA; left out with the reason where the walk would hold up a large process.
 pub fn nodes(source: &Source, pid: u32, thp: &ThpByStart, limits: Limits) -> Reading<Vec<NodePages>> {
+    let mut sums = Sums::default();
+    let read = walk(source, pid, limits, |area| sums.add(&area, thp.of(&area)));
+    read.map(|()| sums.0.into_values().collect())
+}
+
+/// Its hugetlb mappings alone, likewise.
+pub fn hugetlb_nodes(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<HugetlbMapping>> {
+    let mut all = Vec::new();
+    let read = walk(source, pid, limits, |area| {
+        let Line { start, page, nodes, .. } = area;
+        all.extend(area.is_hugetlb.then_some(HugetlbMapping { start, page, nodes }));
+    });
+    read.map(|()| all)
+}
+
+fn walk(source: &Source, pid: u32, limits: Limits, mut visit: impl FnMut(Line)) -> Reading<()> {
     let path = format!("/proc/{pid}/numa_maps");
     Reading::from(status(source, pid)).and_then(|status| {
         limits.allow_whole(source, pid, &status)?;
-        let mut sums = Sums::default();
         source.pieces(&path, LARGEST, whole_lines, |before, piece| {
-            each_area(&path, before, piece, |area| sums.add(&area, thp.of(&area)))
-        })?;
-        Ok(sums.0.into_values().collect())
+            each_area(&path, before, piece, &mut visit)
+        })
     })
 }
 

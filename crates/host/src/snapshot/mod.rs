@@ -114,6 +114,21 @@ impl Snapshot {
         self.pools.known()?.iter().find(|pool| pool.size == size)
     }
 
+    /// Has this kernel no pool of that size because its boot line does not name it, though the CPU has such pages?
+    pub fn is_made_at_boot(&self, size: Bytes) -> bool {
+        let (flag, without) = match size {
+            size if size == Bytes::mib(2) => ("pse", Feature::PmdPool),
+            size if size == Bytes::gib(1) => ("pdpe1gb", Feature::GiganticPool),
+            _ => return false,
+        };
+        // Without hugetlb no boot line helps.
+        let has_others = self.pools.known().is_some_and(|pools| !pools.is_empty());
+        has_others
+            && self.pool(size).is_none()
+            && self.cpu.has(flag).known() == Some(&true)
+            && self.kernel.has(without) == Some(false)
+    }
+
     /// Every kind of page that this kernel can put behind anonymous memory, allowed at the moment or not. (mTHP sizes
     /// that only shared memory may use are left out.)
     pub fn page_kinds(&self) -> Vec<PageKind> {

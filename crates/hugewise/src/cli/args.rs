@@ -272,7 +272,7 @@ pub struct Doctor {
     /// Name the kind of the files, if name and content do not show it
     ///
     /// One of sysctl, cmdline, limits, unit, environment, java, postgres, mysql, pod, compose, libvirt, qemu, firecracker, proxmox, vmware, dpdk, node, incus,
-    /// tuned, script, provision, kata, oracle.
+    /// tuned, script, provision, kata, oracle, nova.
     #[arg(long = "as", value_name = "KIND", requires = "file")]
     pub kind: Option<FileKind>,
 }

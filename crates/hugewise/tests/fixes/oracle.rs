@@ -192,11 +192,18 @@ impl Machine<'_> {
         None
     }
 
-    /// Has this machine no pool of that size because nothing asked for one when it started? Kernels that allocate 1 GiB pages at boot alone make it then.
+    /// Has this machine no pool of that size because nothing asked for one when it started? Kernels that allocate 1 GiB pages at boot alone
+    /// make it then, and those before 5.8 that have another default size.
     fn is_made_at_boot(&self, size: Bytes) -> bool {
         let pools = self.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
-        let has_pages = self.snapshot.cpu.has("pdpe1gb").known() == Some(&true);
-        size == Bytes::gib(1) && pools && has_pages && self.snapshot.pool(size).is_none()
+        let has = |flag| self.snapshot.cpu.has(flag).known() == Some(&true);
+        let release = self.snapshot.kernel.numbers();
+        let is_made = match size {
+            size if size == Bytes::gib(1) => has("pdpe1gb"),
+            size if size == Bytes::mib(2) => has("pse") && release.is_some_and(|release| release < [5, 8, 0]),
+            _ => false,
+        };
+        is_made && pools && self.snapshot.pool(size).is_none()
     }
 
     fn default(&self) -> Bytes {

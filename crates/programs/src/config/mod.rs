@@ -90,6 +90,8 @@ pub struct Config {
     pub is_sysctl_unread: bool,
     /// tmpfs of /etc/fstab that are mounted at boot and ask for huge pages: where each is mounted, and its `huge=`.
     pub huge_tmpfs: Reading<Vec<Setting>>,
+    /// hugetlbfs likewise, with its `pagesize=`.
+    pub hugetlb_mounts: Reading<Vec<Setting>>,
     /// Could all be read that decides what is read at boot?
     pub starter: Reading<()>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
@@ -191,6 +193,7 @@ impl Config {
             tmpfs: tmpfs(source),
             is_sysctl_unread: sysctl_files::is_without_systemd(source),
             huge_tmpfs: huge_tmpfs(source).into(),
+            hugetlb_mounts: of_fstab(source, "hugetlbfs", "pagesize=").into(),
             starter: Distribution::is_readable(source).and(of_sysctl).into(),
             is_sys_read_only: is_mounted(source, "/sys", is_read_only),
             total: total(source, snapshot),
@@ -218,15 +221,21 @@ fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {
     })
 }
 
-/// Lines such as `tmpfs /tmp tmpfs nosuid,huge=within_size 0 0` (fstab(5)).
 fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {
+    let mut lines = of_fstab(source, "tmpfs", "huge=")?;
+    lines.retain(|line| line.value != "never");
+    Ok(lines)
+}
+
+/// Lines such as `tmpfs /tmp tmpfs nosuid,huge=within_size 0 0` (fstab(5)) that are mounted at boot: the place, and the option's value.
+fn of_fstab(source: &Source, kind: &str, option: &str) -> Result<Vec<Setting>, Unread> {
     files::taken(source, ["/etc/fstab".to_owned()], &['#'], |line| {
         let mut fields = line.text.split_whitespace().skip(1);
-        let (target, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_at_boot = options.split(',').all(|option| option != "noauto");
-        let huge = options.split(',').find_map(|option| option.strip_prefix("huge="));
-        let huge = huge.filter(|huge| kind == "tmpfs" && *huge != "never" && is_at_boot)?;
-        Some(line.setting(target, huge))
+        let (target, own, options) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_at_boot = options.split(',').all(|one| one != "noauto");
+        let value = options.split(',').find_map(|one| one.strip_prefix(option));
+        let value = value.filter(|_| own == kind && is_at_boot)?;
+        Some(line.setting(target, value))
     })
 }
 

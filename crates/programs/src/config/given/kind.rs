@@ -6,7 +6,7 @@ use model::Unread;
 
 use super::compose::is_runtime;
 use super::guest::{is_firecracker, is_hypervisor};
-use super::{bottlerocket, dockerd, incus, ini, kata, node, provision, proxmox, quadlet, script, shell};
+use super::{bottlerocket, dockerd, incus, ini, kata, node, nova, provision, proxmox, quadlet, script, shell};
 use crate::config::{Parameters, tuned, written};
 use crate::dpdk;
 use signs::{boot_parameter, is_parameter, limit_line, named, sysctl_name, vmware_name};
@@ -60,6 +60,8 @@ pub enum FileKind {
     Kata,
     /// Parameters of an instance of Oracle: init.ora, or the text of an spfile.
     Oracle,
+    /// nova.conf of OpenStack's compute service.
+    Nova,
 }
 
 /// Why a file cannot be judged.
@@ -206,6 +208,7 @@ impl FileKind {
             "wslconfig" => Self::Cmdline,
             "nix" => Self::Node,
             "conf" if name == "tuned.conf" => Self::Tuned,
+            "conf" if name == "nova.conf" || name == "nova-compute.conf" => Self::Nova,
             "conf" if directory.ends_with(".service.d") => Self::Unit,
             "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
             "conf" if name == "sysfs.conf" || below("sysfs.d") || below("tmpfiles.d") => Self::Sysctl,
@@ -274,6 +277,7 @@ impl FileKind {
             }
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
             Self::Oracle => Parameters::is_in(text),
+            Self::Nova => nova::is_nova(text),
             Self::Kata => kata::is_kata(text),
             Self::Incus => incus::is_instance(text),
             // By what else is in it, in [`FileKind::of`].
@@ -324,4 +328,5 @@ model::names!(FileKind, "a kind of file", {
     Provision => "provision",
     Kata => "kata",
     Oracle => "oracle",
+    Nova => "nova",
 });

@@ -19,6 +19,7 @@ mod manifest;
 mod namespaces;
 mod nix;
 mod node;
+mod nova;
 mod operators;
 mod pod;
 mod profile;
@@ -58,6 +59,7 @@ pub use java::Java;
 pub use kata::SANDBOX;
 pub use kind::{FileKind, GivenError};
 pub use locked::Locked;
+pub use nova::{Nova, Reserved};
 pub use pod::{Container, Pod, Quantity, Volume};
 pub use script::HugeMount;
 pub use service::Service;
@@ -87,6 +89,8 @@ pub struct Given {
     pub runs: Vec<Run>,
     /// What containers of Docker may lock that set nothing themselves, with its place.
     pub memlock_of_docker: Option<(Limit, String)>,
+    /// Files of OpenStack's compute service.
+    pub nova: Vec<Nova>,
     /// Virtual machines of libvirt and of hypervisors.
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.

@@ -10,7 +10,7 @@ use crate::config::{LimitLine, Setting};
 
 /// Has it a line that only such a file has?
 pub(super) fn is_tool(text: &str) -> bool {
-    const BEGIN: [&str; 14] = [
+    const BEGIN: [&str; 15] = [
         "#cloud-config",
         "write_files:",
         "runcmd:",
@@ -25,6 +25,7 @@ pub(super) fn is_tool(text: &str) -> bool {
         "resource \"",
         "%packages",
         "%post",
+        "parameter_defaults:",
     ];
     let mut lines = text.lines().map(str::trim);
     lines.any(|line| BEGIN.iter().any(|begin| line.starts_with(begin)))
@@ -155,6 +156,14 @@ impl Reader<'_> {
                     self.shell(item.line, item.text().unwrap_or(&joined), is_sure);
                 }
             }
+            // Of TripleO, which deploys OpenStack.
+            ("KernelArgs", Some(_)) if !self.read.boot.is_empty() => {
+                let place = self.place(below.line);
+                self.read.unresolved.push(format!(
+                    "{place}: KernelArgs of one more role are for other machines, and are not judged"
+                ));
+            }
+            ("KernelArgs", Some(text)) => self.read.boot.push(boot_line(self.place(below.line), text)),
             ("should_exist", None) => {
                 let words: Vec<&str> = below.items().iter().filter_map(Node::text).collect();
                 self.read.boot.push(boot_line(self.place(below.line), &words.join(" ")));

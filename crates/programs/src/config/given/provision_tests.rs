@@ -19,6 +19,16 @@ fn sysctl(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn kernel_arguments_of_one_role_of_tripleo_are_a_boot_line() {
+    let role = |name: &str, words: &str| format!("  {name}Parameters:\n    KernelArgs: \"{words}\"\n");
+    let roles = role("ComputeOvsDpdk", "hugepagesz=1G hugepages=64") + &role("Compute", "hugepages=8");
+    let given = given("env.yaml", &format!("parameter_defaults:\n{roles}"));
+    let places: Vec<&str> = given.boot.iter().map(|line| &*line.place).collect();
+    assert_eq!(places, ["env.yaml:3"]);
+    assert_eq!(given.unresolved.len(), 1);
+}
+
+#[test]
 fn settings_are_read_in_the_form_of_each_tool() {
     for (text, expected) in [
         (

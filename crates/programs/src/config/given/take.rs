@@ -9,7 +9,7 @@ use super::script::Script;
 use super::starts::Start;
 use super::{
     FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
-    nix, provision, proxmox, script, service,
+    nix, nova, provision, proxmox, script, service,
 };
 use crate::config::files::{Line, in_sections, said};
 use crate::config::{BootLine, Parameters, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
@@ -42,6 +42,7 @@ impl Given {
             FileKind::Proxmox => self.guests.extend(proxmox::parse(path, text)?),
             FileKind::Qemu | FileKind::Firecracker => self.guests.push(guest::parse(path, text)?),
             FileKind::Oracle => self.oracle.push(Parameters::of(path, text)),
+            FileKind::Nova => self.nova.push(nova::parse(path, text, &mut self.garbled)),
             FileKind::Kata => self.guests.extend(kata::guests(path, text, &mut self.unresolved)),
             FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
             FileKind::Dpdk if dpdk::is_ovs(text) => self.ovs.extend(dpdk::ovs(path, text)),

@@ -1,0 +1,109 @@
+//! What of a request for pages a machine can meet while it runs: its free blocks, and the memory that programs leave.
+
+use model::Bytes;
+use model::findings::{Finding, Proof};
+use programs::Evidence;
+
+use crate::kept::boot_pages;
+
+/// Pages that a fix requests while the machine runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) page: Bytes,
+    /// Pages that the pool has.
+    pub(super) now: u64,
+    /// Pages that it is to have.
+    pub(super) whole: u64,
+}
+
+impl Request {
+    fn more(self) -> u64 {
+        self.whole.saturating_sub(self.now)
+    }
+}
+
+/// Free blocks that hold a page of that size; `None` where they are not known, or no block is as large.
+fn whole_blocks(evidence: &Evidence, page: Bytes) -> Option<u64> {
+    let memory = &evidence.snapshot.memory;
+    let base = evidence.snapshot.kernel.base_page.known()?.0;
+    let order = page.0.checked_div(base)?.checked_ilog2()? as usize;
+    let mut zones = memory.free_blocks.known()?.iter();
+    zones.find(|zone| zone.by_order.len() > order)?;
+    memory.free_at_least(order).known().copied()
+}
+
+/// Adds to a finding where a request now can stop, and how to get the rest. The kernel compacts memory for a request, and may give up.
+pub(super) fn add_limit(evidence: &Evidence, finding: &mut Finding, request: Request) {
+    let Some(blocks) = whole_blocks(evidence, request.page).filter(|blocks| *blocks < request.more()) else {
+        return;
+    };
+    let (name, memory) = (request.page.exact(), &evidence.snapshot.memory);
+    let proof = |source: &str, field: &str, value: String| Proof::new(source, field, value);
+    let field = format!("free blocks of {name}");
+    finding
+        .evidence
+        .push(proof("/proc/buddyinfo", &field, blocks.to_string()));
+    let failed = memory.count("htlb_buddy_alloc_fail").known().copied();
+    if let Some(failed) = failed.filter(|failed| *failed > 0) {
+        let proof = proof("/proc/vmstat", "htlb_buddy_alloc_fail", failed.to_string());
+        finding.evidence.push(proof);
+    }
+    let available = memory.get("MemAvailable").known().copied();
+    let room = available.map(|available| (available, available.0 / request.page.0.max(1)));
+    match room.filter(|(_, room)| *room < request.more()) {
+        Some((available, room)) => finding.fix.push(format!(
+            "a request now gets at most {} pages of {name}, as MemAvailable is {available}: stop programs first, or {}",
+            request.now.saturating_add(room),
+            boot_pages(evidence, request.page, request.whole)
+        )),
+        None => fragmented(evidence, finding, request, blocks),
+    }
+}
+
+/// Memory is there, and not in blocks that are large enough.
+fn fragmented(evidence: &Evidence, finding: &mut Finding, request: Request, blocks: u64) {
+    // The fixes of some findings are these already.
+    if finding.fix.iter().any(|fix| fix.contains("compact_memory")) {
+        return;
+    }
+    let name = request.page.exact();
+    let free = evidence.snapshot.memory.get("MemFree");
+    let free = free
+        .known()
+        .map_or_else(|| "memory".to_owned(), |free| format!("{free} of memory"));
+    finding.fix.push(format!(
+        "a request now may stop at {} pages: {free} is free, and only {blocks} free blocks hold a page of {name}; so first: \
+         sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory, and read nr_hugepages after the request",
+        request.now.saturating_add(blocks)
+    ));
+    finding.fix.push(format!(
+        "if it stays short: {}",
+        boot_pages(evidence, request.page, request.whole)
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machines::{found, machine, meminfo};
+    use model::findings::Finding;
+
+    /// 8 pages of 2M are asked for, on a machine with so many free blocks of 2M and so much available memory.
+    fn short(blocks: u64, available_kib: u64) -> Finding {
+        let zone = format!("Node 0, zone   Normal   9 9 9 9 9 9 9 9 9 {blocks} 0\n");
+        let asks = machine().file("/etc/sysctl.d/10-db.conf", "vm.nr_hugepages = 8\n");
+        let free = [("MemFree", 1 << 20), ("MemAvailable", available_kib)];
+        found("A01", meminfo(asks.file("/proc/buddyinfo", zone), &free))
+    }
+
+    #[test]
+    fn a_request_names_the_blocks_that_it_stops_at() {
+        let seen = |finding: &Finding| finding.evidence.iter().any(|proof| proof.source == "/proc/buddyinfo");
+        assert!(seen(&short(5, 1 << 20)));
+        assert!(!seen(&short(8, 1 << 20)), "8 blocks hold 8 pages");
+        let poor = short(5, 6 << 10);
+        assert!(
+            poor.fix.iter().any(|fix| fix.contains("at most 3 pages of 2M")),
+            "{poor:?}"
+        );
+    }
+}
