@@ -36,7 +36,7 @@ pub(super) fn unreserved(evidence: &Evidence) -> Vec<Case> {
     let held = running(evidence)
         .filter(is_switch)
         .map(|program| (program, held(program, &guests)));
-    let held: Vec<(&Program, BTreeMap<(Bytes, u32), u64>)> = held.filter(|(_, own)| !own.is_empty()).collect();
+    let held: Vec<_> = held.filter(|(_, own)| !own.is_empty()).collect();
     let Some((first, _)) = held.first() else {
         return Vec::new();
     };
