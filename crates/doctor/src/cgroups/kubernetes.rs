@@ -1,8 +1,9 @@
 //! What containers and Kubernetes need to use hugetlb pages.
 
-use host::snapshot::Pool;
+use host::snapshot::{Feature, Pool};
 use model::Bytes;
 use programs::Evidence;
+use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
 
 use crate::facts::{bytes, default_size, each, known, persistent, pool_file, pools, programs};
@@ -91,4 +92,39 @@ fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>,
         .fix("systemctl restart kubelet")
         .fix("and fill pools at boot, before it starts"),
     ))
+}
+
+/// A hugetlbfs in a pod with a user namespace of its own: the run-time makes an idmapped mount of each volume.
+pub(super) fn idmapped(evidence: &Evidence, pod: &Pod) -> Option<Case> {
+    let users = pod.own_users.as_ref()?;
+    let kernel = &evidence.snapshot.kernel;
+    let is_old = kernel.has(Feature::IdmappedHugetlbfs) == Some(false);
+    let (place, name, medium) = match (pod.volumes.first(), pod.of_host.first()) {
+        (Some(own), _) => (&own.place, &own.name, own.medium.as_str()),
+        (None, Some(name)) => (&pod.place, name, "the host's hugetlbfs"),
+        (None, None) => return None,
+    };
+    is_old.then(|| {
+        Case::sure(format!(
+            "the pod {} does not start on this node: with hostUsers: false its volume {name} needs an idmapped mount, which hugetlbfs has since Linux 6.9",
+            pod.name
+        ))
+        .seen(users, "hostUsers", "false")
+        .seen(place, format!("volume {name}"), medium)
+        .seen("/proc/sys/kernel/osrelease", "", &kernel.release)
+        .fix("run it on nodes with Linux 6.9 or later")
+        .fix("or leave hostUsers: false out of this pod")
+        .fix("or leave the volume out, if its program maps pages without a path (MAP_HUGETLB, memfd_create)")
+    })
+}
+
+/// What a PostgreSQL in a container needs beside its own shared memory.
+pub(super) fn preloaded(container: &Container) -> Option<String> {
+    let set = container.postgres.as_ref()?.settings.last("shared_preload_libraries")?;
+    (!set.value.is_empty()).then(|| {
+        format!(
+            "and pages for {}, which takes shared memory of its own: a tenth more is a start",
+            set.value
+        )
+    })
 }

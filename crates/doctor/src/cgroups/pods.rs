@@ -8,6 +8,7 @@ use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
+use super::kubernetes::{idmapped, preloaded};
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
 use crate::rule::{Answer, Case};
 
@@ -64,6 +65,7 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             cases.extend(no_multiple(pod, container));
         }
         cases.extend(volumes(pod));
+        cases.extend(idmapped(evidence, pod));
         for container in &pod.containers {
             cases.extend(asks_unrequested(evidence, pod, container));
             cases.extend(too_few(evidence, pod, container));
@@ -255,6 +257,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
             .to_owned(),
     };
     let case = case.fix_if(is_least, own);
+    let case = preloaded(container).into_iter().fold(case, Case::fix);
     Some(case.fix_if(
         other,
         format!(

@@ -220,6 +220,13 @@ fn refused(setting: &Setting) -> Option<Unread> {
     if setting.name == NAME && !is_on(&setting.value) && !is_switch() {
         return Some(setting.garbled("ON or OFF, so the server takes it for OFF"));
     }
+    let name = setting.name.as_str();
+    // The beginning of a name stands for it.
+    let is_known = NAME.starts_with(name) || ["super_large_pages", "large_page_size"].contains(&name);
+    if (name.contains("huge") || name.contains("large_page")) && !is_known {
+        let why = format!("the server has no option {name}: large-pages is meant. It does not start with it");
+        return Some(Unread::new(Cause::Garbled, &setting.place, why));
+    }
     (SIZES.contains(&&*setting.name) && size(&setting.value).is_none())
         .then(|| setting.garbled("a size such as 8G: the server does not start with it"))
 }

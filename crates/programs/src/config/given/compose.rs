@@ -27,8 +27,10 @@ pub struct Run {
     pub is_partial: bool,
     /// Has it CAP_IPC_LOCK, by its name or as one of all?
     pub may_lock: bool,
-    /// Has it a limit of memory?
-    pub is_limited: bool,
+    /// Its limit of memory.
+    pub memory: Option<Setting>,
+    /// The place of its command, or of itself.
+    pub(super) started: String,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
     /// Does a command of Podman start it?
@@ -45,6 +47,7 @@ pub struct Run {
 impl Run {
     pub(super) fn new(place: String, name: &str) -> Self {
         Self {
+            started: place.clone(),
             place,
             name: name.to_owned(),
             image: String::new(),
@@ -52,7 +55,7 @@ impl Run {
             memlock: None,
             is_partial: false,
             may_lock: false,
-            is_limited: false,
+            memory: None,
             is_quadlet: false,
             by_podman: false,
             may_be_rootless: false,
@@ -134,7 +137,7 @@ impl Run {
         let place = place.to_owned();
         match name {
             "--privileged" => self.may_lock |= !is_off(value),
-            "-m" | "--memory" => self.is_limited = true,
+            "-m" | "--memory" => self.memory = Some(Setting::new(place, "--memory", value)),
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -209,10 +212,10 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     let limits = service.get("ulimits");
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
     run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
-    let limit = service.get("mem_limit");
-    run.is_limited = limit
-        .or_else(|| service.at(&["deploy", "resources", "limits", "memory"]))
-        .is_some();
+    let limit = service.get("mem_limit").map(|node| ("mem_limit", node));
+    let of_deploy = || Some(("memory", service.at(&["deploy", "resources", "limits", "memory"])?));
+    let limit = limit.or_else(of_deploy);
+    run.memory = limit.map(|(key, node)| Setting::new(place(node), key, node.text().unwrap_or_default()));
     for capability in service.get("cap_add").map_or(&[][..], Node::items) {
         run.allow(capability.text().unwrap_or_default());
     }
@@ -241,6 +244,7 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
     }
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
+        run.started = place(node);
         let words = node.items().iter().filter_map(Node::text).map(str::to_owned);
         run.words.extend(words);
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());

@@ -3,8 +3,10 @@
 use model::Unread;
 
 use super::asks::Asks;
+use super::config_map;
 use super::ini::Server;
 use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
+use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
 use crate::{Kind, image_names};
@@ -211,17 +213,67 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     }))
 }
 
+/// Options of a JVM beside the resources of a chart or of an operator's object: in texts and variables, and by their names (Strimzi's `jvmOptions`).
+fn java_options(path: &str, values: &Node) -> Vec<Setting> {
+    let place = |node: &Node| format!("{path}:{}", node.line);
+    let texts = values.entries().iter().filter_map(|(name, node)| {
+        let text = node.text().filter(|text| text.contains("-X"))?;
+        Some(Setting::new(place(node), name, text))
+    });
+    let lists = ["env", "extraEnv", "extraEnvs", "extraEnvVars"].iter();
+    let variables = lists.filter_map(|key| values.get(key)).flat_map(Node::items);
+    let variables = variables.filter_map(|node| {
+        let text = |key| node.get(key)?.text();
+        Some(Setting::new(place(node), text("name")?, text("value")?))
+    });
+    let own = values.get("jvmOptions").map_or(&[][..], Node::entries).iter();
+    let own = own.flat_map(|(name, node)| {
+        let size = node.text().map(|size| format!("{name}{size}"));
+        let size = size.map(|option| Setting::new(place(node), "jvmOptions", option));
+        let more = node.entries().iter().filter(move |_| name == "-XX");
+        let more = more.filter_map(move |(option, value)| {
+            let option = match value.text()? {
+                "true" => format!("-XX:+{option}"),
+                "false" => format!("-XX:-{option}"),
+                text => format!("-XX:{option}={text}"),
+            };
+            Some(Setting::new(place(value), "jvmOptions", option))
+        });
+        size.into_iter().chain(more)
+    });
+    texts.chain(variables).chain(own).collect()
+}
+
+/// The server of PostgreSQL whose file is a text beside the resources of a chart.
+fn beside(path: &str, place: &str, values: &Node) -> Option<Server> {
+    let texts = values.entries().iter();
+    let set = texts.flat_map(|(name, node)| config_map::of_file(Kind::Postgres, path, name, node).0);
+    let set: Vec<Setting> = set.collect();
+    (!set.is_empty()).then(|| Server::new(Kind::Postgres, place, set))
+}
+
 /// The containers of a chart's values: wherever these have resources with hugetlb pages, by the key above them.
 pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
     let resources = |key| quantities(path, values.at(&["resources", key]));
     let (requests, limits) = (resources("requests")?, resources("limits")?);
     let mut asked = requests.iter().chain(&limits);
     let mut pods = Vec::new();
-    if asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
-        let place = format!("{path}:{}", values.line);
+    let start = Start {
+        place: format!("{path}:{}", values.line),
+        words: Vec::new(),
+        environment: java_options(path, values),
+    };
+    let java = start
+        .java()
+        .filter(|_| limits.iter().any(|limit| limit.resource == "memory"));
+    if java.is_some() || asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
+        let place = start.place;
         let container = Container {
             place: place.clone(),
             name: name.to_owned(),
+            java,
+            postgres: beside(path, &place, values),
+            environment: start.environment,
             requests,
             limits,
             sized_in: IN_RESOURCES,
