@@ -2,6 +2,7 @@
 
 use host::snapshot::{Feature, Pool};
 use model::Bytes;
+use model::findings::Severity;
 use programs::Evidence;
 use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
@@ -127,4 +128,44 @@ pub(super) fn preloaded(container: &Container) -> Option<String> {
             set.value
         )
     })
+}
+
+/// Is it a page size that this node's CPU or kernel does not have, whatever is on its boot line?
+pub(super) fn lacks_size(evidence: &Evidence, page: Bytes) -> bool {
+    let sizes = evidence.snapshot.pools.known().filter(|pools| !pools.is_empty());
+    let is_possible = match page {
+        _ if page == Bytes::gib(1) => evidence.snapshot.cpu.has("pdpe1gb").known() != Some(&false),
+        // Before Linux 5.8 it may only be missing beside another default size.
+        _ => page == Bytes::mib(2),
+    };
+    evidence.has_machine && !is_possible && sizes.is_some_and(|pools| pools.iter().all(|pool| pool.size != page))
+}
+
+/// Pages of a size that the node does not have, and those of the largest smaller size that it has.
+pub(super) fn on_no_such(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
+    let mut asked = container.hugetlb().into_iter();
+    let (page, quantity) = asked.find(|(page, _)| lacks_size(evidence, *page))?;
+    let pools = evidence.snapshot.pools.known()?;
+    let other = pools.iter().rfind(|pool| pool.size < page).or(pools.first())?;
+    let (size, has) = (page.exact(), other.size.exact());
+    let whole = Bytes(quantity.amount).round_up_to(other.size);
+    let case = Case::sure(format!(
+        "{} of the pod {} requests pages of {size}, and this node has no pages of that size: the pod stays Pending",
+        container.name, pod.name
+    ));
+    let need = whole.0 / other.size.0.max(1);
+    let case = case
+        .severity(Severity::Warning)
+        .wants(other.size)
+        .seen(&quantity.place, quantity.field(), &quantity.written)
+        .seen(other.directory(), "its pages", &has)
+        .fix(format!(
+            "hugepages-{has}i: {}Mi in its limits and requests, and the medium HugePages-{has}i of its volume",
+            whole.0 >> 20
+        ));
+    let case = match persistent(other).is_ok_and(|pages| pages < need) {
+        true => case.fill_as(other, need, |command| format!("and its pages in the pool: {command}")),
+        false => case,
+    };
+    Some(case.fix(format!("or run it on nodes whose CPU and kernel have pages of {size}")))
 }

@@ -8,7 +8,7 @@ use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
-use super::kubernetes::{idmapped, preloaded};
+use super::kubernetes::{idmapped, lacks_size, on_no_such, preloaded};
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
 use crate::rule::{Answer, Case};
 
@@ -70,10 +70,12 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             cases.extend(asks_unrequested(evidence, pod, container));
             cases.extend(too_few(evidence, pod, container));
             cases.extend(on_no_node(evidence, pod, container));
+            cases.extend(on_no_such(evidence, pod, container));
         }
     }
     if evidence.files.sets_pools() || evidence.has_machine {
-        for short in shortages(evidence, FileKind::Pod)? {
+        let short = shortages(evidence, FileKind::Pod)?.into_iter();
+        for short in short.filter(|short| !lacks_size(evidence, short.page)) {
             let text = format!(
                 "{} {}: a node with this pool cannot run it",
                 short.demand.who,
