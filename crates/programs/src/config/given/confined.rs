@@ -53,11 +53,24 @@ impl Given {
             let starts = service.starts(&self.environment).into_iter();
             all.extend(starts.filter_map(|start| {
                 let limit = binary(&set.value, 1)?;
-                let taken = taken(&start.split(), "", self.server_of(&start).as_ref(), limit)?;
+                let taken = taken(&start.split(), "", self.server_of(&start).as_ref(), limit);
+                let taken = taken.or_else(|| of_java(&self.start_of_file()?, "", limit))?;
                 Some(Confined::new(service.name.clone(), limit, set.clone(), taken))
             }));
         }
         all
+    }
+
+    /// A JVM with the options of the only file of them, which belongs to the only service.
+    fn start_of_file(&self) -> Option<Start> {
+        let ([only], [_]) = (&self.java[..], &self.services[..]) else {
+            return None;
+        };
+        Some(Start {
+            place: only.path.clone(),
+            words: only.arguments.clone(),
+            environment: Vec::new(),
+        })
     }
 
     fn of_container(&self, pod: &Pod, own: &Container) -> Option<Confined> {

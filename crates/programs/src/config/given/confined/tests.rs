@@ -104,6 +104,21 @@ fn services_and_commands_have_limits_too() {
 }
 
 #[test]
+fn a_file_of_options_belongs_to_the_only_service() {
+    let mut given = Given::default();
+    let unit = "[Service]\nMemoryMax=4G\nExecStart=/usr/share/elasticsearch/bin/systemd-entrypoint\n";
+    for (path, text) in [("es.service", unit), ("jvm.options", "-Xms4g\n-Xmx4g\n")] {
+        given.add(path, text.as_bytes(), None).expect("a file");
+    }
+    let all = given.confined();
+    let [own] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(
+        (own.taken.set.place.as_str(), own.taken.bytes),
+        ("jvm.options", Bytes::gib(4))
+    );
+}
+
+#[test]
 fn sizes_of_each_writer() {
     let both = |text: &str| (binary(text, 1), decimal(text, 1));
     assert_eq!(both("1g"), (Some(Bytes::gib(1)), Some(Bytes(1_000_000_000))));
