@@ -8,16 +8,17 @@ mod way;
 use std::collections::BTreeMap;
 
 use host::CpuList;
+use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::Boot;
 use programs::config::given::{FileKind, Guest};
+use programs::config::{Boot, Setting};
 
-use crate::facts::{node_file, persistent};
+use crate::facts::{node_file, pages_for, persistent};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Case, Reason};
 use asked::demands;
-pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres};
+pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
 use taken::Taken;
 pub(super) use taken::runs_by_proxmox;
@@ -28,8 +29,8 @@ pub(super) struct Demand {
     pub(super) asker: FileKind,
     /// Its name, for users.
     pub(super) who: String,
-    /// Where it is written, which field, what it says.
-    pub(super) seen: (String, String, String),
+    /// Where it is written.
+    pub(super) seen: Setting,
     /// The page size; `None` is the default size.
     pub(super) page: Option<Bytes>,
     /// Does it fail, rather than fall back to base pages?
@@ -61,6 +62,21 @@ pub(super) enum Other {
 }
 
 impl Demand {
+    /// One of so much in pages of the default size, which falls back where it gets none.
+    fn new(asker: FileKind, who: String, seen: Setting, bytes: Result<Bytes, Reason>) -> Self {
+        Self {
+            asker,
+            who,
+            seen,
+            page: None,
+            strict: false,
+            bytes,
+            nodes: None,
+            fewer: None,
+            other: Other::None,
+        }
+    }
+
     /// The size of another pool that has room for one which names no size, or for a guest. A JVM takes pages for its tables and code there too.
     fn roomier(&self, page: Bytes, left: &BTreeMap<Bytes, u64>) -> Option<Bytes> {
         let is_guest = self.asker == FileKind::Libvirt;
@@ -83,10 +99,8 @@ impl Demand {
         if self.asker != FileKind::Libvirt {
             return Some((size, left));
         }
-        let pool = evidence.snapshot.pool(size).filter(|_| evidence.has_machine);
-        let free = pool
-            .and_then(|pool| pool.available())
-            .map_or(left, |free| free.min(left));
+        let free = evidence.snapshot.pool(size).and_then(Pool::available);
+        let free = free.map_or(left, |free| free.min(left));
         let bytes = self.bytes.as_ref().ok()?.0;
         (free.saturating_mul(size.0) >= bytes).then_some((size, free))
     }
@@ -97,7 +111,7 @@ impl Demand {
             return false;
         };
         let spare = left.entry(size).or_default();
-        *spare = spare.saturating_sub(largest.0.div_ceil(size.0.max(1)));
+        *spare = spare.saturating_sub(pages_for(largest, size));
         true
     }
 }
@@ -109,12 +123,8 @@ pub(super) struct Shortage {
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
-    /// Pages of it that running programs hold.
-    taken: u64,
-    /// Pages of the whole pool, and where that is written.
-    pool: (u64, String),
-    /// Pages on all nodes, where the pool counts by node.
-    whole: u64,
+    /// The pool, or the part of it that counts.
+    part: Part,
     way: Way,
     /// The size of another pool that has room for it, and the pages that are left of it.
     other: Option<(Bytes, u64)>,
@@ -125,14 +135,10 @@ pub(super) struct Shortage {
 impl Shortage {
     /// A case with what both sides say.
     pub(super) fn case(&self, consequence: String) -> Case {
-        let (place, field, value) = &self.demand.seen;
-        let size = self.page.exact();
-        let asked = self.pool.0.saturating_sub(self.left).saturating_add(self.need);
-        let case = Case::likely(consequence).seen(place, field, value).seen(
-            &self.pool.1,
-            format!("pages of {size}"),
-            self.pool.0,
-        );
+        let (size, part) = (self.page.exact(), &self.part);
+        let asked = part.pages.saturating_sub(self.left).saturating_add(self.need);
+        let case = Case::likely(consequence).seen_line(&self.demand.seen);
+        let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
         // What needs no reboot comes first.
         let (named, remedy) = (self.named(), self.remedy(asked));
         let case = match named {
@@ -148,7 +154,8 @@ impl Shortage {
     /// What fits beside those that run, where they alone are in its way.
     fn smaller(&self) -> Option<String> {
         let is_sized = matches!(self.demand.asker, FileKind::Pod | FileKind::Libvirt) && self.demand.nodes.is_none();
-        let by_running = self.taken > 0 && self.pool.0.saturating_sub(self.left) == self.taken;
+        let taken = self.part.taken;
+        let by_running = taken > 0 && self.part.pages.saturating_sub(self.left) == taken;
         let free = Bytes(self.page.0.saturating_mul(self.left));
         (is_sized && by_running && free.0 > 0)
             .then(|| format!("or give it {free} or less, which is free now, or stop another that holds pages"))
@@ -181,27 +188,19 @@ impl Shortage {
     /// A larger pool, or a larger part of it on the nodes that count.
     fn remedy(&self, asked: u64) -> Remedy {
         let size = self.page.exact();
-        let need = Need::Pool {
-            page: self.page,
-            pages: asked,
-        };
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
             let text = format!(
                 "{or}request {asked} pages of {size} or more: {}",
                 self.way.ask(self.page, asked)
             );
-            return Remedy::new(text).need(need);
+            return Remedy::new(text).need(Need::pool(self.page, asked));
         };
         let more = self.need.saturating_sub(self.left);
-        let need = Need::Pool {
-            page: self.page,
-            pages: self.whole.saturating_add(more),
-        };
         Remedy::new(format!(
             "add {more} pages of {size} on node {nodes} (nr_hugepages of that node)"
         ))
-        .need(need)
+        .need(Need::pool(self.page, self.part.whole.saturating_add(more)))
     }
 
     /// Does the pool come with the kernel's start?
@@ -211,12 +210,12 @@ impl Shortage {
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
     pub(super) fn text(&self) -> String {
-        let beside = match self.pool.0.saturating_sub(self.left) {
+        let beside = match self.part.pages.saturating_sub(self.left) {
             0 => String::new(),
-            taken if taken == self.taken => format!(", {} of them free", self.left),
+            taken if taken == self.part.taken => format!(", {} of them free", self.left),
             _ => format!(", {} of them left after other demands", self.left),
         };
-        let (need, size, pool) = (self.need, self.page.exact(), self.pool.0);
+        let (need, size, pool) = (self.need, self.page.exact(), self.part.pages);
         if let Some(nodes) = &self.demand.nodes {
             return format!(
                 "needs at least {need} pages of {size} on node {nodes}, and the pool has {pool} there{beside}"
@@ -228,9 +227,9 @@ impl Shortage {
 
 /// Guests of the files, with paths as what is mounted on the machine.
 pub(super) fn guests(evidence: &Evidence) -> Vec<Guest> {
-    let mounts = evidence.snapshot.mounts.known().filter(|_| evidence.has_machine);
+    let mounts = evidence.snapshot.mounts.known().map(Vec::as_slice);
     let guests = evidence.files.guests.iter();
-    guests.map(|guest| guest.on(mounts.map(Vec::as_slice))).collect()
+    guests.map(|guest| guest.on(mounts)).collect()
 }
 
 /// Does a program of the files ask for pages of this size of the machine?
@@ -243,10 +242,9 @@ pub(super) fn is_asked_for(evidence: &Evidence, page: Bytes) -> Result<bool, Rea
 /// Pages of that size that programs of the files ask for together, as far as they say how many.
 pub(super) fn pages_asked(evidence: &Evidence, page: Bytes) -> u64 {
     let Ok(room) = Room::of(evidence) else { return 0 };
-    let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let demands = demands(evidence, &sizes, room.default).into_iter();
+    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
     let own = demands.filter(|demand| demand.page.unwrap_or(room.default) == page);
-    let pages = own.filter_map(|demand| Some(demand.bytes.ok()?.0.div_ceil(page.0.max(1))));
+    let pages = own.filter_map(|demand| Some(pages_for(demand.bytes.ok()?, page)));
     pages.fold(0, u64::saturating_add)
 }
 
@@ -258,8 +256,7 @@ pub(super) fn all_name_sizes(evidence: &Evidence, room: &Room) -> bool {
 
 /// The page sizes that programs of the files ask for; `None` is the default one.
 fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
-    let sizes: Vec<Bytes> = room.pools.keys().copied().collect();
-    let demands = demands(evidence, &sizes, room.default).into_iter();
+    let demands = demands(evidence, &room.sizes(), room.default).into_iter();
     // Proxmox VE fills the pools itself.
     let guests = guests(evidence);
     let of_guests = guests.iter().flat_map(Guest::hugetlb).map(|(_, asked)| asked);
@@ -273,22 +270,27 @@ fn sizes_asked(evidence: &Evidence, room: &Room) -> Vec<Option<Bytes>> {
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
 pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
-    let of_pods = asker == FileKind::Pod;
-    let room = Room::with(evidence, !of_pods)?;
-    let sizes: Option<Vec<Bytes>> = evidence.has_machine.then(|| room.pools.keys().copied().collect());
-    let demands = demands(evidence, sizes.as_deref().unwrap_or(&Boot::COMMON), room.default);
-    let taken = Taken::of(evidence, &demands);
-    let held = |page: Bytes| match of_pods {
-        true => Room::outside_pods(evidence, page).max(taken.pages(page)),
-        false => taken.pages(page),
+    let room = Room::with(evidence, asker != FileKind::Pod)?;
+    let sizes = match evidence.has_machine {
+        true => room.sizes(),
+        false => Boot::COMMON.to_vec(),
     };
-    let mut left = left(&room, held);
+    let demands = demands(evidence, &sizes, room.default);
+    let taken = Taken::of(evidence, &demands);
+    let held = |page: Bytes| match asker {
+        FileKind::Pod => Room::outside_pods(evidence, page).max(taken.pages(page)),
+        _ => taken.pages(page),
+    };
+    let pools = room.pools.iter();
+    let mut left: BTreeMap<Bytes, u64> = pools
+        .map(|(page, (pages, _))| (*page, pages.saturating_sub(held(*page))))
+        .collect();
     let mut short = Vec::new();
     let mut by_node: BTreeMap<(Bytes, String), u64> = BTreeMap::new();
     for demand in demands {
         let page = demand.page.unwrap_or(room.default);
         let need = match &demand.bytes {
-            Ok(bytes) => bytes.0.div_ceil(page.0.max(1)),
+            Ok(bytes) => pages_for(*bytes, page),
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
             Err(_) => continue,
         };
@@ -305,21 +307,17 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         if need <= *spare {
             *spare -= need;
         } else if demand.asker == asker {
-            let spare = *spare;
+            let left = *spare;
             let nodes = demand.nodes.filter(|_| part.is_some());
             let promised = |node: u32| by_node.get(&(page, node.to_string())).copied();
-            let unbound = nodes
-                .as_ref()
-                .and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
-            let part = part.unwrap_or_else(|| Part::whole(&room, page, held(page)));
+            let of_nodes = nodes.as_ref();
+            let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
             short.push(Shortage {
                 demand: Demand { nodes, ..demand },
                 page,
                 need,
-                left: spare,
-                taken: part.taken,
-                pool: (part.pages, part.file),
-                whole: part.whole,
+                left,
+                part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
                 way: Way::of(evidence, page, room.default),
                 other,
                 unbound,
@@ -344,20 +342,15 @@ fn unbound(free: &[(u32, u64)], nodes: &CpuList, need: u64) -> Option<String> {
     }
 }
 
-/// Pages of each pool beside those that are taken.
-fn left(room: &Room, taken: impl Fn(Bytes) -> u64) -> BTreeMap<Bytes, u64> {
-    let pools = room.pools.iter();
-    pools
-        .map(|(page, (pages, _))| (*page, pages.saturating_sub(taken(*page))))
-        .collect()
-}
-
 /// A pool, or the part of it that some nodes have.
 struct Part {
     nodes: String,
     pages: u64,
+    /// Pages of it that running programs hold.
     taken: u64,
+    /// Pages on all nodes.
     whole: u64,
+    /// Where the pages are written.
     file: String,
 }
 
@@ -381,7 +374,7 @@ impl Part {
     /// `None` of files alone, without nodes, and where the pool is not counted by node.
     fn of(evidence: &Evidence, page: Bytes, nodes: Option<&CpuList>, taken: &Taken<'_>) -> Option<Self> {
         let nodes = nodes?;
-        let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
+        let pool = evidence.snapshot.pool(page)?;
         let parts = pool.nodes.known()?;
         let own = || parts.iter().filter(|part| nodes.contains(part.node));
         let mut parts = own().map(|part| part.nr.known().copied());

@@ -2,9 +2,9 @@
 
 use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, Reading};
 use programs::config::Distribution;
-use programs::{Area, Details, Evidence, Jvm, Kind, Program};
+use programs::{Area, Details, Evidence, Groups, Jvm, Kind, Program};
 
 use super::rule::{Answer, Case, Reason};
 
@@ -19,6 +19,37 @@ pub(super) fn known<T>(reading: &Reading<T>) -> Result<&T, Reason> {
 /// The pools, smallest pages first.
 pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
     known(&evidence.snapshot.pools).map(Vec::as_slice)
+}
+
+/// Those that have pages without the surplus.
+pub(super) fn filled(evidence: &Evidence) -> Result<Vec<&Pool>, Reason> {
+    let mut filled = Vec::new();
+    for pool in pools(evidence)? {
+        if persistent(pool)? > 0 {
+            filled.push(pool);
+        }
+    }
+    Ok(filled)
+}
+
+/// Each pool with the bytes of so many of its pages.
+pub(super) fn by_pool(
+    evidence: &Evidence,
+    pages: impl Fn(&Pool) -> Result<u64, Reason>,
+) -> Result<Vec<(&Pool, Bytes)>, Reason> {
+    let pools = pools(evidence)?.iter();
+    pools.map(|pool| Ok((pool, bytes(pool, pages(pool)?)))).collect()
+}
+
+/// Bytes of all.
+pub(super) fn sum<T>(all: &[(T, Bytes)]) -> Bytes {
+    all.iter().map(|(_, bytes)| *bytes).sum()
+}
+
+/// The one with most, the first of those that have as much.
+pub(super) fn largest<T>(all: impl IntoIterator<Item = (T, Bytes)>) -> Option<(T, Bytes)> {
+    all.into_iter()
+        .reduce(|most, next| if next.1 > most.1 { next } else { most })
 }
 
 pub(super) fn thp(evidence: &Evidence) -> Result<&Thp, Reason> {
@@ -48,12 +79,11 @@ pub(super) fn lacks_hugetlb(evidence: &Evidence) -> bool {
 /// May any THP size back anonymous memory, if only where it was advised?
 pub(super) fn any_size(evidence: &Evidence) -> Result<bool, Reason> {
     let thp = thp(evidence)?;
-    let allows = |policy: &str| policy != "never";
-    if allows(&policy(evidence)?) {
+    if policy(evidence)? != "never" {
         return Ok(true);
     }
     for size in &thp.sizes {
-        if allows(&thp.policy(size.size).into_result()?) {
+        if thp.policy(size.size).into_result()? != "never" {
             return Ok(true);
         }
     }
@@ -62,6 +92,11 @@ pub(super) fn any_size(evidence: &Evidence) -> Result<bool, Reason> {
 
 pub(super) fn programs(evidence: &Evidence) -> Result<&[Program], Reason> {
     known(&evidence.programs).map(Vec::as_slice)
+}
+
+/// Every process that could be read, if any could.
+pub(super) fn running(evidence: &Evidence) -> impl Iterator<Item = &Program> + Clone {
+    evidence.programs.known().into_iter().flatten()
 }
 
 /// A process's mappings with the bytes behind them.
@@ -75,6 +110,13 @@ pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
         .into()),
         false => Ok(areas),
     }
+}
+
+/// What a process has advised (MADV_HUGEPAGE).
+pub(super) fn advised(program: &Program) -> Result<Bytes, Reason> {
+    let areas = counted_areas(program)?.iter();
+    let advised = areas.filter(|area| area.has("hg") == Some(true));
+    Ok(advised.map(Area::size).sum())
 }
 
 type Examined<'e> = (&'e Program, &'e Details);
@@ -115,6 +157,11 @@ pub(super) fn each_jvm(
     })
 }
 
+/// Where a mapping is, in hex.
+pub(super) fn range(area: &Area) -> String {
+    format!("{:x}-{:x}", area.range.start, area.range.end)
+}
+
 /// The file that shows this mapping.
 pub(super) fn shown_in(program: &Program, area: &Area) -> String {
     let name = match area.counted {
@@ -127,6 +174,11 @@ pub(super) fn shown_in(program: &Program, area: &Area) -> String {
 /// What is mapped and not resident yet.
 pub(super) fn absent(area: &Area) -> Bytes {
     Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
+}
+
+/// The control groups of a program in a container.
+pub(super) fn container(program: &Program) -> Option<&Groups> {
+    program.cgroup().ok().flatten().filter(|groups| groups.is_container)
 }
 
 /// Is it in a control group of that name, or below one?
@@ -187,46 +239,25 @@ pub(super) fn bytes(pool: &Pool, pages: u64) -> Bytes {
     Bytes(pool.size.0.saturating_mul(pages))
 }
 
+/// The pages of that size that hold so much.
+pub(super) fn pages_for(bytes: Bytes, page: Bytes) -> u64 {
+    bytes.0.div_ceil(page.0.max(1))
+}
+
 /// The file of a pool's setting.
 pub(super) fn pool_file(pool: &Pool, name: &str) -> String {
     format!("{}/{name}", pool.directory())
 }
 
-impl Case {
-    /// With the hugetlb pages of a process, each once: its status counts a page for each mapping of it.
-    pub(super) fn seen_hugetlb(self, program: &Program, bytes: Bytes) -> Self {
-        match program.pages.segments.iter().any(|segment| segment.page.is_some()) {
-            true => self.seen(program.file("smaps"), "hugetlb pages, each once", bytes),
-            false => self.seen(program.file("status"), "HugetlbPages", bytes),
-        }
-    }
+/// The file of a place, which may be `FILE:LINE`.
+pub(super) fn file_of(place: &str) -> &str {
+    place.rsplit_once(':').map_or(place, |(file, _)| file)
+}
 
-    /// With what backs a process, in the file that shows it.
-    pub(super) fn seen_backing(self, program: &Program, kind: PageKind, bytes: Bytes) -> Self {
-        let field = match kind {
-            PageKind::Base => "backed by base pages",
-            _ => "backed by THP",
-        };
-        self.seen(program.file(program.pages.shown_in), field, bytes)
-    }
-
-    /// With a process's RSS, likewise.
-    pub(super) fn seen_rss(self, program: &Program) -> Self {
-        let field = if program.pages.shown_in == "status" {
-            "VmRSS"
-        } else {
-            "Rss"
-        };
-        self.seen(program.file(program.pages.shown_in), field, &program.pages.rss)
-    }
-
-    /// With the free pages of each pool.
-    pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
-        let pools = evidence.snapshot.pools.known().into_iter().flatten();
-        pools.fold(self, |case, pool| {
-            case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-        })
-    }
+/// Its name without directories.
+pub(super) fn file_name(place: &str) -> &str {
+    let file = file_of(place);
+    file.rsplit('/').next().unwrap_or(file)
 }
 
 /// The file of a node's part of a pool.
@@ -271,6 +302,18 @@ fn sort_out<T>(
     (cases, reasons, all)
 }
 
+/// What could be read, and the first reason why something could not.
+pub(super) fn readable<T>(all: impl IntoIterator<Item = Result<T, Reason>>) -> (Vec<T>, Option<Reason>) {
+    let (mut read, mut unread) = (Vec::new(), None);
+    for one in all {
+        match one {
+            Ok(one) => read.push(one),
+            Err(reason) => unread = unread.or(Some(reason)),
+        }
+    }
+    (read, unread)
+}
+
 /// Checks items one by one. An item that could not be read leaves the rule without an answer only if no other has a finding.
 pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
     let (cases, reasons, _) = sort_out(items, look);
@@ -297,14 +340,11 @@ pub(super) fn parts(answers: impl IntoIterator<Item = Answer>) -> Answer {
         }
     }
     match unread {
-        Some(Reason { text, elsewhere: None }) if cases.is_empty() => Err(text.into()),
-        Some(Reason {
-            text,
-            elsewhere: Some(_),
-        }) => Err(Reason {
-            text,
-            elsewhere: Some(cases),
-        }),
+        Some(reason) if reason.elsewhere.is_some() => {
+            let elsewhere = Some(cases);
+            Err(Reason { elsewhere, ..reason })
+        }
+        Some(reason) if cases.is_empty() => Err(reason),
         _ => Ok(cases),
     }
 }

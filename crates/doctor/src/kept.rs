@@ -6,7 +6,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{Distribution, OnBoot};
 
-use super::facts::{default_size, distribution};
+use super::facts::{default_size, distribution, file_of};
 
 /// How to add boot parameters on this distribution.
 pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
@@ -73,7 +73,7 @@ pub(super) fn boot_again(evidence: &Evidence, parameters: &str) -> String {
 
 /// The command that applies a file of settings anew.
 pub(super) fn apply_again(evidence: &Evidence, place: &str) -> Option<&'static str> {
-    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+    let file = file_of(place);
     let is_of_nix = file.starts_with("/etc/") && distribution(evidence) == Distribution::NixOs;
     match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "nix" => Some("nixos-rebuild switch, and reboot where boot.kernelParams changed"),

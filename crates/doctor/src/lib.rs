@@ -44,7 +44,9 @@ use programs::Evidence;
 use remedy::{Draft, Ledger};
 
 pub use catalogue::rules;
-pub use rule::{Rule, Verdict};
+pub use rule::Rule;
+#[cfg(test)]
+use rule::Verdict;
 
 /// How a reason begins that ends with the kinds of files which a rule looks at.
 pub const NO_FILE: &str = "no file of that kind was given: ";

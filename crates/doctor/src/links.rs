@@ -2,6 +2,8 @@
 
 use programs::config::given::Manager;
 
+use crate::facts::{file_name, file_of};
+
 pub(super) const HUGETLB: &str = "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html";
 pub(super) const THP: &str = "https://docs.kernel.org/admin-guide/mm/transhuge.html";
 pub(super) const SYSCTL: &str = "https://docs.kernel.org/admin-guide/sysctl/vm.html";
@@ -27,8 +29,7 @@ pub(super) fn of_manager(manager: Manager) -> &'static str {
 
 /// That of a configuration file, by its path; `None` of others than those known here.
 pub(super) fn of_file(place: &str) -> Option<&'static str> {
-    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
-    let name = file.rsplit('/').next().unwrap_or(file);
+    let (file, name) = (file_of(place), file_name(place));
     Some(match name {
         _ if name.ends_with(".service") || file.contains(".service.d/") => UNITS,
         _ if name == "limits.conf" || file.contains("limits.d/") => {

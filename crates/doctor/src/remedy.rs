@@ -2,14 +2,13 @@
 
 mod ledger;
 
-use host::snapshot::thp::THP;
-use host::snapshot::{Feature, Pool};
+use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Finding;
 use programs::Evidence;
 use programs::config::Boot;
 
-use crate::facts::{default_size, pool_file};
+use crate::facts::default_size;
 pub(super) use ledger::{Draft, Ledger, fits_alone, most_pages};
 
 /// Something to do, and what the machine must have for it.
@@ -56,6 +55,21 @@ pub(super) enum Need {
     Unwanted(Bytes),
 }
 
+impl Need {
+    pub(super) fn pool(page: Bytes, pages: u64) -> Self {
+        Self::Pool { page, pages }
+    }
+
+    pub(super) fn thp(name: &str, value: &str) -> Self {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        Self::Thp { name, value }
+    }
+
+    pub(super) fn more(page: Bytes, pages: u64) -> Self {
+        Self::More { page, pages }
+    }
+}
+
 impl Remedy {
     /// Something that every machine takes.
     pub(super) fn new(text: impl Into<String>) -> Self {
@@ -97,8 +111,7 @@ impl Remedy {
             .or(default_size(evidence).ok())
             .unwrap_or(Bytes::mib(2));
         boot.pools.iter().fold(self, |remedy, pool| {
-            let (page, pages) = (pool.size.unwrap_or(default), pool.pages.total());
-            remedy.need(Need::Pool { page, pages })
+            remedy.need(Need::pool(pool.size.unwrap_or(default), pool.pages.total()))
         })
     }
 
@@ -111,17 +124,4 @@ impl Remedy {
         self.is_instead = true;
         self
     }
-}
-
-/// `echo PAGES > FILE` of a pool, within a sentence.
-pub(super) fn fill(pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Remedy {
-    let command = format!("echo {pages} > {}", pool_file(pool, "nr_hugepages"));
-    Remedy::new(sentence(command)).need(Need::Pool { page: pool.size, pages })
-}
-
-/// `echo VALUE > FILE` of a THP setting, within a sentence.
-pub(super) fn write_thp(name: &str, value: &str, sentence: impl FnOnce(String) -> String) -> Remedy {
-    let command = format!("echo {value} > {THP}/{name}");
-    let (name, value) = (name.to_owned(), value.to_owned());
-    Remedy::new(sentence(command)).need(Need::Thp { name, value })
 }

@@ -1,16 +1,17 @@
 //! What a rule is, and how it reports a finding.
 
+mod case;
+
 use std::fmt;
 
-use host::snapshot::Pool;
-use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
-use model::{Bytes, Unread};
+use model::Unread;
+use model::findings::{Diagnosis, Finding, NotJudged, Severity};
 use programs::Evidence;
 use programs::config::given::FileKind;
 use serde::{Deserialize, Deserializer};
 
-use crate::quoted::Quoted;
-use crate::remedy::{Draft, Ledger, Need, Remedy, fill, write_thp};
+use crate::remedy::Draft;
+pub(super) use case::Case;
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,7 +82,7 @@ impl Checks {
 
 /// What came out of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict<F = Finding> {
+pub(super) enum Verdict<F = Draft> {
     /// It found something, once or several times.
     Found(Vec<F>),
     /// It was applied, and found nothing.
@@ -103,29 +104,9 @@ pub(super) struct Reason {
     pub(super) elsewhere: Option<Vec<Case>>,
 }
 
-/// One time that a rule finds something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Case {
-    severity: Option<Severity>,
-    confidence: Confidence,
-    evidence: Vec<Proof>,
-    consequence: String,
-    fix: Vec<Remedy>,
-    /// The page size of a pool that its program is to have.
-    wants: Option<Bytes>,
-    /// Where to read more of this product, in place of the rule's link.
-    link: Option<&'static str>,
-}
-
 impl Rule {
-    /// Applies the rule alone.
-    pub fn judge(&self, evidence: &Evidence) -> Verdict {
-        let mut ledger = Ledger::of(evidence);
-        self.draft(evidence).map(|draft| ledger.settle(draft))
-    }
-
     /// Applies the rule. Its fixes still have to be held against the machine, with those of all other rules.
-    pub(super) fn draft(&self, evidence: &Evidence) -> Verdict<Draft> {
+    pub(super) fn draft(&self, evidence: &Evidence) -> Verdict {
         let machine = evidence.has_machine.then(|| self.on_machine(evidence));
         let has_files = evidence.files.has_any();
         let files = self.checks.files.filter(|_| has_files);
@@ -137,14 +118,14 @@ impl Rule {
         }
     }
 
-    fn on_machine(&self, evidence: &Evidence) -> Verdict<Draft> {
+    fn on_machine(&self, evidence: &Evidence) -> Verdict {
         match self.checks.machine {
             Some(check) => self.verdict(check(evidence)),
             None => self.not_judged("only a file shows it, and none of its kind was given (doctor --file)"),
         }
     }
 
-    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict<Draft> {
+    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict {
         if kinds.iter().any(|kind| evidence.files.has(*kind)) {
             return self.verdict(check(evidence));
         }
@@ -152,12 +133,11 @@ impl Rule {
         self.not_judged(&format!("{}{}", crate::NO_FILE, kinds.join(" or ")))
     }
 
-    fn not_judged(&self, reason: &str) -> Verdict<Draft> {
-        let (id, reason) = (self.id.to_owned(), reason.to_owned());
-        Verdict::NotJudged(NotJudged { id, reason })
+    fn not_judged(&self, reason: &str) -> Verdict {
+        self.verdict(Err(reason.into()))
     }
 
-    fn verdict(&self, answer: Answer) -> Verdict<Draft> {
+    fn verdict(&self, answer: Answer) -> Verdict {
         match answer {
             Ok(cases) if cases.is_empty() => Verdict::Clear,
             Ok(cases) => Verdict::Found(self.findings(cases)),
@@ -217,16 +197,6 @@ impl<F> Verdict<F> {
         }
     }
 
-    /// The same with each finding as `settled` makes it.
-    fn map<T>(self, settled: impl FnMut(F) -> T) -> Verdict<T> {
-        match self {
-            Self::Found(findings) => Verdict::Found(findings.into_iter().map(settled).collect()),
-            Self::Partly(findings, not) => Verdict::Partly(findings.into_iter().map(settled).collect(), not),
-            Self::Clear => Verdict::Clear,
-            Self::NotJudged(not) => Verdict::NotJudged(not),
-        }
-    }
-
     /// Adds what could not be judged to a diagnosis, and gives what was found.
     pub(super) fn enter(self, diagnosis: &mut Diagnosis) -> Vec<F> {
         match self {
@@ -247,136 +217,6 @@ impl<F> Verdict<F> {
 impl fmt::Debug for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Rule({} {})", self.id, self.name)
-    }
-}
-
-impl Case {
-    /// Something was found that costs this.
-    pub(super) fn new(confidence: Confidence, consequence: impl Into<String>) -> Self {
-        Self {
-            severity: None,
-            confidence,
-            evidence: Vec::new(),
-            consequence: consequence.into(),
-            fix: Vec::new(),
-            wants: None,
-            link: None,
-        }
-    }
-
-    /// The fault itself was read.
-    pub(super) fn sure(consequence: impl Into<String>) -> Self {
-        Self::new(Confidence::High, consequence)
-    }
-
-    /// It follows from several facts.
-    pub(super) fn likely(consequence: impl Into<String>) -> Self {
-        Self::new(Confidence::Medium, consequence)
-    }
-
-    pub(super) fn hint(consequence: impl Into<String>) -> Self {
-        Self::new(Confidence::Low, consequence)
-    }
-
-    /// With a line of evidence. A reading that was not read is none.
-    pub(super) fn seen(mut self, source: impl Into<String>, field: impl Into<String>, value: impl Quoted) -> Self {
-        let value = value.quoted();
-        self.evidence
-            .extend(value.map(|value| Proof::new(source, field, value)));
-        self
-    }
-
-    /// A program is to have this pool: no other finding advises to free it.
-    pub(super) fn wants(mut self, page: Bytes) -> Self {
-        self.wants = Some(page);
-        self
-    }
-
-    /// With the page of the product itself, where the rule is for several.
-    pub(super) fn link(mut self, link: Option<&'static str>) -> Self {
-        self.link = link;
-        self
-    }
-
-    /// With something to do, which every machine takes.
-    pub(super) fn fix(self, step: impl Into<String>) -> Self {
-        self.remedy(Remedy::new(step))
-    }
-
-    /// With something to do where the machine has what it needs.
-    pub(super) fn remedy(mut self, remedy: Remedy) -> Self {
-        self.fix.push(remedy);
-        self
-    }
-
-    /// With something to do where the machine has that.
-    pub(super) fn fix_with(self, need: Need, step: impl Into<String>) -> Self {
-        self.remedy(Remedy::new(step).need(need))
-    }
-
-    /// With something to do if that is so.
-    pub(super) fn fix_if(self, is_so: bool, step: impl Into<String>) -> Self {
-        match is_so {
-            true => self.fix(step),
-            false => self,
-        }
-    }
-
-    /// With what does in place of the fixes before it, if anything does.
-    pub(super) fn instead(self, step: Option<impl Into<String>>) -> Self {
-        match step {
-            Some(step) => self.remedy(Remedy::new(step).instead()),
-            None => self,
-        }
-    }
-
-    /// With something to do where nothing else can be taken.
-    pub(super) fn otherwise(self, step: impl Into<String>) -> Self {
-        self.remedy(Remedy::new(step).last())
-    }
-
-    /// A THP setting to write.
-    pub(super) fn write(self, name: &str, value: &str) -> Self {
-        self.remedy(write_thp(name, value, |command| command))
-    }
-
-    /// A pool to fill by hand.
-    pub(super) fn fill(self, pool: &Pool, pages: u64) -> Self {
-        self.fill_as(pool, pages, |command| command)
-    }
-
-    /// A pool to fill by hand, within a sentence.
-    pub(super) fn fill_as(self, pool: &Pool, pages: u64, sentence: impl FnOnce(String) -> String) -> Self {
-        self.remedy(fill(pool, pages, sentence))
-    }
-
-    /// A THP setting to write, within a sentence.
-    pub(super) fn write_as(self, name: &str, value: &str, sentence: impl FnOnce(String) -> String) -> Self {
-        self.remedy(write_thp(name, value, sentence))
-    }
-
-    /// A plan does it: its goal as `hugewise plan --for` takes it.
-    pub(super) fn plan(self, goal: impl fmt::Display) -> Self {
-        self.remedy(Remedy::plan(&goal.to_string()))
-    }
-
-    /// A plan does it, if the pools have room.
-    pub(super) fn plan_with(self, need: Need, goal: impl fmt::Display) -> Self {
-        self.remedy(Remedy::plan(&goal.to_string()).need(need))
-    }
-
-    /// Not as severe as the rule's findings usually are, or more so.
-    pub(super) fn severity(mut self, severity: Severity) -> Self {
-        self.severity = Some(severity);
-        self
-    }
-
-    /// No more than worth knowing, if that is so.
-    pub(super) fn info_if(self, is_so: bool) -> Self {
-        match is_so {
-            true => self.severity(Severity::Info),
-            false => self,
-        }
     }
 }
 

@@ -7,7 +7,8 @@ use programs::Evidence;
 use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
 
-use crate::facts::{bytes, default_size, each, known, persistent, pool_file, pools, programs};
+use crate::demand::who;
+use crate::facts::{bytes, default_size, each, known, pages_for, persistent, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
@@ -150,10 +151,11 @@ pub(super) fn on_no_such(evidence: &Evidence, pod: &Pod, container: &Container) 
     let (size, has) = (page.exact(), other.size.exact());
     let whole = Bytes(quantity.amount).round_up_to(other.size);
     let case = Case::sure(format!(
-        "{} of the pod {} requests pages of {size}, and this node has no pages of that size: the pod stays Pending",
-        container.name, pod.name
+        "{} requests pages of {size}, and this node has no pages of that size: the pod stays Pending",
+        who(pod, container)
     ));
-    let need = whole.0 / other.size.0.max(1);
+    let need = pages_for(whole, other.size);
+    let is_short = persistent(other).is_ok_and(|pages| pages < need);
     let case = case
         .severity(Severity::Warning)
         .wants(other.size)
@@ -162,10 +164,9 @@ pub(super) fn on_no_such(evidence: &Evidence, pod: &Pod, container: &Container) 
         .fix(format!(
             "hugepages-{has}i: {}Mi in its limits and requests, and the medium HugePages-{has}i of its volume",
             whole.0 >> 20
-        ));
-    let case = match persistent(other).is_ok_and(|pages| pages < need) {
-        true => case.fill_as(other, need, |command| format!("and its pages in the pool: {command}")),
-        false => case,
-    };
+        ))
+        .when(is_short, |case| {
+            case.fill_as(other, need, |command| format!("and its pages in the pool: {command}"))
+        });
     Some(case.fix(format!("or run it on nodes whose CPU and kernel have pages of {size}")))
 }

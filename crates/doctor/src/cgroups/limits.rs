@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use host::snapshot::{CgroupVersion, Feature};
 use model::{Bytes, Reading};
-use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, JvmKind, Kind, Limit, Program};
+use programs::{Area, Details, Evidence, GroupLevel, Groups, HugetlbLimit, Jvm, JvmKind, Kind, Limit, Program};
 
 use super::kubernetes::is_stale;
-use crate::facts::{count, each_looked_into, known, parts, persistent, pools, programs};
+use crate::facts::{container, count, each_looked_into, filled, known, parts, pools, programs, running};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {
@@ -108,10 +108,9 @@ fn field_of(counter: &str) -> &'static str {
 fn limited(program: &Program, limit: &HugetlbLimit, (need, file): (Bytes, &str), case: Case) -> Case {
     let max = limit.max.known().copied().unwrap_or(Limit::Unlimited);
     let case = case.seen(&limit.file, "", max);
-    let case = match need.0 {
-        0 => case,
-        _ => case.wants(limit.page).seen(program.file(file), "hugetlb needed", need),
-    };
+    let case = case.when(need.0 > 0, |case| {
+        case.wants(limit.page).seen(program.file(file), "hugetlb needed", need)
+    });
     let page = limit.page.exact();
     let in_pod = limit.file.contains("kubepods");
     let raise = need.round_up_to(limit.page);
@@ -130,19 +129,13 @@ fn limited(program: &Program, limit: &HugetlbLimit, (need, file): (Bytes, &str),
 
 /// How a program is told not to ask.
 fn switch(program: &Program) -> &'static str {
-    let openj9 = || {
-        program
-            .jvm()
-            .ok()
-            .flatten()
-            .is_some_and(|jvm| jvm.kind == JvmKind::OpenJ9)
-    };
+    let is_openj9 = |jvm: &Jvm| jvm.kind == JvmKind::OpenJ9;
     let kind = program.kind.known().copied().flatten();
     if let Some(server) = kind.and_then(Kind::server) {
         return server.off;
     }
     match kind {
-        Some(Kind::Jvm) if openj9() => "without -Xlp",
+        Some(Kind::Jvm) if program.jvm().ok().flatten().is_some_and(is_openj9) => "without -Xlp",
         Some(Kind::Jvm) => "-XX:-UseLargePages",
         _ => "its own option for huge pages",
     }
@@ -224,8 +217,7 @@ fn pods_that_ended<'e>(evidence: &'e Evidence, own: &BTreeMap<&str, Refusals<'e>
 
 /// Is a program of that group reported as the one that was refused?
 fn has_cause(evidence: &Evidence, level: &GroupLevel) -> bool {
-    let all = evidence.programs.known().into_iter().flatten();
-    let mut members = all.filter_map(|program| Some((program, program.cgroup().ok()??)));
+    let mut members = running(evidence).filter_map(|program| Some((program, program.cgroup().ok()??)));
     members.any(|(program, groups)| {
         let own = groups
             .levels
@@ -236,12 +228,7 @@ fn has_cause(evidence: &Evidence, level: &GroupLevel) -> bool {
 }
 
 pub(super) fn reservation(evidence: &Evidence) -> Answer {
-    let mut filled = Vec::new();
-    for pool in pools(evidence)? {
-        if persistent(pool)? > 0 {
-            filled.push(pool.size);
-        }
-    }
+    let filled = filled(evidence)?;
     if filled.is_empty() {
         return Ok(Vec::new());
     }
@@ -253,8 +240,8 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
         if !may_draw(program)? {
             return Ok(None);
         }
-        for &page in &filled {
-            let limits: Vec<&HugetlbLimit> = groups.limits(page).collect();
+        for pool in &filled {
+            let limits: Vec<&HugetlbLimit> = groups.limits(pool.size).collect();
             if let Some(limit) = open_above(&limits)? {
                 return Ok(Some(open_case(evidence, program, limit)?));
             }
@@ -337,15 +324,10 @@ pub(super) fn no_controller(evidence: &Evidence) -> Answer {
     if *known(&evidence.snapshot.cgroup.hugetlb)? {
         return Ok(Vec::new());
     }
-    let mut pages = 0_u64;
-    for pool in pools(evidence)? {
-        pages = persistent(pool)?.saturating_add(pages);
-    }
-    let container = programs(evidence)?.iter().find_map(|program| {
-        let groups = program.cgroup().ok()??;
-        groups.is_container.then_some((program, groups))
-    });
-    let Some((program, groups)) = container.filter(|_| pages > 0) else {
+    let filled = filled(evidence)?;
+    let mut all = programs(evidence)?.iter();
+    let contained = all.find_map(|program| Some((program, container(program)?)));
+    let Some((program, groups)) = contained.filter(|_| !filled.is_empty()) else {
         return Ok(Vec::new());
     };
     let cgroup = &evidence.snapshot.cgroup;

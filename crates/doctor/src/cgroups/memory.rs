@@ -3,7 +3,7 @@
 use model::Bytes;
 use programs::config::Setting;
 use programs::config::given::{FileKind, Taken};
-use programs::{Evidence, GroupLevel, Groups, Jvm, Limit, Program};
+use programs::{Area, Evidence, GroupLevel, Groups, Jvm, Limit, Program};
 
 use crate::demand::Room;
 use crate::facts::{each_jvm, each_looked_into, known, programs, total};
@@ -18,12 +18,8 @@ pub(super) fn counts_hugetlb(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     each_looked_into(evidence, |program, _| {
-        let mapped: Bytes = program
-            .areas()?
-            .iter()
-            .filter(|area| area.is_hugetlb())
-            .map(|area| area.size())
-            .sum();
+        let mapped = program.areas()?.iter().filter(|area| area.is_hugetlb());
+        let mapped: Bytes = mapped.map(Area::size).sum();
         let Some(groups) = program.cgroup()?.filter(|_| mapped.0 > 0) else {
             return Ok(None);
         };
@@ -164,8 +160,8 @@ fn too_full(who: &str, limit: Bytes, set: &Setting, taken: &Taken) -> Case {
         "{} of {who} may take {} of a memory limit of {limit}, which leaves too little for {rest}: the kernel kills it {when} (OOMKilled)",
         taken.program, taken.bytes
     ))
-    .seen(&set.place, &set.name, &set.value)
-    .seen(&taken.set.place, &taken.set.name, &taken.set.value);
+    .seen_line(set)
+    .seen_line(&taken.set);
     let (share, option) = (taken.share, taken.option());
     let most = (limit.0.saturating_mul(share) / 100) >> 20;
     let enough = (taken.bytes.0.saturating_mul(100) / share).div_ceil(1 << 20);

@@ -1,5 +1,6 @@
 //! Pods of Kubernetes: what the API server rejects, what the kubelet cannot mount, what a node cannot hold.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use model::Bytes;
@@ -9,7 +10,8 @@ use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
 use super::kubernetes::{idmapped, lacks_size, on_no_such, preloaded};
-use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages};
+use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages, who};
+use crate::facts::pages_for;
 use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Pod];
@@ -29,8 +31,8 @@ pub(super) fn no_volume(evidence: &Evidence) -> Answer {
                 continue;
             };
             let text = format!(
-                "{} of the pod {} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
-                container.name, pod.name
+                "{} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
+                who(pod, container)
             );
             let case = match unmounted(pod) {
                 Some(volume) => Case::likely(text)
@@ -108,7 +110,7 @@ fn is_guaranteed(pod: &Pod) -> bool {
 fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
     let policy = evidence.files.aligned.as_ref().filter(|_| is_guaranteed(pod))?;
     container.hugetlb().into_iter().find_map(|(page, quantity)| {
-        let need = quantity.amount.div_ceil(page.0.max(1));
+        let need = pages_for(Bytes(quantity.amount), page);
         let pool = evidence.snapshot.pool(page)?;
         let nodes: Option<Vec<u64>> = pool.nodes.known()?.iter().map(|node| node.nr.known().copied()).collect();
         let nodes = nodes?;
@@ -119,13 +121,13 @@ fn on_no_node(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<C
         }
         let size = page.exact();
         let case = Case::likely(format!(
-            "{} of the pod {} needs {need} pages of {size} on one node, and no node has more than {most}: the kubelet refuses it (TopologyAffinityError)",
-            container.name, pod.name
+            "{} needs {need} pages of {size} on one node, and no node has more than {most}: the kubelet refuses it (TopologyAffinityError)",
+            who(pod, container)
         ));
         Some(
             case.severity(Severity::Warning)
                 .seen(&quantity.place, quantity.field(), &quantity.written)
-                .seen(&policy.place, &policy.name, &policy.value)
+                .seen_line(policy)
                 .seen(pool.directory(), "the most pages on one node", most)
                 .fix(format!("request at most {most} pages of {size} in a container, or have {need} on one node"))
                 .fix("or topologyManagerPolicy: restricted, which lets a container have memory of several nodes"),
@@ -141,7 +143,7 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
     let room = Room::of(evidence).ok()?;
     // Neither they nor /dev/hugepages name a size.
     let (page, (pages, place)) = room.filled().find(|(page, _)| *page == room.default)?;
-    let who = format!("{} of the pod {} requests no hugetlb pages", container.name, pod.name);
+    let who = format!("{} requests no hugetlb pages", who(pod, container));
     let case = match is_off {
         // initdb starts the server by postgresql.conf.sample, and makes postgresql.conf afterwards.
         true => Case::hint(format!(
@@ -164,18 +166,17 @@ fn asks_unrequested(evidence: &Evidence, pod: &Pod, container: &Container) -> Op
         .seen(&asks.place, "asks", &asks.written)
         .seen(&container.place, "resources", "no hugepages")
         .seen(place, format!("pages of {}", page.exact()), pages);
-    let case = match is_off {
-        true => case,
-        false => case.wants(page).fix(format!("let it not ask: {}", asks.switch)),
-    };
-    Some(
-        case.fix_if(
+    let case = case
+        .when(!is_off, |case| {
+            case.wants(page).fix(format!("let it not ask: {}", asks.switch))
+        })
+        .fix_if(
             is_postgres,
             "for a new database: initdb --set huge_pages=off (PostgreSQL 16 and later; POSTGRES_INITDB_ARGS of the official image), or huge_pages = off in the image's postgresql.conf.sample",
         )
         .fix(request(evidence, container, page))
-        .fix_if(is_postgres, "or have it run on nodes without a pool"),
-    )
+        .fix_if(is_postgres, "or have it run on nodes without a pool");
+    Some(case)
 }
 
 /// The directory for Ray's object store, where the container has nothing mounted there.
@@ -193,7 +194,7 @@ fn request(evidence: &Evidence, container: &Container, page: Bytes) -> String {
     let of_server = || Some(demand_in(evidence, container)?.bytes.ok()?.0);
     let bytes = of_store.and_then(|bytes| bytes.parse::<u64>().ok()).or_else(of_server);
     let amount = bytes.map_or_else(String::new, |bytes| {
-        let whole = bytes.div_ceil(page.0.max(1)).saturating_mul(page.0);
+        let whole = pages_for(Bytes(bytes), page).saturating_mul(page.0);
         format!(": {}Mi or more", whole >> 20)
     });
     let beside = match requests_other(container) {
@@ -225,7 +226,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
     let (first, quantity) = requested.first()?;
     let demand = demand_in(evidence, container)?;
     let page = demand.page.unwrap_or(USUAL);
-    let need = demand.bytes.as_ref().ok()?.0.div_ceil(page.0.max(1));
+    let need = pages_for(*demand.bytes.as_ref().ok()?, page);
     let has = requested.iter().find(|(size, _)| *size == page);
     let pages = has.map_or(0, |(size, quantity)| quantity.amount / size.0.max(1));
     if pages >= need {
@@ -235,15 +236,14 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         true => "it does not start",
         false => "it falls back to base pages, or ends with SIGBUS where the run-time sets no limit of reservations",
     };
-    let (place, field, value) = &demand.seen;
     let size = page.exact();
     let is_least = demand.asker == FileKind::Postgres;
     let least = if is_least { "at least " } else { "" };
     let case = Case::likely(format!(
-        "{} of the pod {} needs {least}{need} pages of {size}, and its limit is {pages}: {outcome}",
-        container.name, pod.name
+        "{} needs {least}{need} pages of {size}, and its limit is {pages}: {outcome}",
+        who(pod, container)
     ))
-    .seen(place, field, value)
+    .seen_line(&demand.seen)
     .seen(&quantity.place, quantity.field(), &quantity.written)
     .fix(format!(
         "hugepages-{size}i: {}Mi in {}",
@@ -258,8 +258,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         _ => "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number"
             .to_owned(),
     };
-    let case = case.fix_if(is_least, own);
-    let case = preloaded(container).into_iter().fold(case, Case::fix);
+    let case = case.fix_if(is_least, own).with(preloaded(container), Case::fix);
     Some(case.fix_if(
         other,
         format!(
@@ -292,10 +291,7 @@ fn demand_in(evidence: &Evidence, container: &Container) -> Option<Demand> {
 }
 
 fn rejected(pod: &Pod, container: &Container, why: &str) -> Case {
-    Case::sure(format!(
-        "the API server rejects {} of the pod {}: {why}",
-        container.name, pod.name
-    ))
+    Case::sure(format!("the API server rejects {}: {why}", who(pod, container)))
 }
 
 fn same<'a>(quantities: &'a [Quantity], resource: &str) -> Option<&'a Quantity> {
@@ -304,11 +300,10 @@ fn same<'a>(quantities: &'a [Quantity], resource: &str) -> Option<&'a Quantity> 
 
 /// A limit alone is its request too; a request alone, or another amount, is not allowed.
 fn differs(pod: &Pod, container: &Container) -> Option<Case> {
-    let asked = container.requests.iter().filter(|quantity| quantity.page().is_some());
-    let wrong = asked
-        .into_iter()
-        .find(|asked| same(&container.limits, &asked.resource).is_none_or(|limit| limit.amount != asked.amount))?;
-    let limit = same(&container.limits, &wrong.resource);
+    let limit = |asked: &Quantity| same(&container.limits, &asked.resource);
+    let mut asked = container.requests.iter().filter(|quantity| quantity.page().is_some());
+    let wrong = asked.find(|asked| limit(asked).is_none_or(|limit| limit.amount != asked.amount))?;
+    let limit = limit(wrong);
     let case = rejected(
         pod,
         container,
@@ -369,24 +364,17 @@ fn no_multiple(pod: &Pod, container: &Container) -> Option<Case> {
 }
 
 fn volumes(pod: &Pod) -> Vec<Case> {
-    let mut sizes: Vec<Bytes> = pod
-        .containers
-        .iter()
-        .flat_map(Container::hugetlb)
-        .map(|(page, _)| page)
-        .collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let pages = pod.containers.iter().flat_map(Container::hugetlb);
+    let sizes: BTreeSet<Bytes> = pages.map(|(page, _)| page).collect();
     let wrong = pod.volumes.iter().filter(|volume| match volume.page() {
         Some(page) => !sizes.contains(&page),
         // The medium without a size stands for the only one that is asked for.
         None => sizes.len() != 1,
     });
     let asked: Vec<String> = sizes.iter().map(|size| size.exact()).collect();
-    let asked = if asked.is_empty() {
-        "none".to_owned()
-    } else {
-        asked.join(" ")
+    let asked = match asked.is_empty() {
+        true => "none".to_owned(),
+        false => asked.join(" "),
     };
     wrong
         .map(|volume| {

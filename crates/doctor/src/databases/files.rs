@@ -6,6 +6,7 @@ use programs::postgres::HugePages;
 use programs::{Evidence, Kind};
 
 use crate::demand::{Other, Room, Shortage, no_mmap, shortages};
+use crate::facts::parts;
 use crate::rule::{Answer, Case, Reason};
 
 /// Shortages of the servers that fail without their pages, or of those that fall back.
@@ -30,7 +31,7 @@ pub(super) fn oracle_amm(evidence: &Evidence) -> Answer {
             "the instance of {} {outcome}: with {} its SGA is in files of /dev/shm, on base pages",
             own.path, target.name
         ));
-        Some(case.seen(&target.place, &target.name, &target.value).fix(
+        Some(case.seen_line(target).fix(
             "without memory_target and memory_max_target, and with sga_target and pga_aggregate_target in their place",
         ))
     });
@@ -59,21 +60,10 @@ fn of_other_type(evidence: &Evidence, huge_pages: HugePages) -> Vec<Case> {
     cases.collect()
 }
 
-/// What is known without the pools stands, whether those are known or not.
-fn beside(mut known: Vec<Case>, of_pools: Answer) -> Answer {
-    match of_pools {
-        Err(_) if !known.is_empty() => Ok(known),
-        of_pools => {
-            known.extend(of_pools?);
-            Ok(known)
-        }
-    }
-}
-
 const MARGIN: &str = "postgres -C shared_memory_size_in_huge_pages (15 and later) prints the number of pages that it needs, with all else that it shares";
 
 pub(super) fn falls_back(evidence: &Evidence) -> Answer {
-    beside(of_other_type(evidence, HugePages::Try), too_large(evidence))
+    parts([Ok(of_other_type(evidence, HugePages::Try)), too_large(evidence)])
 }
 
 fn too_large(evidence: &Evidence) -> Answer {
@@ -82,9 +72,8 @@ fn too_large(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let set_up = Room::of(evidence)?.filled().next().is_some();
-    let explicit = evidence
-        .files
-        .servers(Kind::Postgres)
+    let servers = evidence.files.servers(Kind::Postgres);
+    let explicit = servers
         .iter()
         .any(|server| server.settings.last("huge_pages").is_some());
     let case = |short: Shortage| {
@@ -110,7 +99,7 @@ pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
         short.case(text).fix(MARGIN)
     };
     let short = postgres(evidence, true).map(|short| short.into_iter().map(case).collect());
-    beside(of_other_type(evidence, HugePages::On), short)
+    parts([Ok(of_other_type(evidence, HugePages::On)), short])
 }
 
 pub(super) fn mysql(evidence: &Evidence) -> Answer {

@@ -1,6 +1,6 @@
 //! Databases.
 
-use host::snapshot::{Feature, PREEMPT};
+use host::snapshot::{Feature, PREEMPT, Pool};
 use model::{Bytes, Reading};
 use programs::Evidence;
 use programs::config::given::FileKind;
@@ -8,7 +8,7 @@ use programs::size::mysql::innodb;
 use programs::{Area, Kind, Limit, Program, Setting};
 
 use super::explain::is_chunk;
-use super::facts::{default_size, each, has, known, persistent, pools, programs, shown_in};
+use super::facts::{by_pool, default_size, each, filled, has, known, pages_for, programs, running, shown_in, sum};
 use super::kept::boot_fix;
 use super::limits::barred;
 use super::remedy::Need;
@@ -68,19 +68,15 @@ fn fell_back(evidence: &Evidence) -> Answer {
         if details.is_off() {
             return Ok(None);
         }
-        let mut pages = 0_u64;
-        for pool in pools(evidence)? {
-            pages = persistent(pool)?.saturating_add(pages);
-        }
-        Ok(Some(fell_back_case(evidence, program, segment, setting, pages > 0)))
+        let has_pool = !filled(evidence)?.is_empty();
+        Ok(Some(fell_back_case(evidence, program, segment, setting, has_pool)))
     })
 }
 
 /// How much of a segment is resident: what the process has that touched most of it.
 fn resident(evidence: &Evidence, segment: &Area) -> String {
     let (size, id) = (segment.size(), format!("{}:{}", segment.device, segment.inode));
-    let all = evidence.programs.known().into_iter().flatten();
-    let own = all.flat_map(|program| &program.pages.segments);
+    let own = running(evidence).flat_map(|program| &program.pages.segments);
     let most = own.filter(|own| own.id == id).map(|own| own.resident).max();
     match most {
         Some(most) if most.0 < size.0 / 10 * 9 => format!("{most} of {size}"),
@@ -104,35 +100,28 @@ fn fell_back_case(
         program.title()
     ))
     .info_if(!expected)
-    .seen(
-        shown_in(program, segment),
-        format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
-        size,
-    )
+    .seen_mapping(program, segment)
     .seen(
         setting.map_or("postgresql.conf", |setting| &setting.place),
         "huge_pages",
         setting.map_or("try (default)", |setting| &setting.value),
     );
-    let pages = size.0.div_ceil(page.0.max(1));
-    let pool = evidence.snapshot.pool(page);
-    let need = || Need::More { page, pages };
-    let case = case.wants(page);
-    let counts = pool.and_then(|pool| Some((*pool.nr.known()?, pool.available()?)));
-    let case = case.seen_free(evidence);
-    let case = match counts {
-        // A restart is all it takes.
-        Some((_, spare)) if spare >= pages => case,
-        None => case,
-        Some((_, spare)) => case
-            .plan_with(need(), format!("postgres:pid={}", program.pid()))
-            .fix_with(need(), needs(pages, page, spare)),
-    };
-    case.fix_with(
-        need(),
-        "huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it",
-    )
-    .otherwise("lower shared_buffers: the machine has no room for them in the pool")
+    let pages = pages_for(size, page);
+    let need = || Need::more(page, pages);
+    let pool = evidence.snapshot.pool(page).filter(|pool| pool.nr.known().is_some());
+    // With enough spare pages a restart is all it takes.
+    let spare = pool.and_then(Pool::available).filter(|spare| *spare < pages);
+    case.wants(page)
+        .seen_free(evidence)
+        .with(spare, |case, spare| {
+            case.plan_with(need(), format!("postgres:pid={}", program.pid()))
+                .fix_with(need(), needs(pages, page, spare))
+        })
+        .fix_with(
+            need(),
+            "huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it",
+        )
+        .otherwise("lower shared_buffers: the machine has no room for them in the pool")
 }
 
 /// So many sessions contend for the locks of the buffers.
@@ -173,9 +162,9 @@ fn preempted(evidence: &Evidence) -> Answer {
         .seen(shown_in(program, segment), segment.name.to_string(), segment.size())
         .seen("/proc", "processes below the postmaster", sessions);
         let page = default_page(evidence);
-        let pages = segment.size().0.div_ceil(page.0.max(1));
+        let need = Need::more(page, pages_for(segment.size(), page));
         Ok(Some(
-            case.plan_with(Need::More { page, pages }, format!("postgres:pid={}", program.pid()))
+            case.plan_with(need, format!("postgres:pid={}", program.pid()))
                 .fix("back the shared memory by huge pages: then its pages hardly fault, and the throughput is that of older kernels")
                 .fix_if(can_less, format!("or preempt less: echo none > {PREEMPT}"))
                 .fix_if(can_less, format!("and to keep it: {}", boot_fix(evidence, "preempt=none"))),
@@ -207,10 +196,7 @@ fn lazily(evidence: &Evidence) -> Result<Option<(&str, &str)>, Reason> {
 }
 
 fn oracle_amm(evidence: &Evidence) -> Answer {
-    let mut idle = Bytes(0);
-    for pool in pools(evidence)? {
-        idle.0 = known(&pool.free)?.saturating_mul(pool.size.0).saturating_add(idle.0);
-    }
+    let idle = sum(&by_pool(evidence, |pool| Ok(*known(&pool.free)?))?);
     each(programs(evidence)?, |program| {
         if !program.is(Kind::Oracle)? || program.details.is_none() || idle.0 == 0 {
             return Ok(None);
@@ -277,14 +263,13 @@ fn mysql(evidence: &Evidence) -> Answer {
             .seen(program.file("smaps"), "large mappings on base pages", base)
             .seen_hugetlb(program, has)
             .seen_free(evidence);
-        let case = match barred {
-            Some(group) => case.seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no").seen(
+        let case = case.with(barred, |case, group| {
+            case.seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no").seen(
                 "/proc/sys/vm/hugetlb_shm_group",
                 "",
                 group,
-            ),
-            None => case,
-        };
+            )
+        });
         Ok(Some(mysql_fix(evidence, program, case, barred.is_some())))
     })
 }
@@ -304,7 +289,7 @@ fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool
     let settings = program.details.as_ref().and_then(|details| details.innodb);
     let pages = settings.and_then(|settings| innodb(&settings, page).ok()?.whole("pages"));
     let own = program.hugetlb().map_or(0, |bytes| bytes.0 / page.0.max(1));
-    let spare = evidence.snapshot.pool(page).and_then(host::snapshot::Pool::available);
+    let spare = evidence.snapshot.pool(page).and_then(Pool::available);
     let goal = format!("mysql:pid={}", program.pid());
     let case = case.wants(page);
     let case = match (pages, spare) {
@@ -312,7 +297,7 @@ fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool
         (Some(pages), Some(spare)) if spare.saturating_add(own) >= pages => case.plan(goal),
         (Some(pages), Some(spare)) => {
             let more = pages.saturating_sub(own);
-            let need = || Need::More { page, pages: more };
+            let need = || Need::more(page, more);
             case.plan_with(need(), goal).fix_with(need(), needs(more, page, spare))
         }
         _ => case.plan(goal),

@@ -3,7 +3,7 @@
 use host::CpuList;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::given::{FileKind, Java, Manager, Server};
+use programs::config::given::{Container, FileKind, Guest, Java, Manager, Pod, Server};
 use programs::config::{Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
@@ -26,45 +26,64 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     let java = given.java().into_iter().filter(|java| java.jvm.wants_hugetlb());
     let java = java.map(|one| java_demand(&one, sizes, default));
     let guests = guests(evidence);
-    let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(|guest| {
-        guest.takes().into_iter().map(|(size, page, nodes)| Demand {
-            asker: FileKind::Libvirt,
-            who: guest.name.clone(),
-            seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
-            page,
-            strict: true,
-            bytes: Ok(size),
-            nodes: nodes.cloned(),
-            fewer: None,
-            other: match guest.manager {
-                Manager::Libvirt => Other::Named(|size| format!("<page size='{}' unit='KiB'/>", size.0 >> 10)),
-                Manager::CloudHypervisor => Other::Named(|size| format!("hugepage_size={}", size.exact())),
-                _ => Other::None,
-            },
-        })
-    });
-    let in_pod = given
-        .pods
-        .iter()
-        .flat_map(|pod| pod.containers.iter().map(move |container| (pod, container)));
-    let pods = in_pod.flat_map(|(pod, container)| {
-        container.hugetlb().into_iter().map(|(page, quantity)| Demand {
-            asker: FileKind::Pod,
-            who: format!("{} of the pod {}", container.name, pod.name),
-            seen: (quantity.place.clone(), quantity.field(), quantity.written.clone()),
-            page: Some(page),
-            strict: true,
-            bytes: Ok(Bytes(quantity.amount)),
-            nodes: None,
-            fewer: None,
-            other: Other::None,
-        })
-    });
+    let guests = guests.iter().filter(|guest| guest.is_by_pool()).flat_map(guest_demands);
+    let pods = given.pods.iter().flat_map(pod_demands);
     let dpdk = given.socket_mem();
     let dpdk = dpdk.iter().flat_map(|set| dpdk_demands(set, evidence));
     let oracle = given.oracle.iter().filter_map(oracle_demand);
     let servers = postgres.chain(mysql).chain(oracle).chain(java);
     servers.chain(guests).chain(pods).chain(dpdk).collect()
+}
+
+/// A line of evidence that is made here.
+fn seen(place: &str, name: &str, value: impl ToString) -> Setting {
+    Setting {
+        place: place.to_owned(),
+        name: name.to_owned(),
+        value: value.to_string(),
+    }
+}
+
+/// The line of a server's file that counts, or its default.
+fn seen_of(server: &Server, name: &str, default: &str) -> Setting {
+    let line = server.settings.last(name).cloned();
+    line.unwrap_or_else(|| seen(&server.path, name, default))
+}
+
+fn guest_demands(guest: &Guest) -> impl Iterator<Item = Demand> {
+    let other = match guest.manager {
+        Manager::Libvirt => Other::Named(|size| format!("<page size='{}' unit='KiB'/>", size.0 >> 10)),
+        Manager::CloudHypervisor => Other::Named(|size| format!("hugepage_size={}", size.exact())),
+        _ => Other::None,
+    };
+    guest.takes().into_iter().map(move |(size, page, nodes)| {
+        let seen = seen(&guest.place, "memory", size);
+        Demand {
+            page,
+            strict: true,
+            nodes: nodes.cloned(),
+            other,
+            ..Demand::new(FileKind::Libvirt, guest.name.clone(), seen, Ok(size))
+        }
+    })
+}
+
+/// A container, for users.
+pub(crate) fn who(pod: &Pod, container: &Container) -> String {
+    format!("{} of the pod {}", container.name, pod.name)
+}
+
+fn pod_demands(pod: &Pod) -> impl Iterator<Item = Demand> {
+    pod.containers.iter().flat_map(move |container| {
+        container.hugetlb().into_iter().map(move |(page, quantity)| {
+            let seen = seen(&quantity.place, &quantity.field(), &quantity.written);
+            Demand {
+                page: Some(page),
+                strict: true,
+                ..Demand::new(FileKind::Pod, who(pod, container), seen, Ok(Bytes(quantity.amount)))
+            }
+        })
+    })
 }
 
 /// What a program of DPDK asks of each node. It takes pages of all sizes: where several pools are filled, its share of each is not known.
@@ -82,20 +101,19 @@ fn dpdk_demands(set: &Setting, evidence: &Evidence) -> Vec<Demand> {
         (Some(list), true) => (0..).map(Some).zip(list.into_iter().map(Some)).collect(),
         (list, _) => vec![(None, list.map(|list| list.into_iter().fold(0, u64::saturating_add)))],
     };
-    let demand = |(node, mib): (Option<u32>, Option<u64>)| Demand {
-        asker: FileKind::Dpdk,
-        who: format!("the DPDK program of {}", set.place),
-        seen: (set.place.clone(), set.name.clone(), set.value.clone()),
-        page: filled.first().copied(),
-        strict: true,
-        bytes: match mib {
+    let demand = |(node, mib): (Option<u32>, Option<u64>)| {
+        let bytes = match mib {
             None => Err(format!("{}: {} is no list of MiB by node: {}", set.place, set.name, set.value).into()),
             Some(mib) if filled.len() < 2 => Ok(Bytes::mib(mib)),
             Some(_) => Err("pools of several sizes have pages, and DPDK takes those of each".into()),
-        },
-        nodes: node.map(|node| CpuList::from_iter([node])),
-        fewer: None,
-        other: Other::None,
+        };
+        let who = format!("the DPDK program of {}", set.place);
+        Demand {
+            page: filled.first().copied(),
+            strict: true,
+            nodes: node.map(|node| CpuList::from_iter([node])),
+            ..Demand::new(FileKind::Dpdk, who, set.clone(), bytes)
+        }
     };
     asked
         .into_iter()
@@ -114,21 +132,16 @@ pub(crate) fn postgres(server: &Server) -> Option<Demand> {
     if huge_pages == HugePages::Off || no_mmap(server).is_some() {
         return None;
     }
-    let line = server.settings.last("shared_buffers");
+    let page = settings.as_ref().ok().and_then(|settings| settings.page);
+    let bytes = settings.map(|settings| settings.shared_memory()).map_err(Reason::from);
+    let who = format!("the server of {}", server.path);
+    let seen = seen_of(server, "shared_buffers", "128MB (default)");
     Some(Demand {
-        asker: FileKind::Postgres,
-        who: format!("the server of {}", server.path),
-        seen: (
-            line.map_or(&server.path, |line| &line.place).clone(),
-            "shared_buffers".to_owned(),
-            line.map_or("128MB (default)", |line| &line.value).to_owned(),
-        ),
-        page: settings.as_ref().ok().and_then(|settings| settings.page),
+        page,
         strict: huge_pages == HugePages::On,
-        bytes: settings.map(|settings| settings.shared_memory()).map_err(Reason::from),
         nodes: server.nodes.clone(),
-        fewer: None,
         other: Other::Named(|size| format!("huge_page_size = {} (PostgreSQL 14 and later)", in_postgres(size))),
+        ..Demand::new(FileKind::Postgres, who, seen, bytes)
     })
 }
 
@@ -143,42 +156,30 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
     let own = java.jvm.named_page(|size| sizes.contains(&size));
     let page = own.unwrap_or(default);
     let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
-    let xmx = java.argument("-Xmx").unwrap_or("no -Xmx");
+    let unknown = || format!("{}: no -Xmx sets the size of the heap", java.path).into();
+    let bytes = java.jvm.heap_max.map(bytes).ok_or_else(unknown);
+    let seen = seen(&java.path, "heap", java.argument("-Xmx").unwrap_or("no -Xmx"));
     Demand {
-        asker: FileKind::Java,
-        who: format!("the JVM of {}", java.path),
-        seen: (java.path.clone(), "heap".to_owned(), xmx.to_owned()),
         page: own,
         strict: java.jvm.collector == Some(model::Collector::Z),
         nodes: java.nodes.clone(),
-        fewer: None,
         // OpenJ9 takes the default size alone (eclipse-openj9/openj9#1418).
         other: match java.jvm.kind {
             JvmKind::OpenJ9 => Other::None,
             _ => Other::Named(|size| format!("-XX:LargePageSizeInBytes={} (JDK 17 and later)", size.exact())),
         },
-        bytes: java
-            .jvm
-            .heap_max
-            .map(bytes)
-            .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
+        ..Demand::new(FileKind::Java, format!("the JVM of {}", java.path), seen, bytes)
     }
 }
 
 /// The SGA of an instance that takes what is in the pool.
 fn oracle_demand(own: &Parameters) -> Option<Demand> {
     let instance = own.instance().filter(|_| own.takes_pages())?;
-    let set = &instance.setting;
+    let who = format!("the instance of {}", own.path);
+    let (seen, bytes) = (instance.setting.clone(), Ok(instance.in_granules()));
     Some(Demand {
-        asker: FileKind::Oracle,
-        who: format!("the instance of {}", own.path),
-        seen: (set.place.clone(), set.name.clone(), set.value.clone()),
-        page: None,
         strict: instance.is_strict,
-        bytes: Ok(instance.in_granules()),
-        nodes: None,
-        fewer: None,
-        other: Other::None,
+        ..Demand::new(FileKind::Oracle, who, seen, bytes)
     })
 }
 
@@ -187,25 +188,16 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
     let mut settings = Innodb::of(server.settings.pairs());
     settings.is_mariadb = server.is_mariadb;
     let name = settings.decides();
-    let line = server.settings.last(name);
-    let refused = || server.mysql_bytes(name).err();
     let sizing = innodb(&settings, page).ok();
     let whole = |step: &str| sizing.as_ref()?.whole(step);
+    let bytes = match (server.mysql_bytes(name).err(), whole("pages")) {
+        (Some(why), _) => Err(why.into()),
+        (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
+        (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
+    };
+    let who = format!("the server of {}", server.path);
+    let seen = seen_of(server, name, "128M (default)");
     Demand {
-        asker: FileKind::Mysql,
-        who: format!("the server of {}", server.path),
-        seen: (
-            line.map_or(&server.path, |line| &line.place).clone(),
-            name.to_owned(),
-            line.map_or("128M (default)", |line| &line.value).to_owned(),
-        ),
-        page: None,
-        strict: false,
-        bytes: match (refused(), whole("pages")) {
-            (Some(why), _) => Err(why.into()),
-            (None, Some(pages)) => Ok(Bytes(pages.saturating_mul(page.0))),
-            (None, None) => Err(format!("{}: the chunks of its buffer pool have no size", server.path).into()),
-        },
         nodes: server.nodes.clone(),
         fewer: settings.fewer(page),
         // MariaDB tries all sizes, the largest first (my_large_virtual_alloc).
@@ -216,5 +208,6 @@ pub(crate) fn mysql_demand(server: &Server, page: Bytes) -> Demand {
                 parts: whole("chunks").unwrap_or(0),
             },
         },
+        ..Demand::new(FileKind::Mysql, who, seen, bytes)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
 use programs::config::{Given, PoolWrite};
@@ -34,8 +35,7 @@ impl Room {
         let mut levels = evidence.pods.iter().flat_map(|pods| &pods.hugetlb);
         let in_pods = levels.find(|limit| limit.page == page);
         let in_pods = in_pods.and_then(|limit| Some(limit.current.known()?.0 / page.0.max(1)));
-        let pool = evidence.snapshot.pool(page);
-        let used = pool.and_then(|pool| Some(pool.nr.known()?.saturating_sub(*pool.free.known()?)));
+        let used = evidence.snapshot.pool(page).and_then(Pool::used);
         in_pods
             .zip(used)
             .map_or(0, |(in_pods, used)| used.saturating_sub(in_pods))
@@ -43,6 +43,10 @@ impl Room {
 
     pub(crate) fn pages(&self, page: Bytes) -> u64 {
         self.pools.get(&page).map_or(0, |(pages, _)| *pages)
+    }
+
+    pub(super) fn sizes(&self) -> Vec<Bytes> {
+        self.pools.keys().copied().collect()
     }
 
     /// Sizes that have pages.

@@ -9,6 +9,7 @@ use programs::config::given::{FileKind, Guest, SANDBOX};
 use programs::{Area, Evidence, Kind, Program};
 
 use super::Demand;
+use crate::facts::{file_name, pages_for, running};
 
 /// What others hold of the pools: a program that is started beside them gets the rest.
 pub(super) struct Taken<'e> {
@@ -19,8 +20,7 @@ pub(super) struct Taken<'e> {
 
 impl<'e> Taken<'e> {
     pub(super) fn of(evidence: &'e Evidence, demands: &[Demand]) -> Self {
-        let programs = evidence.programs.known().filter(|_| evidence.has_machine);
-        let own = programs.and_then(|programs| own(programs, demands));
+        let own = evidence.programs.known().and_then(|programs| own(programs, demands));
         Self { evidence, own }
     }
 
@@ -81,17 +81,16 @@ fn own(programs: &[Program], demands: &[Demand]) -> Option<BTreeMap<Bytes, u64>>
     }
     let sizes: BTreeSet<Bytes> = own.iter().filter_map(|area| area.hugetlb_page()).collect();
     // Processes of one program share segments.
-    let pages = |page: Bytes| taken_of_pool(own.iter().copied(), page).0.div_ceil(page.0.max(1));
+    let pages = |page: Bytes| pages_for(taken_of_pool(own.iter().copied(), page), page);
     is_held.then(|| sizes.into_iter().map(|page| (page, pages(page))).collect())
 }
 
 /// Does Proxmox VE run this guest now? It starts QEMU with `-id` and the number that names the guest's file.
 pub(crate) fn runs_by_proxmox(evidence: &Evidence, guest: &Guest) -> bool {
-    let file = guest.place.rsplit('/').next().unwrap_or(&guest.place);
+    let file = file_name(&guest.place);
     let number = file.split('.').next().unwrap_or(file);
     let has_number = |words: &[String]| words.windows(2).any(|pair| pair[0] == "-id" && pair[1] == number);
-    let mut programs = evidence.programs.known().into_iter().flatten();
-    programs.any(|program| {
+    running(evidence).any(|program| {
         let words = program.arguments.known();
         words.is_some_and(|words| has_number(words)) || guest_name(program) == Some(&*guest.name)
     })

@@ -66,12 +66,7 @@ impl Asked {
 /// A setting of a server's own files.
 fn own_setting(target: &Target, server: &Server) -> Asked {
     let setting = setting(target);
-    let place = setting
-        .as_ref()
-        .ok()
-        .copied()
-        .flatten()
-        .map(|setting| setting.place.clone());
+    let place = setting.clone().ok().flatten().map(|setting| setting.place.clone());
     Asked {
         setting: server.setting.to_owned(),
         value: setting

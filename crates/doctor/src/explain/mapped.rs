@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use host::processes::{Coverage, Ground, Reason, Sort, file_system, is_counted, why_base};
-use model::{Backing, Bytes, PageKind};
+use host::processes::{Coverage, Ground, Reason, Sort, file_system, is_counted};
+use model::{Backing, Bytes};
 use programs::{Area, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::parts::base_by_reason;
 
 /// The largest files alone are named.
 const MOST: usize = 12;
@@ -118,15 +120,8 @@ fn is_library(path: &str) -> bool {
 
 /// The reason that most base pages have.
 fn main_reason(areas: &[&Area], target: &Target, ground: &Ground<'_>) -> Option<Reason> {
-    let mut sums: BTreeMap<Reason, u64> = BTreeMap::new();
-    for pages in areas.iter().map(|area| area.to_pages()) {
-        if let Some(reason) = why_base(&pages, &target.main.pages, ground) {
-            *sums.entry(reason).or_default() += pages.backing.of(PageKind::Base).0;
-        }
-    }
-    sums.into_iter()
-        .max_by_key(|(_, bytes)| *bytes)
-        .map(|(reason, _)| reason)
+    let sums = base_by_reason(areas, target, ground).into_iter();
+    sums.max_by_key(|(_, bytes)| *bytes).map(|(reason, _)| reason)
 }
 
 #[cfg(test)]

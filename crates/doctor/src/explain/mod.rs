@@ -151,15 +151,8 @@ fn with_thp(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part],
     let ground = Ground::new(&evidence.snapshot, &target.mounts);
     why.extend(parts::thp_reasons(target, parts, &ground));
     if target.main.is_mariadb() && !parts.first().is_some_and(demand::is_served_by_thp) {
-        why.retain(|why| {
-            !matches!(
-                why,
-                Why::Thp {
-                    reason: Reason::SwitchedOff,
-                    ..
-                }
-            )
-        });
+        let is_switch = |why: &Why| matches!(why, Why::Thp { reason, .. } if *reason == Reason::SwitchedOff);
+        why.retain(|why| !is_switch(why));
     }
     why
 }
@@ -167,7 +160,7 @@ fn with_thp(evidence: &Evidence, target: &Target, in_use: InUse, parts: &[Part],
 /// What `doctor` finds in the program's own files of /proc.
 fn own_findings(evidence: &Evidence, target: &Target) -> Vec<Finding> {
     let all = std::iter::once(&target.main).chain(&target.others);
-    let own: Vec<String> = all.map(|program| main_place(program.pid())).collect();
+    let own: Vec<String> = all.map(|program| program.file("")).collect();
     let mut findings = super::judge(evidence).findings;
     findings.retain(|finding| {
         let mut places = finding.evidence.iter().map(|proof| &proof.source);
@@ -181,13 +174,9 @@ fn of_process(asked: &Program) -> OfProcess {
     OfProcess {
         pid: asked.pid(),
         name: asked.pages.name.clone(),
-        backing: asked
-            .pages
-            .without_segments()
-            .map_or_else(|| asked.pages.backing.clone(), |(own, _)| Reading::Known(own)),
+        backing: match asked.pages.without_segments() {
+            Some((own, _)) => Reading::Known(own),
+            None => asked.pages.backing.clone(),
+        },
     }
-}
-
-fn main_place(pid: u32) -> String {
-    format!("/proc/{pid}/")
 }

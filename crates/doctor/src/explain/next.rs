@@ -9,11 +9,10 @@ use programs::{Area, Kind, Target};
 use super::demand::{HEAP_AT, Limited, service};
 use super::heap::largest_heap;
 use super::{Command, InUse, Needs, Part, PartKind, Server, Step, Why};
+use crate::facts::container;
 
 /// Less anonymous memory is not worth a comparison in place.
 const WORTH: Bytes = Bytes::mib(16);
-/// How findings write their plans.
-const PLAN: &str = "hugewise plan --for ";
 
 /// What the steps depend on.
 pub(super) struct State<'a> {
@@ -44,7 +43,7 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
     if let Some((needs, limits)) = state.limited {
         return state.raised(*needs, limits);
     }
-    let restart = || Step::Restart { unit: service(target) };
+    let restart = || state.restart();
     let plan = || state.goal().map(|goal| Step::Plan { goal });
     match why.first() {
         Some(Why::NoRoomToGrow { .. }) => plan().into_iter().chain([Step::Explain]).collect(),
@@ -81,6 +80,12 @@ pub(super) fn next(state: &State<'_>) -> Vec<Step> {
 }
 
 impl State<'_> {
+    fn restart(&self) -> Step {
+        Step::Restart {
+            unit: service(self.target),
+        }
+    }
+
     fn goal(&self) -> Option<String> {
         let pid = self.target.main.pid();
         match self.kind {
@@ -104,10 +109,7 @@ impl State<'_> {
         let rest = match (self.in_use, left.is_empty()) {
             (InUse::Yes, _) => vec![Step::Explain],
             // The pool has room for it.
-            (_, true) => {
-                let unit = service(self.target);
-                vec![Step::Restart { unit }, Step::Explain]
-            }
+            (_, true) => vec![self.restart(), Step::Explain],
             (_, false) => next(&State {
                 why: &left,
                 limited: None,
@@ -126,16 +128,15 @@ impl State<'_> {
                 (!is_emulated).then_some(Step::MeasureGuest).into_iter().collect()
             }
             // The host has not the files that a container starts from.
-            _ if self.is_on_a_pool() && is_in_a_container(target) => Vec::new(),
+            _ if self.is_on_a_pool() && container(&target.main).is_some() => Vec::new(),
             _ if self.is_on_a_pool() => vec![Step::Compare {
                 server: server(target, *kind),
                 command: command(target),
             }],
-            _ => self
-                .in_place()
-                .into_iter()
-                .filter(|step| *step != Step::Collapse)
-                .collect(),
+            _ => {
+                let steps = self.in_place().into_iter();
+                steps.filter(|step| *step != Step::Collapse).collect()
+            }
         }
     }
 
@@ -145,13 +146,11 @@ impl State<'_> {
 
     /// The plan that a finding of this program has.
     fn of_findings(&self) -> Option<Vec<Step>> {
-        let mut fixes = self.findings.iter().flat_map(|finding| &finding.fix);
-        let goal = fixes.find_map(|fix| fix.strip_prefix(PLAN)?.split_whitespace().next())?;
-        let plan = Step::Plan { goal: goal.to_owned() };
-        let restart = Step::Restart {
-            unit: service(self.target),
+        let planned = self.findings.iter().find_map(|finding| finding.plan.as_ref())?;
+        let plan = Step::Plan {
+            goal: planned.goal.clone(),
         };
-        Some(vec![plan, restart, Step::Explain])
+        Some(vec![plan, self.restart(), Step::Explain])
     }
 
     /// The ways without a restart: anonymous memory of a running process can change its pages, unless it switched THP off.
@@ -191,11 +190,6 @@ fn heap(reason: Reason, restart: Step) -> Option<Vec<Step>> {
         Reason::HeapNotAdvised => Some(vec![restart, Step::Explain]),
         _ => None,
     }
-}
-
-fn is_in_a_container(target: &Target) -> bool {
-    let groups = target.main.cgroup().ok().flatten();
-    groups.is_some_and(|groups| groups.is_container)
 }
 
 /// A database whose process says how it was started. One that another user than root started has rights of its own.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::processes::{Ground, Sort, objects, why_base};
+use host::processes::{Ground, Reason, Sort, objects, why_base};
 use model::vms::Vm;
 use model::{Bytes, PageKind, Reading};
 use programs::size::mysql::innodb;
@@ -12,6 +12,7 @@ use programs::{Area, Jvm, Kind, SharedMemory, Target};
 use super::heap::{Heap, counted, largest_heap};
 use super::pages::{needs, of_pool, range, unread};
 use super::{HugetlbPages, Needs, Part, PartKind, Why, heap_file};
+use crate::facts::pages_for;
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
@@ -28,7 +29,6 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         .flat_map(|heap| &heap.areas)
         .map(|area| area.range.start)
         .collect();
-    let is_heap = |area: &Area| of_heap.contains(&area.range.start);
     let heap_part = match &heap {
         Ok(heap) => heap.as_ref().map(|heap| java_heap(heap, target, default_page)),
         // Of other programs there is none, and of a JVM whose options are not known it is not known which.
@@ -49,6 +49,7 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
     if let Some(vm) = &target.vm {
         return heap_part.into_iter().chain([guest(vm, default_page)]).collect();
     }
+    let is_heap = |area: &&Area| of_heap.contains(&area.range.start);
     let rest: Vec<&Area> = areas.iter().filter(|area| !is_heap(area)).collect();
     let rest = match target.main.areas() {
         Ok(_) => of_rest(target, &rest, default_page.filter(|_| kind == Some(Kind::Mysql))),
@@ -102,7 +103,7 @@ fn of_settings(target: &Target, page: Bytes, has: u64) -> Option<Needs> {
 /// The pages of memory that InnoDB takes in large allocations, those that fell back among them.
 fn of_chunks(private: &[&Area], page: Bytes) -> Needs {
     let chunks = private.iter().filter(|area| is_chunk(area));
-    let pages = chunks.map(|area| area.size().0.div_ceil(page.0.max(1))).sum();
+    let pages = chunks.map(|area| pages_for(area.size(), page)).sum();
     Needs { page, pages }
 }
 
@@ -148,11 +149,7 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
         what: PartKind::GuestMemory,
         range: None,
         size: total,
-        hugetlb: kind.map(|page| HugetlbPages {
-            page,
-            total: total.0.div_ceil(page.0.max(1)),
-            touched: touched.known().map(|bytes| bytes.0 / page.0.max(1)),
-        }),
+        hugetlb: kind.map(|page| HugetlbPages::of(page, total, touched.known().copied())),
         needs: default_page.filter(|_| kind.is_none()).map(|page| needs(page, total)),
         backing: vm.backing.clone(),
         touched,
@@ -230,28 +227,16 @@ fn of_areas(what: PartKind, areas: &[&Area]) -> Part {
 /// The pages of those mappings that draw from a pool; of several sizes, the first.
 fn of_pools(areas: &[&Area]) -> Option<HugetlbPages> {
     let page = areas.iter().find_map(|area| area.hugetlb_page())?;
-    let of_size = areas.iter().filter(|area| area.hugetlb_page() == Some(page));
-    let (mut size, mut touched) = (0, 0);
-    for area in of_size {
-        size += area.size().0;
-        touched += area.counts().unwrap_or_default().hugetlb().0;
-    }
-    Some(HugetlbPages {
-        page,
-        total: size / page.0.max(1),
-        touched: Some(touched / page.0.max(1)),
-    })
+    let of_size = || areas.iter().filter(|area| area.hugetlb_page() == Some(page));
+    let size = of_size().map(|area| area.size()).sum();
+    let touched = of_size().map(|area| area.counts().unwrap_or_default().hugetlb());
+    Some(HugetlbPages::of(page, size, Some(touched.sum())))
 }
 
 /// Why memory is on base pages, the most bytes first of each part; in front of it why a heap is that is a file.
 pub(super) fn thp_reasons(target: &Target, parts: &[Part], ground: &Ground<'_>) -> Vec<Why> {
     let areas = target.main.areas().unwrap_or_default();
-    let of = |sort: Sort| {
-        areas
-            .iter()
-            .filter(move |area| Sort::of(*area) == sort)
-            .collect::<Vec<&Area>>()
-    };
+    let of = |sort: Sort| -> Vec<&Area> { areas.iter().filter(|area| Sort::of(*area) == sort).collect() };
     let reasons = |part, areas: &[&Area]| reasons(part, areas, target, parts, ground);
     // Of a heap that is kept in a directory, its file system is the reason.
     let jvm = target.main.jvm().ok().flatten().filter(|jvm| jvm.heap_at.is_none());
@@ -284,26 +269,32 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], ground: &Ground<'_>) 
 
 fn reasons(part: PartKind, areas: &[&Area], target: &Target, parts: &[Part], ground: &Ground<'_>) -> Vec<Why> {
     let all: u64 = parts.iter().filter_map(Part::huge_and_all).map(|(_, all)| all).sum();
-    let mut sums = BTreeMap::new();
-    let counted = areas.iter().filter(|area| area.counted.is_some());
-    for pages in counted.map(|area| area.to_pages()) {
-        if let Some(reason) = why_base(&pages, &target.main.pages, ground) {
-            *sums.entry(reason).or_insert(0_u64) += pages.backing.of(PageKind::Base).0;
-        }
-    }
+    let sums = base_by_reason(areas, target, ground);
     // Of a guest that touched nothing yet, the rest is little as well.
     let all = all.max(sums.values().sum());
     let mut reasons: Vec<_> = sums
         .into_iter()
         .filter(|(_, bytes)| *bytes as f64 >= WORTH_A_LINE * all as f64)
         .collect();
-    reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    reasons.sort_by_key(|(_, bytes)| Reverse(*bytes));
     let why = |(reason, bytes)| Why::Thp {
         part,
         reason,
         bytes: Bytes(bytes),
     };
     reasons.into_iter().map(why).collect()
+}
+
+/// Bytes on base pages, as far as they were counted, by the kernel's reason.
+pub(super) fn base_by_reason(areas: &[&Area], target: &Target, ground: &Ground<'_>) -> BTreeMap<Reason, u64> {
+    let mut sums = BTreeMap::new();
+    let counted = areas.iter().filter(|area| area.counted.is_some());
+    for pages in counted.map(|area| area.to_pages()) {
+        if let Some(reason) = why_base(&pages, &target.main.pages, ground) {
+            *sums.entry(reason).or_default() += pages.backing.of(PageKind::Base).0;
+        }
+    }
+    sums
 }
 
 /// Does it ask for pages of a pool?

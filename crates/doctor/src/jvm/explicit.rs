@@ -6,7 +6,7 @@ use programs::{Jvm, JvmKind, Program};
 
 use super::pool_pages;
 use crate::explain::heap::{Heap, largest_heap};
-use crate::facts::{available, default_size, each_jvm, known, lacks_hugetlb, pool_file};
+use crate::facts::{default_size, each_jvm, known, lacks_hugetlb, pool_file};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -68,7 +68,6 @@ fn told(title: &str, missing: &Missing) -> String {
 
 fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Missing) -> Result<Case, Reason> {
     let has = program.hugetlb()?;
-    let heap = largest_heap(program);
     let case = Case::sure(told(&program.title(), missing))
         .seen(program.file("cmdline"), "huge pages", "configured")
         .seen_hugetlb(program, has);
@@ -84,7 +83,7 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, missing: &Mi
         case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
             .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     });
-    let Some(heap) = heap else {
+    let Some(heap) = largest_heap(program) else {
         return Ok(case
             .fix("set -Xmx: how many pages it needs depends on the maximum of its heap")
             .remedy(thp_instead()));
@@ -101,7 +100,7 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     let pages = pool_pages(jvm, heap, page);
     // Its own pages are there already, and the rest is what it lacks.
     let missing = pages.saturating_sub(program.hugetlb()?.0 / page.0.max(1));
-    let need = || Need::More { page, pages: missing };
+    let need = || Need::more(page, missing);
     if let Some((size, pages)) = roomier(evidence, jvm, heap, page) {
         let size = size.exact();
         return Ok(case
@@ -139,11 +138,11 @@ fn roomier(evidence: &Evidence, jvm: &Jvm, heap: Bytes, page: Bytes) -> Option<(
     let is_able = jvm.kind == JvmKind::HotSpot && jvm.version.is_none_or(|version| version >= 17);
     let is_free = is_able && jvm.page_size.is_none() && !jvm.takes_2m_alone();
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
-    let mut others = pools.filter(|pool| is_free && pool.size != page).filter_map(|pool| {
+    let mut others = pools.filter(|pool| is_free && pool.size != page);
+    others.find_map(|pool| {
         let pages = pool_pages(jvm, heap, pool.size);
-        (available(pool).ok()? >= pages).then_some((pool.size, pages))
-    });
-    others.next()
+        (pool.available()? >= pages).then_some((pool.size, pages))
+    })
 }
 
 /// What helps without a pool.

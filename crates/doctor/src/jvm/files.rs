@@ -27,7 +27,7 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
             true => "does not start",
             false => "will use base pages",
         };
-        let (beside, shown) = match is_openj9(&short.demand.seen.0) {
+        let (beside, shown) = match is_openj9(&short.demand.seen.place) {
             true => (
                 "code cache",
                 "-verbose:sizes shows the page sizes that it asks for, and -verbose:gc those of its heap",

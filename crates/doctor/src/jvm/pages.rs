@@ -4,6 +4,8 @@ use model::Bytes;
 use programs::size::jvm;
 use programs::{Jvm, JvmKind};
 
+use crate::facts::pages_for;
+
 /// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
 pub(crate) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
     let counted = match java.kind {
@@ -17,5 +19,5 @@ pub(crate) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
         )),
     };
     let pages = counted.ok().and_then(|sizing| sizing.whole("pages"));
-    pages.unwrap_or_else(|| heap.0.div_ceil(page.0.max(1)))
+    pages.unwrap_or_else(|| pages_for(heap, page))
 }

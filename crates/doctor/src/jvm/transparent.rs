@@ -6,28 +6,31 @@ use programs::{Evidence, Jvm, JvmKind, Program};
 
 use crate::explain::heap::Heap;
 use crate::facts::{each_jvm, has, known, lacks_thp, policy, thp, thp_file};
-use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
+
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
 /// A kernel without THP, and a JVM that asks for it.
 fn without(evidence: &Evidence) -> Answer {
-    let is_transparent = |jvm: &Jvm| jvm.transparent;
-    each_jvm(evidence, is_transparent, |program, _| {
-        let rss = *known(&program.pages.rss)?;
-        let case = Case::sure(format!(
+    each_jvm(
+        evidence,
+        |jvm| jvm.transparent,
+        |program, _| {
+            let rss = *known(&program.pages.rss)?;
+            let case = Case::sure(format!(
             "{} is configured to use THP, and all of its {rss} is backed by base pages: this kernel was built without THP",
             program.title()
         ))
         .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
         .seen("/proc/meminfo", "AnonHugePages", "no such line")
         .fix("a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
-        let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
-        Ok(Some(case.fix_if(
-            has_pools,
-            "or a hugetlb pool: hugewise size jvm, and -XX:+UseLargePages",
-        )))
-    })
+            let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
+            Ok(Some(case.fix_if(
+                has_pools,
+                "or a hugetlb pool: hugewise size jvm, and -XX:+UseLargePages",
+            )))
+        },
+    )
 }
 
 pub(super) fn disabled(evidence: &Evidence) -> Answer {
@@ -35,43 +38,46 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
         return without(evidence);
     }
     let policy = policy(evidence)?;
-    let is_transparent = |jvm: &Jvm| jvm.transparent;
-    each_jvm(evidence, is_transparent, |program, jvm| {
-        let is_hotspot = jvm.kind == JvmKind::HotSpot;
-        let is_zgc = is_hotspot && jvm.collector == Some(model::Collector::Z);
-        if policy == "madvise" && is_hotspot && !is_zgc {
-            return not_advised(program, jvm);
-        }
-        // ZGC's heap has a policy of its own; these releases look at that of anonymous memory first (JDK-8310233, JDK-8319969).
-        if policy != "never" || (is_zgc && !matches!(version(program, jvm)?, 17 | 21)) {
-            return Ok(None);
-        }
-        let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));
-        let what = match on_base {
-            // It got its pages under another policy.
-            Ok((base, all)) if base.0 < all.0 / 10 => return Ok(None),
-            Ok((base, all)) => format!(", and {base} of its heap ({all}) is backed by base pages"),
-            // That it gets none is known all the same.
-            Err(_) => String::new(),
-        };
-        let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
-        let case = new(format!(
-            "{} is configured to use THP, the THP policy is `never`{what}",
-            program.title()
-        ))
-        .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
-        .seen(thp_file("enabled"), "", &policy)
-        .plan("thp=madvise")
-        .write_as("enabled", "madvise", |command| {
-            format!("{command}, then restart the JVM")
-        })
-        .fix_if(
-            is_zgc,
-            format!("or JDK 22 and later, in which shmem_enabled alone decides for ZGC: {BUGS}8319969"),
-        )
-        .otherwise("this kernel's policy offers no `madvise`: `always`, or a hugetlb pool");
-        Ok(Some(case))
-    })
+    each_jvm(
+        evidence,
+        |jvm| jvm.transparent,
+        |program, jvm| {
+            let is_hotspot = jvm.kind == JvmKind::HotSpot;
+            let is_zgc = is_hotspot && jvm.collector == Some(model::Collector::Z);
+            if policy == "madvise" && is_hotspot && !is_zgc {
+                return not_advised(program, jvm);
+            }
+            // ZGC's heap has a policy of its own; these releases look at that of anonymous memory first (JDK-8310233, JDK-8319969).
+            if policy != "never" || (is_zgc && !matches!(version(program, jvm)?, 17 | 21)) {
+                return Ok(None);
+            }
+            let on_base = heap(program).and_then(|heap| Ok(heap.on_base()?));
+            let what = match on_base {
+                // It got its pages under another policy.
+                Ok((base, all)) if base.0 < all.0 / 10 => return Ok(None),
+                Ok((base, all)) => format!(", and {base} of its heap ({all}) is backed by base pages"),
+                // That it gets none is known all the same.
+                Err(_) => String::new(),
+            };
+            let new: fn(String) -> Case = if is_zgc { Case::likely } else { Case::sure };
+            let case = new(format!(
+                "{} is configured to use THP, the THP policy is `never`{what}",
+                program.title()
+            ))
+            .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
+            .seen(thp_file("enabled"), "", &policy)
+            .plan("thp=madvise")
+            .write_as("enabled", "madvise", |command| {
+                format!("{command}, then restart the JVM")
+            })
+            .fix_if(
+                is_zgc,
+                format!("or JDK 22 and later, in which shmem_enabled alone decides for ZGC: {BUGS}8319969"),
+            )
+            .otherwise("this kernel's policy offers no `madvise`: `always`, or a hugetlb pool");
+            Ok(Some(case))
+        },
+    )
 }
 
 /// A JVM that is to use THP and advises no part of its heap has switched the option off at its start.
@@ -106,10 +112,7 @@ fn not_advised(program: &Program, jvm: &Jvm) -> Result<Option<Case>, Reason> {
             .fix("let the sandbox show /sys/kernel/mm/transparent_hugepage (Flatpak: --filesystem=/sys/kernel/mm/transparent_hugepage:ro; containers: /sys read-only), then restart the JVM"),
         false => case.fix("restart the JVM; its log has the reason: `UseTransparentHugePages disabled`"),
     };
-    Ok(Some(case.fix_with(
-        Need::Feature(Feature::Collapse),
-        format!("at once, until then: hugewise collapse {}", program.pid()),
-    )))
+    Ok(Some(case.collapse("at once, until then", program.pid())))
 }
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {
@@ -205,8 +208,7 @@ pub(super) fn stacks(evidence: &Evidence) -> Answer {
         .seen(thp_file("enabled"), "", &policy)
         .seen(program.file("status"), "Threads", threads)
         .seen_backing(program, PageKind::Thp, program.thp()?)
-        .plan("thp=madvise")
-        .write("enabled", "madvise")
+        .madvise()
         .fix(format!("or -Xss2040k, or JDK 21 and later: {BUGS}8303215"));
         Ok(Some(case))
     })
@@ -238,10 +240,7 @@ pub(super) fn pretouch(evidence: &Evidence) -> Answer {
         .seen(program.file("smaps"), "heap on huge pages", huge)
         .seen(program.file("smaps"), "heap", all)
         .fix("JDK 22 and later, or leave out -XX:+AlwaysPreTouch")
-        .fix_with(
-            Need::Feature(Feature::Collapse),
-            format!("at once: hugewise collapse {}", program.pid()),
-        );
+        .collapse("at once", program.pid());
         Ok(Some(case))
     })
 }

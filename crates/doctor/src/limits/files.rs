@@ -3,11 +3,12 @@
 use model::Bytes;
 use model::findings::Severity;
 use programs::config::given::{Container, FileKind, Guest, Locked, Run, Service};
-use programs::config::{Setting, memlock_for};
+use programs::config::{LimitLine, Setting, memlock_for};
 use programs::{Evidence, Limit, Lock, Locks};
 
 use super::memlock::by_libvirt;
 use crate::demand::Room;
+use crate::facts::running;
 use crate::links;
 use crate::rule::{Answer, Case};
 
@@ -36,13 +37,26 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
         Some(
             Case::sure(text)
                 .info_if(line.domain == "*")
-                .seen(&line.place, format!("{} {} memlock", line.domain, line.kind), &line.value)
+                .seen_limit(line)
                 .seen(&user.place, "User", &user.value)
                 .seen(place, "LimitMEMLOCK", has)
-                .fix(format!("systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity", service.name)),
+                .fix(unlimited(&service.name)),
         )
     });
     Ok(cases.collect())
+}
+
+/// How a service gets no limit.
+pub(super) fn unlimited(service: &str) -> String {
+    format!("systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity")
+}
+
+impl Case {
+    /// With a line of limits.conf.
+    pub(super) fn seen_limit(self, line: &LimitLine) -> Self {
+        let field = format!("{} {} memlock", line.domain, line.kind);
+        self.seen(&line.place, field, &line.value)
+    }
 }
 
 /// Limits of files that are too low, or above what a user may have.
@@ -67,8 +81,7 @@ const OF_LIBVIRT: &[&str] = &["libvirtd.service", "virtqemud.service"];
 fn in_definition(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let (place, device) = guest.unknown_device.as_ref()?;
     let memory = guest.total();
-    let programs = evidence.programs.known().into_iter().flatten();
-    let mut services = programs.filter(|program| ["libvirtd", "virtqemud"].contains(&&*program.pages.name));
+    let mut services = running(evidence).filter(|program| ["libvirtd", "virtqemud"].contains(&&*program.pages.name));
     let has_room = services.any(|service| {
         let limit = service.details.as_ref().and_then(|details| details.memlock.known());
         limit.is_some_and(|limit| *limit >= Limit::Bytes(memory.0))
@@ -100,7 +113,6 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
         _ => Severity::Warning,
     };
     let amount = need.map_or_else(|| "memory".to_owned(), |need| format!("{need} or more"));
-    let Setting { place, name, value } = &locked.setting;
     let case = Case::likely(format!(
         "{} locks {amount}, and its LimitMEMLOCK= is {limit} ({}: {})",
         service.name,
@@ -109,25 +121,18 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     ))
     .severity(severity)
     .link(Some(links::UNITS))
-    .seen(place, name, value);
-    let case = match set {
-        Some((_, place)) => case.seen(place, "LimitMEMLOCK, in bytes", bytes),
-        None => case,
-    };
+    .seen_line(&locked.setting)
+    .with(set, |case, (_, place)| {
+        case.seen(place, "LimitMEMLOCK, in bytes", bytes)
+    });
     // No value with a unit: about what is locked, and no multiple of a KiB. QEMU locks more than its guest's memory.
     let meant = bytes.saturating_mul(1024);
     let is_about = |need: Bytes| meant >= need.0 && meant / 2 <= need.0;
     let is_in_kib = locked.what == Locks::Log && !bytes.is_multiple_of(1024) && need.is_some_and(is_about);
-    Some(
-        case.fix(format!(
-            "systemctl edit {}, and there: [Service] LimitMEMLOCK=infinity",
-            service.name
-        ))
-        .fix_if(
-            is_in_kib,
-            format!("or LimitMEMLOCK={bytes}K: a number alone counts bytes there, and KiB for `ulimit -l`"),
-        ),
-    )
+    Some(case.fix(unlimited(&service.name)).fix_if(
+        is_in_kib,
+        format!("or LimitMEMLOCK={bytes}K: a number alone counts bytes there, and KiB for `ulimit -l`"),
+    ))
 }
 
 /// Memory that a program locks of which the amount is not known is more than this.
@@ -172,10 +177,7 @@ fn containers(evidence: &Evidence) -> Vec<Case> {
 /// A container with a limit that is too low. One without any has that of its run-time, which is no limit for what is to lock memory.
 fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
     let lock = Lock::asked(&run.place, &run.words, &run.environment);
-    let Reason { why, least, outcome } = match &lock {
-        Some(lock) => asked(lock, run.heap(), &run.words),
-        None => other(&run.environment, &run.words)?,
-    };
+    let Reason { why, least, outcome } = Reason::of(lock.as_ref(), run.heap(), &run.words, &run.environment)?;
     // Podman reads no file of Docker.
     let by_docker = || evidence.files.memlock_of_docker.as_ref();
     let is_dockers = !run.is_quadlet && !run.by_podman;
@@ -193,17 +195,16 @@ fn in_run(evidence: &Evidence, run: &Run) -> Option<Case> {
         Some((limit, _)) => format!("may lock {limit}"),
         None => "sets no memlock limit, and gets that of its run-time (64K or 8M by default)".to_owned(),
     };
-    let link = if run.is_quadlet {
-        links::QUADLET
-    } else {
-        links::DOCKER_RUN
+    let link = match run.is_quadlet {
+        true => links::QUADLET,
+        false => links::DOCKER_RUN,
     };
     let case = Case::likely(format!("{} {may}, and {why}: {outcome}", run.name))
         .severity(Severity::Warning)
         .link(Some(link));
     let case = match (limit, &lock) {
         (Some((_, place)), _) => case.seen(place, "memlock, in bytes", bytes),
-        (None, Some(Lock { setting, .. })) => case.seen(&setting.place, &setting.name, &setting.value),
+        (None, Some(lock)) => case.seen_line(&lock.setting),
         (None, None) => case,
     };
     Some(raised(
@@ -246,10 +247,7 @@ fn is_unlimited(evidence: &Evidence, names: &[&str]) -> bool {
 fn in_pod(container: &Container) -> Option<Case> {
     let lock = Lock::asked(&container.place, &container.words, &container.environment);
     let heap = container.java.as_ref().and_then(|java| java.jvm.heap_max);
-    let Reason { why, least, outcome } = match &lock {
-        Some(lock) => asked(lock, heap, &container.words),
-        None => other(&container.environment, &container.words)?,
-    };
+    let Reason { why, least, outcome } = Reason::of(lock.as_ref(), heap, &container.words, &container.environment)?;
     let raises = container.words.iter().any(|word| word == "ulimit");
     let hook = container
         .hook
@@ -261,7 +259,7 @@ fn in_pod(container: &Container) -> Option<Case> {
             container.name
         ))
         .severity(Severity::Warning)
-        .seen(&hook.place, &hook.name, &hook.value)
+        .seen_line(hook)
         .fix("on the nodes: systemctl edit containerd (or crio, docker), and there: [Service] LimitMEMLOCK=infinity")
         .fix("restart that run-time and start the pod again; added capabilities reach programs of root alone")
         .fix("or let it not lock its memory: a kubelet runs without swap by default"),
@@ -294,11 +292,7 @@ fn above_user(evidence: &Evidence, run: &Run) -> Option<Case> {
             .link(Some(links::PODMAN_RUN))
             .info_if(!is_of_all)
             .seen(place, "memlock", limit)
-            .seen(
-                &line.place,
-                format!("{} {} memlock", line.domain, line.kind),
-                &line.value,
-            )
+            .seen_limit(line)
             .fix("give the user that runs it a line of its own: `USER hard memlock unlimited`, and log in again")
             .fix("or leave the option out (--ulimit host): the container has the limits of its user"),
     )
@@ -311,13 +305,18 @@ struct Reason {
     outcome: &'static str,
 }
 
-/// By a setting of its own.
-fn asked(lock: &Lock, heap: Option<Bytes>, words: &[String]) -> Reason {
-    let heap = heap.filter(|_| lock.what == Locks::Heap);
-    Reason {
-        why: format!("{} locks {}", lock.setting.name, what(lock.what)),
-        least: Some(heap.or_else(|| lock.least(words)).unwrap_or(LEAST)),
-        outcome: unlocked(lock.what),
+impl Reason {
+    /// By a setting of its own, or by another way.
+    fn of(lock: Option<&Lock>, heap: Option<Bytes>, words: &[String], environment: &[Setting]) -> Option<Self> {
+        let Some(lock) = lock else {
+            return other(environment, words);
+        };
+        let heap = heap.filter(|_| lock.what == Locks::Heap);
+        Some(Self {
+            why: format!("{} locks {}", lock.setting.name, what(lock.what)),
+            least: Some(heap.or_else(|| lock.least(words)).unwrap_or(LEAST)),
+            outcome: unlocked(lock.what),
+        })
     }
 }
 
@@ -343,20 +342,17 @@ fn other(environment: &[Setting], words: &[String]) -> Option<Reason> {
 pub(super) fn shm_limits(evidence: &Evidence) -> Answer {
     let room = Room::of(evidence)?;
     let pool = Bytes(room.pages(room.default).saturating_mul(room.default.0));
-    let in_pages = |pages: u64| pages.saturating_mul(4096);
+
     let mut cases = Vec::new();
-    for (name, bytes) in [
-        ("kernel.shmmax", (|bytes| bytes) as fn(u64) -> u64),
-        ("kernel.shmall", in_pages),
-    ] {
+    for (name, unit) in [("kernel.shmmax", 1), ("kernel.shmall", 4096)] {
         let Some((limit, line)) = evidence.files.sysctl.number(name)? else {
             continue;
         };
-        if pool.0 > 0 && bytes(limit) < pool.0 {
+        let bytes = Bytes(limit.saturating_mul(unit));
+        if bytes < pool {
             cases.push(
                 Case::likely(format!(
-                    "System V segments cannot use the pool of {pool}: {name} allows {}",
-                    Bytes(bytes(limit))
+                    "System V segments cannot use the pool of {pool}: {name} allows {bytes}"
                 ))
                 .severity(Severity::Warning)
                 .seen(&line.place, name, limit)

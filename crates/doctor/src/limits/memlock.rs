@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use host::snapshot::Feature;
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::{LimitLine, Setting, Unit, memlock_for};
+use programs::config::{LimitLine, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
-use super::files::what;
+use super::files::{unlimited, what};
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs};
+use crate::facts::{
+    container, default_size, each, each_looked_into, has, is_of_libvirt, known, parts, programs, running,
+};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
@@ -35,14 +37,14 @@ fn by_setting(evidence: &Evidence, program: &Program, details: &Details) -> Resu
     if limit >= Limit::Bytes(need.0) || has_locked {
         return Ok(None);
     }
-    let Setting { place, name, value } = &lock.setting;
+    let name = &lock.setting.name;
     let case = Case::likely(format!(
         "{} is to lock {need} ({}, by {name}) and may lock {limit}: what is not locked can be swapped or dropped",
         program.title(),
         what(lock.what)
     ))
     .severity(Severity::Warning)
-    .seen(place, name, value)
+    .seen_line(&lock.setting)
     .seen(program.file("limits"), "Max locked memory", limit)
     .seen(program.file("status"), "VmLck", &program.locked)
     .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
@@ -92,10 +94,8 @@ fn used(evidence: &Evidence, program: &Program, by_memlock: bool) -> Result<Opti
     let case = Case::likely(format!("{} has to lock {what} and may lock {limit}", program.title()))
         .seen(program.file("limits"), "Max locked memory", limit)
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no");
-    let case = match shm {
-        Some(_) => case.wants(default_size(evidence)?),
-        None => case,
-    };
+    let page = shm.map(|_| default_size(evidence)).transpose()?;
+    let case = case.with(page, Case::wants);
     Ok(Some(limit_fix(evidence, program, case, Some(need))))
 }
 
@@ -119,8 +119,7 @@ fn has_segments(program: &Program) -> Result<bool, Reason> {
 
 /// Has a program of this kind to lock its segments of huge pages, and may not?
 pub(crate) fn bars_segments(evidence: &Evidence, kind: Kind) -> bool {
-    let all = evidence.programs.known().into_iter().flatten();
-    let mut own = all.filter(|program| program.is(kind) == Ok(true));
+    let mut own = running(evidence).filter(|program| program.is(kind) == Ok(true));
     by_memlock(evidence) == Ok(true) && own.any(|program| matches!(used(evidence, program, true), Ok(Some(_))))
 }
 
@@ -132,11 +131,10 @@ fn registers(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Rea
     let Some((device, limit)) = registering(program)? else {
         return Ok(None);
     };
-    let all = evidence.programs.known().into_iter().flatten();
     let is_like = |other: &&Program| {
         are_alike(program, other) && registering(other).is_ok_and(|found| found.is_some_and(|(_, own)| own == limit))
     };
-    let like: Vec<&Program> = all.filter(is_like).collect();
+    let like: Vec<&Program> = running(evidence).filter(is_like).collect();
     if like.first().is_some_and(|first| first.pid() != program.pid()) {
         return Ok(None);
     }
@@ -203,11 +201,7 @@ fn service(program: &Program) -> Option<String> {
 
 /// A JVM's largest heap, the segments of a program that shares its memory, or all that the process has.
 fn need(program: &Program, is_shared: bool) -> Result<Bytes, Reason> {
-    let heap = if program.is(Kind::Jvm)? {
-        program.jvm()?.and_then(|jvm| jvm.heap_max)
-    } else {
-        None
-    };
+    let heap = program.jvm()?.and_then(|jvm| jvm.heap_max);
     if is_shared {
         program.areas()?;
     }
@@ -225,17 +219,16 @@ fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need: Option<By
         return by_libvirt(case, memory)
             .fix("then start the guest anew: limits.conf has no say in what a service starts");
     }
-    if let Some(groups) = program.cgroup().ok().flatten().filter(|groups| groups.is_container) {
-        return case
-            .fix_if(
-                groups.path.contains("kubepods"),
-                "Kubernetes: raise the default limit of the container run-time (LimitMEMLOCK of containerd.service or crio.service), and start the pod again",
-            )
-            .fix_if(
-                !groups.path.contains("kubepods"),
-                "start the container with --ulimit memlock=-1 (docker, podman), or set it for all: default-ulimits in /etc/docker/daemon.json",
-            )
-            .fix("limits.conf and logins have no say in containers");
+    if let Some(groups) = container(program) {
+        let raise = match groups.path.contains("kubepods") {
+            true => {
+                "Kubernetes: raise the default limit of the container run-time (LimitMEMLOCK of containerd.service or crio.service), and start the pod again"
+            }
+            false => {
+                "start the container with --ulimit memlock=-1 (docker, podman), or set it for all: default-ulimits in /etc/docker/daemon.json"
+            }
+        };
+        return case.fix(raise).fix("limits.conf and logins have no say in containers");
     }
     match service(program) {
         Some(service) => in_service(program, case, &service),
@@ -305,11 +298,7 @@ fn in_service(program: &Program, case: Case, service: &str) -> Case {
         (Some((Limit::Unlimited, place)), _) => case
             .seen(place, "LimitMEMLOCK", Limit::Unlimited)
             .fix(format!("its unit sets no limit, and the process is older: {again}")),
-        _ => case
-            .fix(format!(
-                "systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity"
-            ))
-            .fix(format!("systemctl restart {service}")),
+        _ => case.fix(unlimited(service)).fix(format!("systemctl restart {service}")),
     }
 }
 
@@ -343,11 +332,7 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
             "{} may lock {has}, and limits.conf sets {promised}: that file applies to logins, not to services",
             program.title()
         ))
-        .seen(
-            &line.place,
-            format!("{} {} memlock", line.domain, line.kind),
-            &line.value,
-        )
+        .seen_limit(line)
         .seen(program.file("limits"), "Max locked memory", has)
         .seen(program.file("cgroup"), "service", &unit.name);
         Ok(Some(limit_fix(evidence, program, case, None)))

@@ -5,7 +5,9 @@ use model::Bytes;
 use model::findings::Severity;
 use programs::{Evidence, Kind, Limit, Program};
 
-use crate::facts::{bytes, default_size, each_that_can, has, known, persistent, pools, programs};
+use crate::facts::{
+    by_pool, container, default_size, each_that_can, has, known, largest, persistent, pools, programs, running,
+};
 use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
@@ -52,10 +54,9 @@ pub(super) fn eperm(evidence: &Evidence) -> Answer {
         .seen(program.file("status"), "Gid and Groups", join(groups))
         .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
         .wants(default_size(evidence)?);
-        let case = match &program.details {
-            Some(details) => case.seen(program.file("limits"), "Max locked memory", &details.memlock),
-            None => case,
-        };
+        let case = case.with(program.details.as_ref(), |case, details| {
+            case.seen(program.file("limits"), "Max locked memory", &details.memlock)
+        });
         let control = program.cgroup().ok().flatten();
         if control.is_some_and(|control| control.is_container) {
             return Ok(Some(case.fix(
@@ -157,18 +158,12 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
     let one: u64 = sysctls.number("kernel.shmmax").into_result()?;
     let all: u64 = sysctls.number("kernel.shmall").into_result()?;
     let base = known(&evidence.snapshot.kernel.base_page)?.0;
-    let mut pool_bytes = Bytes(0);
-    for pool in pools(evidence)? {
-        pool_bytes = pool_bytes.max(bytes(pool, persistent(pool)?));
-    }
+    let pool_bytes = largest(by_pool(evidence, persistent)?).map_or(Bytes(0), |(_, bytes)| bytes);
     let all = Bytes(all.saturating_mul(base));
     if pool_bytes.0 == 0 || (one >= pool_bytes.0 && all >= pool_bytes) {
         return Ok(Vec::new());
     }
-    let mut user = None;
-    for program in evidence.programs.known().into_iter().flatten() {
-        user = user.or(shm_user(program).ok().flatten().map(|_| program));
-    }
+    let user = running(evidence).find(|program| matches!(shm_user(program), Ok(Some(_))));
     let who = user.map_or(String::new(), |program| format!(" such as {}'s", program.title()));
     let case = Case::sure(format!("System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all", Bytes(one)))
         .severity(if user.is_some() { Severity::Error } else { Severity::Warning })
@@ -185,17 +180,13 @@ pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     if group == 0 || known(&evidence.config.accounts)?.groups.contains_key(&group) {
         return Ok(Vec::new());
     }
-    let all = evidence.programs.known().into_iter().flatten();
     let is_member = |program: &Program| program.groups.known().is_some_and(|groups| groups.contains(&group));
-    if all.clone().any(is_member) {
+    if running(evidence).any(is_member) {
         return Ok(Vec::new());
     }
     let files = &evidence.files;
-    if !evidence.pods.is_empty()
-        || !files.pods.is_empty()
-        || !files.runs.is_empty()
-        || all.clone().any(is_of_containers)
-    {
+    let has_containers = !evidence.pods.is_empty() || !files.pods.is_empty() || !files.runs.is_empty();
+    if has_containers || running(evidence).any(is_of_containers) {
         return Ok(vec![of_image(group)]);
     }
     let case = Case::likely(format!(
@@ -210,12 +201,7 @@ pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
 /// Is it in a container, or does it start some?
 fn is_of_containers(program: &Program) -> bool {
     let starts = ["containerd", "crio", "dockerd", "kubelet", "podman"].contains(&program.pages.name.as_str());
-    let is_in_one = || {
-        program
-            .cgroup()
-            .is_ok_and(|groups| groups.is_some_and(|groups| groups.is_container))
-    };
-    starts || is_in_one()
+    starts || container(program).is_some()
 }
 
 /// A container has groups of its own, which /etc/group of the host does not show.

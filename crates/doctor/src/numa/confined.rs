@@ -34,13 +34,9 @@ pub(crate) fn is_confined(evidence: &Evidence) -> bool {
 }
 
 fn of_program(program: &Program, nodes: &[Node], allowed: &CpuList, cpus: &CpuList) -> Result<Option<Case>, Reason> {
-    let runs_on = |node: &&Node| {
-        let own = node.cpus.known();
-        own.is_some_and(|own| cpus.iter().any(|cpu| own.contains(cpu)))
-    };
     let (own, others): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(|node| allowed.contains(node.node));
     // Bound on purpose: its CPUs are those of its nodes.
-    let others: Vec<&Node> = others.into_iter().filter(runs_on).collect();
+    let others: Vec<&Node> = others.into_iter().filter(|node| shares_cpus(node, cpus)).collect();
     if own.is_empty() || others.is_empty() {
         return Ok(None);
     }
@@ -72,11 +68,15 @@ fn of_program(program: &Program, nodes: &[Node], allowed: &CpuList, cpus: &CpuLi
     ))
 }
 
+/// Are some of these CPUs on that node?
+pub(super) fn shares_cpus(node: &Node, cpus: &CpuList) -> bool {
+    let own = node.cpus.known();
+    own.is_some_and(|own| cpus.iter().any(|cpu| own.contains(cpu)))
+}
+
 fn sum(nodes: &[&Node], name: &str) -> Result<Bytes, Reason> {
-    let mut all = Bytes(0);
-    for node in nodes {
-        let amount = known(&node.meminfo)?.get(name).into_result()?;
-        all.0 = all.0.saturating_add(amount.0);
-    }
-    Ok(all)
+    let amounts = nodes
+        .iter()
+        .map(|node| Ok(known(&node.meminfo)?.get(name).into_result()?));
+    amounts.sum()
 }

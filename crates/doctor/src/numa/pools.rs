@@ -1,14 +1,17 @@
 //! Pools by NUMA node.
 
 use host::CpuList;
-use host::snapshot::{Feature, Node, NodePool, Pool};
+use host::snapshot::{Feature, NodePool, Pool};
 use model::Bytes;
 use programs::config::given::FileKind;
 use programs::config::is_of_node;
 use programs::{Area, Evidence, Kind, Program};
 
+use super::confined::shares_cpus;
 use crate::demand::{Shortage, shortages};
-use crate::facts::{absent, distribution, each, is_own, known, node_file, pool_file, pools, programs};
+use crate::facts::{
+    absent, distribution, each, is_own, known, node_file, pages_for, pool_file, pools, programs, running,
+};
 use crate::kept::{boot_fix, filled_from_cma};
 use crate::pools::is_written_by_node;
 use crate::remedy::{Need, Remedy};
@@ -59,13 +62,12 @@ fn is_meant(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)]) -> bool {
     if applied.any(|applied| counts.iter().any(|(node, _)| applied.path == node_file(pool, *node))) {
         return true;
     }
-    let all = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let all = sum(counts);
     let has_share = |home: u32| {
         let own = counts.iter().find(|(node, _)| *node == home);
         own.is_some_and(|(_, pages)| pages.saturating_mul(counts.len() as u64) >= all)
     };
-    let programs = evidence.programs.known().into_iter().flatten();
-    let holders = programs.filter(|program| program.hugetlb().is_ok_and(|has| has.0 > 0));
+    let holders = running(evidence).filter(|program| program.hugetlb().is_ok_and(|has| has.0 > 0));
     let homes: Option<Vec<u32>> = holders.map(|program| home(evidence, program)).collect();
     pool.taken().is_some_and(|taken| taken >= all.div_ceil(2))
         && homes.is_some_and(|homes| !homes.is_empty() && homes.into_iter().all(has_share))
@@ -77,26 +79,17 @@ fn home(evidence: &Evidence, program: &Program) -> Option<u32> {
         return nodes.first();
     }
     let cpus = program.cpus.known()?;
-    let runs_on = |node: &&Node| {
-        let own = node.cpus.known();
-        own.is_some_and(|own| cpus.iter().any(|cpu| own.contains(cpu)))
-    };
-    let mut nodes = evidence.snapshot.topology.nodes.known()?.iter().filter(runs_on);
+    let nodes = evidence.snapshot.topology.nodes.known()?.iter();
+    let mut nodes = nodes.filter(|node| shares_cpus(node, cpus));
     let first = nodes.next()?.node;
     nodes.next().is_none().then_some(first)
 }
 
 /// Nodes of memory alone: CXL, persistent memory, that of accelerators.
 fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
+    let nodes = evidence.snapshot.topology.nodes.as_ref().if_present()?;
     let mut without = Vec::new();
-    for node in evidence
-        .snapshot
-        .topology
-        .nodes
-        .clone()
-        .if_present()?
-        .unwrap_or_default()
-    {
+    for node in nodes.into_iter().flatten() {
         if node.cpus.as_ref().map(CpuList::is_empty).or_if_absent(false)? {
             without.push(node.node);
         }
@@ -106,12 +99,13 @@ fn without_cpus(evidence: &Evidence) -> Result<Vec<u32>, Reason> {
 
 /// Nodes of memory alone that have the share of any other: the pool was requested without a node. Other counts were written by node.
 fn far_away(evidence: &Evidence, pool: &Pool, near: &[(u32, u64)], far: &[(u32, u64)]) -> Option<Case> {
-    let counts = || near.iter().chain(far).map(|(_, pages)| *pages);
-    let (least, most) = (counts().min()?, counts().max()?);
+    let counts: Vec<(u32, u64)> = near.iter().chain(far).copied().collect();
+    let pages = || counts.iter().map(|(_, pages)| *pages);
+    let (least, most) = (pages().min()?, pages().max()?);
     if far.is_empty() || near.is_empty() || least == 0 || most - least > 1 {
         return None;
     }
-    let pages = far.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
+    let pages = sum(far);
     let names: Vec<String> = far.iter().map(|(node, _)| format!("node {node}")).collect();
     let mut case = Case::likely(format!(
         "{pages} pages of {} are on {}, which {} memory and no CPUs (CXL, persistent memory, an accelerator): the kernel spreads a pool over all nodes, \
@@ -127,13 +121,17 @@ fn far_away(evidence: &Evidence, pool: &Pool, near: &[(u32, u64)], far: &[(u32, 
             .seen(format!("/sys/devices/system/node/node{node}/cpulist"), "", "empty")
             .fix_if(!is_for_boot(evidence, pool), format!("echo 0 > {file}"));
     }
-    let all = counts().fold(0, u64::saturating_add);
-    Some(shared_out(case, evidence, pool, near, all))
+    Some(shared_out(case, evidence, pool, near, sum(&counts)))
 }
 
 /// Pages of this size that are freed are hardly made again before the next boot.
 fn is_for_boot(evidence: &Evidence, pool: &Pool) -> bool {
     pool.size >= Bytes::gib(1) && filled_from_cma(evidence, pool.size).is_none()
+}
+
+/// Pages on all of these nodes.
+fn sum(shares: &[(u32, u64)]) -> u64 {
+    shares.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add)
 }
 
 fn writes(pool: &Pool, shares: &[(u32, u64)]) -> String {
@@ -163,22 +161,15 @@ fn shared_out(case: Case, evidence: &Evidence, pool: &Pool, near: &[(u32, u64)],
     let nodes = near.len().max(1) as u64;
     let shares = (1..=nodes).map(|nth| all.saturating_add(nodes - nth) / nodes);
     let shares: Vec<(u32, u64)> = near.iter().map(|(node, _)| *node).zip(shares).collect();
-    let need = Need::Pool {
-        page: pool.size,
-        pages: all,
-    };
-    let case = match is_for_boot(evidence, pool) {
-        true => case,
-        false => case
-            .fix_with(need, writes(pool, &shares))
-            .fix("the same at each boot by a unit before the programs"),
-    };
+    let case = case.when(!is_for_boot(evidence, pool), |case| {
+        case.fix_with(Need::pool(pool.size, all), writes(pool, &shares))
+            .fix("the same at each boot by a unit before the programs")
+    });
     at_boot(case, evidence, pool, &shares)
 }
 
 fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
     let file = |node: u32| node_file(pool, node);
-    let sum = |shares: &[(u32, u64)]| shares.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add);
     let pages = sum(counts);
     let fair = pages.div_ceil(counts.len().max(1) as u64);
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
@@ -195,10 +186,7 @@ fn lopsided(evidence: &Evidence, pool: &Pool, counts: &[(u32, u64)], poor: (u32,
     // No node loses pages: programs may wait for all of them.
     let shares: Vec<(u32, u64)> = counts.iter().map(|(node, pages)| (*node, (*pages).max(fair))).collect();
     let raised: Vec<(u32, u64)> = shares.iter().copied().filter(|share| !counts.contains(share)).collect();
-    let need = || Need::Pool {
-        page: pool.size,
-        pages: sum(&shares),
-    };
+    let need = || Need::pool(pool.size, sum(&shares));
     let case = case
         .fix_with(need(), writes(pool, &raised))
         .fix_with(need(), keep_nodes(evidence, pool, &raised));
@@ -322,7 +310,7 @@ fn no_node(program: &Program, pool: &Pool, (node, asked): (u32, Bytes), list: &s
 
 fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, Bytes), list: &str) -> Case {
     let page = pool.size;
-    let pages = asked.0.div_ceil(page.0.max(1));
+    let pages = pages_for(asked, page);
     let file = node_file(pool, node);
     Case::likely(format!(
         "{} asks for {asked} on node {node} (--socket-mem), and {free} in hugetlb pages is free there: it does not start",
@@ -332,7 +320,7 @@ fn too_few_on(program: &Program, pool: &Pool, (node, asked, free): (u32, Bytes, 
     .seen(program.file("cmdline"), "--socket-mem", list)
     .seen(&file, "free on the node", free)
     .fix_with(
-        Need::More { page, pages },
+        Need::more(page, pages),
         format!("echo {pages} > {file} (beside those in use there)"),
     )
     .otherwise(format!("ask for less of node {node}: the machine has no room for such a pool"))
@@ -348,12 +336,11 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
     let (mut here, mut elsewhere) = (0_u64, 0_u64);
     for NodePool { node, free, .. } in known(&pool.nodes)? {
         let free = *known(free)?;
-        let place = if allowed.contains(*node) {
-            &mut here
-        } else {
-            &mut elsewhere
+        let place = match allowed.contains(*node) {
+            true => &mut here,
+            false => &mut elsewhere,
         };
-        *place = u64::saturating_add(*place, free);
+        *place = place.saturating_add(free);
     }
     if here.saturating_mul(pool.size.0) >= missing.0 || elsewhere == 0 {
         return Ok(None);
@@ -370,7 +357,7 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         .seen(program.file("smaps"), "hugetlb mapped but not resident", missing)
         .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
         .fix_with(
-            Need::More { page: pool.size, pages: (missing.0 / pool.size.0.max(1)).saturating_sub(here) },
+            Need::more(pool.size, (missing.0 / pool.size.0.max(1)).saturating_sub(here)),
             format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"),
         )
         .fix("or let it use other nodes (numactl, cpuset.mems)"),

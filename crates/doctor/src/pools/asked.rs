@@ -9,15 +9,15 @@ use programs::config::{Boot, is_packaged, requested};
 use super::held::is_held;
 use super::memory::{is_starved, shrunk, starves};
 use super::usual::MeantFor2m;
-use crate::facts::{bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::facts::{bytes, default_size, file_name, file_of, known, node_file, persistent, pool_file, pools};
 use crate::kept::{apply_again, boot_again, boot_pages};
 use crate::remedy::{Need, Remedy, fits_alone, most_pages};
 use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
-pub(super) struct Request {
-    pub(super) pages: u64,
-    pub(super) place: String,
+pub(crate) struct Request {
+    pub(crate) pages: u64,
+    pub(crate) place: String,
     field: String,
 }
 
@@ -127,10 +127,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
         return short_at_boot(evidence, case, pool, has);
     }
     let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
-    let need = || Need::Pool {
-        page: pool.size,
-        pages: request.pages,
-    };
+    let need = || Need::pool(pool.size, request.pages);
     let lower = format!(
         "lower the request in {}: beside the other findings of this report the machine has no room for it",
         request.place
@@ -211,7 +208,7 @@ pub(super) fn is_part(evidence: &Evidence, pool: &Pool) -> bool {
 }
 
 /// The request that holds in the end: sysctl.d is applied after boot, for the default size.
-pub(super) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+pub(crate) fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
     let default = default_size(evidence).ok();
     if default == Some(pool.size)
         && let Some(files) = evidence.config.sysctl.known()
@@ -334,8 +331,7 @@ fn included(case: Case, rest: &str) -> Case {
 
 /// A package's file wins: the next update brings it again, so it is hidden or outdone, not edited.
 fn masked(case: Case, place: &str) -> Case {
-    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
-    let name = file.rsplit('/').next().unwrap_or(file);
+    let (file, name) = (file_of(place), file_name(place));
     case.fix(format!(
         "{file} belongs to a package: hide it with a file of its name and the value that you want, /etc/sysctl.d/{name}"
     ))
@@ -354,10 +350,7 @@ fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
             let again = Remedy::new(format!("find the other writer, then: echo {} > {file}", applied.value));
             // A node's part comes to those of the others.
             let pages = applied.value.parse::<u64>().unwrap_or(u64::MAX);
-            let need = Need::Pool {
-                page: pool.size,
-                pages: all.saturating_sub(now).saturating_add(pages),
-            };
+            let need = Need::pool(pool.size, all.saturating_sub(now).saturating_add(pages));
             Case::sure(format!(
                 "hugewise set the pool of {} pages to {}, and it has {now} now: something else writes it too",
                 pool.size.exact(),

@@ -7,7 +7,7 @@ use programs::{Evidence, Jvm, Program};
 
 use super::used::ASK;
 use crate::demand::guests;
-use crate::facts::{count, each, known, lacks_hugetlb, parts, pools, programs};
+use crate::facts::{count, each, known, lacks_hugetlb, pages_for, parts, pools, programs};
 use crate::remedy::{Need, Remedy};
 use crate::rule::{Answer, Case, Reason};
 
@@ -38,11 +38,7 @@ pub(super) fn unsupported(evidence: &Evidence) -> Answer {
             .seen("/proc/cmdline", "", &ignored.parameter)
             .seen("/sys/kernel/mm/hugepages", "sizes", list.join(" "));
             let instead = in_its_place(&ignored.parameter, count.map(|count| count.parameter.as_str()), &sizes);
-            let case = match instead {
-                Some(remedy) => case.remedy(remedy),
-                None => case,
-            };
-            case.otherwise(format!(
+            case.with(instead, Case::remedy).otherwise(format!(
                 "take `{}` and its count off the boot command line, and reboot",
                 ignored.parameter
             ))
@@ -78,13 +74,13 @@ fn in_its_place(size: &str, count: Option<&str>, sizes: &[Bytes]) -> Option<Reme
     let asked: Bytes = value(size)?.parse().ok()?;
     let pages: u64 = count.and_then(value)?.parse().ok()?;
     let page = sizes.iter().copied().filter(|size| *size < asked).max()?;
-    let instead = asked.0.saturating_mul(pages).div_ceil(page.0.max(1));
+    let instead = pages_for(Bytes(asked.0.saturating_mul(pages)), page);
     let text = format!(
         "write `hugepagesz={} hugepages={instead}` in place of `{size} {}` on the boot command line, and reboot",
         page.exact(),
         count.unwrap_or_default()
     );
-    Some(Remedy::new(text).need(Need::Pool { page, pages: instead }))
+    Some(Remedy::new(text).need(Need::pool(page, instead)))
 }
 
 /// Is it ignored because of its place in the line? Unknown sizes are reported by A13.
@@ -99,32 +95,22 @@ pub(crate) fn no_effect(evidence: &Evidence, place: &str, line: &str, ignored: &
         "",
         &ignored.parameter,
     );
-    if let IgnoredWhy::Misspelt(meant) = ignored.why {
-        return case.fix(format!("spell its name {meant}, and reboot"));
-    }
-    if ignored.why == IgnoredWhy::NotAPolicy {
-        return case.fix("give it one of these values, and reboot");
-    }
-    if ignored.why == IgnoredWhy::NodesTooOld {
-        return case
+    match ignored.why {
+        IgnoredWhy::Misspelt(meant) => case.fix(format!("spell its name {meant}, and reboot")),
+        IgnoredWhy::NotAPolicy => case.fix("give it one of these values, and reboot"),
+        IgnoredWhy::NodesTooOld => case
             .fix("write the number of pages on all nodes together, which such a kernel spreads over the nodes alike")
-            .fix("for other shares: a unit that writes each node's nr_hugepages before any service starts");
-    }
-    if ignored.why == IgnoredWhy::SysctlTooOld {
-        return case.fix("ask for them with hugepages=, or by vm.nr_hugepages in /etc/sysctl.d");
-    }
-    if ignored.why == IgnoredWhy::BesideCma {
-        return case
+            .fix("for other shares: a unit that writes each node's nr_hugepages before any service starts"),
+        IgnoredWhy::SysctlTooOld => case.fix("ask for them with hugepages=, or by vm.nr_hugepages in /etc/sysctl.d"),
+        IgnoredWhy::BesideCma => case
             .fix("take hugetlb_cma= out, or add hugetlb_cma_only=1 (Linux 6.15 and later), and reboot")
-            .fix("or have a unit fill the pool from that memory at each boot: echo PAGES > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
-    }
-    let case = case.fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES");
-    match pairs(line) {
-        Some(pairs) => {
-            let text = format!("if the counts stand in the order of the sizes: {pairs}");
-            case.remedy(Remedy::new(text).with_line(evidence, &pairs))
-        }
-        None => case,
+            .fix("or have a unit fill the pool from that memory at each boot: echo PAGES > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"),
+        _ => case
+            .fix("write each pool once as a pair, the size first: hugepagesz=SIZE hugepages=PAGES")
+            .with(pairs(line), |case, pairs| {
+                let text = format!("if the counts stand in the order of the sizes: {pairs}");
+                case.remedy(Remedy::new(text).with_line(evidence, &pairs))
+            }),
     }
 }
 

@@ -10,8 +10,8 @@ use programs::config::{Ignored, IgnoredWhy};
 use super::asked::disagreement;
 use super::boot::{digits_taken, is_out_of_order, no_effect};
 use super::scripts;
+use super::size::named;
 use crate::demand::{Room, Shortage, all_name_sizes, shortages};
-use crate::facts::in_postgres;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
 
@@ -35,7 +35,7 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
         ))
         .seen(place, format!("pages of {size}"), pages)
         .seen(place, format!("pages of {default}, the default size"), 0)
-        .fix(format!("name the size in the program: huge_page_size={} (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)", in_postgres(page)))
+        .fix(named(page))
         .fix(format!("or default_hugepagesz={size} on the boot command line"))
     });
     Ok(others.collect())
@@ -63,13 +63,10 @@ pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
     let Some((allowed, line)) = evidence.files.sysctl.number("vm.nr_overcommit_hugepages")? else {
         return Ok(Vec::new());
     };
-    let own = evidence
-        .files
-        .sysctl
-        .number("vm.nr_hugepages")?
-        .map_or(0, |(pages, _)| pages);
+    let own = evidence.files.sysctl.number("vm.nr_hugepages")?;
+    let has_own = own.is_some_and(|(pages, _)| pages > 0);
     let at_boot = evidence.files.boot.iter().any(|line| !line.boot.pools.is_empty());
-    if allowed == 0 || own > 0 || at_boot {
+    if allowed == 0 || has_own || at_boot {
         return Ok(Vec::new());
     }
     let case = Case::likely(format!(
@@ -87,16 +84,12 @@ pub(super) fn several_writers(evidence: &Evidence) -> Answer {
         let pages = line.boot.pages_of(room.default, Some(room.default))?;
         Some((line.place.clone(), pages.to_string()))
     });
-    let in_files = evidence
-        .files
-        .sysctl
-        .all(name)
-        .map(|line| (line.place.clone(), line.value.clone()));
+    let in_files = evidence.files.sysctl.all(name);
+    let in_files = in_files.map(|line| (line.place.clone(), line.value.clone()));
     let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
     let case = disagreement(evidence, &writers).map(|case| match evidence.files.sysctl.number(name) {
         Ok(Some((pages, _))) if room.default >= Bytes::gib(1) => {
-            let page = Bytes::mib(2);
-            case.fix_with(Need::Pool { page, pages }, counted_in(room.default, pages))
+            case.fix_with(Need::pool(Bytes::mib(2), pages), counted_in(room.default, pages))
         }
         _ => case,
     });

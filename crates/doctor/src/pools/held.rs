@@ -7,7 +7,7 @@ use programs::size::mysql::{Innodb, innodb};
 use programs::{Evidence, Kind, Program};
 
 use super::asked::places;
-use crate::facts::{bytes, persistent, pool_file, pools, total};
+use crate::facts::{by_pool, bytes, largest, persistent, pool_file, sum, total};
 use crate::rule::{Answer, Case, Reason};
 
 /// The largest pool, and what is in swap, where pools have more than half of the memory and the other half does not do for the rest.
@@ -19,17 +19,11 @@ fn held(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
         return Ok(None);
     };
     let swapped = Bytes(swap.0.saturating_sub(unused.0));
-    let (mut all, mut largest): (u64, Option<(&Pool, u64)>) = (0, None);
-    for pool in pools(evidence)? {
-        let own = bytes(pool, persistent(pool)?).0;
-        all = all.saturating_add(own);
-        if largest.is_none_or(|(_, most)| own > most) {
-            largest = Some((pool, own));
-        }
-    }
+    let pools = by_pool(evidence, persistent)?;
+    let all = sum(&pools).0;
     let rest = total.0.saturating_sub(all);
     let is_short = all > rest && left.0 < rest / 10 && swapped.0 >= rest / 4;
-    Ok(largest.filter(|_| is_short).map(|(pool, _)| (pool, swapped)))
+    Ok(largest(pools).filter(|_| is_short).map(|(pool, _)| (pool, swapped)))
 }
 
 /// Is it such a pool? More pages, or all of them again, make it worse.
@@ -61,13 +55,10 @@ pub(super) fn pool_held(evidence: &Evidence) -> Answer {
     let most = (total.0 / 10 * 9).saturating_sub(needed);
     let case = match holder.and_then(|holder| less(holder, most, pool)) {
         Some((setting, pages)) => {
-            let places = places(evidence, pool);
-            let lower = places
-                .as_ref()
-                .map(|places| format!("and lower the request in {places} to {pages}"));
+            let lower = |case: Case, places| case.fix(format!("and lower the request in {places} to {pages}"));
             case.fix(format!("give {who} less memory: {setting}; then restart it"))
                 .fix(format!("then echo {pages} > {}", pool_file(pool, "nr_hugepages")))
-                .fix_if(lower.is_some(), lower.unwrap_or_default())
+                .with(places(evidence, pool), lower)
                 .fix("or a larger machine, for which all numbers stay as they are")
         }
         None => case.fix("stop or move a program that uses the pool, or take a larger machine"),

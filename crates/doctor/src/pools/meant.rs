@@ -3,9 +3,9 @@
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::config::{LimitLine, Setting};
-use programs::{Area, Evidence, Kind, Limit};
+use programs::{Area, Evidence, Kind, Limit, Program};
 
-use crate::facts::{bytes, default_size};
+use crate::facts::{bytes, default_size, file_name, running};
 
 /// For whom a pool is, as a file or a setting says it.
 pub(super) struct Meant {
@@ -18,17 +18,16 @@ pub(super) struct Meant {
 
 pub(super) fn meant_for(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Vec<Meant> {
     let is_default = default_size(evidence).ok() == Some(pool.size);
-    let group = by_group(evidence).filter(|_| is_default);
-    let meant = group
-        .into_iter()
-        .chain(by_enclaves(evidence))
-        .chain(by_limit(evidence, memory));
-    let meant = meant.chain(by_given(evidence, pool, memory));
-    let meant = meant.chain(by_segments(evidence, memory));
-    meant
-        .chain(by_instance(evidence, memory))
-        .chain(by_name(evidence, pool))
-        .collect()
+    let all = [
+        by_group(evidence).filter(|_| is_default),
+        by_enclaves(evidence),
+        by_limit(evidence, memory),
+        by_given(evidence, pool, memory),
+        by_segments(evidence, memory),
+        by_instance(evidence, memory),
+        by_name(evidence, pool),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// An instance of Oracle that files of the root describe.
@@ -45,8 +44,8 @@ fn by_instance(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
 
 /// An instance of Oracle whose segments fit the pool, and are on base pages.
 fn by_segments(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
-    let all = evidence.programs.known().into_iter().flatten();
-    let mut instances = all.filter(|program| program.is(Kind::Oracle) == Ok(true) && program.details.is_some());
+    let is_instance = |program: &&Program| program.is(Kind::Oracle) == Ok(true) && program.details.is_some();
+    let mut instances = running(evidence).filter(is_instance);
     instances.find_map(|program| {
         let areas = program.areas().ok()?.iter();
         let segments = areas.filter(|area| area.name.starts_with("/SYSV") && !area.is_hugetlb());
@@ -91,7 +90,7 @@ fn by_name(evidence: &Evidence, pool: &Pool) -> Option<Meant> {
         .known()?
         .last("vm.nr_hugepages")
         .filter(|_| is_default)?;
-    let file = line.place.rsplit('/').next()?.split(':').next()?.to_ascii_lowercase();
+    let file = file_name(&line.place).to_ascii_lowercase();
     let name = NAMES.iter().find(|name| file.contains(**name))?;
     Some(Meant {
         place: line.place.clone(),
@@ -148,13 +147,9 @@ fn by_limit(evidence: &Evidence, memory: Bytes) -> Option<Meant> {
 /// A file that was given asks for such a pool. The file that fills it now does not show a program that needs it.
 fn by_given(evidence: &Evidence, pool: &Pool, memory: Bytes) -> Option<Meant> {
     let (files, default) = (&evidence.files, default_size(evidence).ok());
-    let name = |line: &Setting| line.place.rsplit('/').next()?.split(':').next().map(str::to_owned);
-    let filler = evidence
-        .config
-        .sysctl
-        .known()
-        .and_then(|own| own.last("vm.nr_hugepages"));
-    let is_other = |line: &Setting| filler.is_none_or(|filler| name(filler) != name(line));
+    let sysctl = evidence.config.sysctl.known();
+    let filler = sysctl.and_then(|own| own.last("vm.nr_hugepages"));
+    let is_other = |line: &Setting| filler.is_none_or(|filler| file_name(&filler.place) != file_name(&line.place));
     let set = files.sysctl.number("vm.nr_hugepages").ok().flatten();
     let set = set.filter(|(_, line)| default == Some(pool.size) && is_other(line));
     let mut lines = files.boot.iter().rev();

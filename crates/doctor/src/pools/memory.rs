@@ -13,7 +13,9 @@ use super::held;
 use super::meant::meant_for;
 use super::usual::MeantFor2m;
 use crate::demand::pages_asked;
-use crate::facts::{available, bytes, known, percent, persistent, policy, pool_file, pools, total};
+use crate::facts::{
+    available, by_pool, bytes, known, largest, pages_for, percent, persistent, policy, pool_file, running, sum, total,
+};
 use crate::kept::boot_fix;
 use crate::limits::bars_segments;
 use crate::remedy::Need;
@@ -43,17 +45,10 @@ pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
 fn starving(evidence: &Evidence) -> Result<Option<(&Pool, Bytes)>, Reason> {
     let total = total(evidence)?;
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
-    let mut worst: Option<(&Pool, Bytes)> = None;
-    let mut unused = Bytes(0);
-    for pool in pools(evidence)? {
-        let idle = bytes(pool, available(pool)?);
-        unused.0 = unused.0.saturating_add(idle.0);
-        if worst.is_none_or(|(_, most)| idle > most) {
-            worst = Some((pool, idle));
-        }
-    }
+    let idle = by_pool(evidence, available)?;
+    let unused = sum(&idle);
     let is_short = percent(left, total) < 5.0 && unused.0 >= left.0.max(total.0 / 50);
-    Ok(worst.filter(|_| is_short).map(|(pool, _)| (pool, unused)))
+    Ok(largest(idle).filter(|_| is_short).map(|(pool, _)| (pool, unused)))
 }
 
 /// Is it the pool that A03 wants smaller? No other rule advises to use or to fill it then.
@@ -109,7 +104,7 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         return case.fill(pool, needs).fix(lower(needs));
     }
     // Those that an instance takes beyond its SGA.
-    let beyond = needs.saturating_sub(instance.in_granules().0.div_ceil(pool.size.0.max(1)));
+    let beyond = needs.saturating_sub(pages_for(instance.in_granules(), pool.size));
     let sga = Instance::within(bytes(pool, most.saturating_sub(beyond))).0 >> 20;
     let strict = match instance.is_strict {
         true => ": with use_large_pages = ONLY it does not start on fewer pages than it asks for",
@@ -142,14 +137,13 @@ const WORTH_SHARING: Bytes = Bytes::mib(64);
 
 pub(super) fn whole_descriptors(evidence: &Evidence) -> Answer {
     let base = known(&evidence.snapshot.kernel.base_page)?.0.max(1);
-    let (mut all, mut kept) = (Bytes(0), 0_u64);
-    for pool in pools(evidence)? {
-        let pages = persistent(pool)?;
-        all.0 = all.0.saturating_add(bytes(pool, pages).0);
-        // One page of descriptors of each huge page stays.
-        let each = (pool.size.0 / base * DESCRIPTOR).saturating_sub(base);
-        kept = kept.saturating_add(pages.saturating_mul(each));
-    }
+    let pools = by_pool(evidence, persistent)?;
+    let all = sum(&pools);
+    // One page of descriptors of each huge page stays.
+    let each = |page: Bytes| (page.0 / base * DESCRIPTOR).saturating_sub(base);
+    let descriptors =
+        |(pool, own): &(&Pool, Bytes)| Bytes((own.0 / pool.size.0.max(1)).saturating_mul(each(pool.size)));
+    let kept: Bytes = pools.iter().map(descriptors).sum();
     if all < LARGE_POOLS {
         return Ok(Vec::new());
     }
@@ -160,8 +154,7 @@ pub(super) fn whole_descriptors(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     };
     let case = Case::sure(format!(
-        "{} of memory describes base pages of pools of {all}, which nothing reads: the kernel can free it",
-        Bytes(kept)
+        "{kept} of memory describes base pages of pools of {all}, which nothing reads: the kernel can free it"
     ))
     .seen("/proc/sys/vm/hugetlb_optimize_vmemmap", "", 0)
     .seen("/sys/kernel/mm/hugepages", "pages of all pools", all)
@@ -180,38 +173,35 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
     if share < 2.0 || tables < Bytes::mib(256) {
         return Ok(Vec::new());
     }
-    let mut case = Case::sure(format!("{tables} ({share:.1} % of memory) is spent on page tables")).seen(
+    let case = Case::sure(format!("{tables} ({share:.1} % of memory) is spent on page tables")).seen(
         "/proc/meminfo",
         "PageTables",
         tables,
     );
     let all = by_name(evidence);
-    for (of_name, tables) in all.iter().take(3) {
+    let case = all.iter().take(3).fold(case, |case, (of_name, tables)| {
         let (first, field) = (of_name[0], format!("{}: VmPTE", of_name[0].pages.name));
-        case = match of_name.len() {
-            1 => case.seen(first.file("status"), field, *tables),
-            count => case.seen("/proc/*/status", format!("{field} of {count} processes"), *tables),
-        };
-    }
+        match of_name.len() {
+            1 => case.seen(first.file("status"), field, tables),
+            count => case.seen("/proc/*/status", format!("{field} of {count} processes"), tables),
+        }
+    });
     let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
     let largest = all.first().filter(|_| has_pools);
     let option = largest.and_then(|(of_name, _)| Some((of_name[0], sharing_option(evidence, of_name)?)));
-    let case = match option {
-        Some((program, option)) => case.fix(format!(
+    let case = case.with(option, |case, (program, option)| {
+        case.fix(format!(
             "put the memory of {} on hugetlb pages: {option}",
             program.pages.name
-        )),
-        None => case,
-    };
-    let mut programs = evidence.programs.known().into_iter().flatten();
-    let is_oracle = programs.any(|program| program.is(Kind::Oracle) == Ok(true));
-    let case = match policy(evidence).as_deref() {
-        // Oracle asks for `never`.
-        Ok("never") if !is_oracle => case.write_as("enabled", "madvise", |command| {
+        ))
+    });
+    // Oracle asks for `never`.
+    let is_oracle = running(evidence).any(|program| program.is(Kind::Oracle) == Ok(true));
+    let case = case.when(policy(evidence).as_deref() == Ok("never") && !is_oracle, |case| {
+        case.write_as("enabled", "madvise", |command| {
             format!("or allow THP for private memory that is advised: {command}")
-        }),
-        _ => case,
-    };
+        })
+    });
     Ok(vec![case.otherwise(
         "find the processes with most of them, and lower their number or their memory",
     )])
@@ -220,7 +210,7 @@ pub(super) fn page_tables(evidence: &Evidence) -> Answer {
 /// Programs by name, with the page tables of all that have it, the most first.
 fn by_name(evidence: &Evidence) -> Vec<(Vec<&Program>, Bytes)> {
     let mut all: BTreeMap<&str, (Vec<&Program>, Bytes)> = BTreeMap::new();
-    for program in evidence.programs.known().into_iter().flatten() {
+    for program in running(evidence) {
         if let Some(tables) = program.pages.page_tables.known() {
             let (of_name, sum) = all.entry(&program.pages.name).or_default();
             of_name.push(program);

@@ -19,8 +19,9 @@ mod tests;
 
 use programs::config::given::FileKind;
 
-pub(crate) use path::mounted_sizes;
+pub(crate) use path::{is_mounted, mounted_sizes};
 
+pub(super) use asked::{Request, request};
 pub(super) use malloc::uses_malloc;
 pub(super) use memory::{is_starved, starves};
 pub(super) use scripts::{is_written, is_written_by_node};

@@ -2,23 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use host::snapshot::Mount;
 use model::Bytes;
 use programs::Evidence;
 use programs::{Area, Kind, Program};
 
-use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
+use crate::facts::{
+    available, by_pool, bytes, count, default_size, each, known, pool_file, pools, programs, running, sum,
+};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
     let mounts = known(&evidence.snapshot.mounts)?;
     let default = default_size(evidence)?;
-    let mounted = |size: Bytes| {
-        let of_size = |page: Option<Bytes>| page.unwrap_or(default) == size;
-        mounts
-            .iter()
-            .filter(|mount| mount.kind == "hugetlbfs")
-            .any(|mount| of_size(mount.page_size()))
-    };
+
     // libhugetlbfs moves segments to files, whatever else of the program has pages.
     let moves = |program: &&Program| {
         let areas = program.areas().unwrap_or_default();
@@ -29,13 +26,12 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
         let kind = program.kind.known().copied().flatten();
         moves(program) || matches!(kind, Some(Kind::Dpdk | Kind::Qemu))
     };
-    let needs_path = evidence.programs.known().into_iter().flatten().find(by_path);
+    let needs_path = running(evidence).find(by_path);
     each(pools(evidence)?, |pool| {
         let nr = *known(&pool.nr)?;
-        let is_moved =
-            default_size(evidence).is_ok_and(|size| size == pool.size) && needs_path.as_ref().is_some_and(moves);
+        let is_moved = default == pool.size && needs_path.as_ref().is_some_and(moves);
         let is_used = available(pool)? < nr && !is_moved;
-        if nr == 0 || is_used || mounted(pool.size) {
+        if nr == 0 || is_used || is_mounted(mounts, default, pool.size) {
             return Ok(None);
         }
         let size = pool.size.exact();
@@ -49,43 +45,38 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix(format!("mkdir -p /dev/hugepages-{size} && mount -t hugetlbfs -o pagesize={size} none /dev/hugepages-{size}"))
         .fix(format!("to keep it: a line in /etc/fstab: none /dev/hugepages-{size} hugetlbfs pagesize={size} 0 0"));
-        Ok(Some(match needs_path {
-            Some(_) => case.wants(pool.size),
-            None => case,
-        }))
+        Ok(Some(case.when(needs_path.is_some(), |case| case.wants(pool.size))))
     })
 }
 
+fn hugetlbfs(mounts: &[Mount]) -> impl Iterator<Item = &Mount> {
+    mounts.iter().filter(|mount| mount.kind == "hugetlbfs")
+}
+
+/// Is there a hugetlbfs with pages of that size?
+pub(crate) fn is_mounted(mounts: &[Mount], default: Bytes, size: Bytes) -> bool {
+    hugetlbfs(mounts).any(|mount| mount.page_size().unwrap_or(default) == size)
+}
+
 pub(crate) fn mounted_sizes(evidence: &Evidence) -> String {
-    let mounts = evidence
-        .snapshot
-        .mounts
-        .known()
-        .into_iter()
-        .flatten()
-        .filter(|mount| mount.kind == "hugetlbfs");
-    let list: Vec<String> = mounts
-        .map(|mount| {
-            format!(
-                "{} ({})",
-                mount.target,
-                mount.option("pagesize").unwrap_or("default size")
-            )
-        })
-        .collect();
-    if list.is_empty() {
-        "none".to_owned()
-    } else {
-        list.join(" ")
+    let mounts = evidence.snapshot.mounts.known().map_or(&[][..], Vec::as_slice);
+    let named = |mount: &Mount| {
+        let size = mount.option("pagesize").unwrap_or("default size");
+        format!("{} ({size})", mount.target)
+    };
+    let list: Vec<String> = hugetlbfs(mounts).map(named).collect();
+    match list.is_empty() {
+        true => "none".to_owned(),
+        false => list.join(" "),
     }
 }
 
 pub(super) fn orphans(evidence: &Evidence) -> Answer {
-    let mut used = Bytes(0);
-    for pool in pools(evidence)? {
-        let pages = known(&pool.nr)?.saturating_sub(*known(&pool.free)?);
-        used.0 = used.0.saturating_add(bytes(pool, pages).0);
-    }
+    let used = by_pool(
+        evidence,
+        |pool| Ok(known(&pool.nr)?.saturating_sub(*known(&pool.free)?)),
+    )?;
+    let used = sum(&used);
     if used.0 == 0 {
         return Ok(Vec::new());
     }

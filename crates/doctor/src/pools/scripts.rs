@@ -7,7 +7,7 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::PoolWrite;
 
-use crate::facts::{default_size, known, node_file, persistent};
+use crate::facts::{default_size, file_of, known, node_file, persistent};
 use crate::remedy::Need;
 use crate::rule::Case;
 
@@ -35,8 +35,7 @@ pub(crate) fn is_written_by_node(evidence: &Evidence, pool: &Pool) -> bool {
 
 /// Between writes that count, no program may have run: a benchmark sets pools of several sizes.
 pub(super) fn undone(evidence: &Evidence, default: Bytes) -> Vec<Case> {
-    let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
-    let default = of_machine.unwrap_or(default);
+    let default = default_size(evidence).unwrap_or(default);
     let mut counts = Counts::new();
     for (at, write) in evidence.files.pool_writes.iter().enumerate() {
         let (last, own) = counts.entry(count(write, default)).or_default();
@@ -52,9 +51,8 @@ pub(super) fn undone(evidence: &Evidence, default: Bytes) -> Vec<Case> {
 }
 
 fn count(write: &PoolWrite, default: Bytes) -> Count<'_> {
-    let place = &write.line.place;
-    let file = place.rsplit_once(':').map_or(place.as_str(), |(file, _)| file);
-    (file, write.after, write.line.size.unwrap_or(default), write.node)
+    let size = write.line.size.unwrap_or(default);
+    (file_of(&write.line.place), write.after, size, write.node)
 }
 
 /// Writes of one count.
@@ -81,9 +79,9 @@ fn overwritten(first: &PoolWrite, last: &PoolWrite, default: Bytes) -> Case {
     ))
     .seen(from, format!("pages of {size}{which}"), before)
     .seen(place, format!("pages of {size}{which}"), pages)
-    .fix_with(Need::Pool { page, pages: before }, format!("to keep {before}: remove {place}"))
+    .fix_with(Need::pool(page, before), format!("to keep {before}: remove {place}"))
     .fix_with(
-        Need::Pool { page, pages: both },
+        Need::pool(page, both),
         format!("if two programs need them: {both} at {place}, and remove {from}"),
     )
     .otherwise(format!("remove {from}: the machine has no room for its pages beside the other findings"))
@@ -99,15 +97,12 @@ fn left_out(
     default: Bytes,
 ) -> Option<Case> {
     let page = last.line.size.unwrap_or(default);
-    let pool = evidence.snapshot.pool(page).filter(|_| evidence.has_machine)?;
+    let pool = evidence.snapshot.pool(page)?;
     let (file, after, size, _) = count(last, default);
     let is_written = |node| counts.contains_key(&(file, after, size, node));
     let (other, has) = unwritten(pool, is_written)?;
     let (pages, size) = (last.line.pages, page.exact());
-    let more = Need::Pool {
-        page,
-        pages: persistent(pool).ok()?.saturating_add(pages.saturating_sub(has)),
-    };
+    let more = Need::pool(page, persistent(pool).ok()?.saturating_add(pages.saturating_sub(has)));
     let place = &last.line.place;
     Some(
         Case::sure(format!(

@@ -42,13 +42,19 @@ pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
         .seen("/proc/meminfo", "Hugepagesize", default)
         .seen(pool_file(own, "nr_hugepages"), "", 0)
         .seen(pool_file(other, "free_hugepages"), "", &other.free)
-        .fix(format!(
-            "name the size in the program: huge_page_size={} (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)",
-            in_postgres(other.size)
-        ))
+        .fix(named(other.size))
         .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
         Ok(Some(case))
     })
+}
+
+/// How programs ask for pages of another size than the default one.
+pub(super) fn named(page: Bytes) -> String {
+    format!(
+        "name the size in the program: huge_page_size={} (PostgreSQL), -XX:LargePageSizeInBytes={} (Java)",
+        in_postgres(page),
+        page.exact()
+    )
 }
 
 /// meminfo alone counts the default pool page by page, and all pools together in `Hugetlb`.
@@ -130,10 +136,7 @@ pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .seen(pool_file(pool, "resv_hugepages"), "", reserved)
         .fix_with(
-            Need::More {
-                page: pool.size,
-                pages: 1,
-            },
+            Need::more(pool.size, 1),
             format!(
                 "add the pages that another program needs: {}",
                 pool_file(pool, "nr_hugepages")

@@ -14,9 +14,10 @@ use super::memory::starves;
 use super::scripts::is_written;
 use crate::demand::is_asked_for;
 use crate::facts::{
-    available, bytes, default_size, each, is_own, known, parts, persistent, pool_file, pools, programs, shown_in,
+    available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
+    pool_file, pools, programs, readable,
 };
-use crate::remedy::{Need, fill};
+use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 use crate::thp::{asks_in_vain, no_such_size};
 
@@ -72,22 +73,18 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
 /// A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
 fn or_free(case: Case, evidence: &Evidence, pool: &Pool, what: &str) -> Case {
     let unwanted = || Need::Unwanted(pool.size);
-    let free = fill(pool, 0, |command| format!("or free {what}: {command}"));
-    let case = case.remedy(free.need(unwanted()));
-    match places(evidence, pool) {
-        Some(places) => case.fix_with(unwanted(), format!("and remove it from {places}")),
-        None => case,
-    }
+    let file = pool_file(pool, "nr_hugepages");
+    let case = case.fix_with(unwanted(), format!("or free {what}: echo 0 > {file}"));
+    case.with(places(evidence, pool), |case, places| {
+        case.fix_with(unwanted(), format!("and remove it from {places}"))
+    })
 }
 
 pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
-    let pools = pools(evidence)?;
-    let mut free = Vec::new();
-    for pool in pools {
-        if persistent(pool)? > 0 {
-            free.push((pool, bytes(pool, available(pool)?)));
-        }
-    }
+    let free = filled(evidence)?.into_iter();
+    let free: Vec<(&Pool, Bytes)> = free
+        .map(|pool| Ok((pool, bytes(pool, available(pool)?))))
+        .collect::<Result<_, Reason>>()?;
     if free.is_empty() {
         return Ok(Vec::new());
     }
@@ -144,28 +141,24 @@ fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
 
 /// `has` is the pool as a whole, in pages.
 fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes, has: u64) -> Case {
-    let pages = segment.size().0.div_ceil(pool.size.0);
+    let pages = pages_for(segment.size(), pool.size);
     let more = pages.saturating_sub(room.0 / pool.size.0);
-    let need = || Need::Pool {
-        page: pool.size,
-        pages: has.saturating_add(more),
-    };
+    let all = has.saturating_add(more);
     Case::likely(format!(
         "{} has {} of shared memory backed by base pages; the pool has {room} free, which is too small for it",
         program.title(),
         segment.size()
     ))
     .wants(pool.size)
-    .seen(
-        shown_in(program, segment),
-        format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
-        segment.size(),
-    )
+    .seen_mapping(program, segment)
     .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-    .fill_as(pool, has.saturating_add(more), |command| {
+    .fill_as(pool, all, |command| {
         format!("raise the pool by {more} pages of {}: {command}", pool.size.exact())
     })
-    .fix_with(need(), format!("and restart {}", program.pages.name))
+    .fix_with(
+        Need::pool(pool.size, all),
+        format!("and restart {}", program.pages.name),
+    )
     .otherwise("give the program less memory: the machine has no room for it in the pool")
 }
 
@@ -177,28 +170,18 @@ pub(super) fn program_beside(evidence: &Evidence) -> Answer {
 }
 
 fn beside_idle(evidence: &Evidence) -> Answer {
-    let mut idle: Option<(Bytes, &Pool)> = None;
-    for pool in pools(evidence)? {
-        let memory = bytes(pool, persistent(pool)?);
-        if is_idle(pool)? && memory >= WORTH && idle.is_none_or(|(most, _)| memory > most) {
-            idle = Some((memory, pool));
-        }
-    }
-    let Some((memory, pool)) = idle else {
+    let mut idle = by_pool(evidence, |pool| {
+        let pages = persistent(pool)?;
+        Ok(if is_idle(pool)? { pages } else { 0 })
+    })?;
+    idle.retain(|(_, memory)| *memory >= WORTH);
+    let Some((pool, memory)) = largest(idle) else {
         return Ok(Vec::new());
     };
-    let mut largest: Option<(&Program, Bytes)> = None;
-    let mut unknown = None;
-    for program in programs(evidence)? {
-        match beside(evidence, program, memory) {
-            Ok(base) => {
-                let base = base.filter(|base| largest.is_none_or(|(_, most)| *base > most));
-                largest = base.map(|base| (program, base)).or(largest);
-            }
-            Err(reason) => unknown = unknown.or(Some(reason)),
-        }
-    }
-    match (largest, unknown) {
+    let all = programs(evidence)?.iter();
+    let (all, unknown) = readable(all.map(|program| Ok((program, beside(evidence, program, memory)?))));
+    let worth = all.into_iter().filter_map(|(program, base)| Some((program, base?)));
+    match (largest(worth), unknown) {
         (Some((program, base)), _) => Ok(vec![beside_case(evidence, program, pool, memory, base)]),
         (None, Some(reason)) => Err(reason),
         (None, None) => Ok(Vec::new()),
@@ -272,7 +255,7 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
     let (Some(pool), Some(mapping)) = (pool, mapping) else {
         return Ok(None);
     };
-    let (pages, free) = (mapping.0.div_ceil(size.0.max(1)), available(pool)?);
+    let (pages, free) = (pages_for(mapping, size), available(pool)?);
     let is_set_up = all.iter().any(|pool| persistent(pool).is_ok_and(|pages| pages > 0));
     if !is_set_up || free >= pages {
         return Ok(None);
@@ -280,10 +263,7 @@ fn refused(evidence: &Evidence, program: &Program) -> Result<Option<Case>, Reaso
     let missing = pages - free;
     let total = persistent(pool)?.saturating_add(missing);
     let size = size.exact();
-    let need = || Need::Pool {
-        page: pool.size,
-        pages: total,
-    };
+    let need = || Need::pool(pool.size, total);
     let has_gigabytes = all
         .iter()
         .any(|pool| pool.size == Bytes::gib(1) && available(pool).is_ok_and(|free| free >= GIGABYTES));
@@ -315,7 +295,7 @@ const GIGABYTES: u64 = 3;
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
     let size = pool.size.exact();
     let largest = largest_mapping(program).filter(|mapping| *mapping > memory);
-    let mapping = largest.map(|mapping| (mapping, mapping.0.div_ceil(pool.size.0)));
+    let mapping = largest.map(|mapping| (mapping, pages_for(mapping, pool.size)));
     let case = Case::likely(format!(
         "{} has {base} backed by base pages while a pool of {memory} (pages of {size}) is idle: the program does not use it",
         program.title(),
@@ -329,16 +309,7 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         ));
         return or_free(case, evidence, pool, "the pool");
     }
-    let case = match mapping {
-        Some(_) => case.wants(pool.size),
-        None => case,
-    };
-    let all = mapping.map_or(0, |(_, pages)| pages);
-    let missing = all.saturating_sub(memory.0 / pool.size.0.max(1));
-    let need = || Need::Pool {
-        page: pool.size,
-        pages: all,
-    };
+    let case = case.when(mapping.is_some(), |case| case.wants(pool.size));
     let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);
     let case = match own {
         Some((_, option)) => case
@@ -350,12 +321,12 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
         return case
             .fix("its memory is shared (System V or MAP_SHARED): malloc's tunables and libraries do not reach it");
     }
-    let case = match mapping {
-        Some((mapping, _)) => case.fix_with(
-            need(),
+    let case = case.with(mapping, |case, (mapping, all)| {
+        let missing = all.saturating_sub(memory.0 / pool.size.0.max(1));
+        case.fix_with(
+            Need::pool(pool.size, all),
             format!("with {missing} pages more in the pool: its mapping of {mapping} needs {all}, and gets all of them or none"),
-        ),
-        None => case,
-    };
+        )
+    });
     by_malloc(case, evidence, program, mapping.is_some())
 }

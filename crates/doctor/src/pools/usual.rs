@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::Evidence;
 
 use super::asked::{Request, request};
-use crate::facts::{bytes, default_size, total};
+use crate::facts::{bytes, default_size, pages_for, total};
 use crate::remedy::fits_alone;
 
 /// A count without a size that is more than the machine has, and was meant for pages of 2M: the count, and the pages of that much memory.
@@ -30,7 +30,7 @@ impl MeantFor2m {
         let total = total(evidence).ok()?.0;
         let is_by_choice = boot.default_size.is_some() && bytes(pool, asked).0 / 4 < total;
         let meant = usual.0.saturating_mul(asked);
-        let pages = meant.div_ceil(size.0);
+        let pages = pages_for(Bytes(meant), size);
         let is_so = !is_by_choice && meant >= size.0 && fits_alone(evidence, size, pages);
         is_so.then_some(Self { asked, pages })
     }

@@ -25,16 +25,14 @@ impl Draft {
     /// Takes over the evidence of another that reads the same: one thing to do in several places is one finding.
     pub(crate) fn absorbs(&mut self, other: &Self) -> bool {
         let (own, its) = (&mut self.finding, &other.finding);
-        let about = |of: &Finding| {
-            (
-                of.id.clone(),
-                of.severity,
-                of.confidence,
-                of.consequence.clone(),
-                of.link.clone(),
-            )
+        let without_evidence = |of: &Finding| Finding {
+            evidence: Vec::new(),
+            ..of.clone()
         };
-        if about(own) != about(its) || self.wants != other.wants || self.remedies != other.remedies {
+        if without_evidence(own) != without_evidence(its)
+            || self.wants != other.wants
+            || self.remedies != other.remedies
+        {
             return false;
         }
         for proof in &its.evidence {
@@ -102,11 +100,9 @@ impl<'e> Ledger<'e> {
     /// All findings, in their order, with those fixes that this machine can take together.
     pub(crate) fn settle_all(&mut self, drafts: Vec<Draft>) -> Vec<Finding> {
         self.wanted.extend(drafts.iter().filter_map(|draft| draft.wants));
-        let mut settled: Vec<(usize, Finding)> = Vec::new();
         let (late, first): (Vec<_>, Vec<_>) = drafts.into_iter().enumerate().partition(|(_, draft)| draft.is_late());
-        for (at, draft) in first.into_iter().chain(late) {
-            settled.push((at, self.settle(draft)));
-        }
+        let in_turn = first.into_iter().chain(late);
+        let mut settled: Vec<(usize, Finding)> = in_turn.map(|(at, draft)| (at, self.settle(draft))).collect();
         settled.sort_by_key(|(at, _)| *at);
         settled.into_iter().map(|(_, finding)| finding).collect()
     }
@@ -308,8 +304,7 @@ fn fits(evidence: &Evidence, bytes: Bytes) -> bool {
 
 /// Can a pool of that size have so many pages beside the other pools as they are?
 pub(crate) fn fits_alone(evidence: &Evidence, page: Bytes, pages: u64) -> bool {
-    let mut ledger = Ledger::of(evidence);
-    ledger.has(&Need::Pool { page, pages })
+    Ledger::of(evidence).has(&Need::pool(page, pages))
 }
 
 /// Does this file of THP exist, and does it take the value?

@@ -45,12 +45,11 @@ fn case(evidence: &Evidence, line: &Setting) -> Case {
         "`{} = {}` has no effect: Linux has no sysctl setting of that name",
         line.name, line.value
     );
-    let seen = |case: Case| case.seen(&line.place, &line.name, &line.value);
     if line.name.contains("transparent") {
-        return of_thp(evidence, line, seen(Case::sure(text)).link(Some(links::THP)));
+        return of_thp(evidence, line, Case::sure(text).seen_line(line).link(Some(links::THP)));
     }
     // A vendor's kernel may have settings of its own.
-    let case = seen(Case::likely(text));
+    let case = Case::likely(text).seen_line(line);
     match size_in(&line.name) {
         Some(page) => of_size(evidence, line, case.link(Some(links::HUGETLB)), page),
         None => case.fix(meant(&line.name)),
@@ -137,10 +136,9 @@ fn meant(name: &str) -> String {
         _ if has(&["mempolicy"]) => "vm.nr_hugepages_mempolicy",
         _ => "vm.nr_hugepages",
     };
-    let unit = if own.ends_with("hugepages") {
-        " (a count of pages, no memory size)"
-    } else {
-        ""
+    let unit = match own.ends_with("hugepages") {
+        true => " (a count of pages, no memory size)",
+        false => "",
     };
     format!("if {own} is meant, write that name{unit}, and apply it again")
 }

@@ -8,7 +8,7 @@ use programs::config::{BootLine, Distribution, Setting, Settings};
 use programs::{Evidence, Program};
 
 use super::demand::Room;
-use super::facts::{default_size, distribution, each, each_looked_into, known, parts, thp};
+use super::facts::{default_size, distribution, each, each_looked_into, known, pages_for, parts, running, thp};
 use super::kept::{add_boot, apply_again};
 use super::links;
 use super::remedy::Remedy;
@@ -35,27 +35,20 @@ pub(super) const TOPIC: Topic = Topic {
 fn refused(evidence: &Evidence) -> Answer {
     let config = &evidence.config;
     let sysctl = known(&config.sysctl)?;
-    let policies = config.thp_policy.as_ref().map(drop).or_if_absent(());
-    let pools = config.pool_lines.as_ref().map(drop).or_if_absent(());
+    let nothing = |read: Result<(), Unread>| Ok(read.map(|()| Vec::new())?);
     parts([
         lines(evidence),
         units(evidence),
-        policies.map(|()| Vec::new()).map_err(Reason::from),
-        pools.map(|()| Vec::new()).map_err(Reason::from),
-        config
-            .starter
-            .as_ref()
-            .map(|()| Vec::new())
-            .into_result()
-            .map_err(Reason::from),
+        nothing(config.thp_policy.as_ref().map(drop).or_if_absent(())),
+        nothing(config.pool_lines.as_ref().map(drop).or_if_absent(())),
+        nothing(config.starter.clone().into_result()),
         by_kernel(evidence, sysctl, default_size(evidence)),
     ])
 }
 
 /// Lines of the machine's own files.
 fn lines(evidence: &Evidence) -> Answer {
-    let programs = evidence.programs.known().into_iter().flatten();
-    let of_programs = programs.flat_map(of_program);
+    let of_programs = running(evidence).flat_map(of_program);
     let mut all: Vec<&Unread> = evidence.config.refused.iter().chain(of_programs).collect();
     all.sort_by_key(|why| (&why.place, &why.why));
     // Services of one unit share its file.
@@ -83,7 +76,7 @@ fn by_kernel(evidence: &Evidence, sysctl: &Settings, default: Result<Bytes, Reas
     let mut cases = keys::of_no_kernel(evidence, sysctl);
     let refused = |line: &Setting, why: &str, fix: &str| {
         Case::sure(format!("`{} = {}` is refused: {why}", line.name, line.value))
-            .seen(&line.place, &line.name, &line.value)
+            .seen_line(line)
             .fix(fix)
     };
     if let Some(line) = sysctl.last("vm.hugepages_treat_as_movable")
@@ -131,29 +124,21 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
         case.link(Some(own.link))
     }));
     let of_boot = files.boot.iter().rev().find_map(|line| line.boot.default_size);
-    let of_machine = default_size(evidence).ok().filter(|_| evidence.has_machine);
+    let of_machine = default_size(evidence).ok();
     let default = of_boot.or(of_machine).unwrap_or(Bytes::mib(2));
     cases.extend(by_kernel(evidence, &files.sysctl, Ok(default))?);
     cases.extend(by_scripts(&files.mounts, default));
     cases.extend(vpp_buffers(&files.vpp, of_boot.or(of_machine)));
     cases.extend(vpp_socket_mem(evidence));
-    cases.extend(
-        files
-            .by_installer
-            .iter()
-            .filter_map(|line| by_installer(evidence, line)),
-    );
+    let by_installer = |line| by_installer(evidence, line);
+    cases.extend(files.by_installer.iter().filter_map(by_installer));
     Ok(cases)
 }
 
 /// Talos's installer writes a command line for GRUB alone (siderolabs/talos#10339): of a node of Talos it is seen, else it is not known.
 fn by_installer(evidence: &Evidence, line: &BootLine) -> Option<Case> {
-    let running = evidence
-        .snapshot
-        .kernel
-        .command_line
-        .known()
-        .filter(|_| evidence.has_machine && distribution(evidence) == Distribution::Talos);
+    let running = evidence.snapshot.kernel.command_line.known();
+    let running = running.filter(|_| distribution(evidence) == Distribution::Talos);
     let is_lost = |word: &&str| {
         let is_running = |line: &String| line.split_whitespace().any(|other| other == *word);
         word.contains("huge") && !running.is_some_and(is_running)
@@ -211,12 +196,14 @@ fn vpp_socket_mem(evidence: &Evidence) -> Option<Case> {
     let parts: Option<Vec<u64>> = line.value.split(',').map(|mib| mib.parse().ok()).collect();
     let asked = Bytes::mib(parts?.into_iter().fold(0, u64::saturating_add));
     let room = Room::of(evidence).ok()?;
-    let has = room.filled().map(|(page, (pages, _))| page.0.saturating_mul(*pages));
-    let has = Bytes(has.fold(0, u64::saturating_add));
+    let has = room
+        .filled()
+        .map(|(page, (pages, _))| Bytes(page.0.saturating_mul(*pages)));
+    let has: Bytes = has.sum();
     if has >= asked {
         return None;
     }
-    let pages = asked.0.div_ceil(room.default.0.max(1));
+    let pages = pages_for(asked, room.default);
     let case = Case::hint(format!(
         "an older VPP does not start: its socket-mem asks for {asked} ({pages} pages of {}), and the pools have {has}; later releases ignore that line",
         room.default.exact()
@@ -240,8 +227,7 @@ fn case(evidence: &Evidence, why: &Unread) -> Case {
 
 /// Is it a limit of a unit that is not in a section?
 fn is_outside(evidence: &Evidence, place: &str) -> bool {
-    let programs = evidence.programs.known().into_iter().flatten();
-    let of_programs = programs.filter_map(|program| program.details.as_ref()?.unit.as_ref()?.known());
+    let of_programs = running(evidence).filter_map(|program| program.details.as_ref()?.unit.as_ref()?.known());
     let given = evidence.files.services.iter().map(|service| &service.unit);
     let mut lines = of_programs.chain(given).filter_map(|unit| unit.outside.as_ref());
     lines.any(|line| line.place == place)
@@ -249,16 +235,12 @@ fn is_outside(evidence: &Evidence, place: &str) -> bool {
 
 fn seen(why: &Unread) -> Case {
     let Unread { place, why, unread } = why;
-    let seen = if *unread == Cause::Garbled {
-        "refused or ignored"
-    } else {
-        "could not be read"
+    let seen = match unread {
+        Cause::Garbled => "refused or ignored",
+        _ => "could not be read",
     };
     let case = Case::sure(why).seen(place, "", seen);
-    match why.contains("not start") {
-        true => case.severity(Severity::Error),
-        false => case,
-    }
+    case.when(why.contains("not start"), |case| case.severity(Severity::Error))
 }
 
 fn unknown(evidence: &Evidence) -> Answer {

@@ -3,7 +3,7 @@
 use programs::Evidence;
 use programs::config::{Distribution, Unheard, UnheardWhy};
 
-use crate::facts::{default_size, distribution, persistent};
+use crate::facts::{default_size, distribution, file_of, persistent};
 use crate::kept::{add_boot, boot_again, boot_fix, entry_fix};
 use crate::links;
 use crate::remedy::{Need, Remedy};
@@ -17,10 +17,6 @@ pub(super) fn cases(evidence: &Evidence) -> Vec<Case> {
     let of_files = misnamed.chunk_by(|a, b| file_of(&a.place) == file_of(&b.place));
     let misnamed = of_files.filter_map(|lines| named_wrong(evidence, lines));
     others.chain(misnamed).collect()
-}
-
-fn file_of(place: &str) -> &str {
-    place.rsplit_once(':').map_or(place, |(file, _)| file)
 }
 
 /// In place of a fix for which there is no memory.
@@ -133,12 +129,10 @@ fn named_wrong(evidence: &Evidence, lines: &[&Unheard]) -> Option<Case> {
     let case = seen.fold(case, |case, (place, words)| case.seen(*place, "", *words));
     let settings = evidence.config.sysctl.known();
     let is_there = settings.is_some_and(|all| all.iter().any(|line| file_of(&line.place) == right));
-    let case = match is_there {
-        true => case.fix(format!("add its lines to {right}, which is there already")),
-        false => case.fix(format!(
-            "mv -n {file} {right} (where {right} is there already, add the lines to it)"
-        )),
-    };
+    let case = case.fix(match is_there {
+        true => format!("add its lines to {right}, which is there already"),
+        false => format!("mv -n {file} {right} (where {right} is there already, add the lines to it)"),
+    });
     (!words.is_empty()).then(|| applied(case, evidence, &right, &words))
 }
 
@@ -153,7 +147,7 @@ fn applied(case: Case, evidence: &Evidence, file: &str, words: &[&str]) -> Case 
     let page = default_size(evidence).unwrap_or_default();
     let now = evidence.snapshot.pool(page).and_then(|pool| persistent(pool).ok());
     match (asked.parse::<u64>(), now) {
-        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::Pool { page, pages })),
+        (Ok(pages), Some(now)) if pages >= now => case.remedy(command.need(Need::pool(page, pages))),
         (Ok(pages), Some(now)) => case.fix(format!(
             "the pool has {now} pages now, and `sysctl -p` would leave {pages}: raise the number there to keep them"
         )),

@@ -7,7 +7,8 @@ use model::Bytes;
 use model::findings::{Finding, Severity};
 use programs::Evidence;
 
-use super::rule::Verdict;
+use super::remedy::{Draft, Ledger};
+use super::rule::{Rule, Verdict};
 use super::{explain, rules};
 
 pub(super) use processes::*;
@@ -136,8 +137,22 @@ pub(super) fn evidence(tree: Tree) -> Evidence {
 }
 
 /// What a rule says about a machine.
-pub(super) fn verdict(id: &str, tree: Tree) -> Verdict {
+pub(super) fn verdict(id: &str, tree: Tree) -> Verdict<Finding> {
     explain(id).expect(id).judge(&evidence(tree))
+}
+
+impl Rule {
+    /// Applies the rule alone.
+    pub(super) fn judge(&self, evidence: &Evidence) -> Verdict<Finding> {
+        let mut ledger = Ledger::of(evidence);
+        let mut settle = |drafts: Vec<Draft>| drafts.into_iter().map(|draft| ledger.settle(draft)).collect();
+        match self.draft(evidence) {
+            Verdict::Found(drafts) => Verdict::Found(settle(drafts)),
+            Verdict::Partly(drafts, not) => Verdict::Partly(settle(drafts), not),
+            Verdict::Clear => Verdict::Clear,
+            Verdict::NotJudged(not) => Verdict::NotJudged(not),
+        }
+    }
 }
 
 /// The rule finds something here; gives the first of it.

@@ -5,19 +5,11 @@ use std::collections::BTreeMap;
 use host::snapshot::Feature;
 use model::findings::Severity;
 use model::{Bytes, Reading};
-use programs::{Area, Evidence, Kind, Program};
+use programs::{Evidence, Kind, Program};
 
-use crate::facts::{any_size, count, counted_areas, each_looked_into, has, is_own, known, programs, thp, thp_file};
+use crate::facts::{advised, any_size, count, each_looked_into, has, is_own, known, programs, thp, thp_file};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
-
-/// The policy `madvise` has to be offered.
-pub(crate) fn madvise() -> Need {
-    Need::Thp {
-        name: "enabled".to_owned(),
-        value: "madvise".to_owned(),
-    }
-}
 
 /// Advice on less memory decides nothing.
 const WORTH: Bytes = Bytes::mib(16);
@@ -28,29 +20,24 @@ pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
     }
     let enabled = &known(&thp(evidence)?.enabled)?.chosen;
     each_looked_into(evidence, |program, _| {
-        let advised = counted_areas(program)?
-            .iter()
-            .filter(|area| area.has("hg") == Some(true));
-        let bytes: Bytes = advised.map(Area::size).sum();
+        let bytes = advised(program)?;
         let (what, source, field, value) = match code_option(program) {
             _ if bytes >= WORTH => (bytes.to_string(), "smaps", "VmFlags: hg", bytes.to_string()),
             Some(option) => ("its code".to_owned(), "cmdline", "--use-largepages", option.to_owned()),
             None => return Ok(None),
         };
+        let madvise = Need::thp("enabled", "madvise");
         let case = Case::sure(format!(
             "{} requested huge pages for {what} and uses base pages: the machine's THP policy is `never`",
             program.title()
         ))
         .seen(thp_file("enabled"), "", enabled)
         .seen(program.file(source), field, value)
-        .plan_with(madvise(), "thp=madvise")
+        .plan_with(madvise, "thp=madvise")
         .write("enabled", "madvise")
         .fix("to keep it: transparent_hugepage=madvise on the boot command line")
         .fix(format!("restart {}", program.pages.name))
-        .fix_with(
-            Need::Feature(Feature::Collapse),
-            format!("or collapse its memory: hugewise collapse {}", program.pid()),
-        );
+        .collapse("or collapse its memory", program.pid());
         Ok(Some(case))
     })
 }

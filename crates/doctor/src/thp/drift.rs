@@ -1,10 +1,10 @@
 //! Settings that differ between files, the running kernel, and the time when a program started.
 
-use host::snapshot::{Feature, Pool};
+use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::config::{PolicyLine, requested};
+use programs::config::PolicyLine;
 
 use super::sizes::dropped;
 use crate::facts::{
@@ -12,8 +12,8 @@ use crate::facts::{
 };
 use crate::kept::boot_again;
 use crate::links;
-use crate::pools::{is_written, starves};
-use crate::remedy::{Need, Remedy};
+use crate::pools::{Request, is_written, request, starves};
+use crate::remedy::Remedy;
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
@@ -21,12 +21,13 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
     parts([lines.map(|lines| conflicting(lines)), dropped(evidence)])
 }
 
+fn agree(lines: &[PolicyLine]) -> bool {
+    lines.windows(2).all(|two| two[0].value == two[1].value)
+}
+
 /// Places that do not agree.
 pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
-    let values = lines
-        .last()
-        .map(|last| lines.iter().all(|line| line.value == last.value));
-    if values != Some(false) {
+    if agree(lines) {
         return Vec::new();
     }
     let case = Case::sure(format!(
@@ -47,13 +48,12 @@ pub(super) fn drift(evidence: &Evidence) -> Answer {
 fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     let lines = known(&evidence.config.thp_policy)?;
     let Some(last) = lines.last() else { return Ok(None) };
-    // Where they disagree, D22 says so.
-    let agree = lines.iter().all(|line| line.value == last.value);
     if lacks_thp(evidence) {
         return Ok((last.value != "never").then(|| without_thp(last)));
     }
     let now = &known(&thp(evidence)?.enabled)?.chosen;
-    if !agree || *now == last.value {
+    // Where they disagree, D22 says so.
+    if !agree(lines) || *now == last.value {
         return Ok(None);
     }
     let next = evidence.config.next_boot.as_ref();
@@ -102,28 +102,20 @@ fn not_booted_with(evidence: &Evidence, now: &str, line: &PolicyLine) -> Case {
 
 /// More pages than requested; fewer are reported by A01, and those that starve the machine by A03.
 fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
-    let default = Some(default_size(evidence)?);
-    let file = known(&evidence.config.sysctl)?
-        .number("vm.nr_hugepages")?
-        .filter(|_| default == Some(pool.size));
-    let asked = match file {
-        Some((pages, line)) => Some((pages, line.place.clone())),
-        None => known(&evidence.config.boot)?
-            .pages_of(pool.size, default)
-            .map(|pages| (pages, "/proc/cmdline".to_owned())),
-    };
-    let lines = known(&evidence.config.pool_lines)?;
-    let asked = asked.or_else(|| {
-        let line = requested(lines, pool.size, default)?;
-        Some((line.pages, line.place.clone()))
-    });
+    let is_default = default_size(evidence)? == pool.size;
+    let file = known(&evidence.config.sysctl)?.number("vm.nr_hugepages")?;
+    if file.is_none() || !is_default {
+        known(&evidence.config.boot)?;
+    }
+    known(&evidence.config.pool_lines)?;
+    let asked = request(evidence, pool)?;
     let now = persistent(pool)?;
     if starves(evidence, pool) || is_written(evidence, pool) {
         return Ok(None);
     }
     let size = pool.size.exact();
     Ok(match asked {
-        Some((pages, place)) if now > pages => Some(
+        Some(Request { pages, place, .. }) if now > pages => Some(
             Case::sure(format!(
                 "the pool of {size} pages has {now} pages now and will have {pages} after the next boot"
             ))
@@ -176,10 +168,7 @@ pub(super) fn newer(evidence: &Evidence) -> Answer {
         .seen(program.file("stat"), "started, seconds after boot", &details.started)
         .seen_backing(program, PageKind::Base, base)
         .fix(format!("restart {}", program.pages.name))
-        .fix_with(
-            Need::Feature(Feature::Collapse),
-            format!("or: hugewise collapse {}", program.pid()),
-        );
+        .collapse("or", program.pid());
         Ok(Some(case))
     })
 }

@@ -7,7 +7,10 @@ use programs::{Area, Evidence, Kind, Program};
 
 use super::databases::wants_no_empty_pages;
 use super::vendors::{asked_by_vendor, private_thp};
-use crate::facts::{any_size, counted_areas, has, is_own, known, looked_into, parts, policy, thp, thp_file};
+use crate::facts::{
+    advised, any_size, counted_areas, has, is_own, known, largest, looked_into, parts, policy, readable, running, thp,
+    thp_file,
+};
 use crate::links;
 use crate::numa::is_confined;
 use crate::pools::is_starved;
@@ -37,7 +40,7 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
     }
     // A program that fills its own node alone may want it; MongoDB's production notes ask for 0.
     let is_mongo = |program: &&Program| program.kind.known().copied().flatten() == Some(Kind::Mongo);
-    let mongo = evidence.programs.known().into_iter().flatten().find(is_mongo);
+    let mongo = running(evidence).find(is_mongo);
     let who = mongo.map_or_else(String::new, |program| {
         format!("; MongoDB asks for 0, and {} is running", program.title())
     });
@@ -55,8 +58,9 @@ fn zone_reclaim(evidence: &Evidence) -> Answer {
     .seen("/proc/sys/vm/zone_reclaim_mode", "", mode)
     .fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
     let line = evidence.config.sysctl.known().and_then(|files| files.last(name));
-    let written = line.map(|line| format!("and {name} = 0 in {}, in place of {}", line.place, line.value));
-    Ok(vec![case.fix_if(written.is_some(), written.unwrap_or_default())])
+    Ok(vec![case.with(line, |case, line| {
+        case.fix(format!("and {name} = 0 in {}, in place of {}", line.place, line.value))
+    })])
 }
 
 fn defrag_stalls(evidence: &Evidence) -> Answer {
@@ -116,25 +120,13 @@ const MANY_STALLS: u64 = 1000;
 
 /// The program with most memory that it advised.
 fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason> {
-    let mut most: Option<(&Program, Bytes)> = None;
-    let (mut unknown, mut could) = (None, false);
-    for examined in looked_into(evidence)? {
-        let areas = examined.and_then(|(program, _)| Ok((program, counted_areas(program)?)));
-        match areas {
-            Ok((program, areas)) => {
-                could = true;
-                let advised = areas.iter().filter(|area| area.has("hg") == Some(true));
-                let bytes: Bytes = advised.map(Area::size).sum();
-                if bytes >= WORTH_ADVISING && most.is_none_or(|(_, before)| bytes > before) {
-                    most = Some((program, bytes));
-                }
-            }
-            Err(reason) => unknown = unknown.or(Some(reason)),
-        }
-    }
-    match (most, unknown) {
-        (None, Some(reason)) if !could => Err(reason),
-        (most, _) => Ok(most),
+    let (advised, unknown) = readable(looked_into(evidence)?.map(|examined| {
+        let (program, _) = examined?;
+        Ok((program, advised(program)?))
+    }));
+    match unknown {
+        Some(reason) if advised.is_empty() => Err(reason),
+        _ => Ok(largest(advised).filter(|(_, bytes)| *bytes >= WORTH_ADVISING)),
     }
 }
 
@@ -142,23 +134,17 @@ fn most_advised(evidence: &Evidence) -> Result<Option<(&Program, Bytes)>, Reason
 const WORTH_ADVISING: Bytes = Bytes::mib(16);
 
 pub(super) fn bloat(evidence: &Evidence) -> Answer {
-    let mut cases = Vec::new();
-    cases.extend(busy_khugepaged(evidence));
-    cases.extend(many_areas(evidence));
-    cases.extend(unmapped(evidence));
-    match ranges(evidence) {
-        Ok(found) => cases.extend(found),
-        Err(reason) if cases.is_empty() => return Err(reason),
-        Err(_) => {}
-    }
+    let found = [busy_khugepaged(evidence), many_areas(evidence), unmapped(evidence)];
+    let cases = found.into_iter().flatten().collect();
+    let cases = parts([Ok(cases), ranges(evidence)])?;
     if cases.is_empty() && policy(evidence)? == "always" {
-        readable(evidence)?;
+        all_readable(evidence)?;
     }
     Ok(cases)
 }
 
 /// Could everything be read that would show an effect?
-fn readable(evidence: &Evidence) -> Result<(), Reason> {
+fn all_readable(evidence: &Evidence) -> Result<(), Reason> {
     evidence.snapshot.memory.get("AnonPages").map(drop).or_if_absent(())?;
     for examined in looked_into(evidence)? {
         let (program, details) = examined?;
@@ -196,16 +182,19 @@ fn busy_khugepaged(evidence: &Evidence) -> Option<Case> {
         format!("{used:.0}"),
     )
     .seen("/proc/uptime", "", uptime);
-    let case = match policy(evidence).as_deref() {
-        Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
-        _ => case,
-    };
     Some(
-        case.write_as("khugepaged/scan_sleep_millisecs", "60000", |command| {
-            format!("or let it scan less often: {command}")
-        })
-        .fix("and see whether it helps: top -p $(pgrep khugepaged)"),
+        without_always(evidence, case)
+            .write_as("khugepaged/scan_sleep_millisecs", "60000", |command| {
+                format!("or let it scan less often: {command}")
+            })
+            .fix("and see whether it helps: top -p $(pgrep khugepaged)"),
     )
+}
+
+/// With `madvise` in place of `always`.
+fn without_always(evidence: &Evidence, case: Case) -> Case {
+    let is_always = policy(evidence).as_deref() == Ok("always");
+    case.when(is_always, Case::madvise)
 }
 
 /// So many mappings of this size at most are stacks or arenas of threads.
@@ -246,8 +235,7 @@ fn many_areas(evidence: &Evidence) -> Option<Case> {
         .seen(thp_file("enabled"), "", "always")
         .seen(program.file("status"), "Threads", threads)
         .seen(program.file("smaps"), "AnonHugePages of mappings up to 8M", bytes)
-        .plan("thp=madvise")
-        .write("enabled", "madvise")
+        .madvise()
         .fix("or fewer arenas: MALLOC_ARENA_MAX=2 (glibc), MALLOC_CONF=narenas:2,thp:never (jemalloc)"),
     )
 }
@@ -282,10 +270,7 @@ fn unmapped(evidence: &Evidence) -> Option<Case> {
     .seen("/proc/meminfo", "AnonPages + Shmem + SwapCached", used)
     .seen("/proc/vmstat", "thp_deferred_split_page", queued)
     .fix("to have it back now, write 1G to memory.reclaim of the program's control group (Linux 5.19 and later, cgroup v2)");
-    Some(match policy(evidence).as_deref() {
-        Ok("always") => case.plan("thp=madvise").write("enabled", "madvise"),
-        _ => case,
-    })
+    Some(without_always(evidence, case))
 }
 
 /// `max_ptes_none`, and what stands for all base pages of a range but one.
@@ -362,12 +347,11 @@ fn ranges(evidence: &Evidence) -> Answer {
         format!("and let the kernel split unused ones: {command}")
     });
     // Named in the text alone: a hint about the machine is no finding of that program.
-    Ok(vec![match keeper {
-        Some((product, asks)) => case.write_as("enabled", "madvise", |command| {
+    Ok(vec![case.with(keeper, |case, (product, asks)| {
+        case.write_as("enabled", "madvise", |command| {
             format!("or, as the vendor of {product} asks for {asks}: {command}")
-        }),
-        None => case,
-    }])
+        })
+    })])
 }
 
 /// How much of it was split, in words.

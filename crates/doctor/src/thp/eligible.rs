@@ -1,14 +1,15 @@
 //! Mappings that could be backed by huge pages and are not.
 
 use host::processes::{Ground, Reason as Why, why_base};
-use host::snapshot::{Feature, MountTree};
+use host::snapshot::MountTree;
 use model::Bytes;
 use programs::{Area, Evidence, Program};
 
 use super::effort::stalls_much;
 use super::vendors::asked_by_vendor;
-use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, policy, thp, thp_file};
-use crate::remedy::Need;
+use crate::facts::{
+    any_size, counted_areas, each_looked_into, known, looked_into, policy, range, readable, thp, thp_file,
+};
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller mappings do not decide the speed of a program.
@@ -40,18 +41,11 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let own_choice = why == Why::AdvisedAgainst;
     let base = area.base().unwrap_or_default();
     let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
+    let range = range(area);
     let case = Case::sure(format!("{base} of {} cannot be backed by THP: {why}", program.title()))
         .info_if(own_choice)
-        .seen(
-            program.file("smaps"),
-            format!("{:x}-{:x} VmFlags", area.range.start, area.range.end),
-            flags,
-        )
-        .seen(
-            program.file("smaps"),
-            format!("{:x}-{:x} Rss", area.range.start, area.range.end),
-            base,
-        );
+        .seen(program.file("smaps"), format!("{range} VmFlags"), flags)
+        .seen(program.file("smaps"), format!("{range} Rss"), base);
     if own_choice {
         case.fix("if that is not intended: upgrade or configure its run-time (Go 1.21.x and later, jemalloc thp:default, -XX:+UseTransparentHugePages)")
     } else {
@@ -71,17 +65,12 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     // A faster khugepaged makes worse what D29 finds.
     let is_always = policy(evidence).is_ok_and(|policy| policy == "always");
     let is_unwanted = |program: &Program| is_always && asked_by_vendor(&evidence.snapshot, program).is_some();
-    let mut waiting = Bytes(0);
-    let mut unknown = None;
-    for examined in looked_into(evidence)? {
-        if examined.as_ref().is_ok_and(|(program, _)| is_unwanted(program)) {
-            continue;
-        }
-        match examined.and_then(|(program, _)| counted_areas(program)) {
-            Ok(areas) => waiting.0 = areas.iter().map(eligible).fold(waiting.0, u64::saturating_add),
-            Err(reason) => unknown = unknown.or(Some(reason)),
-        }
-    }
+    let wanted = looked_into(evidence)?.filter(|examined| match examined {
+        Ok((program, _)) => !is_unwanted(program),
+        Err(_) => true,
+    });
+    let (areas, unknown) = readable(wanted.map(|examined| counted_areas(examined?.0)));
+    let waiting: Bytes = areas.into_iter().flatten().map(eligible).sum();
     let hours = waiting.0 as f64 / rate / 3600.0;
     if hours < 1.0 {
         return unknown.map_or(Ok(Vec::new()), Err);
@@ -93,10 +82,7 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     .seen(thp_file("khugepaged/pages_to_scan"), "", pages)
     .seen(thp_file("khugepaged/scan_sleep_millisecs"), "", sleep * 1000.0)
     .seen("/proc/*/smaps", "THPeligible: 1, backed by base pages", waiting)
-    .fix_with(
-        Need::Feature(Feature::Collapse),
-        "for one program, at once: hugewise collapse PID",
-    )
+    .collapse("for one program, at once", "PID")
     .write_as("khugepaged/scan_sleep_millisecs", "1000", |command| {
         format!("for a while: {command}")
     })
@@ -104,13 +90,10 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-fn eligible(area: &Area) -> u64 {
+fn eligible(area: &Area) -> Bytes {
     let is_eligible = area.counted.as_ref().and_then(|counted| counted.thp_eligible) == Some(true);
-    if is_eligible && area.is_anonymous() {
-        area.base().map_or(0, |base| base.0)
-    } else {
-        0
-    }
+    let base = area.base().filter(|_| is_eligible && area.is_anonymous());
+    base.unwrap_or_default()
 }
 
 /// Smaller code fits into the TLBs.

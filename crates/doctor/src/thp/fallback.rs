@@ -1,6 +1,6 @@
 //! Where huge pages for THP are not to be had: page faults that fell back, and free memory in small pieces.
 
-use host::snapshot::{Feature, ThpSize};
+use host::snapshot::ThpSize;
 use model::Bytes;
 use programs::Evidence;
 
@@ -68,10 +68,7 @@ pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
     Ok(vec![
         case.fix("echo 1 > /proc/sys/vm/compact_memory")
             .remedy(compact_ahead())
-            .fix_with(
-                Need::Feature(Feature::Collapse),
-                "for programs that need them: hugewise collapse PID",
-            )
+            .collapse("for programs that need them", "PID")
             .fix("or keep more memory free, so that fewer faults fail"),
     ])
 }

@@ -73,26 +73,25 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let of_dotnet = of_dotnet.map(|asked| (asked, format!("the program does not start: {why}")));
     let short = of_malloc.chain(of_dotnet).filter(|((_, told), _)| is_short(told));
     cases.extend(short.map(|((line, told), what)| {
+        let counted = match told.pages {
+            0 => "PAGES".to_owned(),
+            pages => pages.to_string(),
+        };
         let fill = match told.page {
-            Some(page) if told.pages == 0 => {
-                format!("hugepagesz={} hugepages=PAGES on the boot command line", page.exact())
-            }
             Some(page) => format!(
-                "hugepagesz={} hugepages={} on the boot command line",
-                page.exact(),
-                told.pages
+                "hugepagesz={} hugepages={counted} on the boot command line",
+                page.exact()
             ),
             None if evidence.config.is_sysctl_unread => distribution(evidence).keep_setting("vm.nr_hugepages", "PAGES"),
             None => "vm.nr_hugepages in /etc/sysctl.d".to_owned(),
         };
         let page = told.page.unwrap_or(room.default);
-        let pages = told.least();
         Case::sure(what)
             .link(told.link)
             .seen(&line.place, told.variable, &told.value)
-            .fix_with(Need::More { page, pages }, format!("fill the pool: {fill}"))
+            .fix_with(Need::more(page, told.least()), format!("fill the pool: {fill}"))
             .otherwise(without_room(evidence, page))
-            .fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
+            .with(told.instead, Case::fix)
     }));
     Ok(cases)
 }
@@ -119,7 +118,7 @@ fn without_limit(line: &Setting, told: &Told) -> Case {
     .seen(&line.place, told.variable, &told.value)
     .seen(&line.place, "GCHeapHardLimit", "not set")
     .fix("set DOTNET_GCHeapHardLimit (in hexadecimal bytes) too, with a pool that holds as much")
-    .fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
+    .with(told.instead, Case::fix)
 }
 
 pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
@@ -147,7 +146,7 @@ pub(super) fn morecore(evidence: &Evidence) -> Answer {
     let dead = |line: &&Setting| is_asked(line) || (asked == 0 && is_loaded(line));
     let cases = evidence.files.environment().filter(dead).map(|line| {
         Case::likely("malloc uses base pages with glibc 2.34 and later, which have no __morecore")
-            .seen(&line.place, &line.name, &line.value)
+            .seen_line(line)
             .fix(format!(
                 "with glibc 2.35 and later: GLIBC_TUNABLES={HUGETLB}=2 instead{after}"
             ))

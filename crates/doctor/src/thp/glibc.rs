@@ -4,7 +4,7 @@ use model::{Bytes, PageKind};
 use programs::{Evidence, Program, in_list};
 
 use crate::facts::{
-    available, count, default_size, each_that_can, known, policy, pool_file, pools, programs, thp_file,
+    available, count, default_size, each_that_can, known, policy, pool_file, pools, programs, readable, thp_file,
 };
 use crate::kept::boot_pages;
 use crate::remedy::Need;
@@ -26,19 +26,13 @@ pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
     if !is_arm || policy == "never" {
         return Ok(Vec::new());
     }
-    let (mut grown, mut unread, mut is_told) = (Vec::new(), None, false);
-    for program in programs(evidence)? {
-        is_told |= glibc(program).is_some();
-        match is_grown(program) {
-            Ok(true) => grown.push(program),
-            Ok(false) => {}
-            Err(reason) => unread = unread.or(Some(reason)),
-        }
-    }
+    let all = programs(evidence)?;
+    let (grown, unread) = readable(all.iter().map(|program| Ok(is_grown(program)?.then_some(program))));
+    let grown: Vec<&Program> = grown.into_iter().flatten().collect();
     let Some(first) = grown.first() else {
         return match unread {
             Some(reason) => Err(reason),
-            None if is_told => Ok(Vec::new()),
+            None if all.iter().any(|program| glibc(program).is_some()) => Ok(Vec::new()),
             None => Err("the glibc version of no process could be read".into()),
         };
     };
@@ -312,12 +306,12 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             };
             let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
             let pages = told.least();
-            case.fix_with(Need::More { page, pages }, text)
+            case.fix_with(Need::more(page, pages), text)
                 .otherwise(without_room(evidence, page))
         }
         None => case.fix("fill the pool, then restart it"),
     };
-    case.fix_if(told.instead.is_some(), told.instead.unwrap_or_default())
+    case.with(told.instead, Case::fix)
 }
 
 /// Where the pool of that size cannot have the pages.
@@ -340,13 +334,12 @@ fn named(case: Case, told: &Told, rooms: &[(Bytes, u64)]) -> Case {
         let has_room = |(page, room): &&(Bytes, u64)| page == size && *room >= told.least();
         Some((name, rooms.iter().find(has_room)?))
     });
-    match other {
-        Some((name, (page, room))) => case.wants(*page).fix(format!(
+    case.with(other, |case, (name, (page, room))| {
+        case.wants(*page).fix(format!(
             "or name the size that has pages: {}={name} ({room} can be had)",
             told.variable
-        )),
-        None => case,
-    }
+        ))
+    })
 }
 
 /// How a pool gets so many more pages. Those of 1G are made at boot, before memory is fragmented.

@@ -7,7 +7,6 @@ use programs::config::Setting;
 use programs::config::given::{FileKind, Server};
 use programs::{Evidence, Kind, image_name};
 
-use super::vendors::NUODB;
 use crate::facts::{policy, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
@@ -62,8 +61,7 @@ pub(super) fn refusing(evidence: &Evidence) -> Answer {
             .seen(&place, "THP policy", &value);
         let case = match evidence.has_machine {
             true => case
-                .plan("thp=madvise")
-                .write("enabled", "madvise")
+                .madvise()
                 .otherwise("this kernel's policy offers no `madvise`: `never`"),
             false => case.fix("transparent_hugepage=madvise, or never, on the boot command line of its machine"),
         };
@@ -75,6 +73,7 @@ pub(super) fn refusing(evidence: &Evidence) -> Answer {
     Ok(all.into_iter().map(case).collect())
 }
 
+const NUODB: &str = "http://doc.nuodb.com/Latest/Content/Note-About-%20Using-Transparent-Huge-Pages.htm";
 const TOKUDB_FAILS: &str = "TokuDB does not start";
 const TOKUDB: &str = "https://docs.percona.com/percona-server/5.7/tokudb/tokudb_installation.html";
 

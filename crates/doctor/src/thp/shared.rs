@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use host::snapshot::Feature;
-use model::{Bytes, Reading};
+use model::Bytes;
 use programs::{Area, Evidence, Kind, Program};
 
-use crate::facts::{known, never_advised, policy, programs, thp, thp_file, total};
+use crate::facts::{known, never_advised, policy, programs, running, thp, thp_file, total};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -47,17 +47,15 @@ pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
 /// say how they get huge pages.
 fn advises_none(evidence: &Evidence) -> Bytes {
     let mut resident: BTreeMap<&str, Bytes> = BTreeMap::new();
-    for program in evidence.programs.known().into_iter().flatten() {
-        if !matches!(program.kind.known(), Some(Some(Kind::Postgres | Kind::Oracle))) {
-            continue;
-        }
-        for segment in program.pages.segments.iter().filter(|segment| segment.page.is_none()) {
-            let most = resident.entry(&segment.id).or_default();
-            *most = segment.resident.max(*most);
-        }
+    let is_silent = |program: &&Program| matches!(program.kind.known(), Some(Some(Kind::Postgres | Kind::Oracle)));
+    let segments = running(evidence)
+        .filter(is_silent)
+        .flat_map(|program| &program.pages.segments);
+    for segment in segments.filter(|segment| segment.page.is_none()) {
+        let most = resident.entry(&segment.id).or_default();
+        *most = segment.resident.max(*most);
     }
-    let programs = evidence.programs.known().into_iter().flatten();
-    let of_guests = programs.map(|program| of_shared(never_advised(program)));
+    let of_guests = running(evidence).map(|program| of_shared(never_advised(program)));
     resident.into_values().chain(of_guests).sum()
 }
 
@@ -135,13 +133,9 @@ fn giant(evidence: &Evidence, pmd: Bytes, has_size: bool) -> Case {
     ))
     .seen(thp_file("hpage_pmd_size"), "", pmd.0)
     .seen(thp_file("enabled"), "", "always");
-    let case = match huge {
-        Reading::Known(huge) => case.seen("/proc/meminfo", "AnonHugePages", huge),
-        Reading::Unread(_) => case,
-    };
     let case = case
-        .plan("thp=madvise")
-        .write("enabled", "madvise")
+        .seen("/proc/meminfo", "AnonHugePages", &huge)
+        .madvise()
         .fix("to keep it: transparent_hugepage=madvise on the boot command line");
     match has_size {
         true => case.write_as("hugepages-2048kB/enabled", "always", |command| {

@@ -32,15 +32,11 @@ pub(super) fn dropped(evidence: &Evidence) -> Answer {
             _ => size.shmem_enabled.clone(),
         };
         let own = thp.size(pmd).map(choice);
-        let is_never = match own {
-            Some(Reading::Known(own)) => own.chosen == "never",
-            // A kernel without sizes does not know the parameter.
-            _ => false,
-        };
-        let setting = if name == "thp_anon" {
-            &thp.enabled
-        } else {
-            &thp.shmem_enabled
+        // A kernel without sizes does not know the parameter.
+        let is_never = matches!(own, Some(Reading::Known(own)) if own.chosen == "never");
+        let setting = match name {
+            "thp_anon" => &thp.enabled,
+            _ => &thp.shmem_enabled,
         };
         let wanted = &known(setting)?.chosen;
         if is_never && !names(value, pmd) && !matches!(wanted.as_str(), "never" | "deny") {
@@ -60,12 +56,8 @@ pub(super) fn dropped_in_files(evidence: &Evidence) -> Vec<Case> {
     for line in &evidence.files.boot {
         let is_off = last(&line.words, "transparent_hugepage") == Some("never");
         for (name, _) in PARAMETERS {
-            let value = last(&line.words, name).filter(|value| !names(value, USUAL));
-            cases.extend(
-                value
-                    .filter(|_| !is_off)
-                    .map(|value| case(&line.place, name, value, USUAL)),
-            );
+            let value = last(&line.words, name).filter(|value| !is_off && !names(value, USUAL));
+            cases.extend(value.map(|value| case(&line.place, name, value, USUAL)));
         }
     }
     cases

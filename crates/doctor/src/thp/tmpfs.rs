@@ -5,7 +5,7 @@ use model::Bytes;
 use programs::config::Setting;
 use programs::{Area, Evidence, Program};
 
-use crate::facts::{each, known, lacks_thp, programs, thp, thp_file};
+use crate::facts::{container, each, known, lacks_thp, largest, programs, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller files of one program gain little.
@@ -139,7 +139,7 @@ fn without_option(program: &Program, mounts: &[Mount], shmem: &str) -> Result<Op
     if shmem == "never" && !is_told {
         return Ok(None);
     }
-    let mut largest: Option<(&Mount, Bytes)> = None;
+    let mut filled = Vec::new();
     for mount in mounts
         .iter()
         .filter(|mount| mount.kind == "tmpfs" && huge(mount) == "never")
@@ -149,20 +149,11 @@ fn without_option(program: &Program, mounts: &[Mount], shmem: &str) -> Result<Op
             area.is_shared_data() && !area.is_hugetlb() && file.is_some_and(|file| file.starts_with('/'))
         };
         let own = program.areas()?.iter().filter(is_inside);
-        let base: Bytes = own.map(|area| area.base().unwrap_or(area.size())).sum();
-        if base >= WORTH && largest.is_none_or(|(_, most)| base > most) {
-            largest = Some((mount, base));
-        }
+        filled.push((mount, own.map(|area| area.base().unwrap_or(area.size())).sum()));
     }
-    let is_container = || {
-        program
-            .cgroup()
-            .ok()
-            .flatten()
-            .is_some_and(|groups| groups.is_container)
-    };
+    let largest = largest(filled).filter(|(_, base)| *base >= WORTH);
     // The tmpfs of a container is its own.
-    let Some((mount, base)) = largest.filter(|_| !is_container()) else {
+    let Some((mount, base)) = largest.filter(|_| container(program).is_none()) else {
         return Ok(None);
     };
     let target = &mount.target;

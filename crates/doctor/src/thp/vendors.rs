@@ -1,51 +1,48 @@
 //! Products whose vendors ask for a THP policy.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use host::snapshot::Snapshot;
 use model::{Bytes, PageKind};
 use programs::{Evidence, Kind, Program};
+use serde::Deserialize;
 
 use super::databases::is_old_mongo;
-use crate::facts::{each, known, policy, programs, thp_file};
+use crate::facts::{each, known, policy, programs, sum, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
-/// What a vendor asks for.
+/// What a vendor asks for: a row of `vendors.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Product {
-    title: &'static str,
-    /// How the names of its processes begin (15 letters).
-    names: &'static [&'static str],
-    /// A part of the command line, where other programs have such names too.
-    sign: &'static str,
+    title: String,
+    names: Vec<String>,
+    #[serde(default)]
+    sign: String,
     /// The vendor's words.
-    asks: &'static str,
+    asks: String,
     /// What does for its service alone, if anything does.
-    alone: &'static str,
+    #[serde(default)]
+    alone: String,
+    /// The policies under which THP is on as its vendor asks; none where it advises against `always`.
+    #[serde(default)]
+    kept_on: Vec<String>,
+    /// Parts of the kernel's release on systems for which that is not so, or is so alone.
+    #[serde(default)]
+    not_on: Vec<String>,
+    #[serde(default)]
+    only_on: Vec<String>,
     /// Where it says so.
-    link: &'static str,
+    link: String,
 }
 
 impl Product {
-    const fn new(title: &'static str, names: &'static [&'static str], asks: &'static str, link: &'static str) -> Self {
-        Self {
-            title,
-            names,
-            sign: "",
-            asks,
-            alone: "",
-            link,
-        }
-    }
-
-    const fn signed(self, sign: &'static str) -> Self {
-        Self { sign, ..self }
-    }
-
-    const fn alone(self, alone: &'static str) -> Self {
-        Self { alone, ..self }
-    }
-
-    /// Does its vendor advise against `always` on this system?
-    fn advises(&self, snapshot: &Snapshot) -> bool {
-        self.title != "Vertica" || !is_old(snapshot)
+    /// Does its vendor ask for that on this system?
+    fn is_for(&self, snapshot: &Snapshot) -> bool {
+        let release = snapshot.kernel.release.known().map_or("", String::as_str);
+        let is_of = |parts: &[String]| parts.iter().any(|part| release.contains(part));
+        !is_of(&self.not_on) && (self.only_on.is_empty() || is_of(&self.only_on))
     }
 
     /// Is it a process of this product?
@@ -54,141 +51,34 @@ impl Product {
         if !is_named || self.sign.is_empty() {
             return Ok(is_named);
         }
-        Ok(known(&program.arguments)?.iter().any(|word| word.contains(self.sign)))
+        Ok(known(&program.arguments)?.iter().any(|word| word.contains(&self.sign)))
     }
 }
 
-const TIDB: &str = "https://docs.pingcap.com/tidb/stable/tune-operating-system";
-const VERTICA: &str = "https://www.vertica.com/docs/10.0.x/HTML/Content/Authoring/InstallationGuide/BeforeYouInstall/transparenthugepages.htm";
+/// Those of this system.
+fn products(snapshot: &Snapshot) -> impl Iterator<Item = &'static Product> {
+    static ALL: LazyLock<Vec<Product>> = LazyLock::new(|| {
+        let table: Result<BTreeMap<String, Vec<Product>>, _> = toml::from_str(include_str!("vendors.toml"));
+        table.expect("a table of products").into_values().flatten().collect()
+    });
+    ALL.iter().filter(move |product| product.is_for(snapshot))
+}
 
 /// Those whose vendors advise against `always`.
-const NOT_ALWAYS: [Product; 17] = [
-    Product::new(
-        "SAP HANA",
-        &["hdbindexserver", "hdbnameserver"],
-        "madvise, or never on older systems (SAP note 2131662)",
-        "https://me.sap.com/notes/2131662",
-    ),
-    Product::new(
-        "Oracle Database",
-        &["ora_", "oracle_"],
-        "madvise with UEK 7 and later, never with other kernels (its installation guides; PRVE-00024)",
-        "https://docs.oracle.com/en/database/oracle/oracle-database/26/ladbi/restrictions-for-hugepages-and-transparent-hugepages-configurations.html",
-    ),
-    Product::new(
-        "ClickHouse",
-        &["clickhouse-serv", "clickhouse-keep"],
-        "madvise",
-        "https://clickhouse.com/docs/operations/tips",
-    ),
-    Product::new(
-        "Splunk",
-        &["splunkd"],
-        "never",
-        "https://docs.splunk.com/Documentation/Splunk/latest/ReleaseNotes/SplunkandTHP",
-    ),
-    Product::new(
-        "Couchbase",
-        &["beam.smp", "memcached"],
-        "never",
-        "https://docs.couchbase.com/server/current/install/thp-disable.html",
-    )
-    .signed("couchbase"),
-    Product::new("TiKV", &["tikv-server"], "never", TIDB),
-    Product::new("TiDB", &["tidb-server"], "never", TIDB),
-    Product::new("Vertica", &["vertica"], "madvise or never", VERTICA),
-    Product::new(
-        "VoltDB",
-        &["voltdb"],
-        "madvise or never",
-        "https://docs.voltdb.com/AdminGuide/adminmemmgt.php",
-    ),
-    Product::new(
-        "SingleStore",
-        &["memsqld"],
-        "never",
-        "https://docs.singlestore.com/db/v8.9/reference/configuration-reference/cluster-configuration/system-requirements-and-recommendations",
-    ),
-    Product::new(
-        "389 Directory Server",
-        &["ns-slapd"],
-        "never",
-        "https://github.com/389ds/389-ds-base/issues/5954",
-    )
-    .alone("THP_DISABLE=1"),
-    Product::new(
-        "CockroachDB",
-        &["cockroach"],
-        "madvise",
-        "https://github.com/cockroachdb/cockroach/issues/142086",
-    ),
-    Product::new(
-        "Apache Doris",
-        &["doris_be"],
-        "madvise or never",
-        "https://github.com/apache/doris/issues/28122",
-    ),
-    Product::new(
-        "ArangoDB",
-        &["arangod"],
-        "madvise or never",
-        "https://github.com/arangodb/arangodb/issues/3253",
-    ),
-    Product::new(
-        "Aerospike",
-        &["asd"],
-        "never",
-        "https://aerospike.com/docs/database/learn/best-practices",
-    )
-    .signed("aerospike"),
-    Product::new("NuoDB", &["nuodb"], "madvise or never", NUODB),
-    Product::new(
-        "Varnish",
-        &["cache-main", "varnishd"],
-        "madvise",
-        "https://github.com/varnishcache/varnish-cache/issues/3511",
-    )
-    .signed("varnishd")
-    .alone("MALLOC_CONF=thp:never (jemalloc 5.2 and later)"),
-];
-
-pub(super) const NUODB: &str = "http://doc.nuodb.com/Latest/Content/Note-About-%20Using-Transparent-Huge-Pages.htm";
-
-/// One whose vendor asks to keep THP on, and the policies under which it is.
-type Kept = (Product, &'static [&'static str]);
-
-const KEPT_ON: [Kept; 2] = [
-    (
-        Product::new(
-            "SQL Server",
-            &["sqlservr"],
-            "always (madvise where memory is short); the profile mssql of tuned sets it",
-            "https://learn.microsoft.com/en-us/sql/linux/sql-server-linux-performance-best-practices",
-        ),
-        &["always", "madvise"],
-    ),
-    (Product::new(OLD_VERTICA, &["vertica"], "always", VERTICA), &["always"]),
-];
-
-const OLD_VERTICA: &str = "Vertica on Red Hat's 7 and Amazon Linux 2";
-
-/// Is it a system on which Vertica asks for `always` (its Installation Guide, S0312)?
-fn is_old(snapshot: &Snapshot) -> bool {
-    let release = snapshot.kernel.release.known().map_or("", String::as_str);
-    [".el7", ".amzn2"].iter().any(|of| release.contains(of))
+fn against(snapshot: &Snapshot) -> impl Iterator<Item = &'static Product> {
+    products(snapshot).filter(|product| product.kept_on.is_empty())
 }
 
 /// The product of a program whose vendor advises against `always`, and what it asks for.
 pub(super) fn asked_by_vendor(snapshot: &Snapshot, program: &Program) -> Option<(&'static str, &'static str)> {
-    let mut products = NOT_ALWAYS.iter().filter(|product| product.advises(snapshot));
-    let product = products.find(|product| product.has(program) == Ok(true))?;
-    Some((product.title, product.asks))
+    let product = against(snapshot).find(|product| product.has(program) == Ok(true))?;
+    Some((&product.title, &product.asks))
 }
 
 /// A program that runs and is not to have THP by the policy `always`; with `or_unknown` also one that may be such a program.
 pub(super) fn against_always(evidence: &Evidence, or_unknown: bool) -> Option<&Program> {
     let is_against = |program: &Program| -> Result<bool, Reason> {
-        for product in NOT_ALWAYS.iter().filter(|product| product.advises(&evidence.snapshot)) {
+        for product in against(&evidence.snapshot) {
             if product.has(program)? {
                 return Ok(true);
             }
@@ -206,15 +96,12 @@ const WORTH: Bytes = Bytes::gib(1);
 
 pub(super) fn vendors(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    let is_off = |(product, good): &&Kept| {
-        let is_meant = product.title != OLD_VERTICA || is_old(&evidence.snapshot);
-        is_meant && !good.contains(&&*policy)
-    };
-    let off: Vec<&Kept> = KEPT_ON.iter().filter(is_off).collect();
+    let is_off = |product: &&Product| !product.kept_on.is_empty() && !product.kept_on.contains(&policy);
+    let off: Vec<&'static Product> = products(&evidence.snapshot).filter(is_off).collect();
     let cases = match &*policy {
         "always" => not_always(evidence)?,
         _ if off.is_empty() => return Ok(Vec::new()),
-        _ => kept_on(evidence, &policy, &off)?,
+        _ => kept_on(evidence, &policy, off)?,
     };
     // One whose name could not be read may be of any product.
     match programs(evidence)?
@@ -242,10 +129,7 @@ pub(super) fn private_thp(program: &Program) -> Result<Bytes, Reason> {
 /// All processes of a product together: a database of many small ones has its memory in their sum.
 fn not_always(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
-    each(&NOT_ALWAYS, |product| {
-        if !product.advises(&evidence.snapshot) {
-            return Ok(None);
-        }
+    each(against(&evidence.snapshot), |product| {
         let (mut own, mut unread) = (Vec::new(), None);
         for program in all {
             match product
@@ -256,7 +140,7 @@ fn not_always(evidence: &Evidence) -> Answer {
                 Err(reason) => unread = Some(reason),
             }
         }
-        let sum: Bytes = own.iter().map(|(_, huge)| *huge).sum();
+        let sum = sum(&own);
         if let Some(reason) = unread.filter(|_| sum < WORTH) {
             return Err(reason);
         }
@@ -273,11 +157,10 @@ fn not_always(evidence: &Evidence) -> Answer {
                 "{who} {sum} backed by THP under the policy `always`; the vendor of {} asks for {}",
                 product.title, product.asks
             ))
-            .link(Some(product.link))
+            .link(Some(&product.link))
             .seen(thp_file("enabled"), "", "always")
             .seen_backing(largest, PageKind::Thp, *huge)
-            .plan("thp=madvise")
-            .write("enabled", "madvise")
+            .madvise()
             .fix_if(
                 !product.alone.is_empty(),
                 format!("or in the environment of its service alone: {}", product.alone),
@@ -287,9 +170,9 @@ fn not_always(evidence: &Evidence) -> Answer {
     })
 }
 
-fn kept_on(evidence: &Evidence, policy: &str, off: &[&Kept]) -> Answer {
+fn kept_on(evidence: &Evidence, policy: &str, off: Vec<&'static Product>) -> Answer {
     let all = programs(evidence)?;
-    each(off, |(product, good)| {
+    each(off, |product| {
         let mut own = Vec::new();
         for program in all {
             if product.has(program)? {
@@ -306,10 +189,10 @@ fn kept_on(evidence: &Evidence, policy: &str, off: &[&Kept]) -> Answer {
             product.title,
             product.asks
         ))
-        .link(Some(product.link))
+        .link(Some(&product.link))
         .seen(thp_file("enabled"), "", policy)
         .seen(program.file("status"), "VmRSS", resident);
-        let does_without = good.contains(&"madvise");
+        let does_without = product.kept_on.iter().any(|policy| policy == "madvise");
         Ok(Some(match against_always(evidence, does_without) {
             None => case.plan("thp=always").write("enabled", "always"),
             Some(other) if does_without => case.plan("thp=madvise").write_as("enabled", "madvise", |command| {

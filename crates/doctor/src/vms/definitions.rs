@@ -1,5 +1,7 @@
 //! Guests as libvirt and hypervisors are configured to start them.
 
+use std::collections::BTreeSet;
+
 use model::Bytes;
 use model::findings::Severity;
 use programs::Evidence;
@@ -9,10 +11,10 @@ use programs::config::given::{Backing, FileKind, Guest, Manager, Wrong};
 use super::mapped::{mapped_small, promised_more};
 use super::sizes::{lacking, no_such_size};
 use crate::demand::{Shortage, guests, runs_by_proxmox, shortages};
-use crate::facts::{count, default_size, distribution, known, pool_file};
+use crate::facts::{count, default_size, distribution, known, pages_for, parts, pool_file};
 use crate::kept::boot_pages;
 use crate::links;
-use crate::pools::mounted_sizes;
+use crate::pools::{is_mounted, mounted_sizes};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
@@ -80,7 +82,7 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
             Manager::CloudHypervisor => "prefault=on: it takes them all when it starts".to_owned(),
             Manager::Firecracker => format!(
                 "keep {} free for it, beside those of all other guests: vm.nr_hugepages",
-                count(guest.total().0.div_ceil(Bytes::mib(2).0), "page of 2M", "pages of 2M")
+                count(pages_for(guest.total(), Bytes::mib(2)), "page of 2M", "pages of 2M")
             ),
             _ => "reserve=on, or prealloc=on".to_owned(),
         })
@@ -105,45 +107,31 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     if !guests.iter().any(asks) {
         return Ok(cases);
     }
+    parts([Ok(cases), short_of_pages(evidence, &guests), Ok(last)])
+}
+
+/// Guests that the pools cannot serve. Of a size that is not there another case says so.
+fn short_of_pages(evidence: &Evidence, guests: &[Guest]) -> Answer {
     let case = |short: Shortage| {
         let who = &short.demand.who;
-        let manager = guests
-            .iter()
-            .find(|guest| guest.name == *who)
-            .map(|guest| guest.manager);
-        let touches = guests
-            .iter()
-            .any(|guest| guest.name == *who && guest.unreserved && !guest.prealloc);
-        let what = match touches {
+        let mut named = guests.iter().filter(|guest| guest.name == *who);
+        let manager = named.clone().next().map(|guest| guest.manager);
+        let what = match named.any(|guest| guest.unreserved && !guest.prealloc) {
             true => "dies of SIGBUS when it touches more than is there",
             false => "does not start",
         };
         let case = short.case(format!("{who} {what}: it {}", short.text()));
-        let is_kata = manager == Some(Manager::Kata);
         case.link(manager.map(links::of_manager))
-            .fix_if(
-                is_kata,
-                "count the pages of one sandbox for each that runs at a time, and those that containers hot-plug",
-            )
-            .fix_if(
-                is_kata,
-                "or enable_hugepages = false in the configuration of Kata Containers",
-            )
+            .when(manager == Some(Manager::Kata), |case| {
+                case.fix(
+                    "count the pages of one sandbox for each that runs at a time, and those that containers hot-plug",
+                )
+                .fix("or enable_hugepages = false in the configuration of Kata Containers")
+            })
     };
-    match shortages(evidence, FileKind::Libvirt) {
-        Ok(short) => {
-            let exists = |short: &Shortage| {
-                !guests
-                    .iter()
-                    .any(|guest| lacking(evidence, guest).contains(&short.page))
-            };
-            cases.extend(short.into_iter().filter(exists).map(case));
-        }
-        Err(reason) if cases.is_empty() && last.is_empty() => return Err(reason),
-        Err(_) => {}
-    }
-    cases.extend(last);
-    Ok(cases)
+    let missing: Vec<Bytes> = guests.iter().flat_map(|guest| lacking(evidence, guest)).collect();
+    let short = shortages(evidence, FileKind::Libvirt)?.into_iter();
+    Ok(short.filter(|short| !missing.contains(&short.page)).map(case).collect())
 }
 
 /// How libvirt shares a guest's memory.
@@ -194,7 +182,7 @@ fn refused(guest: &Guest) -> Vec<Case> {
 
 /// On s390x KVM backs guests with pages of 1M only where its module was loaded so (kvm.hpage).
 fn without_hpage(evidence: &Evidence, guest: &Guest) -> Option<Case> {
-    let is_off = evidence.has_machine && evidence.snapshot.kvm.hpage.known() == Some(&false);
+    let is_off = evidence.snapshot.kvm.hpage.known() == Some(&false);
     guest.hugetlb().next().filter(|_| is_off)?;
     Some(
         Case::sure(format!(
@@ -227,10 +215,10 @@ fn on_no_mount(evidence: &Evidence, guest: &Guest) -> Option<Case> {
 /// Proxmox VE takes pages when a guest starts: of 2M the kernel mostly finds them, of 1G hardly ever after boot.
 fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let page = Bytes::gib(1);
-    let is_ours = guest.manager == Manager::Proxmox && guest.refused.is_empty() && evidence.has_machine;
+    let pool = evidence.snapshot.pool(page)?;
+    let is_ours = guest.manager == Manager::Proxmox && guest.refused.is_empty();
     let of_page = guest.hugetlb().filter(|(_, own)| is_ours && *own == Some(page));
     let need = of_page.map(|(size, _)| size.0 / page.0).sum::<u64>();
-    let pool = evidence.snapshot.pool(page)?;
     let (free, taken) = (pool.available()?, pool.taken()?);
     // One that runs has its pages already.
     (need > free && !runs_by_proxmox(evidence, guest)).then(|| {
@@ -244,7 +232,7 @@ fn found_at_start(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         .seen(&guest.place, "pages of 1G", need)
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .fix_with(
-            Need::More { page, pages: need },
+            Need::more(page, need),
             boot_pages(evidence, page, taken.saturating_add(need)),
         )
         .fix("or hugepages: 2")
@@ -258,15 +246,9 @@ fn unmounted(evidence: &Evidence, guest: &Guest) -> Result<Vec<Case>, Reason> {
     }
     let default = default_size(evidence)?;
     let mounts = known(&evidence.snapshot.mounts)?;
-    let mut sizes: Vec<Bytes> = guest.hugetlb().map(|(_, page)| page.unwrap_or(default)).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let is_mounted = |size: &Bytes| {
-        let mut of_pages = mounts.iter().filter(|mount| mount.kind == "hugetlbfs");
-        of_pages.any(|mount| mount.page_size().unwrap_or(default) == *size)
-    };
+    let mut sizes: BTreeSet<Bytes> = guest.hugetlb().map(|(_, page)| page.unwrap_or(default)).collect();
     // Of a size that is not there another case says so.
-    sizes.retain(|size| !is_mounted(size) && evidence.snapshot.pool(*size).is_some());
+    sizes.retain(|size| !is_mounted(mounts, default, *size) && evidence.snapshot.pool(*size).is_some());
     let cases = sizes.into_iter().map(|size| {
         let (text, kib) = (size.exact(), size.0 >> 10);
         Case::sure(format!(

@@ -9,7 +9,7 @@ use programs::{Area, Kind, Program};
 use super::definitions::on_pages;
 use crate::facts::{
     absent, any_size, available, bytes, counted_areas, default_size, each, has, is_in_group, is_of_libvirt, known,
-    never_advised, pool_file, pools, programs, thp, thp_file,
+    largest, never_advised, pages_for, pool_file, pools, programs, thp, thp_file,
 };
 use crate::links;
 use crate::remedy::Need;
@@ -25,14 +25,10 @@ pub(super) fn guest_without(evidence: &Evidence) -> Answer {
             return Ok(Vec::new());
         }
     }
-    let mut largest: Option<(&Program, Bytes)> = None;
-    for program in programs(evidence)? {
-        let rss = *known(&program.pages.rss)?;
-        if rss >= Bytes::gib(1) && largest.is_none_or(|(_, most)| rss > most) {
-            largest = Some((program, rss));
-        }
-    }
-    let Some((program, rss)) = largest else {
+    let all = programs(evidence)?.iter();
+    let all = all.map(|program| Ok((program, *known(&program.pages.rss)?)));
+    let most = largest(all.collect::<Result<Vec<_>, Reason>>()?);
+    let Some((program, rss)) = most.filter(|(_, rss)| *rss >= Bytes::gib(1)) else {
         return Ok(Vec::new());
     };
     let case = Case::sure(format!(
@@ -99,10 +95,7 @@ pub(super) fn on_base(evidence: &Evidence) -> Answer {
         }
         let share = 100.0 * base.0 as f64 / backing.total().0.max(1) as f64;
         let page = default_size(evidence).unwrap_or(Bytes::mib(2));
-        let need = Need::More {
-            page,
-            pages: backing.total().0.div_ceil(page.0.max(1)),
-        };
+        let need = Need::more(page, pages_for(backing.total(), page));
         let case = Case::sure(format!(
             "{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host",
             program.title()
@@ -148,7 +141,7 @@ fn guest_size(program: &Program) -> Option<Bytes> {
 fn with_pool(evidence: &Evidence, program: &Program, page: Bytes, case: Case) -> Case {
     let counts = || {
         let pool = evidence.snapshot.pool(page)?;
-        let pages = guest_size(program)?.0.div_ceil(page.0.max(1));
+        let pages = pages_for(guest_size(program)?, page);
         Some((pool, pages, pool.available()?, pool.taken()?))
     };
     let Some((pool, pages, free, taken)) = counts() else {
@@ -173,18 +166,16 @@ fn with_thp(evidence: &Evidence, program: &Program, case: Case) -> Case {
         let policy = policy.known().map(|policy| policy.chosen.as_str());
         matches!(policy, Some("never" | "deny"))
     };
-    let case = match is_off(&thp.enabled) {
-        true => case.write_as("enabled", "madvise", |command| {
+    case.when(is_off(&thp.enabled), |case| {
+        case.write_as("enabled", "madvise", |command| {
             format!("or THP for private memory: {command}")
-        }),
-        false => case,
-    };
-    match is_off(&thp.shmem_enabled) {
-        true => case.write_as("shmem_enabled", "advise", |command| {
+        })
+    })
+    .when(is_off(&thp.shmem_enabled), |case| {
+        case.write_as("shmem_enabled", "advise", |command| {
             format!("or THP for shared memory: {command}")
-        }),
-        false => case,
-    }
+        })
+    })
 }
 
 pub(super) fn no_reserve(evidence: &Evidence) -> Answer {

@@ -29,8 +29,8 @@ pub(super) fn mapped_small(guest: &Guest) -> Option<Case> {
 pub(super) fn promised_more(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let (place, promised) = guest.hpt_page.as_ref()?;
     let base = evidence.snapshot.kernel.base_page.known().copied();
-    let base = base.filter(|_| evidence.has_machine).unwrap_or(Bytes::kib(64));
-    let default = default_size(evidence).ok().filter(|_| evidence.has_machine);
+    let base = base.unwrap_or(Bytes::kib(64));
+    let default = default_size(evidence).ok();
     let page = |backing: &Backing| match backing {
         Backing::Any => Some(base),
         Backing::Hugetlb(page) => page.or(default),

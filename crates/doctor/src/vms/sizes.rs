@@ -15,7 +15,7 @@ use crate::rule::{Answer, Case};
 
 /// Page sizes of a guest that the machine, or x86-64, does not have.
 pub(super) fn lacking(evidence: &Evidence, guest: &Guest) -> Vec<Bytes> {
-    let pools = evidence.snapshot.pools.known().filter(|_| evidence.has_machine);
+    let pools = evidence.snapshot.pools.known();
     let exists = |size: Bytes| match pools {
         Some(pools) => pools.iter().any(|pool| pool.size == size),
         None if guest.is_x86 => size == Bytes::mib(2) || size == Bytes::gib(1),
@@ -28,7 +28,7 @@ pub(super) fn lacking(evidence: &Evidence, guest: &Guest) -> Vec<Bytes> {
 }
 
 pub(super) fn no_such_size(evidence: &Evidence, guest: &Guest) -> Vec<Case> {
-    let pools = evidence.snapshot.pools.known().filter(|_| evidence.has_machine);
+    let pools = evidence.snapshot.pools.known();
     let (place, sizes) = match pools {
         Some(pools) => {
             let free = |pool: &Pool| {
@@ -66,7 +66,7 @@ fn is_offered(evidence: &Evidence, size: Bytes) -> bool {
     };
     // Without hugetlb no command line helps.
     let has_pools = evidence.snapshot.pools.known().is_some_and(|pools| !pools.is_empty());
-    evidence.has_machine && has_pools && evidence.snapshot.cpu.has(flag).known() == Some(&true)
+    has_pools && evidence.snapshot.cpu.has(flag).known() == Some(&true)
 }
 
 /// Before Linux 5.8 `default_hugepagesz=1G` leaves the size of 2M out (hugetlb_init()), and before 3.16 that of 1G is left out always.
@@ -79,7 +79,7 @@ fn at_boot(evidence: &Evidence, size: Bytes) -> String {
 
 pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
     // Without a size it is the default one, which the machine shows.
-    let default = default_size(evidence).ok().filter(|_| evidence.has_machine);
+    let default = default_size(evidence).ok();
     let guests = guests(evidence);
     let parts = guests
         .iter()
@@ -89,26 +89,21 @@ pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
         let page = page.or(default);
         let page = page.filter(|page| page.0 > 0 && !size.0.is_multiple_of(page.0))?;
         let starts = matches!(guest.manager, Manager::CloudHypervisor | Manager::Firecracker);
+        let (outcome, severity) = match starts {
+            true => (", with which it does not start", Severity::Error),
+            false => ("", Severity::Warning),
+        };
+        let whose = if is_default { " (default size)" } else { "" };
+        let name = page.exact();
         Some(
             Case::sure(format!(
-                "the {} of {} are not a multiple of the page size {}{}",
-                size,
-                guest.name,
-                page.exact(),
-                if starts { ", with which it does not start" } else { "" }
+                "the {size} of {} are not a multiple of the page size {name}{outcome}",
+                guest.name
             ))
-            .severity(if starts { Severity::Error } else { Severity::Warning })
+            .severity(severity)
             .link(Some(links::of_manager(guest.manager)))
             .seen(&guest.place, "memory", size.exact())
-            .seen(
-                &guest.place,
-                "page size",
-                if is_default {
-                    format!("{} (default size)", page.exact())
-                } else {
-                    page.exact()
-                },
-            )
+            .seen(&guest.place, "page size", format!("{name}{whose}"))
             .fix_if(
                 is_default && guest.manager == Manager::CloudHypervisor,
                 "hugepage_size=2M, with a pool of that size",

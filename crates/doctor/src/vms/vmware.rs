@@ -1,6 +1,6 @@
 //! VMware ESX: settings of a virtual machine and of the host.
 
-use model::findings::{Confidence, Severity};
+use model::findings::Severity;
 use programs::Evidence;
 use programs::config::Vmware;
 
@@ -116,7 +116,7 @@ fn latency(file: &Vmware) -> Option<Case> {
 /// Machines that cannot get their 1 GiB pages.
 fn reserved(evidence: &Evidence) -> Answer {
     each(&evidence.files.vmware, |file| {
-        if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
+        if file.is_on(ONE_G) != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
             return Ok(None);
         }
         let memory = file
@@ -130,7 +130,7 @@ fn reserved(evidence: &Evidence) -> Answer {
             "{} does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are",
             name(file)
         ))
-        .seen(&file.path, "sched.mem.lpage.enable1GPage", "TRUE")
+        .seen(&file.path, ONE_G, "TRUE")
         .seen(&file.path, "memSize", memory)
         .seen(&file.path, "sched.mem.min", reserved)
         .fix(format!(
@@ -143,26 +143,26 @@ fn reserved(evidence: &Evidence) -> Answer {
 /// Settings that keep ESX from backing guests with huge pages.
 pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let host = [("Mem.AllocGuestLargePage", "0"), ("LPage.LPageAlwaysTryForNPT", "0")];
+    let own = "monitor_control.disable_mmu_largepages";
     each(&evidence.files.vmware, |file| {
         let off = host.into_iter().find(|(name, off)| file.get(name) == Some(off));
-        let own = "monitor_control.disable_mmu_largepages";
-        let found = match off {
-            Some((name, _)) => Some((name, Confidence::High, "1")),
-            None => (file.is_on(own) == Some(true)).then_some((own, Confidence::Low, "FALSE")),
-        };
-        Ok(found.map(|(setting, confidence, back)| {
-            let what = match setting == own {
-                true => format!(
+        let (case, setting, back) = match off {
+            Some((name, _)) => {
+                let what = "the host backs guests with small pages, whatever the guests do";
+                (Case::sure(what), name, "1")
+            }
+            None if file.is_on(own) == Some(true) => {
+                let what = format!(
                     "the host backs {} with small pages, whatever its guest does",
                     name(file)
-                ),
-                false => "the host backs guests with small pages, whatever the guests do".to_owned(),
-            };
-            Case::new(confidence, what)
-                .seen(&file.path, setting, file.get(setting).unwrap_or_default())
-                .fix(format!(
-                    "{setting} = {back}, then power-cycle the machines or migrate them"
-                ))
-        }))
+                );
+                (Case::hint(what), own, "FALSE")
+            }
+            None => return Ok(None),
+        };
+        let value = file.get(setting).unwrap_or_default();
+        Ok(Some(case.seen(&file.path, setting, value).fix(format!(
+            "{setting} = {back}, then power-cycle the machines or migrate them"
+        ))))
     })
 }
