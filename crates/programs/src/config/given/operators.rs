@@ -188,6 +188,8 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     } else {
         sets
     };
+    // Earlier ones do not, which a parameter of another name shows that was to switch them off.
+    let may_ask = sets.is_empty() || !server.misspelt().is_empty();
     let containers = instances.iter().map(|node| {
         let resources = |key| quantities(path, node.at(&["resources", key]));
         Ok(Container {
@@ -199,7 +201,7 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
             requests: resources("requests")?,
             limits: resources("limits")?,
             sized_in: IN_RESOURCES,
-            asks: sets.is_empty().then(|| asks(&server)),
+            asks: may_ask.then(|| asks(&server)),
             postgres: Some(server.clone()),
             version: version(spec),
             ..Container::default()
