@@ -1,7 +1,9 @@
 //! Shades of a heat map: how far a value is above the best, the same in every form. The number always stands beside.
 
+use super::charts::number;
+
 /// Upper ends of all shades but the last, as multiples of the best value. The first is what noise alone can do.
-pub const STEPS: [f64; 4] = [1.03, 1.15, 1.4, 1.8];
+const STEPS: [f64; 4] = [1.03, 1.15, 1.4, 1.8];
 
 /// Red, green, blue on light and on dark ground, under black and under white text. One hue that gets darker (or, on dark
 /// ground, lighter), so that it is read in the right order without seeing colours.
@@ -23,6 +25,11 @@ impl Heat {
         Self(STEPS.iter().take_while(|&&step| times > step).count())
     }
 
+    /// The shade of a share, of which nothing is the best.
+    pub fn of_share(share: f64) -> Self {
+        Self::of(1.0 + share)
+    }
+
     /// All of them, the best first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..SHADES.len()).map(Self)
@@ -42,6 +49,12 @@ impl Heat {
     pub fn dark(self) -> [u8; 3] {
         SHADES[self.0].1
     }
+}
+
+/// What the shades of shares mean, in words.
+pub fn share_legend(whole: &str) -> String {
+    let steps: Vec<String> = STEPS.iter().map(|step| number((step - 1.0) * 100.0)).collect();
+    format!("shade: up to {} % of the {whole}, or more", steps.join(", "))
 }
 
 /// What the shades mean, in words.

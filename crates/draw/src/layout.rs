@@ -127,14 +127,10 @@ fn table(sheet: &Sheet, look: Look) -> String {
 /// The columns beside each other, if they fit.
 fn beside(sheet: &Sheet, places: &[usize], look: Look) -> Option<String> {
     let widths = fit(sheet, places, usize::from(look.width))?;
-    let bold = Style::new().bold();
     let heads = places.iter();
     let heads = heads.map(|&place| (sheet.columns[place].name.clone(), Style::new()));
     let heads = lines(sheet, places, &widths, heads, look).into_iter();
-    let heads = heads.map(|line| match look.color {
-        true => format!("{bold}{line}{bold:#}\n"),
-        false => line + "\n",
-    });
+    let heads = heads.map(|line| look.painted(line, Style::new().bold()) + "\n");
     let rule = "─".repeat(total(&widths)) + "\n";
     let rows = sheet.rows.iter().enumerate().flat_map(|(row, cells)| {
         let cells = places.iter().map(|&place| {
@@ -205,10 +201,7 @@ fn lines(
                     true => format!(" {blanks}{text} "),
                     false => format!(" {text}{blanks} "),
                 };
-                match look.color {
-                    true => format!("{style}{cell}{style:#}"),
-                    false => cell,
-                }
+                look.painted(cell, *style)
             });
         cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
     };
@@ -240,7 +233,8 @@ fn blocks(sheet: &Sheet, look: Look) -> String {
     let room = usize::from(look.width).saturating_sub(label + GAP + 1).max(NARROWEST);
     let block = |row: &Vec<String>| -> String {
         let cells = sheet.columns.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
-        let lines = cells.flat_map(|(column, cell)| labelled(&column.name, &folded(cell, room), label));
+        let lines =
+            cells.map(|(column, cell)| behind(&format!(" {}", column.name), label + GAP + 1, folded(cell, room)));
         lines.collect()
     };
     sheet.rows.iter().map(block).collect::<Vec<_>>().join("\n")
@@ -249,15 +243,9 @@ fn blocks(sheet: &Sheet, look: Look) -> String {
 /// Lines behind a word, which stands on the first of them; each text begins at the same column.
 pub fn behind(word: &str, width: usize, lines: impl IntoIterator<Item = String>) -> String {
     let words = iter::once(word).chain(iter::repeat(""));
+    let blanks = |word: &str| " ".repeat(width.saturating_sub(word.width()));
     let lines = words.zip(lines);
-    lines.map(|(word, line)| format!("{word:<width$}{line}\n")).collect()
-}
-
-fn labelled(name: &str, lines: &[String], width: usize) -> Vec<String> {
-    let names = iter::once(name).chain(iter::repeat(""));
-    let blanks = |name: &str| " ".repeat(width - name.width() + GAP);
-    names
-        .zip(lines)
-        .map(|(name, line)| format!(" {name}{}{line}\n", blanks(name)))
+    lines
+        .map(|(word, line)| format!("{word}{}{line}\n", blanks(word)))
         .collect()
 }

@@ -18,7 +18,7 @@ mod words;
 pub use charts::{
     Along, Dot, Figure, Mark, PictureError, Scale, Series, TONES, Tone, number, picture, terminal, without_zeros,
 };
-pub use heat::{Heat, STEPS, legend};
+pub use heat::{Heat, legend, share_legend};
 pub use json::{Layout, ToJson};
 pub use long::{Long, Rows};
 pub use look::{Look, WIDE};

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
+
 use super::look::Look;
 use super::safe::{markdown, markdown_paragraph, printable};
 use super::sheet::{Column, Sheet};
@@ -19,7 +21,7 @@ pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 /// A table and where its rows come from.
 pub struct Long<'a> {
     /// Title, columns and notes, without rows.
-    head: Sheet,
+    pub head: Sheet,
     count: usize,
     /// Asked for twice: the first time for widths.
     rows: Box<dyn Fn() -> Rows<'a> + 'a>,
@@ -43,10 +45,6 @@ impl<'a> Long<'a> {
         self.count == 0
     }
 
-    pub fn head(&self) -> &Sheet {
-        &self.head
-    }
-
     /// Its rows with the CSS classes of each cell.
     pub fn classed_rows(&self) -> impl Iterator<Item = Vec<(&'static str, String)>> + '_ {
         (self.rows)().map(move |row| {
@@ -68,8 +66,8 @@ impl<'a> Long<'a> {
         writeln!(out, "{}", self.head.title)?;
         let names = self.head.columns.iter().map(|column| column.name.clone());
         let names = aligned(names, &self.head.columns, &widths).join(GAP);
-        let (bold, plain) = if look.color { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
-        writeln!(out, "{bold} {}{plain}", names.trim_end())?;
+        let names = format!(" {}", names.trim_end());
+        writeln!(out, "{}", look.painted(names, Style::new().bold()))?;
         let rule = widths.iter().sum::<usize>() + widths.len().saturating_sub(1) * GAP.len() + 2;
         writeln!(out, "{}", "─".repeat(rule))?;
         for row in (self.rows)() {

@@ -1,5 +1,9 @@
 //! How text output looks: width, colours, plots.
 
+use std::fmt::Display;
+
+use anstyle::Style;
+
 /// Columns where there is neither a terminal nor COLUMNS: wide enough that most tables do not wrap.
 pub const WIDE: u16 = 160;
 
@@ -24,5 +28,11 @@ impl Look {
             color: false,
             plot: false,
         }
+    }
+
+    /// The text in a style, where colours may be used.
+    pub fn painted(self, text: impl Display, style: Style) -> String {
+        let style = if self.color { style } else { Style::new() };
+        format!("{style}{text}{style:#}")
     }
 }

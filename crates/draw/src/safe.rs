@@ -16,24 +16,36 @@ pub fn steers(c: char) -> bool {
 
 /// Text for one line: what steers becomes `\u{1b}` and the like.
 pub fn printable(text: &str) -> String {
-    shown(text, |_| false)
+    escaped(text, |_| false, in_braces).into_owned()
 }
 
 /// Text of several lines, whose ends stay.
 pub fn printable_lines(text: &str) -> String {
-    shown(text, |c| c == '\n')
+    escaped(text, is_end, in_braces).into_owned()
 }
 
-fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
+fn is_end(c: char) -> bool {
+    c == '\n'
+}
+
+fn in_braces(c: char, safe: &mut String) {
+    safe.extend(c.escape_default());
+}
+
+/// The text with escapes for what steers and does not stay; most texts have nothing of that.
+fn escaped(text: &str, stays: fn(char) -> bool, escape: fn(char, &mut String)) -> Cow<'_, str> {
+    let is_harmless = |c: char| !steers(c) || stays(c);
+    if text.chars().all(is_harmless) {
+        return text.into();
+    }
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers(c) && !stays(c) {
-            safe.extend(c.escape_default());
-        } else {
-            safe.push(c);
+        match is_harmless(c) {
+            true => safe.push(c),
+            false => escape(c, &mut safe),
         }
     }
-    safe
+    safe.into()
 }
 
 /// Text that means itself in Markdown, within a table too, and holds no HTML.
@@ -81,58 +93,35 @@ fn is_number(text: &str) -> bool {
 
 /// JSON that says the same without characters that steer. Those outside of strings are the writer's own line ends.
 pub fn json(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| steers(c) && c != '\n') {
-        return text.into();
-    }
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if steers(c) && c != '\n' {
-            let mut units = [0; 2];
-            let units = c.encode_utf16(&mut units).iter();
-            safe.extend(units.map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            safe.push(c);
-        }
-    }
-    safe.into()
+    escaped(text, is_end, |c, safe| {
+        let mut units = [0; 2];
+        let units = c.encode_utf16(&mut units).iter();
+        safe.extend(units.map(|unit| format!("\\u{unit:04x}")));
+    })
 }
 
-/// [`json`] for what a serializer writes piece by piece: each piece is whole characters.
-pub struct Json<W>(pub W);
+/// A writer that gives text to a function, piece by piece: each piece is whole characters.
+pub struct Pieces<F>(pub F);
 
-impl<W: Write> Write for Json<W> {
+impl<F: FnMut(&str) -> io::Result<()>> Write for Pieces<F> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if piece.iter().all(|&byte| matches!(byte, b' '..=b'~' | b'\n')) {
-            // Most pieces.
-            self.0.write_all(piece)?;
-            return Ok(piece.len());
-        }
-        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
-        self.0.write_all(json(text).as_bytes())?;
+        (self.0)(std::str::from_utf8(piece).map_err(io::Error::other)?)?;
         Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        Ok(())
     }
 }
 
-/// [`printable_lines`] for what is written piece by piece: each piece is whole characters.
-pub struct Lines<W>(pub W);
+/// [`json`] for what a serializer writes.
+pub fn json_to(out: &mut dyn Write) -> impl Write {
+    Pieces(|text: &str| out.write_all(json(text).as_bytes()))
+}
 
-impl<W: Write> Write for Lines<W> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
-        match text.chars().any(|c| steers(c) && c != '\n') {
-            true => self.0.write_all(printable_lines(text).as_bytes())?,
-            false => self.0.write_all(piece)?,
-        }
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
+/// [`printable_lines`] for what a template writes.
+pub fn lines_to(out: &mut dyn Write) -> impl Write {
+    Pieces(|text: &str| out.write_all(escaped(text, is_end, in_braces).as_bytes()))
 }
 
 /// Does a text anywhere in a result steer? Ends of lines and tabs do not count: files of configuration have them.
@@ -140,27 +129,15 @@ impl<W: Write> Write for Lines<W> {
 /// # Errors
 /// If the result has no JSON form.
 pub fn is_hostile(result: &dyn ToJson) -> serde_json::Result<bool> {
-    let mut watch = Watch { is_hostile: false };
-    result.write_json(Layout::Line, &mut watch)?;
-    Ok(watch.is_hostile)
-}
-
-/// Looks at every piece of JSON that passes, and writes nothing: a text without escapes, or one escape.
-struct Watch {
-    is_hostile: bool,
-}
-
-impl Write for Watch {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+    let mut is_hostile = false;
+    // A text without escapes, or one escape.
+    let mut watch = Pieces(|piece: &str| {
         let is_control = ["\\u", "\\b", "\\f", "\\r"]
             .iter()
-            .any(|escape| text.starts_with(escape));
-        self.is_hostile |= is_control || text.contains(steers);
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+            .any(|escape| piece.starts_with(escape));
+        is_hostile |= is_control || piece.contains(steers);
         Ok(())
-    }
+    });
+    result.write_json(Layout::Line, &mut watch)?;
+    Ok(is_hostile)
 }

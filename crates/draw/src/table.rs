@@ -1,5 +1,7 @@
 //! Columns that are written once, for tables and for CSV.
 
+use std::borrow::Cow;
+
 use super::long::Rows;
 use super::sheet::Sheet;
 
@@ -7,44 +9,55 @@ use super::sheet::Sheet;
 pub type Lines<'a> = (Vec<&'static str>, Rows<'a>);
 
 /// A column of items `T`, as [`columns`](crate::columns) makes it.
-pub struct Field<T> {
+pub struct Field<'a, T> {
     /// Its name in tables, as in [`Sheet::new`]; none if only CSV has it.
-    pub head: Option<&'static str>,
+    pub head: Option<Cow<'static, str>>,
     /// Its name in CSV; none if only tables have it.
     pub csv: Option<&'static str>,
     /// The text of its cells; none where there is nothing.
-    pub cell: fn(&T) -> Option<String>,
+    pub cell: Box<dyn Fn(&T) -> Option<String> + 'a>,
 }
 
-/// Columns of items: each has a head in tables (a literal), a name in CSV (a word) or both, and a value, in which `?` leaves the cell empty.
+impl<'a, T> Field<'a, T> {
+    /// Made by [`columns`](crate::columns).
+    pub fn new(
+        head: Option<Cow<'static, str>>,
+        csv: Option<&'static str>,
+        cell: impl Fn(&T) -> Option<String> + 'a,
+    ) -> Self {
+        let cell = Box::new(cell);
+        Self { head, csv, cell }
+    }
+}
+
+/// Columns of items: each has a head in tables (a literal, or text in parentheses), a name in CSV (a word) or both, and a value, in
+/// which `?` leaves the cell empty. A value may name what is around it: references, and values that are copied.
 ///
-/// `columns![|point| &Point; "#footprint" bytes => point.bytes, low => point.cost_ns?.low, "move to" => name(point)]`
+/// `columns![|point| &Point; "#footprint" bytes => point.bytes, low => point.cost_ns?.low, (format!("#{kind}")) => point.of(kind)]`
 #[macro_export]
 macro_rules! columns {
-    (|$item:pat_param| $of:ty; $($($head:literal)? $($csv:ident)? => $cell:expr),+ $(,)?) => {
+    (|$item:pat_param| $of:ty; $($($head:literal)? $(($made:expr))? $($csv:ident)? => $cell:expr),+ $(,)?) => {
         [$({
             #[allow(unused_variables)]
-            fn cell($item: &$of) -> Option<String> {
-                Some(($cell).to_string())
-            }
-            $crate::Field {
-                head: $crate::columns!(@ $($head)?),
-                csv: $crate::columns!(@ $(stringify!($csv))?),
+            let cell = move |$item: &$of| -> Option<String> { Some(($cell).to_string()) };
+            $crate::Field::new(
+                $crate::columns!(@ $($head.into())? $($made.into())?),
+                $crate::columns!(@ $(stringify!($csv))?),
                 cell,
-            }
+            )
         }),+]
     };
     (@) => { None };
     (@ $name:expr) => { Some($name) };
 }
 
-impl<T> Field<T> {
+impl<T> Field<'_, T> {
     fn text(&self, item: &T) -> String {
         (self.cell)(item).unwrap_or_default()
     }
 }
 
-pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<T>; N], items: impl Iterator<Item = T> + 'a) -> Lines<'a> {
+pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<'a, T>; N], items: impl Iterator<Item = T> + 'a) -> Lines<'a> {
     let head = fields.iter().filter_map(|field| field.csv).collect();
     let line = move |item: T| {
         let written = fields.iter().filter(|field| field.csv.is_some());
@@ -55,9 +68,9 @@ pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<T>; N], items: impl Itera
 
 impl Sheet {
     /// The items as a table, by the columns that tables have.
-    pub fn of<T>(title: &str, fields: &[Field<T>], items: impl Iterator<Item = T>) -> Self {
+    pub fn of<T>(title: &str, fields: &[Field<'_, T>], items: impl Iterator<Item = T>) -> Self {
         let shown = || fields.iter().filter(|field| field.head.is_some());
-        let mut sheet = Self::new(title, shown().filter_map(|field| field.head));
+        let mut sheet = Self::new(title, shown().filter_map(|field| field.head.as_deref()));
         items.for_each(|item| sheet.row(shown().map(|field| field.text(&item))));
         sheet
     }

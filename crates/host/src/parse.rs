@@ -47,17 +47,22 @@ pub fn amount(text: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
-/// A size as the kernel's memparse() reads it: a number, decimal, `0x` or octal with a `0` in front, then K, M, G, T, P or E or
-/// nothing; what follows is not looked at.
-pub fn memparse(text: &str) -> Option<Bytes> {
+/// A number as the kernel's simple_strtoull() reads it, decimal, `0x` or octal with a `0` in front; and what follows it.
+pub fn kernel_number(text: &str) -> Option<(u64, &str)> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.starts_with(|c: char| c.is_ascii_hexdigit()) => (hex, 16),
         _ if text.starts_with('0') => (text, 8),
         _ => (text, 10),
     };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    let number = u64::from_str_radix(&digits[..end], radix).ok()?;
-    let shift = match digits[end..].chars().next().map(|c| c.to_ascii_uppercase()) {
+    let (number, rest) = digits.split_at(digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len()));
+    Some((u64::from_str_radix(number, radix).ok()?, rest))
+}
+
+/// A size as the kernel's memparse() reads it: such a number, then K, M, G, T, P or E or
+/// nothing; what follows is not looked at.
+pub fn memparse(text: &str) -> Option<Bytes> {
+    let (number, rest) = kernel_number(text)?;
+    let shift = match rest.chars().next().map(|c| c.to_ascii_uppercase()) {
         Some('K') => 10,
         Some('M') => 20,
         Some('G') => 30,

@@ -124,7 +124,7 @@ fn head(view: &View<'_>) -> Vec<String> {
 pub fn sample<T: Shape>(result: &Envelope<T>, format: Format, is_first: bool) -> Result<Vec<u8>, ShowError> {
     let mut bytes = Vec::new();
     if format == Format::Json {
-        result.write_json(Layout::Line, &mut safe::Json(&mut bytes))?;
+        result.write_json(Layout::Line, &mut safe::json_to(&mut bytes))?;
         bytes.push(b'\n');
         return Ok(bytes);
     }
@@ -209,7 +209,7 @@ fn markdown(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
 }
 
 fn json(result: &dyn ToJson, out: &mut dyn Write) -> Result<(), ShowError> {
-    result.write_json(Layout::Indented, &mut safe::Json(&mut *out))?;
+    result.write_json(Layout::Indented, &mut safe::json_to(out))?;
     Ok(out.write_all(b"\n")?)
 }
 

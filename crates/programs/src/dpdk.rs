@@ -1,7 +1,7 @@
 //! Programs of the Data Plane Development Kit, VPP's file, and commands that configure Open vSwitch.
 
 use super::config::Setting;
-use super::config::files::{Line, said};
+use super::config::files::{Line, open_quote, said};
 use super::kind::Known;
 
 /// Options of its environment layer, which any program built with it takes.
@@ -123,23 +123,6 @@ pub(crate) fn ovs(path: &str, text: &str) -> Vec<Setting> {
         settings.extend(set_by(&first, &words));
     }
     settings
-}
-
-/// The quote that is open behind a text.
-fn open_quote(mut open: Option<char>, text: &str) -> Option<char> {
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match open {
-            Some(quote) if c == quote => open = None,
-            Some('\'') => {}
-            _ if c == '\\' => {
-                chars.next();
-            }
-            None if matches!(c, '"' | '\'') => open = Some(c),
-            _ => {}
-        }
-    }
-    open
 }
 
 const OTHER_CONFIG: &str = "other_config:";

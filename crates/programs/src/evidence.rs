@@ -3,8 +3,10 @@
 use model::{Cause, Reading, Unread};
 
 use crate::config::{Config, Given};
+use crate::facts::TICKS;
 use crate::{self as programs, Program};
 use host::groups::{self, GroupLevel};
+use host::processes::Stat;
 use host::{Snapshot, Source, Tree};
 
 /// What the rules examine: a machine, files that are to hold on it, or files alone.
@@ -84,9 +86,6 @@ impl Evidence {
     }
 }
 
-/// Ticks of /proc/PID/stat in a second (USER_HZ, which is 100 on all architectures that have huge pages).
-const TICKS: f64 = 100.0;
-
 fn khugepaged(source: &Source) -> Reading<f64> {
     let name = "khugepaged";
     let pids = source.pids();
@@ -101,16 +100,10 @@ fn khugepaged(source: &Source) -> Reading<f64> {
         return Reading::absent(name);
     };
     let path = format!("/proc/{pid}/stat");
-    source.line(&path).and_then(|line| {
-        // After the name in parentheses: state, parent, and so on; user and system time are the 12th and 13th.
-        let after = line.rsplit_once(')').map_or("", |(_, after)| after);
-        let fields: Vec<&str> = after.split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        let used = ticks(11)
-            .zip(ticks(12))
-            .map(|(user, system)| user.saturating_add(system));
+    Stat::of(source, *pid).and_then(|stat| {
         let garbled = || Unread::new(Cause::Garbled, &path, "no user and system time");
-        Ok(used.ok_or_else(garbled)? as f64 / TICKS)
+        let [user, system] = stat.and_then(|stat| stat.ticks()).ok_or_else(garbled)?;
+        Ok(user.saturating_add(system) as f64 / TICKS)
     })
 }
 

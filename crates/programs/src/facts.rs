@@ -148,7 +148,7 @@ pub(crate) fn zero_ended(bytes: &[u8]) -> Vec<String> {
 }
 
 /// Ticks per second of times that the kernel reports to programs; 100 on every architecture but alpha and ia64.
-const TICKS: f64 = 100.0;
+pub(super) const TICKS: f64 = 100.0;
 
 /// Seconds from boot to its start.
 pub(super) fn started(source: &Source, pid: u32) -> Reading<f64> {

@@ -18,13 +18,18 @@ pub(super) fn version(source: &Source, pid: u32, areas: &[Area]) -> Reading<(u32
 
 /// The C library among the mappings.
 pub fn library(areas: &[Area]) -> Option<&str> {
-    let is_libc = |name: &&str| {
-        let file = name.rsplit('/').next().unwrap_or_default();
+    mapped(areas).map(|area| &*area.name)
+}
+
+/// Its first mapping.
+pub(super) fn mapped(areas: &[Area]) -> Option<&Area> {
+    let is_libc = |area: &&Area| {
+        let file = area.name.rsplit('/').next().unwrap_or_default();
         // An update of the package deletes the file that is mapped.
         let file = file.strip_suffix(" (deleted)").unwrap_or(file);
         file == "libc.so.6" || (file.starts_with("libc-2.") && file.ends_with(".so"))
     };
-    areas.iter().map(|area| &*area.name).find(is_libc)
+    areas.iter().find(is_libc)
 }
 
 /// The part of the library's file that holds its version, for a capture; nothing if there is none.

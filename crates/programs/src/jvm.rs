@@ -80,6 +80,17 @@ const PLACED: [&str; 8] = [
     "-Xlp",
 ];
 
+type Field = fn(&mut Jvm) -> &mut Option<Bytes>;
+
+/// Options of a size.
+const SIZES: [(&str, Field); 5] = [
+    ("-XX:LargePageSizeInBytes=", |jvm| &mut jvm.page_size),
+    ("-XX:ReservedCodeCacheSize=", |jvm| &mut jvm.code_cache),
+    ("-Xcodecachetotal", |jvm| &mut jvm.code_cache),
+    ("-Xmx", |jvm| &mut jvm.heap_max),
+    ("-XX:MaxHeapSize=", |jvm| &mut jvm.heap_max),
+];
+
 /// An empty list of arguments means that it could not be read: a JVM is never started without any.
 pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -> Result<Jvm, Unread> {
     let arguments = program.arguments.as_ref().into_result()?;
@@ -161,31 +172,14 @@ impl Jvm {
         if names_pages(option) && !PAGE_OPTIONS.contains(&name_of(option)) {
             self.refused.push(option.to_owned());
         }
-        let sizes = [
-            "-XX:LargePageSizeInBytes=",
-            "-XX:ReservedCodeCacheSize=",
-            "-Xcodecachetotal",
-            "-Xmx",
-            "-XX:MaxHeapSize=",
-        ];
-        let size = sizes.iter().find_map(|name| option.strip_prefix(name));
-        if size.is_some_and(|size| size_of(size).is_none()) {
-            self.refused.push(option.to_owned());
-        }
-        if let Some(size) = option.strip_prefix("-XX:LargePageSizeInBytes=") {
-            self.page_size = size_of(size);
-        } else if let Some(size) = option
-            .strip_prefix("-XX:ReservedCodeCacheSize=")
-            .or_else(|| option.strip_prefix("-Xcodecachetotal"))
-        {
-            self.code_cache = size_of(size);
+        let own_size = |(name, field): &(&str, Field)| Some((size_of(option.strip_prefix(name)?), *field));
+        if let Some((size, field)) = SIZES.iter().find_map(own_size) {
+            if size.is_none() {
+                self.refused.push(option.to_owned());
+            }
+            *field(self) = size;
         } else if let Some(directory) = option.strip_prefix("-XX:AllocateHeapAt=") {
             self.heap_at = Some(directory.to_owned()).filter(|directory| !directory.is_empty());
-        } else if let Some(size) = option
-            .strip_prefix("-Xmx")
-            .or_else(|| option.strip_prefix("-XX:MaxHeapSize="))
-        {
-            self.heap_max = size_of(size);
         } else if let Some(rest) = option
             .strip_prefix("-Xlp")
             .filter(|rest| !rest.starts_with(":codecache"))

@@ -44,6 +44,7 @@ use crate::size::mysql::Innodb;
 use host::CpuList;
 use host::snapshot::Mount;
 
+pub use config::Setting;
 pub use dpdk::socket_mem;
 pub use evidence::{Applied, Evidence};
 pub(crate) use facts::zero_ended;
@@ -89,14 +90,6 @@ pub struct Program {
     pub threads: Reading<u64>,
     /// What only those have that could matter: large ones, known ones, those with tunables.
     pub details: Option<Details>,
-}
-
-/// A setting in a program's own configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    pub value: String,
-    /// The file that sets it, or the file of the arguments.
-    pub place: String,
 }
 
 impl Details {

@@ -250,25 +250,20 @@ impl<'a> Looker<'a> {
 
     /// Needed for tunables, which came and went with versions, and on arm64, where the default changed. Old versions are in the file's name.
     fn glibc(&mut self, program: &Program, areas: &Reading<Vec<Area>>) -> Reading<(u32, u32)> {
-        fn is_in_name(area: &Area) -> bool {
-            area.name.contains("/libc-2.")
-        }
         let has_tunables = program.tunables.known().is_some_and(|tunables| !tunables.is_empty());
         let vendor = self.snapshot.cpu.vendor.known();
         let is_arm = vendor.is_some_and(|vendor| vendor.starts_with("0x"));
-        let named = areas.known().is_some_and(|areas| areas.iter().any(is_in_name));
-        if !has_tunables && !is_arm && !named {
+        let library = areas.known().and_then(|areas| glibc::mapped(areas));
+        let is_old = library.is_some_and(|library| library.name.contains("/libc-2."));
+        if !has_tunables && !is_arm && !is_old {
             return Reading::absent("the version of glibc decides nothing here");
         }
         let areas = match areas {
             Reading::Known(areas) => areas,
             Reading::Unread(why) => return Reading::Unread(why.clone()),
         };
-        let file = areas
-            .iter()
-            .find(|area| area.name.contains("/libc.so.6") || is_in_name(area));
         let (source, pid) = (self.source, program.pid());
-        match file.map(|area| (area.device.clone(), area.inode)) {
+        match library.map(|area| (area.device.clone(), area.inode)) {
             Some(file) if file.1 != 0 => match self.glibc.get(&file) {
                 Some(version) => Reading::Known(*version),
                 None => {

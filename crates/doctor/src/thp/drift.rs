@@ -4,7 +4,7 @@ use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 use programs::Evidence;
-use programs::config::PolicyLine;
+use programs::config::Setting;
 
 use super::sizes::dropped;
 use crate::facts::{
@@ -21,12 +21,12 @@ pub(super) fn conflict(evidence: &Evidence) -> Answer {
     parts([lines.map(|lines| conflicting(lines)), dropped(evidence)])
 }
 
-fn agree(lines: &[PolicyLine]) -> bool {
+fn agree(lines: &[Setting]) -> bool {
     lines.windows(2).all(|two| two[0].value == two[1].value)
 }
 
 /// Places that do not agree.
-pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
+pub(crate) fn conflicting(lines: &[Setting]) -> Vec<Case> {
     if agree(lines) {
         return Vec::new();
     }
@@ -73,7 +73,7 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
 }
 
 /// A policy for a kernel without THP.
-fn without_thp(line: &PolicyLine) -> Case {
+fn without_thp(line: &Setting) -> Case {
     Case::sure(format!(
         "the THP policy `{}` of {} has no effect: this kernel was built without THP",
         line.value, line.place
@@ -84,7 +84,7 @@ fn without_thp(line: &PolicyLine) -> Case {
 }
 
 /// The defaults of GRUB are not the boot line: what wrote them there did not write the boot loader's configuration.
-fn not_booted_with(evidence: &Evidence, now: &str, line: &PolicyLine) -> Case {
+fn not_booted_with(evidence: &Evidence, now: &str, line: &Setting) -> Case {
     let parameter = format!("transparent_hugepage={}", line.value);
     Case::sure(format!(
         "the THP policy is `{now}`: `{parameter}` stands in {}, and the running kernel was started without it",

@@ -1,11 +1,11 @@
 //! Gains with their intervals against no gain: a row for each arm and metric.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::axis::Axis;
 use super::figure::{Figure, Series};
-use super::ink::{Area, GRID, Hit, INK, PictureError, mark, rgb, text};
+use super::ink::{Area, GRID, Hit, INK, PictureError, mark, px, rgb, text_at};
 
 /// Heights in pixels: of a row, and of the axis below all rows.
 const ROW: f64 = 52.0;
@@ -23,13 +23,11 @@ pub(super) fn height(figure: &Figure) -> Option<f64> {
 
 /// Draws it, and gives back where the gains are.
 pub(super) fn draw(area: &Area<'_>, figure: &Figure, title: bool) -> Result<Vec<Hit>, PictureError> {
-    let px = |pixels: f64| pixels.round() as i32;
-    let style = |size: f64, at: HPos| text(size).pos(Pos::new(at, VPos::Center));
     let (width, height) = area.dim_in_pixel();
     let top = if title { TITLE } else { 8.0 };
     if title {
         let place = (px(EDGE), px(TITLE / 2.0));
-        area.draw_text(&figure.title, &style(20.0, HPos::Left), place)?;
+        area.draw_text(&figure.title, &text_at(20.0, HPos::Left), place)?;
     }
     let axis = figure.y_axis((f64::from(width) / 90.0) as usize);
     let ends = [px(EDGE), width as i32 - px(EDGE)];
@@ -38,15 +36,14 @@ pub(super) fn draw(area: &Area<'_>, figure: &Figure, title: bool) -> Result<Vec<
         let x = across(&axis, ends, *value);
         let ink = if *value == 0.0 { INK } else { GRID };
         area.draw(&PathElement::new(vec![(x, px(top)), (x, bottom)], rgb(ink)))?;
-        area.draw_text(label, &style(15.0, HPos::Center), (x, bottom + px(14.0)))?;
+        area.draw_text(label, &text_at(15.0, HPos::Center), (x, bottom + px(14.0)))?;
     }
     let middle = (width as i32 / 2, bottom + px(34.0));
-    area.draw_text(&figure.y_label, &style(15.0, HPos::Center), middle)?;
+    area.draw_text(&figure.y_label, &text_at(15.0, HPos::Center), middle)?;
     let mut hits = Vec::new();
     for (row, series) in figure.series.iter().enumerate() {
         let y = top + ROW * row as f64;
-        let name = style(16.0, HPos::Left);
-        area.draw_text(&series.name, &name, (px(EDGE), px(y + 14.0)))?;
+        area.draw_text(&series.name, &text_at(16.0, HPos::Left), (px(EDGE), px(y + 14.0)))?;
         hits.extend(interval(area, &axis, ends, (series, px(y + 36.0)))?);
     }
     Ok(hits)

@@ -4,6 +4,7 @@ use plotters::coord::Shift;
 use plotters::drawing::DrawingAreaErrorKind;
 use plotters::element::ComposedElement;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::tone::Tone;
 
@@ -60,12 +61,17 @@ pub(super) fn text(size: f64) -> TextStyle<'static> {
     (FONT, size).into_font().color(&rgb(INK))
 }
 
-impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PictureError {
-    fn from(error: DrawingAreaErrorKind<E>) -> Self {
-        fail(error)
-    }
+/// Text that begins at a place, or has its middle there; half of its height is above the place.
+pub(super) fn text_at(size: f64, at: HPos) -> TextStyle<'static> {
+    text(size).pos(Pos::new(at, VPos::Center))
 }
 
-pub(super) fn fail(error: impl std::fmt::Display) -> PictureError {
-    PictureError(error.to_string())
+pub(super) fn px(pixels: f64) -> i32 {
+    pixels.round() as i32
+}
+
+impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PictureError {
+    fn from(error: DrawingAreaErrorKind<E>) -> Self {
+        Self(error.to_string())
+    }
 }

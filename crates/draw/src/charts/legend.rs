@@ -1,9 +1,9 @@
 //! Title and names above a chart whose points may lie anywhere, so that no legend covers them.
 
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::figure::Figure;
-use super::ink::{Area, PictureError, mark, text};
+use super::ink::{Area, PictureError, mark, px, text_at};
 
 /// Heights in pixels: the title, and each row of names.
 const TITLE: f64 = 40.0;
@@ -15,8 +15,7 @@ const GAP: f64 = 26.0;
 
 /// Draws them, and gives back what is left below.
 pub(super) fn above<'a>(area: &Area<'a>, figure: &Figure) -> Result<Area<'a>, PictureError> {
-    let px = |pixels: f64| pixels.round() as i32;
-    let style = |size: f64| text(size).pos(Pos::new(HPos::Left, VPos::Center));
+    let style = |size: f64| text_at(size, HPos::Left);
     let widths = figure.series.iter().map(|series| {
         let width = area.estimate_text_size(&series.name, &style(16.0))?.0;
         Ok(MARK + f64::from(width) + GAP)

@@ -11,9 +11,7 @@ use super::forest;
 use super::heatmap;
 use super::ink::{Area, GRID, Hit, INK, PAPER, PictureError, mark, rgb, text};
 use super::legend;
-use super::tone::Tone;
 use crate::sheet::Sheet;
-use model::Estimate;
 
 /// Width of a document, and height of a chart in it, in pixels.
 const WIDTH: f64 = 960.0;
@@ -41,7 +39,7 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
     let mut svg = String::new();
     let hits = {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        let hits = draw(&root, figure, Dress::Bare)?;
+        let hits = draw(&root, figure, false)?;
         root.present()?;
         hits
     };
@@ -51,18 +49,14 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
 /// Heat maps, and figures below them, as one SVG document.
 pub fn svg(head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
     let mut text = String::new();
+    let below = maps.iter().map(heatmap::height).chain(figures.iter().map(chart_height));
+    let height = head_height(head) + below.sum::<f64>();
     {
-        let size = (WIDTH as u32, height(head, maps, figures));
+        let size = (WIDTH as u32, height.ceil() as u32);
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         stack(&root, head, maps, figures)?;
     }
     Ok(text.into_bytes())
-}
-
-fn height(head: &[String], maps: &[Sheet], figures: &[Figure]) -> u32 {
-    let maps: f64 = maps.iter().map(heatmap::height).sum();
-    let charts: f64 = figures.iter().map(chart_height).sum();
-    (head_height(head) + maps + charts).ceil() as u32
 }
 
 fn head_height(head: &[String]) -> f64 {
@@ -90,27 +84,21 @@ fn stack(root: &Area<'_>, head: &[String], maps: &[Sheet], figures: &[Figure]) -
         heatmap::draw(&cut(heatmap::height(map)), map)?;
     }
     for figure in figures {
-        draw(&cut(chart_height(figure)), figure, Dress::Whole)?;
+        draw(&cut(chart_height(figure)), figure, true)?;
     }
     Ok(root.present()?)
 }
 
-/// Does a picture stand alone, or on a page that has its title and its legend?
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Dress {
-    Whole,
-    Bare,
-}
-
-fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, PictureError> {
+/// Draws a chart, with its title and its legend if it stands alone.
+fn draw(area: &Area<'_>, figure: &Figure, is_alone: bool) -> Result<Vec<Hit>, PictureError> {
     let is_inside = match figure.along {
-        Along::Gain => return forest::draw(area, figure, dress == Dress::Whole),
+        Along::Gain => return forest::draw(area, figure, is_alone),
         Along::WorkingSet => true,
         Along::Turns(_) => false,
     };
-    let area = match dress {
-        Dress::Whole if !is_inside => &legend::above(area, figure)?,
-        _ => area,
+    let area = match is_alone && !is_inside {
+        true => &legend::above(area, figure)?,
+        false => area,
     };
     let (width, height) = area.dim_in_pixel();
     let (x, y) = (
@@ -120,7 +108,7 @@ fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, Pict
     let rows = y.ends;
     let left = left_of_axis(&y).round() as u32;
     let mut builder = ChartBuilder::on(area);
-    if dress == Dress::Whole && is_inside {
+    if is_alone && is_inside {
         builder.caption(&figure.title, text(20.0));
     }
     let mut chart = builder
@@ -144,20 +132,22 @@ fn draw(area: &Area<'_>, figure: &Figure, dress: Dress) -> Result<Vec<Hit>, Pict
     for series in &figure.series {
         hits.extend(draw_series(&mut chart, figure, series)?);
     }
-    if dress == Dress::Whole && is_inside {
+    if is_alone && is_inside {
         names(&mut chart, figure.scale)?;
     }
     Ok(hits)
 }
 
+/// The interval of a median as a band across the chart, the median as a line in it.
 fn draw_levels(chart: &mut Chart<'_>, figure: &Figure) -> Result<(), PictureError> {
-    let ends = chart.x_range();
-    let levels = figure
-        .series
-        .iter()
-        .filter_map(|series| Some((series.level?, series.tone)));
-    for (level, tone) in levels {
-        draw_level(chart, [ends.start, ends.end], level, tone)?;
+    let Range { start, end } = chart.x_range();
+    for series in &figure.series {
+        let Some(level) = series.level else { continue };
+        let color = rgb(series.tone.light);
+        let band = Rectangle::new([(start, level.low), (end, level.high)], color.mix(0.13).filled());
+        chart.draw_series([band])?;
+        let median = vec![(start, level.median), (end, level.median)];
+        chart.draw_series([PathElement::new(median, color.stroke_width(2))])?;
     }
     Ok(())
 }
@@ -211,17 +201,6 @@ fn draw_marks(chart: &mut Chart<'_>, figure: &Figure, [bottom, top]: [f64; 2]) -
         let label = Text::new(mark.text.clone(), (4, 4 + 18 * row), text(14.0).color(&color));
         chart.draw_series([EmptyElement::at((x, top)) + label])?;
     }
-    Ok(())
-}
-
-/// The interval of a median as a band across the chart, the median as a line in it.
-fn draw_level(chart: &mut Chart<'_>, [left, right]: [f64; 2], level: Estimate, tone: Tone) -> Result<(), PictureError> {
-    let color = rgb(tone.light);
-    let band = Rectangle::new([(left, level.low), (right, level.high)], color.mix(0.13).filled());
-    chart.draw_series([band])?;
-    let median = vec![(left, level.median), (right, level.median)];
-    let line = PathElement::new(median, color.stroke_width(2));
-    chart.draw_series([line])?;
     Ok(())
 }
 

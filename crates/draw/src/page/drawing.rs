@@ -1,74 +1,54 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
+use std::collections::BTreeSet;
+
 use crate::charts::picture::{self, Picture};
-use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, number};
+use crate::charts::{Dot, Figure, GRID, INK, PAPER, PictureError, Series, TONES, Tone, number};
+use crate::columns;
 use crate::sheet::Sheet;
-use crate::words::or_empty;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);
 
 /// A figure with its pictures and its numbers.
 pub(super) struct Drawing {
-    pub(super) id: String,
-    pub(super) title: String,
-    /// The lines and their marks.
-    pub(super) legend: Vec<Entry>,
-    /// The same chart for wide and for narrow screens.
-    pub(super) faces: [Face; 2],
+    pub(super) figure: Figure,
+    /// The same chart for wide and for narrow screens, by CSS class. Their SVG has no root, and colours are CSS variables.
+    pub(super) faces: [(&'static str, Picture); 2],
     pub(super) table: Sheet,
 }
 
-pub(super) struct Entry {
-    pub(super) name: String,
-    /// Place of its colour in the palette.
-    pub(super) tone: usize,
-    /// Corners of its mark around zero.
-    pub(super) corners: String,
-    /// Is the mark an outline?
-    pub(super) is_hollow: bool,
-}
+impl Drawing {
+    /// Draws a figure for the page.
+    pub(super) fn of(figure: Figure) -> Result<Self, PictureError> {
+        Ok(Self {
+            faces: [("wide", face(&figure, WIDE)?), ("narrow", face(&figure, NARROW)?)],
+            table: figure.numbers.clone().unwrap_or_else(|| table(&figure)),
+            figure,
+        })
+    }
 
-pub(super) struct Face {
-    /// CSS class: `wide` or `narrow`.
-    pub(super) class: &'static str,
-    /// Its SVG has no root, and colours are CSS variables.
-    pub(super) picture: Picture,
-}
-
-/// Draws a figure for the page.
-pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
-    Ok(Drawing {
-        id: figure.id.clone(),
-        title: figure.title.clone(),
-        legend: figure
-            .series
-            .iter()
-            .filter(|_| !figure.along.is_rows())
-            .map(entry)
-            .collect(),
-        faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
-        table: figure.numbers.clone().unwrap_or_else(|| table(figure)),
-    })
-}
-
-fn entry(series: &Series) -> Entry {
-    let tone = series.tone;
-    let corners: Vec<String> = tone.corners().iter().map(|(x, y)| format!("{x},{y}")).collect();
-    Entry {
-        name: series.name.clone(),
-        tone: tone.index,
-        corners: corners.join(" "),
-        is_hollow: series.is_limit,
+    /// The lines and their marks; rows bear their names.
+    pub(super) fn legend(&self) -> &[Series] {
+        if self.figure.along.is_rows() {
+            &[]
+        } else {
+            &self.figure.series
+        }
     }
 }
 
-fn face(figure: &Figure, size: (u32, u32), class: &'static str) -> Result<Face, PictureError> {
-    let height = picture::own_height(figure).unwrap_or(size.1);
-    let drawn = picture::picture(figure, (size.0, height))?;
+/// Corners of a mark around zero.
+pub(super) fn corners(tone: &Tone) -> String {
+    let corners: Vec<String> = tone.corners().iter().map(|(x, y)| format!("{x},{y}")).collect();
+    corners.join(" ")
+}
+
+fn face(figure: &Figure, (width, height): (u32, u32)) -> Result<Picture, PictureError> {
+    let height = picture::own_height(figure).unwrap_or(height);
+    let drawn = picture::picture(figure, (width, height))?;
     let svg = themed(inner(&drawn.svg));
-    let picture = Picture { svg, ..drawn };
-    Ok(Face { class, picture })
+    Ok(Picture { svg, ..drawn })
 }
 
 /// What stands between the root's tags.
@@ -94,19 +74,14 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
 
 /// The chart's numbers: places down, series across, each with its interval.
 fn table(figure: &Figure) -> Sheet {
-    let heads = figure.series.iter().map(|series| format!("#{}", series.name));
+    let along = columns![|at| u64; (format!("#{}", figure.along.label())) => figure.along.text(*at)];
+    let series = figure.series.iter().flat_map(|series| {
+        columns![|at| u64; (format!("#{}", series.name)) => interval(series.dots.iter().find(|dot| dot.at == *at)?)]
+    });
+    let fields: Vec<_> = along.into_iter().chain(series).collect();
     let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
-    let mut table = Sheet::new(
-        &title,
-        std::iter::once(format!("#{}", figure.along.label())).chain(heads),
-    );
-    let places: std::collections::BTreeSet<_> = figure.dots().map(|dot| dot.at).collect();
-    for at in places {
-        let dot = |series: &Series| or_empty(series.dots.iter().find(|dot| dot.at == at).map(interval));
-        let cells = figure.series.iter().map(dot);
-        table.row(std::iter::once(figure.along.text(at)).chain(cells));
-    }
-    table
+    let places: BTreeSet<u64> = figure.dots().map(|dot| dot.at).collect();
+    Sheet::of(&title, &fields, places.into_iter())
 }
 
 fn interval(dot: &Dot) -> String {

@@ -15,7 +15,7 @@ use super::heat::Heat;
 use super::json::{Layout, ToJson};
 use super::long::Long;
 use super::provenance;
-use super::safe;
+use super::safe::{self, Pieces};
 use super::sheet::Sheet;
 
 /// A part of a page.
@@ -67,7 +67,7 @@ impl Content<'_> {
                 script: include_str!("page.js"),
                 json: &Embedded(self.json),
             };
-            page.write_into(&mut safe::Lines(&mut *out))?;
+            page.write_into(&mut safe::lines_to(out))?;
             out.write_all(b"\n")
         })
     }
@@ -83,7 +83,7 @@ impl Part {
     fn of(block: Block) -> Result<Self, PictureError> {
         Ok(match block {
             Block::Sheet(sheet) => Self::Table(sheet),
-            Block::Figure(figure) => Self::Chart(Box::new(drawing::draw(&figure)?)),
+            Block::Figure(figure) => Self::Chart(Box::new(Drawing::of(figure)?)),
         })
     }
 }
@@ -113,28 +113,12 @@ struct Embedded<'a>(&'a dyn ToJson);
 
 impl fmt::Display for Embedded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let written = self.0.write_json(Layout::Line, &mut safe::Json(InScript(f)));
+        let mut script = Pieces(|text: &str| {
+            let text = safe::json(text).replace('<', "\\u003c");
+            f.write_str(&text).map_err(io::Error::other)
+        });
+        let written = self.0.write_json(Layout::Line, &mut script);
         written.map_err(|_| fmt::Error)
-    }
-}
-
-struct InScript<'a, 'f>(&'a mut fmt::Formatter<'f>);
-
-impl Write for InScript<'_, '_> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
-        let mut parts = text.split('<');
-        self.0
-            .write_str(parts.next().unwrap_or_default())
-            .map_err(io::Error::other)?;
-        for part in parts {
-            write!(self.0, "\\u003c{part}").map_err(io::Error::other)?;
-        }
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

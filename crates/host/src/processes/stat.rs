@@ -80,7 +80,7 @@ impl Stat {
 
     /// Clock ticks in user and in system mode, with those of the children that it has waited for.
     pub fn ticks(&self) -> Option<[u64; 2]> {
-        let sum = |own, children| Some(self.field::<u64>(own)? + self.field::<u64>(children)?);
+        let sum = |own, children| Some(self.field::<u64>(own)?.saturating_add(self.field(children)?));
         Some([sum(14, 16)?, sum(15, 17)?])
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
+use self::Format::{Ansible, Csv, Html, Json, Markdown, Prometheus, Sarif, Shell, Svg, Text};
 use crate::cli::values::word;
 
 /// Formats of a result.
@@ -79,33 +80,10 @@ pub(super) fn is_bitmap(file: &Path) -> bool {
 }
 
 /// Forms of results without charts.
-pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
+pub const TABLES: [Format; 5] = [Text, Json, Csv, Markdown, Html];
 /// Forms of results with charts.
-pub const CHARTS: [Format; 6] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Svg,
-    Format::Html,
-];
+pub const CHARTS: [Format; 6] = [Text, Json, Csv, Markdown, Svg, Html];
 /// Forms of plans.
-pub const PLANS: [Format; 7] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Html,
-    Format::Shell,
-    Format::Ansible,
-];
+pub const PLANS: [Format; 7] = [Text, Json, Csv, Markdown, Html, Shell, Ansible];
 /// Forms of findings.
-pub const FINDINGS: [Format; 7] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Html,
-    Format::Sarif,
-    Format::Prometheus,
-];
+pub const FINDINGS: [Format; 7] = [Text, Json, Csv, Markdown, Html, Sarif, Prometheus];

@@ -1,7 +1,9 @@
 //! Whatever a text holds, no form of it steers a terminal, a browser or a spreadsheet.
 
 use crate::samples;
-use draw::safe::{Json, csv_cell, is_hostile, json, markdown, markdown_paragraph, printable, printable_lines, steers};
+use draw::safe::{
+    csv_cell, is_hostile, json, json_to, markdown, markdown_paragraph, printable, printable_lines, steers,
+};
 
 const HOSTILE: [&str; 6] = [
     "\u{1b}]0;title\u{7}\u{1b}[31m",
@@ -68,7 +70,7 @@ fn json_says_the_same_without_what_steers() {
         let written = serde_json::to_string_pretty(&[text]).expect("JSON");
         let safe = json(&written);
         let mut pieces = Vec::new();
-        serde_json::to_writer_pretty(Json(&mut pieces), &[text]).expect("JSON");
+        serde_json::to_writer_pretty(json_to(&mut pieces), &[text]).expect("JSON");
         assert_eq!(pieces, safe.as_bytes());
         assert!(!safe.replace('\n', "").contains(steers), "{safe:?}");
         assert_eq!(serde_json::from_str::<[String; 1]>(&safe).expect("JSON"), [text]);

@@ -281,7 +281,7 @@ fn has_page(cma: &str) -> bool {
 }
 
 fn by_sysctl(word: &str, value: &str) -> Option<DigitsTaken> {
-    let pages = kernel_number::taken(value).ok()?;
+    let pages = kernel_number::taken(value)?;
     let parameter = word.to_owned();
     Some(DigitsTaken { parameter, pages })
 }
@@ -306,8 +306,7 @@ impl Boot {
             self.pools.push(BootPool { size: None, pages });
         } else {
             self.sysctl = None;
-            let why = IgnoredWhy::SysctlTooOld;
-            self.ignored.push(Ignored { parameter, why });
+            self.ignore(&parameter, IgnoredWhy::SysctlTooOld);
         }
         self
     }

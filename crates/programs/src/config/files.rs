@@ -21,6 +21,19 @@ pub(crate) fn content(source: &Source, path: &str) -> Result<Option<String>, Unr
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
+/// The first of these files that is there, as path and text.
+pub(crate) fn first(
+    source: &Source,
+    paths: impl IntoIterator<Item = String>,
+) -> Result<Option<(String, String)>, Unread> {
+    for path in paths {
+        if let Some(text) = content(source, &path)? {
+            return Ok(Some((path, text)));
+        }
+    }
+    Ok(None)
+}
+
 /// Files whose names end in `.conf`, as name and path; a file hides those of its name in later directories.
 pub(crate) fn drop_ins(source: &Source, directories: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Unread> {
     let mut found: Vec<(String, String)> = Vec::new();
@@ -72,6 +85,37 @@ pub(crate) fn said<'a>(
         .map(move |(number, text)| Line { path, number, text })
 }
 
+/// The same, each with the text of those that it goes on in behind a backslash.
+pub(crate) fn joined<'a>(path: &'a str, text: &'a str, comment: &'static [char]) -> Vec<(Line<'a>, String)> {
+    let mut all: Vec<(Line<'a>, String)> = Vec::new();
+    let mut goes_on = false;
+    for line in said(path, text, comment) {
+        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
+        match all.last_mut().filter(|_| goes_on) {
+            Some((_, whole)) => *whole += &format!(" {}", own.trim_end()),
+            None => all.push((line, own.trim_end().to_owned())),
+        }
+        goes_on = own.len() < line.text.len();
+    }
+    all
+}
+
+/// The same below lines such as `[section]`, each with the one that it is below.
+pub(crate) fn in_sections<'a>(
+    path: &'a str,
+    text: &'a str,
+    comment: &'static [char],
+) -> impl Iterator<Item = (&'a str, Line<'a>)> {
+    let mut section = "";
+    said(path, text, comment).filter_map(move |line| {
+        if line.text.starts_with('[') {
+            section = line.text;
+            return None;
+        }
+        Some((section, line))
+    })
+}
+
 impl<'a> Line<'a> {
     /// Counted from 1.
     pub(crate) fn number(&self) -> usize {
@@ -98,4 +142,22 @@ impl<'a> Line<'a> {
     pub(crate) fn garbled(&self, wanted: &str) -> Unread {
         parse::garbled(self.path, self.number - 1, "", wanted, self.text)
     }
+}
+
+/// The quote that is open behind a line.
+pub(crate) fn open_quote(mut quote: Option<char>, line: &str) -> Option<char> {
+    let (mut chars, mut before) = (line.chars(), ' ');
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '#') if before.is_whitespace() => break,
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+        before = c;
+    }
+    quote
 }

@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{Line, content, listed, said};
+use super::files::{Line, content, listed, open_quote, said};
 use super::{BootLine, Distribution, Unheard, UnheardWhy};
 
 /// In the order in which they come to the kernel.
@@ -30,12 +30,11 @@ pub(super) fn read(source: &Source) -> Result<Grub, Unread> {
     let files = files(source)?;
     let lines: Vec<Line<'_>> = files.iter().flat_map(|(path, text)| said(path, text, &['#'])).collect();
     let mut grub = of_lines(source, &lines)?;
-    grub.unheard
-        .extend(stray(&lines).into_iter().map(|(line, words)| Unheard {
-            place: line.place(),
-            words,
-            why: UnheardWhy::OwnVariable,
-        }));
+    grub.unheard.extend(
+        stray(&lines)
+            .into_iter()
+            .map(|(line, words)| Unheard::of(&line, words, UnheardWhy::OwnVariable)),
+    );
     Ok(grub)
 }
 
@@ -72,11 +71,7 @@ fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
     Ok(Grub {
         next_boot: None,
         unheard: unheard
-            .map(|words| Unheard {
-                place: line.place(),
-                words,
-                why: UnheardWhy::BootEntries,
-            })
+            .map(|words| Unheard::of(&line, words, UnheardWhy::BootEntries))
             .into_iter()
             .collect(),
     })
@@ -89,20 +84,12 @@ fn without_grub(source: &Source, in_grub: Option<(Line<'_>, String)>) -> Result<
     let of_image = content(source, UKI)?.unwrap_or_default();
     let of_image = said(UKI, &of_image, &['#', ';']).filter_map(|line| {
         let (_, in_file) = line.pair().filter(|(key, _)| *key == "Cmdline")?;
-        Some(Unheard {
-            place: line.place(),
-            words: not_in(in_file.trim_matches('"'), &words)?,
-            why: UnheardWhy::ImageConf,
-        })
+        let lost = not_in(in_file.trim_matches('"'), &words)?;
+        Some(Unheard::of(&line, lost, UnheardWhy::ImageConf))
     });
     let of_image: Vec<Unheard> = of_image.collect();
-    let unheard = in_grub.and_then(|(line, in_grub)| {
-        Some(Unheard {
-            place: line.place(),
-            words: not_in(&in_grub, &words)?,
-            why: UnheardWhy::NoGrub,
-        })
-    });
+    let unheard =
+        in_grub.and_then(|(line, in_grub)| Some(Unheard::of(&line, not_in(&in_grub, &words)?, UnheardWhy::NoGrub)));
     Ok(Grub {
         unheard: unheard.into_iter().chain(of_image).collect(),
         next_boot: (!words.is_empty()).then(|| BootLine::new(format!("{CMDLINE}:1"), words)),
@@ -155,14 +142,8 @@ fn assigned_anew(lines: &[Line<'_>], words: &str) -> Vec<Unheard> {
         let words = not_in(value, words)?;
         let (last, ..) = assigned.iter().rev().find(|(_, other, _)| other == at)?;
         let by = last.place();
-        (by != line.place()).then(|| Unheard {
-            place: line.place(),
-            words,
-            why: UnheardWhy::AssignedAnew {
-                variable: GRUB[*at].to_owned(),
-                by,
-            },
-        })
+        let variable = GRUB[*at].to_owned();
+        (by != line.place()).then(|| Unheard::of(line, words, UnheardWhy::AssignedAnew { variable, by }))
     });
     lost.collect()
 }
@@ -248,24 +229,6 @@ pub(super) fn stray<'a>(lines: &[Line<'a>]) -> Vec<(Line<'a>, String)> {
         last = line.number();
     }
     stray
-}
-
-/// The quote that is open behind a line.
-fn open_quote(mut quote: Option<char>, line: &str) -> Option<char> {
-    let (mut chars, mut before) = (line.chars(), ' ');
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (None | Some('"'), '\\') => {
-                chars.next();
-            }
-            (None, '#') if before.is_whitespace() => break,
-            (None, '"' | '\'') => quote = Some(c),
-            (Some(open), c) if c == open => quote = None,
-            _ => {}
-        }
-        before = c;
-    }
-    quote
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use model::{Bytes, Unread};
 
 use super::Setting;
 use super::files::{Line, content, listed, said};
+use crate::vms::configured::size;
 use host::Source;
 
 /// What an instance is to have as its SGA.
@@ -75,7 +76,7 @@ impl Parameters {
     /// A size that is not 0.
     fn sized(&self, name: &str) -> Option<(Bytes, &Setting)> {
         let set = self.last(name)?;
-        let bytes: Bytes = set.value.parse().map(Bytes).ok().or_else(|| set.value.parse().ok())?;
+        let bytes = size(&set.value, 1)?;
         (bytes.0 > 0).then_some((bytes, set))
     }
 

@@ -31,12 +31,17 @@ impl Distribution {
 
 /// The key of a path in machine.sysfs.
 fn of_talos(path: &str) -> String {
-    let swapped = |c: char| match c {
+    swapped(path.trim_start_matches("/sys/"))
+}
+
+/// With dots for slashes, and slashes for dots.
+pub(super) fn swapped(path: &str) -> String {
+    let other = |c: char| match c {
         '.' => '/',
         '/' => '.',
         other => other,
     };
-    path.trim_start_matches("/sys/").chars().map(swapped).collect()
+    path.chars().map(other).collect()
 }
 
 /// Bottlerocket has settings for pools, whole or by node.

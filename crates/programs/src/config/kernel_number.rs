@@ -1,25 +1,18 @@
 //! Whole numbers as the kernel takes them from files below /proc/sys, which sysctl(8) and systemd-sysctl hand over as written.
 
+use host::parse::kernel_number;
+
 /// The longest number that it looks at (`TMPBUFLEN` of kernel/sysctl.c, less one for its end).
 const LONGEST: usize = 21;
 
 /// What proc_doulongvec_minmax() takes of a value: the first number, decimal, `0x` or octal with a `0` in front. What follows it behind white
-/// space is not looked at. Errors are refused (EINVAL), and leave the setting as it was; so does a negative number, in silence.
-pub(crate) fn taken(value: &str) -> Result<u64, ()> {
+/// space is not looked at. Others are refused (EINVAL), and leave the setting as it was; so does a negative number, in silence.
+pub(crate) fn taken(value: &str) -> Option<u64> {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n');
     let value = value.trim_start_matches(is_space);
     let value = value.get(..LONGEST).unwrap_or(value);
-    let (digits, radix) = match value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")) {
-        Some(hex) if hex.starts_with(|c: char| c.is_ascii_hexdigit()) => (hex, 16),
-        _ if value.starts_with('0') => (value, 8),
-        _ => (value, 10),
-    };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    let (number, rest) = digits.split_at(end);
-    match rest.is_empty() || rest.starts_with(is_space) {
-        true => u64::from_str_radix(number, radix).map_err(|_| ()),
-        false => Err(()),
-    }
+    let (number, rest) = kernel_number(value)?;
+    (rest.is_empty() || rest.starts_with(is_space)).then_some(number)
 }
 
 /// Settings of huge pages that are one such number.
@@ -87,7 +80,7 @@ mod tests {
     #[test]
     fn a_value_is_what_the_kernel_takes_of_it() {
         for (written, expected) in WRITTEN {
-            assert_eq!(taken(written).ok(), expected, "{written:?}");
+            assert_eq!(taken(written), expected, "{written:?}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod boot;
+mod commands;
 mod distribution;
 pub(crate) mod files;
 pub mod given;
@@ -43,7 +44,6 @@ pub use host::shm::Segment;
 pub use instances::{Instance, Parameters};
 pub use limits::{LimitLine, memlock_for};
 pub use passed_over::{Ignored, IgnoredWhy};
-pub use policy::PolicyLine;
 pub use pool_lines::{PoolLine, PoolWrite, is_of_node, requested};
 pub use pool_request::PoolRequest;
 pub use pool_words::OnBoot;
@@ -67,7 +67,7 @@ pub struct Config {
     /// `/etc/security/limits.conf` and `limits.d`.
     pub limits: Reading<Vec<LimitLine>>,
     /// Everything that sets the THP policy at boot.
-    pub thp_policy: Reading<Vec<PolicyLine>>,
+    pub thp_policy: Reading<Vec<Setting>>,
     /// What else requests pages of pools: sysfs.conf, tmpfiles, units, profiles of tuned.
     pub pool_lines: Reading<Vec<PoolLine>>,
     /// What the allocator of Nitro enclaves takes whenever it starts: `memory_mib` and its value.
@@ -112,6 +112,13 @@ pub struct Unheard {
     pub why: UnheardWhy,
 }
 
+impl Unheard {
+    fn of(line: &files::Line<'_>, words: String, why: UnheardWhy) -> Self {
+        let place = line.place();
+        Self { place, words, why }
+    }
+}
+
 /// What is read in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnheardWhy {
@@ -153,7 +160,7 @@ impl Config {
         let sysctl = sysctl_files::read(source).into();
         let limits = limits::read(source).into();
         let mut noticed = Vec::new();
-        let thp_policy: Reading<Vec<PolicyLine>> = policy::read(source, &next_boot, &mut noticed).into();
+        let thp_policy: Reading<Vec<Setting>> = policy::read(source, &next_boot, &mut noticed).into();
         let pool_lines = pool_lines::read(source, &next_boot, &mut noticed).into();
         let refused = refused::all(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {

@@ -35,23 +35,21 @@ pub enum IgnoredWhy {
 }
 
 impl IgnoredWhy {
-    pub fn text(self) -> &'static str {
-        match self {
+    pub fn text(self) -> String {
+        let why = match self {
+            Self::Misspelt(meant) => return format!("the kernel has no such parameter: it is `{meant}=`"),
             Self::UnsupportedSize => "this kernel and CPU have no pages of that size",
             Self::FollowsIgnored => "it follows a page size that is ignored",
             Self::SizeTwice => "that page size was given before",
             Self::CountTwice => "the count of that pool was given before, and the first one holds",
             Self::NotACount => "it is neither a number nor a list of NODE:PAGES",
-            Self::Misspelt("transparent_hugepage") => "the kernel has no such parameter: it is `transparent_hugepage=`",
-            Self::Misspelt("hugepagesz") => "the kernel has no such parameter: it is `hugepagesz=`",
-            Self::Misspelt("default_hugepagesz") => "the kernel has no such parameter: it is `default_hugepagesz=`",
-            Self::Misspelt(_) => "the kernel has no such parameter: it is `hugepages=`",
             Self::NotAPolicy => "the kernel takes always, madvise or never",
             Self::BesideCma => "with hugetlb_cma= the kernel makes no pages of 1G and more at boot",
             Self::SysctlTooOld => "Linux before 5.8 reads no sysctl settings there",
             Self::NodesTooOld => {
                 "Linux before 5.16 does not know NODE:PAGES, and takes the number in front of the colon for the count"
             }
-        }
+        };
+        why.to_owned()
     }
 }

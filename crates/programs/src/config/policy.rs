@@ -1,33 +1,19 @@
 //! Everything that sets the THP policy at boot: several of these on one machine may disagree.
 
-use model::{Cause, Unread};
+use model::Unread;
 
-use super::files::{content, has_configuration, listed, said};
-use super::{Boot, BootLine, Setting, unit, written};
+use super::files::{first, has_configuration, listed, said};
+use super::{Boot, BootLine, Setting, commands, unit, written};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
-/// Of units and profiles.
+/// Of profiles.
 const COMMENT: &[char] = &['#', ';'];
 const UNITS: &str = "/etc/systemd/system";
 
-/// One place that sets the policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyLine {
-    /// `FILE:LINE`, or the boot parameter.
-    pub place: String,
-    /// `always`, `madvise` or `never`.
-    pub value: String,
-}
-
-impl PolicyLine {
-    /// A place and the value that it sets.
-    pub(super) fn new(place: impl Into<String>, value: &str) -> Self {
-        Self {
-            place: place.into(),
-            value: value.trim_matches('"').to_owned(),
-        }
-    }
+/// A place that sets the policy, `FILE:LINE` or the boot parameter, and its value: `always`, `madvise` or `never`.
+pub(super) fn set(place: impl Into<String>, value: &str) -> Setting {
+    Setting::new(place, "transparent_hugepage", value.trim_matches('"'))
 }
 
 /// All lines; `next` is the command line of the next boot, where it is known to be another.
@@ -35,14 +21,14 @@ pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
     refused: &mut Vec<Unread>,
-) -> Result<Vec<PolicyLine>, Unread> {
+) -> Result<Vec<Setting>, Unread> {
     has_configuration(source)?;
-    let mut lines: Vec<PolicyLine> = boot(source)?.into_iter().collect();
+    let mut lines: Vec<Setting> = boot(source)?.into_iter().collect();
     let next = next
         .as_ref()
         .map_err(Clone::clone)?
         .as_ref()
-        .and_then(|next| Some(PolicyLine::new(&next.place, next.boot.thp.as_deref()?)));
+        .and_then(|next| Some(set(&next.place, next.boot.thp.as_deref()?)));
     lines.extend(next.filter(|next| lines.iter().all(|line| line.value != next.value)));
     for setting in [written::tmpfiles(source)?, written::sysfs_conf(source)?].concat() {
         refused.extend(written::refused(&setting));
@@ -56,20 +42,20 @@ pub(super) fn read(
     Ok(lines)
 }
 
-fn boot(source: &Source) -> Result<Option<PolicyLine>, Unread> {
+fn boot(source: &Source) -> Result<Option<Setting>, Unread> {
     let line = source.line("/proc/cmdline").into_result()?;
     let policy = Boot::parse(&line, None).thp;
-    Ok(policy.map(|value| PolicyLine::new("/proc/cmdline", &value)))
+    Ok(policy.map(|value| set("/proc/cmdline", &value)))
 }
 
 /// What a line that is written to the file sets; one that is refused sets nothing.
-pub(super) fn of_file(setting: &Setting) -> Option<PolicyLine> {
+pub(super) fn of_file(setting: &Setting) -> Option<Setting> {
     let is_policy = setting.name.ends_with(ENABLED) && written::refused(setting).is_none();
-    is_policy.then(|| PolicyLine::new(&setting.place, &setting.value))
+    is_policy.then(|| set(&setting.place, &setting.value))
 }
 
 /// Units such as `disable-thp.service`, whose command writes to the file.
-fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<PolicyLine>, Unread> {
+fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Setting>, Unread> {
     let units = unit_files(source)?.into_iter();
     Ok(units.flat_map(|(path, text)| in_unit(&path, &text, refused)).collect())
 }
@@ -78,12 +64,8 @@ fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<PolicyLine>, 
 pub(super) fn unit_files(source: &Source) -> Result<Vec<(String, String)>, Unread> {
     let mut files = Vec::new();
     for name in units_at_boot(source)? {
-        for directory in unit::DIRECTORIES {
-            let path = format!("{directory}/{name}");
-            let Some(text) = content(source, &path)? else { continue };
-            files.push((path, text));
-            break;
-        }
+        let paths = unit::DIRECTORIES.map(|directory| format!("{directory}/{name}"));
+        files.extend(first(source, paths)?);
     }
     Ok(files)
 }
@@ -111,52 +93,14 @@ fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
     Ok(names)
 }
 
-/// Commands of a unit that write the policy. systemd starts programs and no shell (systemd.service(5)): `>` and `|` are words of theirs.
-pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PolicyLine> {
-    let mut lines = Vec::new();
-    for line in said(path, text, COMMENT) {
-        let Some((_, command)) = line.pair().filter(|(key, _)| key.starts_with("ExecStart")) else {
-            continue;
-        };
-        let program = command
-            .trim_start_matches(['@', '-', ':', '+', '!'])
-            .split_whitespace()
-            .next();
-        match program.and_then(|program| program.rsplit('/').next()) {
-            Some(program @ ("echo" | "printf")) if needs_shell(command) => {
-                let why = format!(
-                    "systemd starts no shell, so {program} prints what stands behind it and nothing is written: start `/bin/sh -c` with the command in quotes"
-                );
-                refused.push(Unread::new(Cause::Garbled, line.place(), why));
-            }
-            Some("echo" | "printf") => {}
-            _ => lines.extend(policy_in(command).map(|value| PolicyLine::new(line.place(), value))),
-        }
-    }
-    lines
-}
-
-/// Does it write to a file of the kernel by `>` or a pipe, which outside of quotes are a shell's alone?
-fn needs_shell(command: &str) -> bool {
-    let words = shlex::split(command).unwrap_or_default();
-    let is_file = |word: &str| FILES.iter().any(|file| word.starts_with(file));
-    let is_piped = words.iter().any(|word| word == "|");
-    let into = |word: &str| matches!(word, ">" | ">>") || (is_piped && word == "tee");
-    let is_glued = |word: &String| is_file(word.trim_start_matches('>')) && word.starts_with('>');
-    words.windows(2).any(|pair| into(&pair[0]) && is_file(&pair[1])) || words.iter().any(is_glued)
-}
-
-const FILES: [&str; 3] = ["/sys/kernel/mm/", "/sys/devices/system/node/", "/proc/sys/"];
-
-fn policy_in(command: &str) -> Option<&'static str> {
-    let writes = command.contains('>') || command.contains("tee");
-    let words = ["never", "madvise", "always"];
-    let is_it = |word: &&str| writes && command.contains(ENABLED) && command.contains(word);
-    words.into_iter().find(is_it)
+/// Commands of a unit that write the policy.
+pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<Setting> {
+    let written = commands::of_unit(path, text, refused);
+    written.iter().filter_map(of_file).collect()
 }
 
 /// The active profile and, if that says nothing, the ones it includes.
-fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+fn tuned(source: &Source) -> Result<Vec<Setting>, Unread> {
     let profiles = super::tuned::profiles(source)?;
     let set = profiles.iter().find_map(|(path, text)| {
         said(path, text, COMMENT).find_map(|line| {
@@ -168,7 +112,7 @@ fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
                 key if key.starts_with("cmdline") => Boot::parse(value.trim_start_matches(['+', '=']), None).thp?,
                 _ => return None,
             };
-            Some(PolicyLine::new(line.place(), &value))
+            Some(set(line.place(), &value))
         })
     });
     Ok(set.into_iter().collect())

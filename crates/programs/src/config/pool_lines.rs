@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use host::Source;
 use model::{Bytes, Unread};
 
-use super::files::{Line, content, has_configuration, said};
-use super::{Boot, BootLine, PoolRequest, Setting, policy, sysctl_files, tuned, written};
+use super::files::{content, first, has_configuration, in_sections, said};
+use super::given::script;
+use super::{Boot, BootLine, PoolRequest, Setting, commands, policy, sysctl_files, tuned, written};
 
 /// Where the files of nodes are.
 const OF_NODES: &str = "system/node/node";
@@ -34,12 +35,11 @@ pub(super) fn read(
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
     for (path, text) in policy::unit_files(source)? {
-        let own: Vec<Setting> = started(&path, &text).iter().flat_map(echoed).collect();
-        lines.extend(summed(&own));
+        // What is refused of it is so already.
+        lines.extend(summed(&commands::of_unit(&path, &text, &mut Vec::new())));
     }
-    if let Some((path, text)) = rc_local(source)? {
-        let own: Vec<Setting> = said(path, &text, &['#']).flat_map(|line| echoed(&line)).collect();
-        lines.extend(summed(&own));
+    if let Some((path, text)) = first(source, RC_LOCAL.map(str::to_owned))? {
+        lines.extend(summed(&script::written(&path, &text, 0)));
     }
     for (path, text) in tuned::profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));
@@ -49,57 +49,8 @@ pub(super) fn read(
     Ok(lines)
 }
 
-/// It is in one of two places. Where it is in both, one is a link to the other.
-fn rc_local(source: &Source) -> Result<Option<(&'static str, String)>, Unread> {
-    for path in ["/etc/rc.local", "/etc/rc.d/rc.local"] {
-        if let Some(text) = content(source, path)? {
-            return Ok(Some((path, text)));
-        }
-    }
-    Ok(None)
-}
-
-/// The lines of a unit but those of what it does when it stops, which is no request. A capture may lack the line that another one continues.
-fn started<'a>(path: &'a str, text: &'a str) -> Vec<Line<'a>> {
-    let (mut is_stop, mut goes_on) = (false, false);
-    let lines = said(path, text, &['#', ';']).filter(|line| {
-        if let Some((key, _)) = line.pair().filter(|_| !goes_on) {
-            is_stop = key.starts_with("ExecStop") || key == "ExecReload";
-        }
-        goes_on = line.text.ends_with('\\');
-        !is_stop
-    });
-    lines.collect()
-}
-
-const QUOTES: [char; 2] = ['"', '\''];
-
-/// What commands write by `echo NUMBER > FILE`, by `tee`, or by sysctl.
-fn echoed(line: &Line<'_>) -> Vec<Setting> {
-    let written = line.text.split("echo ").skip(1).filter_map(|rest| {
-        let (value, rest) = rest.split_once(['>', '|'])?;
-        let rest = rest.trim_start_matches(['>', ' ']);
-        let file = rest.strip_prefix("tee ").unwrap_or(rest).trim_start();
-        let file = file.split([' ', ';', '&', QUOTES[0], QUOTES[1]]).next()?;
-        let is_kernels = ["/sys/", "/proc/sys/"].iter().any(|root| file.starts_with(root));
-        is_kernels.then(|| line.setting(file, value.trim().trim_matches(QUOTES)))
-    });
-    written.chain(by_sysctl(line)).collect()
-}
-
-/// `sysctl -w vm.nr_hugepages=NUMBER`
-fn by_sysctl(line: &Line<'_>) -> impl Iterator<Item = Setting> {
-    let commands = line.text.split([';', '&', '|']);
-    let words = commands.flat_map(|command| {
-        let words = command.split_whitespace().map(|word| word.trim_matches(QUOTES));
-        words.skip_while(|word| word.rsplit(['/', '=']).next() != Some("sysctl"))
-    });
-    words.filter_map(move |word| {
-        let (name, value) = word.split_once('=')?;
-        let is_pool = name.replace('/', ".") == sysctl_files::POOL;
-        is_pool.then(|| line.setting(sysctl_files::POOL, value.trim_matches(QUOTES)))
-    })
-}
+/// Where it is in both places, one is a link to the other.
+const RC_LOCAL: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
 
 /// Memory that the allocator of Nitro enclaves takes whenever it starts, in pages of any size.
 pub(super) fn enclaves(source: &Source) -> Option<Setting> {
@@ -229,13 +180,8 @@ fn summed(all: &[Setting]) -> Vec<PoolLine> {
 
 /// `[sysfs]` at run time, `[bootloader] cmdline...=` at the next boot. `[sysctl]` is one of the sysctl settings.
 fn in_profile(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<PoolLine> {
-    let mut section = "";
     let (mut lines, mut by_file) = (Vec::new(), Vec::new());
-    for line in said(path, text, tuned::COMMENT) {
-        if line.text.starts_with('[') {
-            section = line.text;
-            continue;
-        }
+    for (section, line) in in_sections(path, text, tuned::COMMENT) {
         let Some((key, value)) = line.pair() else { continue };
         match section {
             "[bootloader]" if key.starts_with("cmdline") => {

@@ -2,13 +2,13 @@
 
 use model::{Reading, Unread};
 
-use super::{LimitLine, PolicyLine, Setting, Settings, boot, limits, sysctl_files};
+use super::{LimitLine, Setting, Settings, boot, limits, sysctl_files};
 
 /// Everything that is refused; `more` was noticed while files were read.
 pub(super) fn all(
     sysctl: &Reading<Settings>,
     limit_lines: &Reading<Vec<LimitLine>>,
-    policies: &Reading<Vec<PolicyLine>>,
+    policies: &Reading<Vec<Setting>>,
     more: Vec<Unread>,
 ) -> Vec<Unread> {
     let sysctl = sysctl.known().into_iter().flat_map(Settings::iter);
@@ -21,10 +21,7 @@ pub(super) fn all(
         .chain(limits.map(|line| {
             Setting::new(&line.place, &line.item, &line.value).garbled("KiB or `unlimited`, so PAM sets no such limit")
         }))
-        .chain(policies.map(|line| {
-            let wanted = "always, madvise or never, so the policy stays as it was";
-            Setting::new(&line.place, "transparent_hugepage", &line.value).garbled(wanted)
-        }))
+        .chain(policies.map(|line| line.garbled("always, madvise or never, so the policy stays as it was")))
         .chain(more)
         .collect()
 }

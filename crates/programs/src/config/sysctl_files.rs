@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::files::{Line, content, drop_ins, has_configuration, listed, said, taken};
+use super::files::{Line, content, drop_ins, has_configuration, in_sections, listed, taken};
 use super::{Distribution, Setting, Settings, Unheard, UnheardWhy, distribution, kernel_number, tuned};
 use host::Source;
 
@@ -93,15 +93,10 @@ pub(super) fn is_without_systemd(source: &Source) -> bool {
 /// What WSL runs at start: `command=` below [boot] of its file.
 fn wsl_command(source: &Source) -> Option<String> {
     let text = content(source, WSL_CONF).ok().flatten()?;
-    let (mut section, mut command) = ("", None);
-    for line in said(WSL_CONF, &text, &['#', ';']) {
-        match line.pair() {
-            Some(("command", value)) if section == "[boot]" => command = Some(value.to_owned()),
-            Some(_) => {}
-            None => section = line.text,
-        }
-    }
-    command.filter(|command| !command.is_empty())
+    let of_boot = in_sections(WSL_CONF, &text, &['#', ';']).filter(|(section, _)| *section == "[boot]");
+    let commands = of_boot.filter_map(|(_, line)| line.pair().filter(|(key, _)| *key == "command"));
+    let (_, command) = commands.last()?;
+    (!command.is_empty()).then(|| command.to_owned())
 }
 
 /// `service procps start` runs sysctl on the same files.
@@ -152,15 +147,13 @@ pub(super) fn named(line: &Line<'_>, name: &str, value: &str) -> Setting {
 /// A setting under the name and with the number that the kernel takes.
 pub(super) fn taken_as(setting: Setting) -> Setting {
     let name = setting.name.trim_start_matches('-').trim_start().replace('/', ".");
-    let taken = kernel_number::is_number(&name)
-        .then(|| kernel_number::taken(&setting.value).ok())
-        .flatten();
+    let taken = kernel_number::taken(&setting.value).filter(|_| kernel_number::is_number(&name));
     let value = taken.map_or(setting.value, |number| number.to_string());
     Setting::new(setting.place, name, value)
 }
 
 /// Why the kernel does not take the setting, if it does not.
 pub(super) fn refused(setting: &Setting) -> Option<Unread> {
-    let is_refused = kernel_number::is_number(&setting.name) && kernel_number::taken(&setting.value).is_err();
+    let is_refused = kernel_number::is_number(&setting.name) && kernel_number::taken(&setting.value).is_none();
     is_refused.then(|| setting.garbled("a number that the kernel takes (digits alone), so the setting stays as it was"))
 }

@@ -3,7 +3,7 @@
 use host::Source;
 use model::Unread;
 
-use super::files::{Line, content, said};
+use super::files::{Line, content, first, in_sections, said};
 use super::{Setting, sysctl_files};
 
 const DIRECTORIES: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
@@ -28,9 +28,8 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread>
         if visited.contains(&profile) || visited.len() > MOST {
             continue;
         }
-        for directory in DIRECTORIES {
-            let path = format!("{directory}/{profile}/tuned.conf");
-            let Some(text) = content(source, &path)? else { continue };
+        let paths = DIRECTORIES.map(|directory| format!("{directory}/{profile}/tuned.conf"));
+        if let Some((path, text)) = first(source, paths)? {
             let included = text.lines().find_map(|line| {
                 let (key, value) = line.trim().split_once('=')?;
                 (key.trim() == "include").then_some(value)
@@ -42,7 +41,6 @@ pub(super) fn profiles(source: &Source) -> Result<Vec<(String, String)>, Unread>
                     .filter(|name| !name.is_empty()),
             );
             files.push((path, text));
-            break;
         }
         visited.push(profile);
     }
@@ -66,15 +64,9 @@ pub(super) fn setting(line: &Line<'_>) -> Option<Setting> {
 pub(super) fn pool(source: &Source) -> Result<Option<Setting>, Unread> {
     let profiles = profiles(source)?;
     Ok(profiles.iter().find_map(|(path, text)| {
-        let mut section = "";
-        let lines = said(path, text, COMMENT).filter_map(|line| {
-            if line.text.starts_with('[') {
-                section = line.text;
-            }
-            let setting = setting(&line).filter(|_| section == "[sysctl]")?;
-            (setting.name == sysctl_files::POOL).then_some(setting)
-        });
-        lines.last()
+        let of_sysctl = in_sections(path, text, COMMENT).filter(|(section, _)| *section == "[sysctl]");
+        let settings = of_sysctl.filter_map(|(_, line)| setting(&line));
+        settings.filter(|setting| setting.name == sysctl_files::POOL).last()
     }))
 }
 

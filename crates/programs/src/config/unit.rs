@@ -3,7 +3,7 @@
 use model::{Reading, Unread};
 
 use super::Setting;
-use super::files::{Line, content, drop_ins, has_configuration, said, taken};
+use super::files::{Line, content, drop_ins, first, has_configuration, said, taken};
 use crate::Limit;
 use host::Source;
 
@@ -45,27 +45,20 @@ impl Unit {
     ///
     /// # Errors
     /// What systemd wants in place of what it ignores.
-    pub(super) fn take(
-        &mut self,
-        section: Option<&str>,
-        name: &str,
-        value: &str,
-        place: &str,
-    ) -> Result<(), &'static str> {
+    pub(super) fn take(&mut self, section: Option<&str>, set: &Setting) -> Result<(), &'static str> {
+        let name = set.name.as_str();
         let is_ours = matches!(name, "LimitMEMLOCK" | "MemoryTHP");
         if is_ours && !section.is_some_and(|section| SECTIONS.contains(&section)) {
-            self.outside = (name == "LimitMEMLOCK")
-                .then(|| Setting::new(place, name, value))
-                .or(self.outside.take());
+            self.outside = (name == "LimitMEMLOCK").then(|| set.clone()).or(self.outside.take());
             return Err("in a section [Service], so systemd ignores it");
         }
         match name {
             "LimitMEMLOCK" => {
                 let wanted = "`infinity`, or bytes with K, M, G, T, P or E behind them, so systemd ignores it";
-                let limit = limit(value).ok_or(wanted)?;
-                self.memlock = Some((limit, place.to_owned()));
+                let limit = limit(&set.value).ok_or(wanted)?;
+                self.memlock = Some((limit, set.place.clone()));
             }
-            "MemoryTHP" => self.thp = Some((value.to_owned(), place.to_owned())),
+            "MemoryTHP" => self.thp = Some((set.value.clone(), set.place.clone())),
             _ => {}
         }
         Ok(())
@@ -97,10 +90,10 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
         for line in said(&path, &text, &['#', ';']) {
             inside = section(&line).or(inside);
             // What systemd ignores leaves the setting as it was.
-            if let Some((key, value)) = line.pair()
-                && let Err(wanted) = unit.take(inside, key, value, &line.place())
-            {
-                unit.refused.push(line.setting(key, value).garbled(wanted));
+            let Some((key, value)) = line.pair() else { continue };
+            let setting = line.setting(key, value);
+            if let Err(wanted) = unit.take(inside, &setting) {
+                unit.refused.push(setting.garbled(wanted));
             }
         }
     }
@@ -131,13 +124,8 @@ fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
         .into_iter()
         .flat_map(|directory| names.clone().map(move |name| format!("{directory}/{name}")))
         .collect();
-    let mut files = Vec::new();
-    for path in &paths {
-        if content(source, path)?.is_some() {
-            files.push(path.clone());
-            break;
-        }
-    }
+    let own = first(source, paths.clone())?;
+    let mut files: Vec<String> = own.into_iter().map(|(path, _)| path).collect();
     let directories: Vec<String> = paths.iter().map(|path| format!("{path}.d")).collect();
     let mut drop_ins = drop_ins(source, &directories)?;
     drop_ins.sort();
@@ -158,16 +146,7 @@ fn limit(value: &str) -> Option<Limit> {
 
 /// systemd's parse_size() with the base 1024: numbers with a fraction, each with one of its letters, ever smaller ones: `1G 512M`.
 fn size(text: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 8] = [
-        ("E", 60),
-        ("P", 50),
-        ("T", 40),
-        ("G", 30),
-        ("M", 20),
-        ("K", 10),
-        ("B", 0),
-        ("", 0),
-    ];
+    const UNITS: [&str; 8] = ["E", "P", "T", "G", "M", "K", "B", ""];
     let (mut sum, mut rest, mut from) = (0u64, text.trim(), 0);
     if rest.is_empty() {
         return None;
@@ -180,9 +159,9 @@ fn size(text: &str) -> Option<u64> {
         let after = after.trim_start();
         let at = UNITS[from..]
             .iter()
-            .position(|(unit, _)| after.starts_with(unit))
+            .position(|unit| after.starts_with(unit))
             .map(|at| at + from)?;
-        let (unit, shift) = UNITS[at];
+        let shift = 60_usize.saturating_sub(at * 10);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         let whole: u64 = whole.parse().ok()?;
         let fraction: f64 = format!("0.{fraction}0").parse().ok()?;
@@ -190,7 +169,7 @@ fn size(text: &str) -> Option<u64> {
         sum = sum
             .checked_add(part)?
             .checked_add((fraction * (1u64 << shift) as f64) as u64)?;
-        rest = after[unit.len()..].trim_start();
+        rest = after[UNITS[at].len()..].trim_start();
         from = at + 1;
     }
     Some(sum)

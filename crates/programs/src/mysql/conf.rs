@@ -168,8 +168,13 @@ fn pair(line: &str) -> Option<(String, String)> {
     written(without_comment(line))
 }
 
-/// The same of an argument, without the dashes in front.
-pub(crate) fn written(line: &str) -> Option<(String, String)> {
+/// What a server's arguments set, in their order.
+pub(crate) fn set_by(arguments: &[String]) -> Vec<(String, String)> {
+    let options = arguments.iter().filter_map(|word| word.strip_prefix("--"));
+    options.filter_map(written).collect()
+}
+
+fn written(line: &str) -> Option<(String, String)> {
     let (name, value) = line
         .split_once('=')
         .map_or((line, None), |(name, value)| (name, Some(value)));
@@ -257,14 +262,9 @@ pub(crate) fn large_pages(
     files: Result<&Options, &Unread>,
     (arguments, typed_in): (&[String], &str),
 ) -> Reading<Option<Setting>> {
-    let typed = arguments
-        .iter()
-        .rev()
-        .filter_map(|word| written(word.strip_prefix("--")?));
-    let mut typed = typed.filter(|(name, _)| name == NAME);
-    if let Some((name, value)) = typed.next() {
-        let place = typed_in.to_owned();
-        return Reading::Known(Some(Setting { place, name, value }));
+    let typed = set_by(arguments).into_iter().rfind(|(name, _)| name == NAME);
+    if let Some((name, value)) = typed {
+        return Reading::Known(Some(Setting::new(typed_in, name, value)));
     }
     match files {
         Ok(options) => Reading::Known(options.settings.last(NAME).cloned()),

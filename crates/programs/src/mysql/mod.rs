@@ -6,9 +6,9 @@ mod settings;
 
 use model::{Cause, Unread};
 
+use super::Program;
 use super::facts::Own;
 use super::kind::{Known, Load, Server};
-use super::{Program, Setting};
 use conf::Options;
 use host::Source;
 use settings::Innodb;
@@ -53,10 +53,7 @@ pub(crate) const KNOWN: Known = Known {
             }
         },
         own,
-        set_by: |arguments| {
-            let options = arguments.iter().filter_map(|word| word.strip_prefix("--"));
-            options.filter_map(conf::written).collect()
-        },
+        set_by: conf::set_by,
     }),
     ..Known::new("MySQL", &["mysql", "mariadb", "innodb"], &["mysqld", "mariadbd"])
 };
@@ -82,13 +79,10 @@ fn own(source: &Source, program: &Program, is_container: bool) -> Own {
     let refused = files
         .as_mut()
         .map_or_else(|_| Vec::new(), |options| std::mem::take(&mut options.refused));
-    let setting = program.arguments.as_ref().and_then(|arguments| {
-        let setting = conf::large_pages(files.as_ref(), (arguments, &program.file("cmdline"))).into_result()?;
-        Ok(setting.map(|setting| Setting {
-            value: setting.value,
-            place: setting.place,
-        }))
-    });
+    let setting = program
+        .arguments
+        .as_ref()
+        .and_then(|arguments| conf::large_pages(files.as_ref(), (arguments, &program.file("cmdline"))).into_result());
     let innodb = files.ok().map(|options| Innodb {
         is_mariadb: options.names_mariadb || program.is_called_mariadb(),
         ..Innodb::of(options.settings.pairs()).with_options(arguments)

@@ -55,13 +55,14 @@ impl Innodb {
     /// With the options of the command line, which win over any file: `--innodb-buffer-pool-size=8G`.
     #[must_use]
     pub fn with_options(mut self, arguments: &[String]) -> Self {
-        options(arguments).for_each(|(name, value)| self.take(&name, value));
+        let set = conf::set_by(arguments);
+        set.iter().for_each(|(name, value)| self.take(name, value));
         self
     }
 
     /// Does the command line give the buffer pool a size?
     pub fn is_pool_among(arguments: &[String]) -> bool {
-        options(arguments).any(|(name, _)| name == POOL)
+        conf::set_by(arguments).iter().any(|(name, _)| name == POOL)
     }
 
     /// What MariaDB maps at its start: with `large-pages` all that the buffer pool may grow to (my_large_virtual_alloc).
@@ -88,19 +89,6 @@ impl Innodb {
             _ => {}
         }
     }
-}
-
-/// What options of the form `--name=value` set.
-fn options(arguments: &[String]) -> impl Iterator<Item = (String, &str)> {
-    let pairs = arguments
-        .iter()
-        .filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
-    pairs.map(|(name, value)| (written(name), value))
-}
-
-/// Dashes and underscores are the same in a name.
-fn written(name: &str) -> String {
-    name.trim().replace('-', "_")
 }
 
 #[cfg(test)]

@@ -131,17 +131,15 @@ fn own(source: &Source, program: &Program, _: bool) -> Own {
     let setting = arguments.and_then(|arguments| {
         let in_files = in_files(source, program, &files(arguments), &mut refused);
         match argument(arguments, NAME) {
-            Some(value) => Ok(Some(Setting {
-                value,
-                place: program.file("cmdline"),
-            })),
+            Some(value) => Ok(Some(Setting::new(program.file("cmdline"), NAME, value))),
             None => in_files,
         }
     });
     let setting = setting.map(|setting| {
-        setting.map(|Setting { value, place }| Setting {
+        setting.map(|Setting { place, name, value }| Setting {
             value: HugePages::of(&value).map_or(value, |known| known.word().to_owned()),
             place,
+            name,
         })
     });
     Own {
@@ -156,14 +154,14 @@ pub fn settings_of(arguments: &[String]) -> Vec<(String, String)> {
     let mut set = Vec::new();
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
-        let pair = if let Some(long) = word.strip_prefix("--") {
-            Some(long.to_owned())
-        } else if word == "-c" || word == "-B" || word == "-N" {
-            words.next().map(|value| format!("{}{value}", short(word)))
-        } else if let Some((option, value)) = word.split_at_checked(2).filter(|(option, _)| SHORT.contains(option)) {
-            Some(format!("{}{value}", short(option)))
-        } else {
-            None
+        let mut short = |(option, name): &(&str, &str)| {
+            let attached = Some(word.strip_prefix(option)?).filter(|value| !value.is_empty());
+            let value = attached.or_else(|| words.next().map(String::as_str))?;
+            Some(format!("{name}{value}"))
+        };
+        let pair = match word.strip_prefix("--") {
+            Some(long) => Some(long.to_owned()),
+            None => SHORT.iter().find_map(&mut short),
         };
         let pair = pair.and_then(|pair| {
             let (name, value) = pair.split_once('=')?;
@@ -174,15 +172,8 @@ pub fn settings_of(arguments: &[String]) -> Vec<(String, String)> {
     set
 }
 
-const SHORT: [&str; 3] = ["-c", "-B", "-N"];
-
-fn short(option: &str) -> &'static str {
-    match option {
-        "-B" => "shared_buffers=",
-        "-N" => "max_connections=",
-        _ => "",
-    }
-}
+/// Options of one letter, and the setting that the value is of, unless it names one itself.
+const SHORT: [(&str, &str); 3] = [("-c", ""), ("-B", "shared_buffers="), ("-N", "max_connections=")];
 
 /// The last one of a name holds.
 fn argument(arguments: &[String], name: &str) -> Option<String> {
@@ -237,11 +228,7 @@ fn in_files(
         match Configuration::read(source, &program.file("root"), path) {
             Ok(mut read) => {
                 refused.append(&mut read.refused);
-                let last = read.settings.last(NAME).map(|last| Setting {
-                    value: last.value.clone(),
-                    place: last.place.clone(),
-                });
-                first = first.or(last);
+                first = first.or(read.settings.last(NAME).cloned());
             }
             Err(why) if why.unread == Cause::Denied => denied = Some(why),
             Err(_) => {}

@@ -37,27 +37,8 @@ pub struct Postgres {
 
 /// A line of postgresql.conf whose value could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {name}: `{value}` is not {wanted}")]
-pub struct ConfError {
-    pub file: String,
-    /// Its line, counted from 1.
-    pub line: usize,
-    pub name: String,
-    pub value: String,
-    pub wanted: &'static str,
-}
-
-impl ConfError {
-    fn new((file, line): (&str, usize), (name, value): (&str, &str), wanted: &'static str) -> Self {
-        Self {
-            file: file.to_owned(),
-            line,
-            name: name.to_owned(),
-            value: value.to_owned(),
-            wanted,
-        }
-    }
-}
+#[error("{0}")]
+pub struct ConfError(String);
 
 /// Sizes of structures of PostgreSQL 15 on 64 bits. What they do not account for is fitted to what 15.20 says of itself over 45
 /// configurations (see the tests).
@@ -133,9 +114,7 @@ impl Postgres {
     pub fn of<'a>(set: impl IntoIterator<Item = [&'a str; 3]>) -> Result<Self, ConfError> {
         let mut settings = Self::default();
         for [place, name, value] in set {
-            let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
-            let taken = settings.take(name, value);
-            taken.map_err(|wanted| ConfError::new((file, line.parse().unwrap_or(1)), (name, value), wanted))?;
+            settings.take(place, name, value)?;
         }
         Ok(settings)
     }
@@ -146,18 +125,16 @@ impl Postgres {
     /// As [`Postgres::parse`].
     pub fn and(mut self, file: &str, text: &str) -> Result<Self, ConfError> {
         for line in said(file, text, &['#']) {
-            let Ok((name, value)) = value::line(line.text) else {
-                let wanted = "`name = value`";
-                return Err(ConfError::new((file, line.number()), ("line", line.text), wanted));
-            };
-            let taken = self.take(&name, &value);
-            taken.map_err(|wanted| ConfError::new((file, line.number()), (&name, &value), wanted))?;
+            let garbled = |()| ConfError(format!("{}: line: `{}` is not `name = value`", line.place(), line.text));
+            let (name, value) = value::line(line.text).map_err(garbled)?;
+            self.take(&line.place(), &name, &value)?;
         }
         Ok(self)
     }
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
-        match (value::value(name, value)?, name) {
+    fn take(&mut self, place: &str, name: &str, value: &str) -> Result<(), ConfError> {
+        let refused = |wanted| ConfError(format!("{place}: {name}: `{value}` is not {wanted}"));
+        match (value::value(name, value).map_err(refused)?, name) {
             (Some(Value::Bytes(bytes)), name) => match name {
                 "shared_buffers" => self.shared_buffers = bytes,
                 "wal_buffers" => self.wal_buffers = Some(bytes),

@@ -55,14 +55,19 @@ impl Kept {
             }
             kept.push('\n');
         }
-        let end = kept.trim_end_matches('\n').len();
+        let mut part = Self::text(kept, blanked, "lines that decide nothing about pages");
+        part.left_out.extend(redacted);
+        part
+    }
+
+    /// A part that is text: blank lines at its end go, and so does one without any other.
+    pub(super) fn text(mut text: String, left_out: usize, of_what: &str) -> Self {
+        let end = text.trim_end_matches('\n').len();
         if end == 0 {
             return Self::idle();
         }
-        kept.truncate(end + 1);
-        let mut part = Self::part(kept.into_bytes(), blanked, "lines that decide nothing about pages");
-        part.left_out.extend(redacted);
-        part
+        text.truncate(end + 1);
+        Self::part(text.into_bytes(), left_out, of_what)
     }
 }
 

@@ -275,15 +275,7 @@ fn with_parameters(bytes: &[u8], keeps: impl Fn(&str) -> bool) -> Kept {
         }
         lines.push('\n');
     }
-    let end = lines.trim_end_matches('\n').len();
-    match end {
-        0 => Kept::idle(),
-        _ => Kept::part(
-            lines.as_bytes()[..=end].to_vec(),
-            left_out,
-            "words that decide nothing about pages",
-        ),
-    }
+    Kept::text(lines, left_out, "words that decide nothing about pages")
 }
 
 /// A parameter about pages, or a variable that may hold some.

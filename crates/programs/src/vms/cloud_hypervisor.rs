@@ -11,20 +11,21 @@ pub(crate) const KNOWN: Known = Known {
 };
 
 pub(super) fn parse(argv: &[String]) -> Asked {
-    let (asked, regions) = asked(argv);
+    let asked = asked(argv);
     Asked {
-        memory: regions.into_iter().flat_map(around_the_hole).collect(),
+        memory: asked.memory.into_iter().flat_map(around_the_hole).collect(),
         ..asked
     }
 }
 
-/// All but its memory, and the regions of that as they are written.
-pub(crate) fn asked(argv: &[String]) -> (Asked, Vec<(Bytes, Backing)>) {
+/// With the regions of its memory as they are written.
+pub(crate) fn asked(argv: &[String]) -> Asked {
     let zones = zones(argv);
     let main = options(argv, "memory");
     // With zones, `--memory size=0` holds no memory of its own.
     let all: Vec<Vec<(String, String)>> = main.iter().chain(&zones).map(|text| parts(text)).collect();
-    let asked = Asked {
+    Asked {
+        memory: all.iter().filter_map(|parts| region(parts)).collect(),
         // It has no option for a name; its socket is what people know it by.
         name: options(argv, "api-socket").last().map(|text| socket(text)),
         prealloc: all
@@ -32,8 +33,7 @@ pub(crate) fn asked(argv: &[String]) -> (Asked, Vec<(Bytes, Backing)>) {
             .any(|parts| is_on(parts, "prefault") || is_on(parts, "prealloc")),
         shared: all.iter().any(|parts| is_on(parts, "shared")),
         ..Asked::default()
-    };
-    (asked, all.iter().filter_map(|parts| region(parts)).collect())
+    }
 }
 
 /// A list of zones may follow one option.

@@ -3,7 +3,7 @@
 use model::vms::{Configured, Region};
 use model::{Bytes, PageKind};
 
-use host::snapshot::Mount;
+use host::snapshot::MountTree;
 
 /// Where a piece of memory is to come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,14 +30,19 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn resolve(&self, huge: &HugeMounts<'_>) -> Configured {
+    /// With the mounts that its process sees, and the default hugetlb page size.
+    pub(super) fn resolve(&self, mounts: &MountTree, default: Option<Bytes>) -> Configured {
+        let mounted = |path: &String| {
+            let mount = mounts.of(path).filter(|mount| mount.kind == "hugetlbfs")?;
+            mount.page_size().or(default)
+        };
         let region = |(size, from): &(Bytes, Backing)| Region {
             size: *size,
             kind: match from {
                 Backing::Any => None,
                 Backing::Thp => Some(PageKind::Thp),
-                Backing::Hugetlb(page) => page.or(huge.default).map(PageKind::Hugetlb),
-                Backing::Path(path) => huge.page_size(path).map(PageKind::Hugetlb),
+                Backing::Hugetlb(page) => page.or(default).map(PageKind::Hugetlb),
+                Backing::Path(path) => mounted(path).map(PageKind::Hugetlb),
             },
         };
         Configured {
@@ -45,34 +50,6 @@ impl Asked {
             prealloc: self.prealloc,
             shared: self.shared,
         }
-    }
-}
-
-/// The mounts that a process sees, and the default hugetlb page size.
-pub(super) struct HugeMounts<'a> {
-    mounts: &'a [Mount],
-    default: Option<Bytes>,
-}
-
-impl<'a> HugeMounts<'a> {
-    pub(super) fn new(mounts: &'a [Mount], default: Option<Bytes>) -> Self {
-        Self { mounts, default }
-    }
-
-    /// The page size behind a path; `None` if it is not on hugetlbfs.
-    fn page_size(&self, path: &str) -> Option<Bytes> {
-        let below = |mount: &&Mount| {
-            let rest = path.strip_prefix(mount.target.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let mount = self
-            .mounts
-            .iter()
-            .filter(below)
-            .max_by_key(|mount| mount.target.len())?;
-        (mount.kind == "hugetlbfs")
-            .then(|| mount.page_size().or(self.default))
-            .flatten()
     }
 }
 

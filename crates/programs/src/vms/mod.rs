@@ -1,10 +1,10 @@
 //! The virtual machines that run here: which page kinds back their memory, and whether that is what they were configured for.
 
 pub(crate) mod cloud_hypervisor;
-mod configured;
+pub(crate) mod configured;
 pub(crate) mod firecracker;
 mod mismatch;
-mod pinned;
+pub(crate) mod pinned;
 pub(crate) mod qemu;
 mod ram;
 #[cfg(test)]
@@ -15,22 +15,12 @@ use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::Kind;
-use configured::{Asked, HugeMounts};
+use configured::Asked;
 use host::processes::{self, Ground, Reason, smaps};
-use host::snapshot::{Kernel, Meminfo, MountTree, Thp, mounts};
+use host::snapshot::{Kernel, Meminfo, MountTree, Thp};
 use host::{Source, spread};
 
 pub use pinned::{Pinned, pins, size as guest_size};
-
-/// Command lines that no process runs yet.
-pub(crate) mod asked {
-    pub(crate) use super::cloud_hypervisor::asked as cloud_hypervisor;
-    pub use super::configured::Backing;
-    pub(crate) use super::configured::{Asked, is_on, options, parts, size, value};
-    pub(crate) use super::firecracker::{TRACKED, machine as firecracker};
-    pub(crate) use super::pinned::{assigns, memory as pinned};
-    pub(crate) use super::qemu::{is_program as is_qemu, parse as qemu};
-}
 
 /// KVM's own accounts: a directory `PID-FD` for each machine.
 const DEBUGFS: &str = "/sys/kernel/debug/kvm";
@@ -111,8 +101,7 @@ fn why_base(source: &Source, pid: u32, mappings: &[MappingPages]) -> Option<Reas
 }
 
 fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {
-    let mounts = mounts::of_process(source, pid);
-    asked.resolve(&HugeMounts::new(&mounts, default_huge_page(source)))
+    asked.resolve(&MountTree::of_process(source, pid), default_huge_page(source))
 }
 
 /// `cmdline` is separated and ended by zero bytes.

@@ -48,7 +48,7 @@ pub fn size(argv: &[String]) -> Option<Bytes> {
     }
     let parts = match program {
         "crosvm" => return of_crosvm(argv),
-        "cloud-hypervisor" => cloud_hypervisor::asked(argv).1,
+        "cloud-hypervisor" => cloud_hypervisor::asked(argv).memory,
         _ => qemu::parse(argv).memory,
     };
     let sum: Bytes = parts.iter().map(|(size, _)| *size).sum();

@@ -3,7 +3,7 @@
 use doctor::Rule;
 use model::Envelope;
 use model::findings::{Finding, NotJudged, Proof, Severity};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::results::Doctor;
 
@@ -89,16 +89,11 @@ fn fingerprint(finding: &Finding) -> String {
 
 /// A file and line where the evidence is one, else its name only.
 fn location(proof: &Proof) -> Value {
-    let mut location = Map::new();
-    location.insert("message".to_owned(), json!({"text": proof.to_string()}));
+    let message = json!({"text": proof.to_string()});
     match proof.source.strip_prefix('/') {
-        Some(path) => location.insert("physicalLocation".to_owned(), physical(path)),
-        None => location.insert(
-            "logicalLocations".to_owned(),
-            json!([{"fullyQualifiedName": proof.source}]),
-        ),
-    };
-    Value::Object(location)
+        Some(path) => json!({"message": message, "physicalLocation": physical(path)}),
+        None => json!({"message": message, "logicalLocations": [{"fullyQualifiedName": proof.source}]}),
+    }
 }
 
 fn physical(path: &str) -> Value {

@@ -9,7 +9,7 @@ use super::{doctor, inventory, verdict};
 use crate::render::measure::{latency, tlb};
 use crate::results::{Checkup, ProcessList};
 use crate::show::Show;
-use draw::{Block, Figure, Lines, Sheet, columns, counted, number};
+use draw::{Block, Figure, Lines, Sheet, columns, counted, number, or};
 
 /// Single draws differ by more than is said to make no difference, to each side.
 const WIDE: f64 = 2.0 * WORTH;
@@ -34,20 +34,16 @@ impl Show for Checkup {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let latency = self.latency.iter().flat_map(Show::sheets);
-        let guest = self.guest.iter().flat_map(Show::sheets);
-        let processes = self.processes.iter().flat_map(Show::sheets);
-        let tlb = self.tlb.iter().flat_map(Show::sheets);
         self.by_turns()
             .into_iter()
-            .chain(latency)
-            .chain(processes)
+            .chain(self.latency.iter().flat_map(Show::sheets))
+            .chain(self.processes.iter().flat_map(Show::sheets))
             .chain(self.machines())
             .chain(self.findings())
             .chain(self.not_judged())
             .chain(self.host_pages())
-            .chain(tlb)
-            .chain(guest)
+            .chain(self.tlb.iter().flat_map(Show::sheets))
+            .chain(self.guest.iter().flat_map(Show::sheets))
             .chain(inventory::sheets(&self.inventory))
             .chain(self.skipped())
             .collect()
@@ -168,7 +164,7 @@ impl Checkup {
     /// The page size of the host, as timing shows it.
     fn host_pages(&self) -> Option<Sheet> {
         let mut sheet = Sheet::new("Pages of the host", [""; 0]);
-        sheet.note(tlb::backing(self.tlb.as_ref()?));
+        sheet.note(tlb::host(&self.tlb.as_ref()?.host_backing));
         Some(sheet)
     }
 
@@ -177,7 +173,7 @@ impl Checkup {
         let headline = self.headline.as_ref()?;
         let fields = columns![|gain| &PairedGain;
             "#working set" => gain.bytes, "page kind" => gain.kind, "against" => gain.against,
-            "#saved, %" => gain.saved.map_or_else(|| "?".to_owned(), |saved| number(saved.percent)),
+            "#saved, %" => or(gain.saved.map(|saved| number(saved.percent)), "?"),
             "#95 % CI" => gain.saved.map(|saved| format!("{} to {}", number(saved.low), number(saved.high)))?,
             "~#ns" => gain.ns.map(number)?, "~#ns against" => gain.against_ns.map(number)?,
         ];

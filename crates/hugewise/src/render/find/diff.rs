@@ -8,9 +8,7 @@ use model::{Backing, Estimate, PageKind, Reading};
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
 use crate::show::Show;
-use draw::{
-    Dot, Field, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty,
-};
+use draw::{Dot, Figure, Lines, Scale, Series, Sheet, TONES, columns, counted, lines, moment, number, or, or_empty};
 
 impl Show for Diff {
     fn title(&self) -> String {
@@ -99,20 +97,11 @@ fn others_in_words(diff: &Diff) -> Vec<String> {
 
 fn sheets(diff: &Diff, is_shown: impl Fn(&PointChange) -> bool) -> Vec<Sheet> {
     let points = diff.points.as_ref().map(|points| point_sheet(points, is_shown));
-    let findings = diff.findings.as_ref().map(|changes| {
-        let title = "Findings: rules that found more or fewer";
-        Sheet::of(title, &finding_fields(), changes.iter())
-    });
-    let backing = diff.backing.as_ref().map(|changes| {
-        let mut sheet = Sheet::of("Page kinds of programs", &backing_fields(), changes.iter());
-        sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
-        sheet
-    });
-    let settings = Sheet::of("Settings and hardware", &setting_fields(), diff.settings.iter());
-    let lists = [points, findings, backing, Some(settings)].into_iter().flatten();
-    std::iter::once(sides(diff))
-        .chain(lists.filter(|sheet| !sheet.rows.is_empty()))
-        .collect()
+    let findings = diff.findings.as_deref().map(finding_sheet);
+    let backing = diff.backing.as_deref().map(backing_sheet);
+    let lists = [points, findings, backing, Some(setting_sheet(&diff.settings))];
+    let lists = lists.into_iter().flatten().filter(|sheet| !sheet.rows.is_empty());
+    std::iter::once(sides(diff)).chain(lists).collect()
 }
 
 fn sides(diff: &Diff) -> Sheet {
@@ -130,13 +119,42 @@ fn sides(diff: &Diff) -> Sheet {
 
 fn point_sheet(points: &Points, is_shown: impl Fn(&PointChange) -> bool) -> Sheet {
     let shown = points.points.iter().filter(|point| is_shown(point));
-    let mut sheet = Sheet::of("Points: B against A", &point_fields(), shown);
+    let fields = columns![|point| &PointChange;
+        "point" => name(&point.of), "#A" => value(&point.of, point.a), "#B" => value(&point.of, point.b),
+        "#change" => point.ratio.map(percent)?, "#95 % CI" => interval(point), "verdict" => verdict(point),
+    ];
+    let mut sheet = Sheet::of("Points: B against A", &fields, shown);
     sheet.note(format!(
         "The interval is that of its point alone. A verdict takes one that holds for all points together in 95 % and lies beyond {} %.",
         number(points.allowed * 100.0)
     ));
     sheet.note("Both speak of these two runs: contention during one of them is part of the difference.");
     sheet
+}
+
+fn finding_sheet(changes: &[FindingChange]) -> Sheet {
+    let fields = columns![|change| &FindingChange;
+        "id" => change.id, "rule" => change.name, "severity" => change.severity,
+        "#findings in A" => found(change.a), "#findings in B" => found(change.b),
+    ];
+    Sheet::of("Findings: rules that found more or fewer", &fields, changes.iter())
+}
+
+fn backing_sheet(changes: &[BackingChange]) -> Sheet {
+    let fields = columns![|change| &BackingChange;
+        "program" => program(change), "#huge in A" => share(change.a.as_ref()), "#huge in B" => share(change.b.as_ref()),
+        "A" => pages(change.a.as_ref()), "B" => pages(change.b.as_ref()),
+    ];
+    let mut sheet = Sheet::of("Page kinds of programs", &fields, changes.iter());
+    sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
+    sheet
+}
+
+fn setting_sheet(changes: &[SettingChange]) -> Sheet {
+    let fields = columns![|change| &SettingChange;
+        "setting" => change.setting, "A" => setting(&change.a), "B" => setting(&change.b),
+    ];
+    Sheet::of("Settings and hardware", &fields, changes.iter())
 }
 
 fn name(of: &Of) -> String {
@@ -182,31 +200,8 @@ fn verdict(point: &PointChange) -> String {
     format!("{} ({why})", point.verdict.name())
 }
 
-fn point_fields<'a>() -> [Field<&'a PointChange>; 6] {
-    columns![|point| &PointChange;
-        "point" point => name(&point.of), "#A" a => value(&point.of, point.a), "#B" b => value(&point.of, point.b),
-        "#change" change => point.ratio.map(percent)?, "#95 % CI" ci => interval(point),
-        "verdict" verdict => verdict(point),
-    ]
-}
-
-fn finding_fields<'a>() -> [Field<&'a FindingChange>; 5] {
-    columns![|change| &FindingChange;
-        "id" id => change.id, "rule" rule => change.name, "severity" severity => change.severity,
-        "#findings in A" a => found(change.a), "#findings in B" b => found(change.b),
-    ]
-}
-
 fn found(count: Option<usize>) -> String {
     or(count, "not judged")
-}
-
-fn backing_fields<'a>() -> [Field<&'a BackingChange>; 5] {
-    columns![|change| &BackingChange;
-        "program" program => program(change), "#huge in A" a_share => share(change.a.as_ref()),
-        "#huge in B" b_share => share(change.b.as_ref()), "A" a => pages(change.a.as_ref()),
-        "B" b => pages(change.b.as_ref()),
-    ]
 }
 
 fn program(change: &BackingChange) -> String {
@@ -220,12 +215,6 @@ fn share(backing: Option<&Backing>) -> String {
 
 fn pages(backing: Option<&Backing>) -> String {
     or(backing, "not listed")
-}
-
-fn setting_fields<'a>() -> [Field<&'a SettingChange>; 3] {
-    columns![|change| &SettingChange;
-        "setting" setting => change.setting, "A" a => setting(&change.a), "B" b => setting(&change.b),
-    ]
 }
 
 fn setting(value: &Reading<String>) -> String {

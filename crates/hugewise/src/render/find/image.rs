@@ -94,7 +94,7 @@ fn table(images: &Images, most: usize) -> Sheet {
     sheet
 }
 
-fn fields<'a>() -> [Field<&'a Segment>; 12] {
+fn fields<'a>() -> [Field<'a, &'a Segment>; 12] {
     columns![|segment| &Segment;
         "file" file => segment.file, "what" => kind(segment.kind), kind => segment.kind,
         "~#offset" offset => segment.offset, "~#address" address => segment.address,

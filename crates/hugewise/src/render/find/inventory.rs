@@ -202,13 +202,12 @@ fn chosen(choice: &Reading<Choice>) -> String {
 
 /// The sizes with a setting of their own, and what came of them since boot.
 fn sizes(thp: &Thp) -> Sheet {
-    let fields = columns![|(thp, size)| (&Thp, &ThpSize);
+    let fields = columns![|size| &ThpSize;
         "#size" => size.size.exact(), "enabled" => or_none(&size.enabled), "in the end" => thp.policy(size.size),
         "shmem" => or_none(&size.shmem_enabled), "#faults that got one" => stat(size, "anon_fault_alloc"),
         "#faults that fell back" => stat(size, "anon_fault_fallback"), "#pages now" => stat(size, "nr_anon"),
     ];
-    let sizes = thp.sizes.iter().map(|size| (thp, size));
-    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", &fields, sizes);
+    let mut sheet = Sheet::of("Transparent huge pages by size (mTHP)", &fields, thp.sizes.iter());
     if thp.sizes.is_empty() {
         sheet.note("this kernel has no settings by size (they came with Linux 6.8)");
     }

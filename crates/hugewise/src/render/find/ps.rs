@@ -3,17 +3,14 @@
 mod cells;
 mod parts;
 
-use std::collections::BTreeSet;
-
 use host::processes::Missed;
-use model::process::ProcessPages;
 use model::{Bytes, PageKind, Reading};
 
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::Show;
-pub(super) use cells::{amount, by_sort, percent, share};
-use cells::{kinds_in_words, kinds_of};
+use cells::kinds_in_words;
+pub(super) use cells::{amount, by_kind, by_sort, percent, share};
 use draw::{Lines, Long, Rows, Sheet, columns, lines, number, or, or_empty};
 
 impl Show for ProcessList {
@@ -48,9 +45,8 @@ impl Show for OneProcess {
 
     fn sheets(&self) -> Vec<Sheet> {
         let row = ProcessRow {
-            pages: self.process.clone(),
             missed: self.missed.clone(),
-            nodes: None,
+            ..ProcessRow::new(self.process.clone())
         };
         let mut first = processes(&self.title(), &[row]);
         let coverage = self.coverage.as_ref().and_then(Reading::known).and_then(by_sort);
@@ -72,39 +68,27 @@ impl Show for OneProcess {
 
 /// One row each, with a column for every page kind that occurs.
 fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
-    let kinds = kinds(rows.iter().map(|row| &row.pages));
-    let fixed = ["#pid", "name", "#resident", "#shared"].map(str::to_owned);
-    let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = rows.iter().any(|row| row.missed.is_some());
-    let why = ["#could be huge", "why not"].map(str::to_owned);
+    let first = columns![|row| &ProcessRow;
+        "#pid" => row.pages.pid, "name" => row.pages.name, "#resident" => short(&row.pages.resident),
+        "#shared" => or(row.pages.shared.known().map(|&bytes| amount(bytes)), "?"),
+    ];
+    let huge = columns![|row| &ProcessRow; "#huge, %" => share(row.pages.backing.known())];
+    let why = columns![|row| &ProcessRow;
+        "#could be huge" => missed(row.missed.as_ref())[0], "why not" => missed(row.missed.as_ref())[1],
+    ];
+    let last = columns![|row| &ProcessRow;
+        "~#page tables" => short(&row.pages.page_tables), "~THP" => thp(&row.pages.thp_enabled),
+    ];
+    let fields = first.into_iter().chain(by_kind(rows, |row| row.pages.backing.known()));
     let why = why.into_iter().filter(|_| asked);
-    let rest = ["~#page tables", "~THP"].map(str::to_owned);
-    let columns = fixed.into_iter().chain(heads).chain(["#huge, %".to_owned()]);
-    let mut sheet = Sheet::new(title, columns.chain(why).chain(rest));
-    for row in rows {
-        let known = row.pages.backing.known();
-        let of = |&kind: &PageKind| or(known.map(|backing| amount(backing.of(kind))), "?");
-        let by_kind = kinds.iter().map(of);
-        let first = [
-            row.pages.pid.to_string(),
-            row.pages.name.clone(),
-            short(&row.pages.resident),
-            or(row.pages.shared.known().map(|&bytes| amount(bytes)), "?"),
-        ];
-        let why = missed(row.missed.as_ref()).into_iter().filter(|_| asked);
-        let last = [short(&row.pages.page_tables), thp(&row.pages.thp_enabled)];
-        let cells = first.into_iter().chain(by_kind).chain([share(known)]);
-        sheet.row(cells.chain(why).chain(last));
-    }
+    let fields: Vec<_> = fields.chain(huge).chain(why).chain(last).collect();
+    let mut sheet = Sheet::of(title, &fields, rows.iter());
     unread_notes(&mut sheet, rows);
     if asked && rows.iter().any(|row| row.missed.is_none()) {
         sheet.note("- = not looked into, because less than 16M of it is on base pages");
     }
     sheet
-}
-
-fn kinds<'a>(rows: impl Iterator<Item = &'a ProcessPages>) -> BTreeSet<PageKind> {
-    rows.filter_map(|row| row.backing.known()).flat_map(kinds_of).collect()
 }
 
 /// Memory that huge pages could back, and the reason for most of it. No cell is empty: that would read as nothing to gain.
@@ -142,13 +126,12 @@ fn short(reading: &Reading<Bytes>) -> String {
     or(reading.known(), "?")
 }
 
-fn thp(enabled: &Reading<bool>) -> String {
+fn thp(enabled: &Reading<bool>) -> &'static str {
     match enabled {
         Reading::Known(true) => "on",
         Reading::Known(false) => "off",
         Reading::Unread(_) => "?",
     }
-    .to_owned()
 }
 
 fn sums(totals: &Totals, filter: Option<&str>) -> String {

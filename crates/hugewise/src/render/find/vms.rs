@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::vms::{Configured, KvmPages, Vm};
 use model::{Backing, Bytes, PageKind, Reading, Unread};
 
-use super::ps::{amount, share};
+use super::ps::{by_kind, share};
 use crate::results::VmList;
 use crate::show::Show;
 use draw::{Lines, Sheet, columns, lines, or};
@@ -41,27 +41,15 @@ impl Show for VmList {
 
 /// One row each, with a column for every page kind that occurs.
 fn table(title: &str, vms: &[Vm]) -> Sheet {
-    let backings = vms.iter().filter_map(|vm| vm.backing.known());
-    let kinds: BTreeSet<PageKind> = backings.flat_map(Backing::iter).map(|(kind, _)| kind).collect();
-    let first = ["#pid", "name", "run by", "#memory", "asked for", "#resident"].map(str::to_owned);
-    let each = kinds.iter().map(|kind| format!("#{kind}"));
-    let last = ["#huge, %".to_owned(), "KVM maps".to_owned()];
-    let mut sheet = Sheet::new(title, first.into_iter().chain(each).chain(last));
-    for vm in vms {
-        let backing = vm.backing.known();
-        let of = |&kind: &PageKind| or(backing.map(|backing| amount(backing.of(kind))), "?");
-        let first = [
-            vm.pid.to_string(),
-            vm.name.clone().unwrap_or_default(),
-            run_by(vm),
-            or(vm.configured.known().map(Configured::total), "?"),
-            or(vm.configured.known().map(asked_for), "?"),
-            or(backing.map(Backing::total), "?"),
-        ];
-        let by_kind = kinds.iter().map(of);
-        sheet.row(first.into_iter().chain(by_kind).chain([share(backing), kvm_maps(vm)]));
-    }
-    sheet
+    let first = columns![|vm| &Vm;
+        "#pid" => vm.pid, "name" => vm.name.as_ref()?, "run by" => run_by(vm),
+        "#memory" => or(vm.configured.known().map(Configured::total), "?"),
+        "asked for" => or(vm.configured.known().map(asked_for), "?"),
+        "#resident" => or(vm.backing.known().map(Backing::total), "?"),
+    ];
+    let last = columns![|vm| &Vm; "#huge, %" => share(vm.backing.known()), "KVM maps" => kvm_maps(vm)];
+    let fields = first.into_iter().chain(by_kind(vms, |vm| vm.backing.known()));
+    Sheet::of(title, &fields.chain(last).collect::<Vec<_>>(), vms.iter())
 }
 
 fn run_by(vm: &Vm) -> String {

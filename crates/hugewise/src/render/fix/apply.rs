@@ -62,7 +62,7 @@ impl Show for Applied {
     }
 }
 
-fn fields<'a>() -> [Field<&'a Step>; 8] {
+fn fields<'a>() -> [Field<'a, &'a Step>; 8] {
     columns![|step| &Step;
         id => step.id, layer => step.layer, "what" place => step.place, "before" before => step.before,
         "asked" asked => step.asked, "obtained" obtained => step.obtained, "" outcome => word(step.outcome),

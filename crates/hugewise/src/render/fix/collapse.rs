@@ -33,15 +33,15 @@ impl Show for Collapse {
     }
 
     fn csv(&self) -> Lines<'_> {
-        let fields = columns![|(collapse, when, kind, bytes)| (&Collapse, &str, PageKind, Bytes);
-            pid => collapse.pid, name => collapse.name, range => collapse.range, when => when, kind => kind,
+        let fields = columns![|(when, kind, bytes)| (&str, PageKind, Bytes);
+            pid => self.pid, name => self.name, range => self.range, when => when, kind => kind,
             bytes => bytes.0,
         ];
         let amounts = |(when, backing): (&'static str, &'_ Backing)| (when, backing.iter().collect::<Vec<_>>());
         let both = [("before", &self.before), ("after", &self.after)].map(amounts);
         let items = both
             .into_iter()
-            .flat_map(move |(when, amounts)| amounts.into_iter().map(move |(kind, bytes)| (self, when, kind, bytes)));
+            .flat_map(move |(when, amounts)| amounts.into_iter().map(move |(kind, bytes)| (when, kind, bytes)));
         lines(fields, items)
     }
 }

@@ -24,7 +24,7 @@ impl Show for Sizing {
     }
 }
 
-fn fields<'a>() -> [Field<&'a Step>; 4] {
+fn fields<'a>() -> [Field<'a, &'a Step>; 4] {
     columns![|step| &Step;
         "what" name => step.name, "how" how => step.how, "#value" value => step.value, "unit" unit => step.unit,
     ]

@@ -35,7 +35,7 @@ fn changes(run: &Run) -> impl Iterator<Item = (&Run, &Held)> {
     run.changes.iter().map(move |held| (run, held))
 }
 
-fn fields<'a>() -> [Field<(&'a Run, &'a Held)>; 6] {
+fn fields<'a>() -> [Field<'a, (&'a Run, &'a Held)>; 6] {
     columns![|(run, held)| (&Run, &Held);
         time => run.time, complete => run.complete, "what" place => held.place, "before" before => held.before,
         "applied" applied => held.applied, "now" now => held.now,

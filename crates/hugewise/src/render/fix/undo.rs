@@ -56,7 +56,7 @@ fn name(user: &User) -> String {
     }
 }
 
-fn fields<'a>() -> [Field<&'a RevertStep>; 5] {
+fn fields<'a>() -> [Field<'a, &'a RevertStep>; 5] {
     columns![|step| &RevertStep;
         "what" place => step.place, "found" found => step.found, "before" before => step.before,
         "" outcome => word(step.outcome), note => step.note,

@@ -4,7 +4,7 @@ use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, or, or_empty};
+use draw::{Lines, Sheet, columns, counted, lines, or};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
@@ -56,15 +56,13 @@ fn siblings(cores: &Cores) -> String {
 
 fn matrix(cores: &Cores) -> Sheet {
     let shown = &cores.cpus[..cores.cpus.len().min(MOST_COLUMNS)];
-    let heads = shown.iter().map(|cpu| format!("#{cpu}"));
-    let mut sheet = Sheet::new(
-        "Round trip of a cache line between CPUs, ns (slowdown when both multiply)",
-        ["CPU".to_owned()].into_iter().chain(heads),
-    );
-    for &row in shown {
-        let cells = shown.iter().map(|&column| or_empty(cores.pair(row, column).map(cell)));
-        sheet.row([row.to_string()].into_iter().chain(cells));
-    }
+    let first = columns![|row| &u32; "CPU" => row];
+    let others = shown
+        .iter()
+        .flat_map(|&column| columns![|row| &u32; (format!("#{column}")) => cell(cores.pair(**row, column)?)]);
+    let fields: Vec<_> = first.into_iter().chain(others).collect();
+    let title = "Round trip of a cache line between CPUs, ns (slowdown when both multiply)";
+    let mut sheet = Sheet::of(title, &fields, shown.iter());
     if shown.len() < cores.cpus.len() {
         sheet.note(format!(
             "the first {MOST_COLUMNS} of {} CPUs; --format csv has every pair",

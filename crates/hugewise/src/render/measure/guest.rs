@@ -125,20 +125,17 @@ fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
     let obtained: Vec<&GuestPoint> = guest.points.iter().filter(is_told).collect();
     let kinds: BTreeSet<PageKind> = obtained.iter().map(|point| point.point.kind).collect();
     let pages: BTreeSet<Option<GuestPage>> = obtained.iter().map(|point| point.guest_page).collect();
-    let heads = ["#size", "guest page"].map(str::to_owned).into_iter();
-    let mut sheet = Sheet::new(
-        "The same at every working set",
-        heads.chain(kinds.iter().map(|kind| format!("#on {kind}, ns"))),
-    );
-    for &bytes in sizes {
-        for &page in &pages {
-            let cells = kinds
-                .iter()
-                .map(|&kind| or_empty(find(guest, page, kind, bytes).map(cell)));
-            sheet.row([bytes.to_string(), called(page)].into_iter().chain(cells));
-        }
-    }
-    sheet
+    let place = columns![|(bytes, page)| (Bytes, Option<GuestPage>); "#size" => bytes, "guest page" => called(*page)];
+    let kinds = kinds.into_iter().flat_map(|kind| {
+        columns![|(bytes, page)| (Bytes, Option<GuestPage>);
+            (format!("#on {kind}, ns")) => cell(find(guest, *page, kind, *bytes)?),
+        ]
+    });
+    let fields: Vec<_> = place.into_iter().chain(kinds).collect();
+    let places = sizes
+        .iter()
+        .flat_map(|&bytes| pages.iter().map(move |&page| (bytes, page)));
+    Sheet::of("The same at every working set", &fields, places)
 }
 
 /// Why points were not measured: one sentence for each reason, with the cells it holds for.

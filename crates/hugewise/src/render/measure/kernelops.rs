@@ -7,7 +7,7 @@ use model::latency::Backed;
 use model::{Estimate, PageKind};
 
 use crate::show::Show;
-use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, limits, lines, number, or, or_empty};
+use draw::{Lines, NOT_CONVERGED, Sheet, columns, counted, limits, lines, number, or};
 
 impl Show for KernelOps {
     fn title(&self) -> String {
@@ -46,20 +46,19 @@ fn find(result: &KernelOps, op: Op, workers: u32) -> Option<&Point> {
 fn sheet(result: &KernelOps) -> Sheet {
     let ops: BTreeSet<Op> = result.points.iter().map(|point| point.op).collect();
     let workers: BTreeSet<u32> = result.points.iter().map(|point| point.workers).collect();
-    let heads = workers.iter().map(|&workers| format!("#{}", many(workers)));
-    let columns = ["operation", "what it is"].map(str::to_owned).into_iter().chain(heads);
-    let mut sheet = Sheet::new(
-        "Time of one operation, by workers at the same time: median ± half of its 95 % interval",
-        columns.chain(["counted per operation".to_owned()]),
-    );
-    for op in ops {
-        let points: Vec<Option<&Point>> = workers.iter().map(|&workers| find(result, op, workers)).collect();
-        let cells = points.iter().map(|point| or_empty(point.map(cell)));
-        let counted = points.iter().flatten().find(|point| point.ns.is_some());
-        let counted = or_empty(counted.map(|point| counts(point)));
-        let names = [op.to_string(), op.what().to_owned()].into_iter();
-        sheet.row(names.chain(cells).chain([counted]));
-    }
+    let measured = |op: Op| {
+        let mut points = workers.iter().filter_map(|&workers| find(result, op, workers));
+        points.find(|point| point.ns.is_some())
+    };
+    let measured = &measured;
+    let names = columns![|op| Op; "operation" => op, "what it is" => op.what()];
+    let times = workers
+        .iter()
+        .flat_map(|&workers| columns![|op| Op; (format!("#{}", many(workers))) => cell(find(result, *op, workers)?)]);
+    let counted = columns![|op| Op; "counted per operation" => counts(measured(*op)?)];
+    let fields: Vec<_> = names.into_iter().chain(times).chain(counted).collect();
+    let title = "Time of one operation, by workers at the same time: median ± half of its 95 % interval";
+    let mut sheet = Sheet::of(title, &fields, ops.into_iter());
     notes(result).into_iter().for_each(|note| sheet.note(note));
     sheet
 }

@@ -1,7 +1,5 @@
 //! Latency by working set and page kind: tables and charts.
 
-mod csv;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::latency::{Access, Latency, Pattern, Point, Stopped};
@@ -9,8 +7,7 @@ use model::{Bytes, Estimate, PageKind};
 
 use crate::gain::{Gain, gains};
 use crate::show::Show;
-pub use csv::csv;
-use draw::{Dot, Figure, Lines, Scale, Series, Sheet, counted, limits, number, or, or_empty};
+use draw::{Dot, Figure, Lines, Scale, Series, Sheet, columns, counted, limits, lines, number, or, or_empty};
 
 impl Show for Latency {
     fn title(&self) -> String {
@@ -41,7 +38,18 @@ impl Show for Latency {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields = columns![|point| &Point;
+            kind => point.kind, bytes => point.bytes.0, pattern => point.pattern, access => point.access,
+            ns_median => point.ns?.median, ns_low => point.ns?.low, ns_high => point.ns?.high,
+            bound_low => point.bound?.low?, bound_high => point.bound?.high?, converged => point.convergence?.converged,
+            warm_ns => point.convergence?.warm_ns, cold_ns => point.convergence?.cold_ns,
+            samples => point.ns.map_or(0, |ns| ns.samples), cycles_median => point.cycles?.median,
+            cycles_low => point.cycles?.low, cycles_high => point.cycles?.high, quiet_ns => point.quiet?.ns,
+            quiet_cycles => point.quiet?.cycles, quiet_share => point.quiet?.share, stopped => point.stopped?,
+            dropped => point.dropped.total(), backing => point.backing.got, proof => point.backing.proof,
+            not_measured => point.not_measured.as_ref()?,
+        ];
+        lines(fields, self.points.iter())
     }
 }
 
@@ -94,19 +102,19 @@ fn own<'a>(points: &[&'a Point], kind: PageKind) -> Vec<&'a Point> {
 
 /// Sizes down, kinds across; only the sizes that are wanted.
 fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> bool) -> Sheet {
-    let kinds = kinds_of(points);
-    let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
-    let heads = kinds.iter().map(|kind| format!("#{kind}, ns"));
-    let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % CI (core cycles)");
-    let mut sheet = Sheet::new(&title, std::iter::once("#size".to_owned()).chain(heads));
-    for bytes in sizes.into_iter().filter(|&bytes| wanted(bytes)) {
-        let cell = |&kind: &PageKind| {
-            let point = points.iter().find(|point| (point.kind, point.bytes) == (kind, bytes));
-            or_empty(point.map(|point| cell(point)))
+    let size = columns![|size| Bytes; "#size" => size];
+    let kinds = kinds_of(points).into_iter().flat_map(|kind| {
+        let at = move |size: Bytes| {
+            points
+                .iter()
+                .find(move |point| (point.kind, point.bytes) == (kind, size))
         };
-        sheet.row(std::iter::once(bytes.to_string()).chain(kinds.iter().map(cell)));
-    }
-    sheet
+        columns![|size| Bytes; (format!("#{kind}, ns")) => cell(at(*size)?)]
+    });
+    let fields: Vec<_> = size.into_iter().chain(kinds).collect();
+    let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
+    let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % CI (core cycles)");
+    Sheet::of(&title, &fields, sizes.into_iter().filter(|&size| wanted(size)))
 }
 
 /// How many medians an end of an interval may be away to be worth its digits.

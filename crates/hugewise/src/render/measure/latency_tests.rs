@@ -1,6 +1,6 @@
 //! Tables and charts say what was measured, and what was not.
 
-use super::{csv, spread};
+use super::spread;
 use crate::samples::usual;
 use crate::show::Show;
 use draw::Look;
@@ -44,7 +44,7 @@ fn charts_hold_measured_points_only() {
 #[test]
 fn csv_has_a_line_for_every_point_and_a_reason_instead_of_a_number() {
     let usual = usual();
-    let (head, lines) = csv(&usual);
+    let (head, lines) = usual.csv();
     let lines: Vec<_> = lines.collect();
     assert!(lines.iter().all(|line| line.len() == head.len()));
     assert_eq!(lines.len(), 36);
@@ -69,7 +69,7 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
         text.contains("?: not converged within the budget: base at 1G;"),
         "{text}"
     );
-    let (head, lines) = csv(&latency);
+    let (head, lines) = latency.csv();
     let lines: Vec<_> = lines.collect();
     let at = |name: &str| head.iter().position(|head| *head == name).expect("a column");
     let line = &lines[16];

@@ -14,7 +14,7 @@ impl Show for Tlb {
     }
 
     fn headlines(&self) -> Vec<String> {
-        vec![backing(self)]
+        vec![host(&self.host_backing)]
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -23,10 +23,8 @@ impl Show for Tlb {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        Some(curves(self))
-            .filter(|figure| !figure.is_empty())
-            .into_iter()
-            .collect()
+        let curves = Some(curves(self)).filter(|figure| !figure.is_empty());
+        curves.into_iter().collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -40,11 +38,6 @@ impl Show for Tlb {
 }
 
 /// The verdict on the host's pages in one sentence.
-pub(crate) fn backing(tlb: &Tlb) -> String {
-    host(&tlb.host_backing)
-}
-
-/// The same of the verdict alone.
 pub(crate) fn host(backing: &HostBacking) -> String {
     let sure = format!("{:.0} % sure", backing.confidence * 100.0);
     match backing.verdict {
@@ -63,7 +56,7 @@ pub(crate) fn host(backing: &HostBacking) -> String {
 }
 
 pub(crate) fn levels(tlb: &Tlb) -> Sheet {
-    let fields = columns![|(tlb, level)| (&Tlb, &Level);
+    let fields = columns![|level| &Level;
         "pages" => level.kind, "#level" => level.level, "#entries" => or(level.entries, "unknown"),
         "ways" => level.ways?, "index" => level.index.map(|index| format!("{index:?}").to_lowercase())?,
         "#reach" => level.entries.map(|entries| reach(level, entries))?,
@@ -71,7 +64,7 @@ pub(crate) fn levels(tlb: &Tlb) -> Sheet {
         "CPUID, CPU table" => others(tlb, level),
     ];
     let title = "TLB levels from timing, beside CPUID and the CPU table";
-    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter().map(|level| (tlb, level)));
+    let mut sheet = Sheet::of(title, &fields, tlb.levels.iter());
     for level in &tlb.levels {
         if let Some(why) = &level.not_told {
             sheet.note(format!("{} level {}: {why}", level.kind, level.level));

@@ -5,7 +5,7 @@ use translation::reach::{Cover, Reach};
 
 use crate::results::ReachTable;
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, lines};
+use draw::{Lines, Sheet, columns, lines, without_zeros};
 
 impl Show for ReachTable {
     fn title(&self) -> String {
@@ -27,27 +27,18 @@ impl Show for ReachTable {
     }
 }
 
-fn working_sets(table: &ReachTable) -> Vec<Bytes> {
-    let covers = table.rows.first().into_iter().flat_map(|row| &row.covers);
-    covers.map(|cover| cover.working_set).collect()
-}
-
 fn sheet(table: &ReachTable) -> Sheet {
-    let sets = working_sets(table);
-    let heads = ["page", "#entries", "#reach", "#reach, GiB"]
-        .map(str::to_owned)
-        .into_iter();
-    let shares = sets.iter().map(|set| format!("#% of {}", set.exact()));
-    let mut sheet = Sheet::new("TLB reach", heads.chain(shares));
-    for row in &table.rows {
-        let cells = [
-            row.page.exact(),
-            row.entries.to_string(),
-            row.reach.to_string(),
-            significant(gib(row)),
-        ];
-        sheet.row(cells.into_iter().chain(row.covers.iter().map(percent)));
-    }
+    let fields = columns![|row| &Reach;
+        "page" => row.page.exact(), "#entries" => row.entries, "#reach" => row.reach,
+        "#reach, GiB" => significant(row.reach.0 as f64 / Bytes::gib(1).0 as f64),
+    ];
+    let covers = table.rows.first().into_iter().flat_map(|row| &row.covers);
+    let shares = covers.enumerate().flat_map(|(place, cover)| {
+        let head = format!("#% of {}", cover.working_set.exact());
+        columns![|row| &Reach; (head) => significant(row.covers.get(place)?.share * 100.0)]
+    });
+    let fields: Vec<_> = fields.into_iter().chain(shares).collect();
+    let mut sheet = Sheet::of("TLB reach", &fields, table.rows.iter());
     sheet.note(
         "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
     );
@@ -57,14 +48,6 @@ fn sheet(table: &ReachTable) -> Sheet {
     sheet
 }
 
-fn gib(row: &Reach) -> f64 {
-    row.reach.0 as f64 / Bytes::gib(1).0 as f64
-}
-
-fn percent(cover: &Cover) -> String {
-    significant(cover.share * 100.0)
-}
-
 /// Three significant digits below 1, four above: as the published tables print them.
 fn significant(value: f64) -> String {
     if value == 0.0 || value.fract() == 0.0 {
@@ -72,8 +55,7 @@ fn significant(value: f64) -> String {
     }
     let digits = if value < 1.0 { 3 } else { 5 };
     let before = value.abs().log10().floor() as i32 + 1;
-    let text = format!("{value:.*}", (digits - before).max(0) as usize);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    without_zeros(&format!("{value:.*}", (digits - before).max(0) as usize)).to_owned()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod cells;
 mod curve;
 
 use translation::machine::RowReading;
-use translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep};
+use translation::study::{Case, MachineFacts, PageEntries, Published, Range, Simulation, Sweep};
 
 use crate::show::Show;
 pub(super) use cells::{bytes, name, number, percent};
@@ -66,14 +66,14 @@ fn cases(simulation: &Simulation) -> Sheet {
         "#exits" => number(case.cycles.exits.middle), "#shootdowns" => number(case.cycles.shootdowns.middle),
         "#time" => format!("{:.2}", case.relative.middle), "range" => range(case.relative, number),
     ];
-    let is_shown = |field: &Field<&Case>| match field.head {
+    let is_shown = |field: &Field<'_, &Case>| match field.head.as_deref() {
         Some("#exits") => has_exits,
         Some("#shootdowns") => has_shootdowns,
         _ => true,
     };
-    let fields: Vec<Field<&Case>> = fields.into_iter().filter(is_shown).collect();
+    let fields: Vec<Field<'_, &Case>> = fields.into_iter().filter(is_shown).collect();
     let mut sheet = Sheet::of(&simulation.title(), &fields, simulation.cases.iter());
-    let time = fields.iter().position(|field| field.head == Some("#time"));
+    let time = fields.iter().position(|field| field.head.as_deref() == Some("#time"));
     for (row, case) in simulation.cases.iter().enumerate() {
         let shade = Heat::of(case.relative.middle);
         sheet.shades.extend(time.map(|column| ((row, column), shade)));
@@ -138,20 +138,16 @@ fn effects(simulation: &Simulation) -> Vec<String> {
 
 pub(super) fn machine(facts: &MachineFacts) -> Sheet {
     let levels = facts.entries.iter().map(|row| row.entries.len()).max().unwrap_or(0);
-    let heads = ["page".to_owned()]
-        .into_iter()
-        .chain((1..=levels).map(|level| format!("#L{level} entries")));
-    let mut sheet = Sheet::new(&format!("TLB entries for loads: {}", facts.id), heads);
-    for row in &facts.entries {
-        let entries = row.entries.iter().map(|&entries| {
-            if entries == 0 {
-                "none".to_owned()
-            } else {
-                entries.to_string()
-            }
-        });
-        sheet.row(std::iter::once(row.page.exact()).chain(entries));
-    }
+    let page = columns![|row| &PageEntries; "page" => row.page.exact()];
+    let levels = (0..levels).flat_map(|level| {
+        columns![|row| &PageEntries; (format!("#L{} entries", level + 1)) => match row.entries.get(level)? {
+            0 => "none".to_owned(),
+            entries => entries.to_string(),
+        }]
+    });
+    let fields: Vec<_> = page.into_iter().chain(levels).collect();
+    let title = format!("TLB entries for loads: {}", facts.id);
+    let mut sheet = Sheet::of(&title, &fields, facts.entries.iter());
     for reading in &facts.readings {
         sheet.note(format!("assumed: {}", assumption(*reading)));
     }
@@ -186,13 +182,13 @@ pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
 
 /// Published values beside simulated ones, each shown by `exact`.
 pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
-    let fields = columns![|(row, exact)| (&Published, fn(f64) -> String);
+    let fields = columns![|row| &Published;
         "what" => row.what, "unit" => row.unit,
         "#published" => row.published.iter().copied().map(exact).collect::<Vec<_>>().join(" to "),
-        "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, *exact),
+        "#simulated" => exact(row.simulated.middle), "range" => range(row.simulated, exact),
         "simulated value is" => if row.is_fitted { "fitted" } else { "predicted" },
     ];
-    let mut sheet = Sheet::of("Published and simulated", &fields, rows.iter().map(|row| (row, exact)));
+    let mut sheet = Sheet::of("Published and simulated", &fields, rows.iter());
     let mut sources: Vec<&str> = Vec::new();
     for row in rows {
         if !sources.contains(&row.source.as_str()) {

@@ -139,8 +139,8 @@ fn price(compare: &Compare, arm: &str) -> String {
 
 fn verdicts(compare: &Compare, control: &Control) -> Sheet {
     let metric = &control.metric;
-    let mut fields = Vec::from(columns![|(arm, control, judged)| (&Arm, &Control, Option<&Judged>);
-        "arm" => arm.name, "#median" => median(arm, &control.metric),
+    let mut fields = Vec::from(columns![|(arm, judged)| (&Arm, Option<&Judged>);
+        "arm" => arm.name, "#median" => median(arm, metric),
         "#gain (95 % interval)" => match judged {
             Some(judged) => gain(judged.ratio, judged.low, judged.high),
             None => gain(control.ratio, control.low, control.high),
@@ -151,14 +151,14 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
     ]);
     // What a size costs and saves beside time.
     if sizes::of(compare).count() > 1 && *metric != Metric::Faults.name() {
-        fields.extend(columns![|(arm, _, _)| (&Arm, &Control, Option<&Judged>);
+        fields.extend(columns![|(arm, _)| (&Arm, Option<&Judged>);
             "#page faults" => median(arm, Metric::Faults.name()),
         ]);
     }
     let rows = compare.arms.iter().map(|arm| {
         let mut judged = compare.verdicts.iter();
         let judged = judged.find(|judged| judged.arm == arm.name && judged.metric == *metric);
-        (arm, control, judged)
+        (arm, judged)
     });
     let title = format!("{metric}, gain over {}", reference(compare));
     let mut sheet = Sheet::of(&title, &fields, rows);
@@ -194,10 +194,11 @@ fn probability(p: Option<f64>) -> String {
 }
 
 fn median(arm: &Arm, metric: &str) -> String {
-    or(
-        stats::median(&arm.values(metric)).map(|median| value(metric, median)),
-        "?",
-    )
+    or(median_of(arm, metric), "?")
+}
+
+fn median_of(arm: &Arm, metric: &str) -> Option<String> {
+    stats::median(&arm.values(metric)).map(|median| value(metric, median))
 }
 
 fn design(compare: &Compare) -> String {
@@ -291,21 +292,14 @@ fn counters(compare: &Compare) -> Option<Sheet> {
 /// Those metrics that some run has.
 fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
     let has = |metric: &&Metric| compare.arms.iter().any(|arm| !arm.values(metric.name()).is_empty());
-    let metrics: Vec<&Metric> = metrics.iter().filter(has).collect();
-    let heads = metrics.iter().map(|metric| format!("#{}", metric.name()));
-    let mut sheet = Sheet::new(
-        &format!("{title}, medians of the {}s", compare.design.method.turn()),
-        std::iter::once("arm".to_owned()).chain(heads),
-    );
-    for arm in &compare.arms {
-        let known = |metric: &Metric| match arm.values(metric.name()).is_empty() {
-            true => "-".to_owned(),
-            false => median(arm, metric.name()),
-        };
-        let cells = metrics.iter().map(|metric| known(metric));
-        sheet.row(std::iter::once(arm.name.clone()).chain(cells));
-    }
-    sheet
+    let arm = columns![|arm| &Arm; "arm" => arm.name];
+    let metrics = metrics.iter().filter(has).flat_map(|metric| {
+        let name = metric.name();
+        columns![|arm| &Arm; (format!("#{name}")) => or(median_of(arm, name), "-")]
+    });
+    let title = format!("{title}, medians of the {}s", compare.design.method.turn());
+    let fields: Vec<_> = arm.into_iter().chain(metrics).collect();
+    Sheet::of(&title, &fields, compare.arms.iter())
 }
 
 /// A run of an arm, and one of its values by name.

@@ -50,26 +50,29 @@ pub(super) fn is_of_host(volume: &Node) -> bool {
 }
 
 /// What maps files of the host's hugetlbfs, of whose volumes `of_host` are the names.
-pub(super) fn of_mounts(path: &str, mounts: &[Node], of_host: &[String]) -> Option<Asks> {
-    let is_written = |mount: &Node| mount.get("readOnly").and_then(Node::text) != Some("true");
+pub(super) fn of_mounts(mounts: &[Node], of_host: &[String]) -> Option<Asks> {
+    let is_written = |mount: &Node| mount.text_of("readOnly") != Some("true");
     let mount = mounts
         .iter()
         .find(|mount| of_host.contains(&named(mount)) && is_written(mount))?;
-    let place = format!("{path}:{}", mount.line);
     let program = "a program that maps files there";
-    Some(Asks::new(place, "the host's hugetlbfs", program, "without that volume"))
+    Some(Asks::new(
+        mount.place(),
+        "the host's hugetlbfs",
+        program,
+        "without that volume",
+    ))
 }
 
 const LARGE: &str = "-XX:+UseLargePages";
 
 /// A JVM with the option in its command or environment; PostgreSQL and PHP's OPcache, which try by default.
-pub(super) fn of_start(path: &str, node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
-    let place = |node: &Node| format!("{path}:{}", node.line);
+pub(super) fn of_start(node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
     if let Some(word) = words
         .iter()
         .find(|word| word.text().is_some_and(|text| text.contains(LARGE)))
     {
-        return Some(Asks::java(place(word), LARGE));
+        return Some(Asks::java(word.place(), LARGE));
     }
     if let Some(line) = start.environment.iter().find(|line| line.value.contains(LARGE)) {
         return Some(Asks::java(line.place.clone(), &format!("{}: {LARGE}", line.name)));
@@ -79,7 +82,7 @@ pub(super) fn of_start(path: &str, node: &Node, words: &[&Node], start: &Start) 
         let written = format!("{}={}", line.name, line.value);
         return Some(Asks::new(line.place.clone(), &written, "malloc", switch));
     }
-    if let Some(asks) = by_program(node, words, start, place) {
+    if let Some(asks) = by_program(node, words, start) {
         return Some(asks);
     }
     let image = node.get("image")?;
@@ -87,9 +90,9 @@ pub(super) fn of_start(path: &str, node: &Node, words: &[&Node], start: &Start) 
     let is_postgres = image_names::program(written) == Some(Kind::Postgres);
     let data = data(&start.environment);
     let (shown, written, (program, switch)) = match data {
-        _ if is_postgres && is_server(&start.words) => (place(image), written, POSTGRES),
+        _ if is_postgres && is_server(&start.words) => (image.place(), written, POSTGRES),
         Some(data) if is_server(&start.words) => (data.place.clone(), "PGDATA", POSTGRES),
-        _ if words.is_empty() && image_names::has_opcache(written) => (place(image), written, OPCACHE),
+        _ if words.is_empty() && image_names::has_opcache(written) => (image.place(), written, OPCACHE),
         _ => return None,
     };
     Some(Asks::new(shown, written, program, switch))
@@ -170,14 +173,14 @@ fn called(command: &[String]) -> Option<&str> {
 }
 
 /// By its command, or by its image where it has none: programs of RandomX, and Ray, whose object store is configured to take them.
-fn by_program(node: &Node, words: &[&Node], start: &Start, place: impl Fn(&Node) -> String) -> Option<Asks> {
+fn by_program(node: &Node, words: &[&Node], start: &Start) -> Option<Asks> {
     let is_called = |name: &str| called(&start.words) == Some(name);
     let of_ray = words
         .iter()
         .find(|word| is_called("ray") && word.text().is_some_and(|text| text.contains("--huge-pages")));
     if let Some(word) = of_ray {
         let switch = "without --huge-pages and --plasma-directory";
-        return Some(Asks::new(place(word), "--huge-pages", "Ray's object store", switch));
+        return Some(Asks::new(word.place(), "--huge-pages", "Ray's object store", switch));
     }
     let image = image(node).unwrap_or_default();
     let has_command = start.words.first().is_some_and(|word| !word.starts_with('-'));
@@ -195,7 +198,7 @@ fn by_program(node: &Node, words: &[&Node], start: &Start, place: impl Fn(&Node)
     }
     let written = if is_called(name) { name } else { image };
     let shown = words.first().copied().or_else(|| node.get("image"))?;
-    Some(Asks::new(place(shown), written, program, switch))
+    Some(Asks::new(shown.place(), written, program, switch))
 }
 
 /// Does a variable make malloc ask for pages of a pool? How it does not.

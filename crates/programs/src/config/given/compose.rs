@@ -12,7 +12,7 @@ use crate::config::Setting;
 use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     /// `FILE:LINE`.
     pub place: String,
@@ -29,8 +29,8 @@ pub struct Run {
     pub may_lock: bool,
     /// Its limit of memory.
     pub memory: Option<Setting>,
-    /// The place of its command, or of itself.
-    pub(super) started: String,
+    /// The place of its command, where it is another one.
+    pub(super) started: Option<String>,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
     /// Does a command of Podman start it?
@@ -45,26 +45,6 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn new(place: String, name: &str) -> Self {
-        Self {
-            started: place.clone(),
-            place,
-            name: name.to_owned(),
-            image: String::new(),
-            kind: None,
-            memlock: None,
-            is_partial: false,
-            may_lock: false,
-            memory: None,
-            is_quadlet: false,
-            by_podman: false,
-            may_be_rootless: false,
-            environment: Vec::new(),
-            words: Vec::new(),
-            refused: Vec::new(),
-        }
-    }
-
     pub(super) fn start(&self) -> Start {
         Start {
             place: self.place.clone(),
@@ -95,14 +75,7 @@ impl Run {
     }
 
     fn limit(&mut self, place: &str, written: &str) -> Result<(), Unread> {
-        let garbled = || {
-            let set = Setting {
-                place: place.to_owned(),
-                name: "memlock".to_owned(),
-                value: written.to_owned(),
-            };
-            set.garbled("bytes that it may lock, or -1")
-        };
+        let garbled = || Setting::new(place, "memlock", written).garbled("bytes that it may lock, or -1");
         let limit = match written {
             "-1" | "unlimited" | "infinity" => Limit::Unlimited,
             bytes => Limit::Bytes(bytes.parse().map_err(|_| garbled())?),
@@ -173,11 +146,7 @@ impl Run {
     }
 
     fn set(&mut self, place: &str, name: &str, value: &str) {
-        self.environment.push(Setting {
-            place: place.to_owned(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-        });
+        self.environment.push(Setting::new(place, name, value));
     }
 }
 
@@ -196,7 +165,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
         for (name, service) in document.get("services").map_or(&[][..], Node::entries) {
-            runs.push(of_service(path, name, service)?);
+            runs.push(of_service(name, service)?);
         }
     }
     match runs.is_empty() {
@@ -205,18 +174,21 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     }
 }
 
-fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
-    let place = |node: &Node| format!("{path}:{}", node.line);
-    let mut run = Run::new(place(service), name);
-    run.may_lock = service.get("privileged").and_then(Node::text) == Some("true");
+fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
+    let mut run = Run {
+        place: service.place(),
+        name: name.to_owned(),
+        ..Run::default()
+    };
+    run.may_lock = service.text_of("privileged") == Some("true");
     let limits = service.get("ulimits");
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
     run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
     let limit = service.get("mem_limit").map(|node| ("mem_limit", node));
     let of_deploy = || Some(("memory", service.at(&["deploy", "resources", "limits", "memory"])?));
     let limit = limit.or_else(of_deploy);
-    run.memory = limit.map(|(key, node)| Setting::new(place(node), key, node.text().unwrap_or_default()));
-    for capability in service.get("cap_add").map_or(&[][..], Node::items) {
+    run.memory = limit.map(|(key, node)| Setting::new(node.place(), key, node.text().unwrap_or_default()));
+    for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }
     if let Some(memlock) = limits.and_then(|node| node.get("memlock")) {
@@ -224,13 +196,13 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             .text()
             .or_else(|| memlock.get("soft")?.text())
             .unwrap_or_default();
-        run.limit(&place(memlock), written)?;
+        run.limit(&memlock.place(), written)?;
     }
     if let Some(environment) = service.get("environment") {
-        set_all(&mut run, environment, place);
+        set_all(&mut run, environment);
     }
-    for device in service.get("devices").map_or(&[][..], Node::items) {
-        run.device(place(device), device.text().unwrap_or_default());
+    for device in service.items_of("devices") {
+        run.device(device.place(), device.text().unwrap_or_default());
     }
     if let Some(sysctls) = service.get("sysctls") {
         let of_map = sysctls.entries().iter().map(|(name, node)| (name.as_str(), node));
@@ -239,27 +211,27 @@ fn of_service(path: &str, name: &str, service: &Node) -> Result<Run, Unread> {
             .iter()
             .filter_map(|node| Some((node.text()?.split('=').next()?, node)));
         let of_both = of_map.chain(of_list);
-        let refused = of_both.filter_map(|(name, node)| namespaces::refused(place(node), name));
+        let refused = of_both.filter_map(|(name, node)| namespaces::refused(node.place(), name));
         run.refused.extend(refused);
     }
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
-        run.started = place(node);
+        run.started = Some(node.place());
         let words = node.items().iter().filter_map(Node::text).map(str::to_owned);
         run.words.extend(words);
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());
     }
-    Ok(run.of_image(service.get("image").and_then(Node::text).unwrap_or_default()))
+    Ok(run.of_image(service.text_of("image").unwrap_or_default()))
 }
 
 /// Variables, of a map or of a list.
-fn set_all(run: &mut Run, environment: &Node, place: impl Fn(&Node) -> String) {
+fn set_all(run: &mut Run, environment: &Node) {
     for (name, value) in environment.entries() {
-        run.set(&place(value), name, value.text().unwrap_or_default());
+        run.set(&value.place(), name, value.text().unwrap_or_default());
     }
     for item in environment.items() {
         if let Some((name, value)) = item.text().and_then(|text| text.split_once('=')) {
-            run.set(&place(item), name, value);
+            run.set(&item.place(), name, value);
         }
     }
 }
@@ -321,12 +293,19 @@ fn is_off(value: &str) -> bool {
 
 /// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 fn command(path: &str, text: &str) -> Result<Run, Unread> {
-    let words = shell::words(path, text, is_runtime)?;
-    let by_root = shell::starts(text, is_sudo);
     let says = |line: &str| !line.trim_start().starts_with('#');
     let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
     let line = text.lines().position(starts).map_or(1, |at| at + 1);
-    of_words(&format!("{path}:{line}"), &words, by_root)
+    let start = Start {
+        place: format!("{path}:{line}"),
+        words: shell::all_words(path, text)?,
+        ..Start::default()
+    };
+    of_start(&start).unwrap_or_else(|| Err(without_image(&start.place)))
+}
+
+fn without_image(place: &str) -> Unread {
+    empty(place, "the `run` command names no image")
 }
 
 fn is_sudo(program: &str) -> bool {
@@ -350,12 +329,14 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         .skip_while(|word| *word != "run")
         .skip(1)
         .peekable();
-    let mut run = Run::new(place.to_owned(), "the container");
-    run.by_podman = by_podman;
-    run.may_be_rootless = by_podman && !by_root;
-    let image = run
-        .options(place, &mut words)?
-        .ok_or_else(|| empty(place, "the `run` command names no image"))?;
+    let mut run = Run {
+        place: place.to_owned(),
+        name: "the container".to_owned(),
+        by_podman,
+        may_be_rootless: by_podman && !by_root,
+        ..Run::default()
+    };
+    let image = run.options(place, &mut words)?.ok_or_else(|| without_image(place))?;
     run.words = words.map(str::to_owned).collect();
     Ok(run.of_image(image))
 }

@@ -8,42 +8,33 @@ use crate::config::{Setting, Settings};
 
 /// The ConfigMaps of a file by their names.
 #[derive(Debug, Default)]
-pub(super) struct ConfigMaps<'n> {
-    path: &'n str,
-    all: Vec<(String, &'n Node)>,
-}
+pub(super) struct ConfigMaps<'n>(Vec<(String, &'n Node)>);
 
 impl<'n> ConfigMaps<'n> {
-    pub(super) fn of(path: &'n str, objects: &[&'n Node]) -> Self {
-        let is_one = |object: &&Node| object.get("kind").and_then(Node::text) == Some("ConfigMap");
+    pub(super) fn of(objects: &[&'n Node]) -> Self {
+        let is_one = |object: &&Node| object.text_of("kind") == Some("ConfigMap");
         let maps = objects.iter().copied().filter(is_one);
         let all = maps.filter_map(|object| Some((named(object.get("metadata")?), object.get("data")?)));
-        Self {
-            path,
-            all: all.collect(),
-        }
+        Self(all.collect())
     }
 
     fn data(&self, name: Option<&Node>) -> Option<&'n Node> {
         let name = name?.text()?;
-        self.all.iter().find(|(own, _)| own == name).map(|(_, data)| *data)
+        self.0.iter().find(|(own, _)| own == name).map(|(_, data)| *data)
     }
 
     /// The variables of whole maps that a container takes (`envFrom`).
     pub(super) fn variables(&self, container: &Node) -> Vec<Setting> {
-        let sources = container.get("envFrom").map_or(&[][..], Node::items).iter();
+        let sources = container.items_of("envFrom").iter();
         let maps = sources.filter_map(|source| self.data(source.at(&["configMapRef", "name"])));
-        let set = maps.flat_map(Node::entries).filter_map(|(name, node)| {
-            let place = format!("{}:{}", self.path, node.line);
-            Some(Setting::new(place, name, node.text()?))
-        });
-        set.collect()
+        let set = maps.flat_map(Node::entries);
+        set.filter_map(|(name, node)| node.setting(name)).collect()
     }
 
     /// What one variable of a container is, which is the value of a key.
     pub(super) fn variable(&self, variable: &Node) -> Option<&'n str> {
         let key = variable.at(&["valueFrom", "configMapKeyRef"])?;
-        self.data(key.get("name"))?.get(key.get("key")?.text()?)?.text()
+        self.data(key.get("name"))?.text_of(key.text_of("key")?)
     }
 
     /// What the files in a pod's volumes set of its servers of a kind.
@@ -57,13 +48,14 @@ impl<'n> ConfigMaps<'n> {
             .chain(projected)
             .filter_map(|volume| volume.at(&["configMap", "name"]));
         let files = names.filter_map(|name| self.data(Some(name))).flat_map(Node::entries);
-        let set = files.flat_map(|(file, node)| of_file(kind, self.path, file, node).0);
+        let set = files.flat_map(|(file, node)| of_file(kind, file, node).0);
         Settings(set.collect())
     }
 }
 
 /// What a file within another sets of a server: postgresql.conf, YAML of Patroni or of Spilo, my.cnf; nothing where it is another file.
-pub(super) fn of_file(kind: Kind, path: &str, file: &str, node: &Node) -> Settings {
+pub(super) fn of_file(kind: Kind, file: &str, node: &Node) -> Settings {
+    let path = &*node.path;
     // Its first line is behind that of its key.
     let text = "\n".repeat(node.key_line) + node.text().unwrap_or_default();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));

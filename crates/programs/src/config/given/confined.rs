@@ -93,7 +93,7 @@ impl Given {
         let set = run.memory.clone()?;
         let limit = binary(&set.value, 1)?;
         let start = Start {
-            place: run.started.clone(),
+            place: run.started.as_ref().unwrap_or(&run.place).clone(),
             ..run.start()
         };
         let taken = taken(&start.split(), &run.image, self.server_of(&start).as_ref(), limit)?;

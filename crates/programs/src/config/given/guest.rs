@@ -7,13 +7,13 @@ use model::{Bytes, Unread};
 use super::garbled::empty;
 use super::shell;
 use super::starts::Start;
-pub use crate::vms::asked::Backing;
-use crate::vms::asked::{
-    Asked, TRACKED, cloud_hypervisor, firecracker, is_on, is_qemu, options, parts, qemu, size, value,
-};
+pub use crate::vms::configured::Backing;
+use crate::vms::configured::{Asked, is_on, options, parts, size, value};
+use crate::vms::firecracker::TRACKED;
+use crate::vms::{cloud_hypervisor, firecracker, qemu};
 
 /// A virtual machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guest {
     /// `FILE`, or `FILE:LINE` of what says where its memory comes from.
     pub place: String,
@@ -64,10 +64,11 @@ pub enum Wrong {
 }
 
 /// What starts a guest from its definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manager {
     Libvirt,
     /// QEMU by itself.
+    #[default]
     Qemu,
     CloudHypervisor,
     Firecracker,
@@ -153,7 +154,7 @@ fn by_name(path: &str) -> Option<Option<Bytes>> {
 
 /// Does a command line start a virtual machine?
 pub(super) fn is_hypervisor(program: &str) -> bool {
-    is_qemu(program) || program == "cloud-hypervisor"
+    qemu::is_program(program) || program == "cloud-hypervisor"
 }
 
 /// A Firecracker configuration has this key, and so has what its API takes.
@@ -166,7 +167,7 @@ pub(super) fn is_firecracker(text: &str) -> bool {
 /// A file with the command line of a hypervisor (a script, a log of libvirt, or /proc/PID/cmdline), or Firecracker's configuration.
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     if is_firecracker(text) {
-        let machine = firecracker(path, text)?;
+        let machine = firecracker::machine(path, text)?;
         let asked = Asked {
             memory: vec![machine.memory],
             ..Asked::default()
@@ -209,15 +210,15 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     }
     let is_ours = words.first().is_some_and(|word| word.ends_with("cloud-hypervisor"));
     if is_ours {
-        let (asked, regions) = cloud_hypervisor(words);
         let reserves = options(words, "memory")
             .iter()
             .any(|memory| is_on(&parts(memory), "reserve"));
-        let asked = Asked {
-            memory: regions,
-            ..asked
-        };
-        return Ok(started(path, asked, Manager::CloudHypervisor, !reserves));
+        return Ok(started(
+            path,
+            cloud_hypervisor::asked(words),
+            Manager::CloudHypervisor,
+            !reserves,
+        ));
     }
     let open = |object: &&str| value(&parts(object), "reserve") == Some("off");
     let unreserved = options(words, "object").iter().any(open);
@@ -230,7 +231,7 @@ fn of_words(path: &str, words: &[String]) -> Result<Guest, Unread> {
     let mut devices = [options(words, "netdev"), options(words, "device")]
         .concat()
         .into_iter();
-    let asked = qemu(words);
+    let asked = qemu::parse(words);
     let by_kvm = words.iter().any(|word| word.contains("kvm"));
     let machines = [options(words, "machine"), options(words, "M")].concat();
     let page = machines
@@ -250,15 +251,9 @@ pub(super) fn started(path: &str, asked: Asked, manager: Manager, unreserved: bo
         name: asked.name.unwrap_or_else(|| "the guest".to_owned()),
         memory: asked.memory,
         bound: asked.bound.iter().map(|nodes| nodes.as_ref()?.parse().ok()).collect(),
-        refused: Vec::new(),
-        unshared: None,
-        tracked: None,
-        unknown_device: None,
-        hpt_page: None,
-        is_x86: false,
         unreserved,
         prealloc: asked.prealloc,
-        by_file: false,
         manager,
+        ..Guest::default()
     }
 }

@@ -2,8 +2,9 @@
 
 use model::{Bytes, Cause, Unread};
 
-use super::garbled::{empty, garbled};
+use super::garbled::empty;
 use super::guest::{Backing, Guest, Manager};
+use super::units::{factor, number_and_unit};
 use super::yaml::{self, Node};
 
 const HUGE: &str = "limits.memory.hugepages";
@@ -26,13 +27,13 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
             continue;
         };
         is_any = true;
-        let name = holder.get("name").and_then(Node::text).unwrap_or("the instance");
+        let name = holder.text_of("name").unwrap_or("the instance");
         let is_on = |node: &Node| {
             let word = node.text().unwrap_or_default().to_ascii_lowercase();
             ["true", "1", "yes", "on"].contains(&word.as_str())
         };
         if let Some(huge) = config.get(HUGE).filter(|node| is_on(node)) {
-            match machine(path, name, config, huge) {
+            match machine(name, config, huge) {
                 Ok(guest) => guests.push(guest),
                 Err(why) => unknown = Some(why),
             }
@@ -41,7 +42,7 @@ pub(super) fn parse(path: &str, text: &str, bad: &mut Vec<Unread>) -> Result<Vec
             .entries()
             .iter()
             .filter_map(|(key, node)| Some((key.strip_prefix(OF_CONTAINER)?, node)));
-        bad.extend(limits.filter_map(|(size, node)| too_small(path, size, node)));
+        bad.extend(limits.filter_map(|(size, node)| too_small(size, node)));
     }
     match unknown {
         Some(why) if guests.is_empty() && bad.len() == known_bad => Err(why),
@@ -61,40 +62,29 @@ fn holders(node: &Node) -> Vec<&Node> {
 }
 
 /// QEMU gets whole MiB, and takes them all at start from the first hugetlbfs that is mounted.
-fn machine(path: &str, name: &str, config: &Node, huge: &Node) -> Result<Guest, Unread> {
+fn machine(name: &str, config: &Node, huge: &Node) -> Result<Guest, Unread> {
     // It may be one of a profile, which counts as its own does.
     let unknown = || {
         let why = "limits.memory is not in it, and says how many pages it takes: give `incus config show --expanded` of an instance";
-        Unread::new(Cause::Garbled, format!("{path}:{}", huge.line), why)
+        Unread::new(Cause::Garbled, huge.place(), why)
     };
     let node = config.get("limits.memory").ok_or_else(unknown)?;
-    let written = node.text().unwrap_or_default();
-    let wanted = || {
-        let wanted = "an amount such as 12GiB: a share is one of the host's memory, which is not known here";
-        garbled(path, node.line, written, wanted)
-    };
-    let memory = amount(written).ok_or_else(wanted)?;
+    let wanted = "an amount such as 12GiB: a share is one of the host's memory, which is not known here";
+    let memory = node.text().and_then(amount).ok_or_else(|| node.garbled(wanted))?;
     let memory = Bytes(memory.0 >> 20 << 20);
     Ok(Guest {
-        place: format!("{path}:{}", huge.line),
+        place: huge.place(),
         name: name.to_owned(),
         memory: vec![(memory, Backing::Hugetlb(None))],
         bound: vec![None],
-        refused: Vec::new(),
-        unshared: None,
-        tracked: None,
-        unknown_device: None,
-        hpt_page: None,
-        is_x86: false,
-        unreserved: false,
         prealloc: true,
-        by_file: false,
         manager: Manager::Qemu,
+        ..Guest::default()
     })
 }
 
 /// A limit in bytes that was meant to be a count of pages: less than one page is none.
-fn too_small(path: &str, size: &str, node: &Node) -> Option<Unread> {
+fn too_small(size: &str, node: &Node) -> Option<Unread> {
     let page: Bytes = size.trim_end_matches('B').parse().ok()?;
     let written = node.text()?;
     let limit = amount(written).filter(|limit| limit.0 > 0 && *limit < page)?;
@@ -102,32 +92,17 @@ fn too_small(path: &str, size: &str, node: &Node) -> Option<Unread> {
         "limits.hugepages.{size} is in bytes: {} are less than one page, so the container gets none; write it with a unit, such as 1GiB",
         limit.0
     );
-    Some(Unread::new(Cause::Garbled, format!("{path}:{}", node.line), why))
+    Some(Unread::new(Cause::Garbled, node.place(), why))
 }
 
 /// Decimal and binary units (`instances-limit-units`); a number alone is bytes.
 fn amount(written: &str) -> Option<Bytes> {
-    const UNITS: [(&str, u64); 15] = [
-        ("bytes", 1),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("TiB", 1 << 40),
-        ("PiB", 1 << 50),
-        ("EiB", 1 << 60),
-        ("kB", 1000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("TB", 1_000_000_000_000),
-        ("PB", 1_000_000_000_000_000),
-        ("EB", 1_000_000_000_000_000_000),
-        ("B", 1),
-        ("", 1),
-    ];
-    let written = written.trim();
-    let (unit, factor) = UNITS.into_iter().find(|(unit, _)| written.ends_with(unit))?;
-    let number: u64 = written.strip_suffix(unit)?.trim().parse().ok()?;
-    number.checked_mul(factor).map(Bytes)
+    let (number, unit) = number_and_unit(written.trim());
+    let factor = match unit {
+        "" | "bytes" => 1,
+        unit => factor(unit.strip_suffix('B')?)?,
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(factor).map(Bytes)
 }
 
 #[cfg(test)]

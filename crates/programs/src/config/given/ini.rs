@@ -100,7 +100,7 @@ pub(super) fn patroni(path: &str, text: &str) -> Result<Server, Unread> {
     let nodes = documents
         .iter()
         .flat_map(|node| PARAMETERS.iter().filter_map(|keys| node.at(keys)));
-    let set = nodes.flat_map(|node| operators::settings(path, node));
+    let set = nodes.flat_map(operators::settings);
     Ok(Server::new(Kind::Postgres, path, set.collect()))
 }
 

@@ -4,7 +4,7 @@ use model::Bytes;
 
 use super::guest::{Backing, Guest, Manager, started};
 use crate::config::files::{Line, said};
-use crate::vms::asked::Asked;
+use crate::vms::configured::Asked;
 
 /// The memory of a sandbox without a setting, or with 0.
 const DEFAULT_MIB: u64 = 2048;

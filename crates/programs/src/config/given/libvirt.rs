@@ -6,6 +6,7 @@ use roxmltree::{Document, Node};
 
 use super::garbled::{empty, garbled};
 use super::guest::{Backing, Guest, Manager, Refused, Wrong};
+use super::units::factor;
 
 /// A definition, and its path for messages.
 struct File<'a, 'input> {
@@ -51,16 +52,15 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
         unshared: file
             .private(domain, is_vhost_user)
             .filter(|_| !is_memfd || access(domain) == Some("private")),
-        tracked: None,
         unknown_device: file.unknown_device(domain),
         hpt_page: file.hpt_page(domain)?,
         is_x86: arch.and_then(|kind| kind.attribute("arch")) == Some("x86_64"),
-        unreserved: false,
         prealloc: backing
             .and_then(|backing| child(backing, "allocation"))
             .is_some_and(|allocation| allocation.attribute("mode") == Some("immediate")),
         by_file: pages.is_some() && !is_memfd,
         manager: Manager::Libvirt,
+        ..Guest::default()
     })
 }
 
@@ -236,19 +236,16 @@ fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'inp
 /// `<memory unit='GiB'>4</memory>`; without a unit it is KiB.
 fn sized(node: Node<'_, '_>, number: &str) -> Option<Bytes> {
     let number: u64 = number.trim().parse().ok()?;
-    let unit: u64 = match node.attribute("unit").unwrap_or("KiB") {
+    let factor = match node.attribute("unit").unwrap_or("KiB") {
         "b" | "bytes" => 1,
+        "k" => 1 << 10,
         "KB" => 1000,
-        "k" | "K" | "KiB" => 1 << 10,
-        "MB" => 1_000_000,
-        "M" | "MiB" => 1 << 20,
-        "GB" => 1_000_000_000,
-        "G" | "GiB" => 1 << 30,
-        "TB" => 1_000_000_000_000,
-        "T" | "TiB" => 1 << 40,
-        _ => return None,
+        unit => match unit.strip_suffix('B') {
+            Some(prefix) => factor(prefix)?,
+            None => factor(&format!("{unit}i"))?,
+        },
     };
-    number.checked_mul(unit).map(Bytes)
+    number.checked_mul(factor).map(Bytes)
 }
 
 /// The page size for a cell: that of its nodeset, else that without one, else the host's default.

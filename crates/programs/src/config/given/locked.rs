@@ -8,7 +8,8 @@ use super::shell::file_name;
 use super::starts::{Start, marks};
 use crate::config::Setting;
 use crate::locks::{Lock, Locks};
-use crate::vms::asked::{assigns, options, pinned};
+use crate::vms::configured::{options, size};
+use crate::vms::pinned::{self, assigns};
 
 /// Memory that a service's program locks, where its unit's limit decides whether it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Locked {
             Some(words) => (log(words)?, Locks::Log),
             None if is_root => return None,
             None => match start.own(assigns) {
-                Some(words) => (pinned(words)?, Locks::Guest),
+                Some(words) => (pinned::memory(words)?, Locks::Guest),
                 None => return Self::asked(start),
             },
         };
@@ -79,15 +80,10 @@ fn log(words: &[String]) -> Option<Bytes> {
     let own = options(words, "l");
     let own = own.iter().copied().chain(attached).chain(parameter).next_back();
     match own {
-        Some(own) => bytes(own.split(',').next()?),
+        Some(own) => size(own.split(',').next()?, 1),
         None if words.iter().any(|word| word.contains('$')) => None,
         None => Some(LOG),
     }
-}
-
-/// `80M`, or bytes.
-fn bytes(text: &str) -> Option<Bytes> {
-    text.parse::<u64>().map(Bytes).ok().or_else(|| text.parse().ok())
 }
 
 #[cfg(test)]

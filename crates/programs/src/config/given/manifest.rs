@@ -24,37 +24,37 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
     let mut is_kubelet = false;
     let documents = yaml::documents(path, text)?;
     let all: Vec<&Node> = documents.iter().flat_map(objects).collect();
-    read.pods.extend(operators::stackgres(path, &all)?);
-    let maps = ConfigMaps::of(path, &all);
+    read.pods.extend(operators::stackgres(&all)?);
+    let maps = ConfigMaps::of(&all);
     for document in &documents {
-        if document.get("kind").and_then(Node::text) == Some("KubeletConfiguration") {
+        if document.text_of("kind") == Some("KubeletConfiguration") {
             is_kubelet = true;
-            refused.extend(reserved(path, document));
-            read.aligned = aligned(path, document);
+            refused.extend(reserved(document));
+            read.aligned = aligned(document);
         }
         for object in objects(document) {
-            if let Some(setup) = node::setup(path, object)? {
+            if let Some(setup) = node::setup(object)? {
                 read.nodes.push(setup);
                 continue;
             }
-            if let Some(pod) = operators::pod(path, object)? {
+            if let Some(pod) = operators::pod(object)? {
                 read.pods.push(pod);
                 continue;
             }
             let specs = specs(object);
             for spec in &specs {
-                read.pods.push(pod::pod(path, object, spec, &maps)?);
+                read.pods.push(pod::pod(object, spec, &maps)?);
             }
             // An object of an operator has resources without containers.
             if specs.is_empty() && object.get("kind").is_some() {
                 let name = object.get("metadata").map_or_else(String::new, pod::named);
-                read.pods.extend(operators::of_values(path, &name, object)?);
+                read.pods.extend(operators::of_values(&name, object)?);
             }
         }
     }
     if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
         for document in documents.iter().filter(|document| document.get("kind").is_none()) {
-            read.pods.extend(operators::of_values(path, "the chart", document)?);
+            read.pods.extend(operators::of_values("the chart", document)?);
         }
     }
     if read.pods.is_empty() && read.nodes.is_empty() && !is_kubelet {
@@ -65,7 +65,7 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
 
 /// The objects of a document: those of a list, or itself.
 fn objects(document: &Node) -> &[Node] {
-    match document.get("items").map_or(&[][..], Node::items) {
+    match document.items_of("items") {
         [] => std::slice::from_ref(document),
         items => items,
     }
@@ -83,24 +83,19 @@ fn specs(node: &Node) -> Vec<&Node> {
 }
 
 fn is_static(kubelet: &Node) -> bool {
-    kubelet.get("memoryManagerPolicy").and_then(Node::text) == Some("Static")
+    kubelet.text_of("memoryManagerPolicy") == Some("Static")
 }
 
 /// The policy by which all memory of a container comes from one node.
-fn aligned(path: &str, kubelet: &Node) -> Option<Setting> {
+fn aligned(kubelet: &Node) -> Option<Setting> {
     let name = "topologyManagerPolicy";
     let policy = kubelet.get(name).filter(|_| is_static(kubelet))?;
-    let value = policy.text().filter(|policy| *policy == "single-numa-node")?;
-    Some(Setting {
-        place: format!("{path}:{}", policy.line),
-        name: name.to_owned(),
-        value: value.to_owned(),
-    })
+    policy.setting(name).filter(|policy| policy.value == "single-numa-node")
 }
 
 /// hugetlb pages in `reservedMemory`: the memory manager compares each resource with kubeReserved, systemReserved and evictionHard, which take
 /// no pages (kubernetes/enhancements, KEP-6252), so any amount but 0 differs.
-fn reserved(path: &str, kubelet: &Node) -> Vec<Unread> {
+fn reserved(kubelet: &Node) -> Vec<Unread> {
     let nodes = kubelet
         .get("reservedMemory")
         .filter(|_| is_static(kubelet))
@@ -115,7 +110,7 @@ fn reserved(path: &str, kubelet: &Node) -> Vec<Unread> {
         let why = format!(
             "reservedMemory: {resource}: the kubelet does not start, as neither kubeReserved nor systemReserved can hold pages and the sums must be equal: leave it out"
         );
-        Unread::new(Cause::Garbled, format!("{path}:{}", node.line), why)
+        Unread::new(Cause::Garbled, node.place(), why)
     });
     refused.collect()
 }

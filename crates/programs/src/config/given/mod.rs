@@ -26,13 +26,14 @@ mod profile;
 mod provision;
 mod proxmox;
 mod quadlet;
-mod script;
+pub(super) mod script;
 mod service;
 mod shell;
 mod shell_tokens;
 mod starts;
 mod take;
 mod tokens;
+mod units;
 mod yaml;
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Unread};
 
-use super::{BootLine, LimitLine, Parameters, PolicyLine, PoolWrite, Setting, Settings, Vmware};
+use super::{BootLine, LimitLine, Parameters, PoolWrite, Setting, Settings, Vmware};
 use crate::{Kind, Limit, dpdk};
 use starts::{Start, with_arguments};
 
@@ -104,7 +105,7 @@ pub struct Given {
     /// What of scripts, and of tools' files, only a run shows, with its place.
     pub unresolved: Vec<String>,
     /// Everything that sets the THP policy.
-    pub policies: Vec<PolicyLine>,
+    pub policies: Vec<Setting>,
     /// Lines that have no known form; what they ask for is not judged.
     pub garbled: Vec<Unread>,
     /// What is refused of nodes' files.

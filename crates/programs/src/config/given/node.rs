@@ -3,12 +3,13 @@
 
 use model::{Cause, Unread};
 
-use super::bottlerocket;
 use super::garbled::Refusal;
 use super::yaml::Node;
-use crate::config::{BootLine, Setting};
+use super::{FileKind, bottlerocket, profile};
+use crate::config::kept::swapped;
+use crate::config::{BootLine, LimitLine, Setting};
 
-/// What of it is about pages.
+/// What of a file that sets a machine up is about pages.
 #[derive(Debug, Default)]
 pub(super) struct Setup {
     /// Words of the kernel's command line, in the order in which they come there.
@@ -18,8 +19,15 @@ pub(super) struct Setup {
     pub(super) sysctl: Vec<Setting>,
     /// Files below /sys.
     pub(super) sysfs: Vec<Setting>,
-    /// A profile of tuned, by the lines of the file.
+    /// A profile of tuned, by the lines of the
     pub(super) profiles: Vec<String>,
+    pub(super) limits: Vec<LimitLine>,
+    /// Files that it writes, of kinds that are known by their names: path, kind and text.
+    pub(super) files: Vec<(String, FileKind, String)>,
+    /// Commands of a shell, each behind so many lines of the file.
+    pub(super) scripts: Vec<(usize, String)>,
+    /// What only a run shows, with its place.
+    pub(super) unresolved: Vec<String>,
     /// What it is refused for.
     pub(super) refused: Vec<Refusal>,
 }
@@ -45,6 +53,13 @@ pub(super) struct Taker {
     pub(super) link: &'static str,
 }
 
+impl Taker {
+    pub(super) fn refuses(&self, node: &Node, why: impl Into<String>, fix: &str) -> Refusal {
+        let fix = format!("{fix}, then: {} {}", self.command, node.path);
+        Refusal::new(&format!("{}:{}", node.path, node.key_line), why, fix, self.link)
+    }
+}
+
 const TALOS: Taker = Taker {
     command: "talosctl apply-config -n NODE -f",
     link: "https://docs.siderolabs.com/talos/v1.12/reference/configuration/v1alpha1/config",
@@ -63,214 +78,188 @@ pub(super) fn is_setup(text: &str) -> bool {
 ///
 /// # Errors
 /// If a count in it is no number, or something about pages is in a form that is not read.
-pub(super) fn setup(path: &str, document: &Node) -> Result<Option<Setup>, Unread> {
-    let text = |key: &str| document.get(key).and_then(Node::text).unwrap_or_default();
+pub(super) fn setup(document: &Node) -> Result<Option<Setup>, Unread> {
+    let text = |key: &str| document.text_of(key).unwrap_or_default();
     let group = text("apiVersion").split('/').next().unwrap_or_default();
-    let file = File { path };
     let setup = match text("kind") {
         kind if KINDS.contains(&(kind, group)) => match kind {
-            "PerformanceProfile" => file.profile(document)?,
-            "MachineConfig" => file.machine_config(document)?,
-            "Tuned" => file.tuned(document),
-            _ => return file.user_data(document).transpose(),
+            "PerformanceProfile" => profile::profile(document)?,
+            "MachineConfig" => machine_config(document)?,
+            "Tuned" => tuned(document),
+            _ => return user_data(document).transpose(),
         },
-        kind if OF_TALOS.contains(&kind) => {
-            let set = file.settings(document.get("params"));
-            match kind {
-                "SysctlConfig" => Setup {
-                    sysctl: set,
-                    ..Setup::default()
-                },
-                _ => Setup {
-                    sysfs: below_sys(set),
-                    ..Setup::default()
-                },
-            }
-        }
-        "" => return Ok(file.of_gke(document).or_else(|| file.talos(document))),
+        "SysctlConfig" => Setup {
+            sysctl: settings(document.get("params")),
+            ..Setup::default()
+        },
+        "SysfsConfig" => Setup {
+            sysfs: below_sys(settings(document.get("params"))),
+            ..Setup::default()
+        },
+        "" => return Ok(of_gke(document).or_else(|| talos(document))),
         _ => return Ok(None),
     };
     Ok(Some(setup))
 }
 
-pub(super) struct File<'a> {
-    pub(super) path: &'a str,
+/// Its kernelArguments. The files and units of Ignition beside them are encoded.
+fn machine_config(document: &Node) -> Result<Setup, Unread> {
+    if let Some(part) = document.at(&["spec", "config"]).and_then(about_pages) {
+        let why = "files and units in spec.config of a MachineConfig are not read: give them to hugewise as files of their own";
+        return Err(Unread::new(Cause::Garbled, part.place(), why));
+    }
+    Ok(Setup {
+        boot: line(document.at(&["spec", "kernelArguments"])),
+        ..Setup::default()
+    })
 }
 
-impl File<'_> {
-    pub(super) fn place(&self, node: &Node) -> String {
-        format!("{}:{}", self.path, node.line)
-    }
+/// User data of Bottlerocket in a node class; that of others is a script.
+fn user_data(document: &Node) -> Option<Result<Setup, Unread>> {
+    let node = document.at(&["spec", "userData"])?;
+    let text = node.text().filter(|text| bottlerocket::is_user_data(text))?;
+    Some(bottlerocket::setup(&node.path, &in_place(node, text)))
+}
 
-    pub(super) fn refused(&self, by: &Taker, node: &Node, why: String, fix: &str) -> Refusal {
-        let fix = format!("{fix}, then: {} {}", by.command, self.path);
-        Refusal::new(&format!("{}:{}", self.path, node.key_line), why, fix, by.link)
-    }
+/// A list of words of the command line.
+pub(super) fn line(list: Option<&Node>) -> Vec<BootLine> {
+    let words: Vec<&str> = list
+        .map_or(&[][..], Node::items)
+        .iter()
+        .filter_map(Node::text)
+        .collect();
+    let first = list.filter(|_| !words.is_empty());
+    first
+        .map(|node| boot_line(node.place(), &words.join(" ")))
+        .into_iter()
+        .collect()
+}
 
-    /// Its kernelArguments. The files and units of Ignition beside them are encoded.
-    fn machine_config(&self, document: &Node) -> Result<Setup, Unread> {
-        if let Some(part) = document.at(&["spec", "config"]).and_then(about_pages) {
-            let why = "files and units in spec.config of a MachineConfig are not read: give them to hugewise as files of their own";
-            return Err(Unread::new(Cause::Garbled, self.place(part), why));
-        }
-        Ok(Setup {
-            boot: self.line(document.at(&["spec", "kernelArguments"])),
-            ..Setup::default()
-        })
-    }
+/// A map of names and values.
+fn settings(map: Option<&Node>) -> Vec<Setting> {
+    let entries = map.map_or(&[][..], Node::entries).iter();
+    let setting = |(name, node): &(String, Node)| node.setting(name);
+    entries.filter_map(setting).collect()
+}
 
-    /// User data of Bottlerocket in a node class; that of others is a script.
-    fn user_data(&self, document: &Node) -> Option<Result<Setup, Unread>> {
-        let node = document.at(&["spec", "userData"])?;
-        let text = node.text().filter(|text| bottlerocket::is_user_data(text))?;
-        Some(bottlerocket::setup(self.path, &in_place(node, text)))
+fn tuned(document: &Node) -> Setup {
+    let profiles = document.at(&["spec", "profile"]).map_or(&[][..], Node::items);
+    let data = profiles.iter().filter_map(|profile| profile.get("data"));
+    let text = |node: &Node| Some(in_place(node, node.text()?));
+    Setup {
+        profiles: data.filter_map(text).collect(),
+        ..Setup::default()
     }
+}
 
-    /// A list of words of the command line.
-    pub(super) fn line(&self, list: Option<&Node>) -> Vec<BootLine> {
-        let words: Vec<&str> = list
-            .map_or(&[][..], Node::items)
-            .iter()
-            .filter_map(Node::text)
-            .collect();
-        let first = list.filter(|_| !words.is_empty());
-        first
-            .map(|node| boot_line(self.place(node), &words.join(" ")))
+/// The system configuration of a node pool (`gcloud container node-pools create --system-config-from-file`).
+fn of_gke(document: &Node) -> Option<Setup> {
+    let linux = document.get("linuxConfig")?;
+    let pages = |(key, size): (&str, &str)| {
+        let node = linux.at(&["hugepageConfig", key])?;
+        Some(boot_line(
+            node.place(),
+            &format!("hugepagesz={size} hugepages={}", node.text()?),
+        ))
+    };
+    Some(Setup {
+        boot: [("hugepage_size2m", "2M"), ("hugepage_size1g", "1G")]
             .into_iter()
-            .collect()
-    }
+            .filter_map(pages)
+            .collect(),
+        sysctl: settings(linux.get("sysctl")),
+        sysfs: gke_policy(linux).into_iter().collect(),
+        ..Setup::default()
+    })
+}
 
-    /// A map of names and values.
-    fn settings(&self, map: Option<&Node>) -> Vec<Setting> {
-        let entries = map.map_or(&[][..], Node::entries).iter();
-        let setting = |(name, node): &(String, Node)| Some(Setting::new(self.place(node), name, node.text()?));
-        entries.filter_map(setting).collect()
-    }
+/// `TRANSPARENT_HUGEPAGE_ENABLED_ALWAYS`
+fn gke_policy(linux: &Node) -> Option<Setting> {
+    let node = linux.get("transparentHugepageEnabled")?;
+    let value = node.text()?.rsplit('_').next()?.to_ascii_lowercase();
+    let name = "/sys/kernel/mm/transparent_hugepage/enabled";
+    (value != "unspecified").then(|| Setting::new(node.place(), name, value))
+}
 
-    fn tuned(&self, document: &Node) -> Setup {
-        let profiles = document.at(&["spec", "profile"]).map_or(&[][..], Node::items);
-        let data = profiles.iter().filter_map(|profile| profile.get("data"));
-        let text = |node: &Node| Some(in_place(node, node.text()?));
-        Setup {
-            profiles: data.filter_map(text).collect(),
+/// Talos's own configuration, a patch of it, or the schematic of an image.
+fn talos(document: &Node) -> Option<Setup> {
+    if let Some(image) = document.get("customization") {
+        return Some(Setup {
+            boot: line(image.get("extraKernelArgs")),
             ..Setup::default()
-        }
-    }
-
-    /// The system configuration of a node pool (`gcloud container node-pools create --system-config-from-file`).
-    fn of_gke(&self, document: &Node) -> Option<Setup> {
-        let linux = document.get("linuxConfig")?;
-        let pages = |(key, size): (&str, &str)| {
-            let node = linux.at(&["hugepageConfig", key])?;
-            Some(boot_line(
-                self.place(node),
-                &format!("hugepagesz={size} hugepages={}", node.text()?),
-            ))
-        };
-        Some(Setup {
-            boot: [("hugepage_size2m", "2M"), ("hugepage_size1g", "1G")]
-                .into_iter()
-                .filter_map(pages)
-                .collect(),
-            sysctl: self.settings(linux.get("sysctl")),
-            sysfs: self.gke_policy(linux).into_iter().collect(),
-            ..Setup::default()
-        })
-    }
-
-    /// `TRANSPARENT_HUGEPAGE_ENABLED_ALWAYS`
-    fn gke_policy(&self, linux: &Node) -> Option<Setting> {
-        let node = linux.get("transparentHugepageEnabled")?;
-        let value = node.text()?.rsplit('_').next()?.to_ascii_lowercase();
-        let name = "/sys/kernel/mm/transparent_hugepage/enabled";
-        (value != "unspecified").then(|| Setting::new(self.place(node), name, value))
-    }
-
-    /// Talos's own configuration, a patch of it, or the schematic of an image.
-    fn talos(&self, document: &Node) -> Option<Setup> {
-        if let Some(image) = document.get("customization") {
-            return Some(Setup {
-                boot: self.line(image.get("extraKernelArgs")),
-                ..Setup::default()
-            });
-        }
-        // Values of a chart have `sysctls:` too.
-        let is_known = |key: &str| OF_MACHINE.contains(&key) || TOP_OF_TALOS.contains(&key);
-        if !document.entries().iter().all(|(key, _)| is_known(key)) {
-            return None;
-        }
-        let machine = document.get("machine");
-        let mut refused = self.astray(document);
-        if machine.is_none() && refused.is_empty() {
-            return None;
-        }
-        refused.extend(self.twice(document));
-        let of = |keys: &[&str]| machine.and_then(|machine| machine.at(keys));
-        let args = of(&["install", "extraKernelArgs"]);
-        let takes_image = of(&["install", "grubUseUKICmdline"]).and_then(Node::text) == Some("true");
-        if let Some(args) = args.filter(|_| takes_image) {
-            let why = "Talos refuses extraKernelArgs beside grubUseUKICmdline: true".to_owned();
-            let fix = "remove extraKernelArgs, and have them in the image's schematic; or grubUseUKICmdline: false";
-            refused.push(self.refused(&TALOS, args, why, fix));
-        }
-        Some(Setup {
-            boot: self.line(args),
-            is_by_installer: true,
-            sysctl: self.settings(of(&["sysctls"])),
-            sysfs: below_sys(self.settings(of(&["sysfs"]))),
-            refused,
-            ..Setup::default()
-        })
-    }
-
-    /// Maps at the top that are a machine's; where they are all that the file has, it may be another program's.
-    fn astray(&self, document: &Node) -> Vec<Refusal> {
-        let entries = document.entries();
-        let if_so = match entries.iter().any(|(key, _)| TOP_OF_TALOS.contains(&key.as_str())) {
-            true => "",
-            false => "if this is a configuration of Talos: ",
-        };
-        let astray = entries
-            .iter()
-            .filter(|(key, node)| OF_MACHINE.contains(&key.as_str()) && !node.entries().is_empty());
-        let refused = astray.map(|(key, node)| {
-            let why = format!("{if_so}`{key}` belongs below `machine:`, and Talos refuses the file with it at the top");
-            self.refused(&TALOS, node, why, &format!("move `{key}` below `machine:`"))
         });
-        refused.collect()
     }
+    // Values of a chart have `sysctls:` too.
+    let is_known = |key: &str| OF_MACHINE.contains(&key) || TOP_OF_TALOS.contains(&key);
+    if !document.entries().iter().all(|(key, _)| is_known(key)) {
+        return None;
+    }
+    let machine = document.get("machine");
+    let mut refused = astray(document);
+    if machine.is_none() && refused.is_empty() {
+        return None;
+    }
+    refused.extend(twice(document));
+    let of = |keys: &[&str]| machine.and_then(|machine| machine.at(keys));
+    let args = of(&["install", "extraKernelArgs"]);
+    let takes_image = of(&["install", "grubUseUKICmdline"]).and_then(Node::text) == Some("true");
+    if let Some(args) = args.filter(|_| takes_image) {
+        let why = "Talos refuses extraKernelArgs beside grubUseUKICmdline: true";
+        let fix = "remove extraKernelArgs, and have them in the image's schematic; or grubUseUKICmdline: false";
+        refused.push(TALOS.refuses(args, why, fix));
+    }
+    Some(Setup {
+        boot: line(args),
+        is_by_installer: true,
+        sysctl: settings(of(&["sysctls"])),
+        sysfs: below_sys(settings(of(&["sysfs"]))),
+        refused,
+        ..Setup::default()
+    })
+}
 
-    /// Keys that a map has twice: the parser of Talos takes no such file.
-    fn twice(&self, node: &Node) -> Vec<Refusal> {
-        let entries = node.entries();
-        let again = entries.iter().enumerate().filter_map(|(at, (key, value))| {
-            let (_, first) = entries[..at].iter().find(|(known, _)| known == key)?;
-            let why = format!(
-                "the key `{key}` is in this map already (line {}): Talos refuses the file",
-                first.key_line
-            );
-            Some(self.refused(&TALOS, value, why, &format!("write both below one `{key}:`")))
-        });
-        let below = entries.iter().map(|(_, node)| node).chain(node.items());
-        again.chain(below.flat_map(|node| self.twice(node))).collect()
-    }
+/// Maps at the top that are a machine's; where they are all that the file has, it may be another program's.
+fn astray(document: &Node) -> Vec<Refusal> {
+    let entries = document.entries();
+    let if_so = match entries.iter().any(|(key, _)| TOP_OF_TALOS.contains(&key.as_str())) {
+        true => "",
+        false => "if this is a configuration of Talos: ",
+    };
+    let astray = entries
+        .iter()
+        .filter(|(key, node)| OF_MACHINE.contains(&key.as_str()) && !node.entries().is_empty());
+    let refused = astray.map(|(key, node)| {
+        let why = format!("{if_so}`{key}` belongs below `machine:`, and Talos refuses the file with it at the top");
+        TALOS.refuses(node, why, &format!("move `{key}` below `machine:`"))
+    });
+    refused.collect()
+}
+
+/// Keys that a map has twice: the parser of Talos takes no such file.
+fn twice(node: &Node) -> Vec<Refusal> {
+    let entries = node.entries();
+    let again = entries.iter().enumerate().filter_map(|(at, (key, value))| {
+        let (_, first) = entries[..at].iter().find(|(known, _)| known == key)?;
+        let why = format!(
+            "the key `{key}` is in this map already (line {}): Talos refuses the file",
+            first.key_line
+        );
+        Some(TALOS.refuses(value, why, &format!("write both below one `{key}:`")))
+    });
+    let below = entries.iter().map(|(_, node)| node).chain(node.items());
+    again.chain(below.flat_map(twice)).collect()
 }
 
 /// `kernel.mm.transparent_hugepage.enabled` as a path: dots and slashes change places, unless the first of them is a slash.
 fn below_sys(set: Vec<Setting>) -> Vec<Setting> {
-    let swapped = |c: char| match c {
-        '.' => '/',
-        '/' => '.',
-        other => other,
-    };
     let path = |setting: Setting| {
         let is_path = setting
             .name
             .find(['.', '/'])
             .is_some_and(|at| setting.name[at..].starts_with('/'));
-        let name: String = match is_path {
+        let name = match is_path {
             true => setting.name.clone(),
-            false => setting.name.chars().map(swapped).collect(),
+            false => swapped(&setting.name),
         };
         Setting {
             name: format!("/sys/{name}"),
@@ -290,7 +279,7 @@ fn about_pages(node: &Node) -> Option<&Node> {
     }
 }
 
-/// A text with empty lines in front, so that its lines have the numbers that they have in the file.
+/// A text with empty lines in front, so that its lines have the numbers that they have in the
 pub(super) fn in_place(node: &Node, text: &str) -> String {
     "\n".repeat(node.line.saturating_sub(1)) + text
 }

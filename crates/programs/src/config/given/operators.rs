@@ -29,24 +29,24 @@ const PARAMETERS: [&[&str]; 3] = [
 ];
 
 /// The pod that an operator makes of an object, as far as hugetlb pages go; `None` of other objects.
-pub(super) fn pod(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
-    let kind = object.get("kind").and_then(Node::text).unwrap_or_default();
-    let version = object.get("apiVersion").and_then(Node::text).unwrap_or_default();
+pub(super) fn pod(object: &Node) -> Result<Option<Pod>, Unread> {
+    let kind = object.text_of("kind").unwrap_or_default();
+    let version = object.text_of("apiVersion").unwrap_or_default();
     let group = version.split('/').next().unwrap_or_default();
     if matches!(kind, "VirtualMachine" | "VirtualMachineInstance") && group == "kubevirt.io" {
-        return machine(path, object);
+        return machine(object);
     }
     match CLUSTERS.contains(&(kind, group)) {
-        true => cluster(path, object),
+        true => cluster(object),
         false => Ok(None),
     }
 }
 
 /// The pods that StackGres makes of the objects of a file: a cluster names its profile and its parameters; without a cluster one of each goes together.
-pub(super) fn stackgres(path: &str, objects: &[&Node]) -> Result<Vec<Pod>, Unread> {
+pub(super) fn stackgres(objects: &[&Node]) -> Result<Vec<Pod>, Unread> {
     let of_kind = |name: &str| -> Vec<&Node> {
         let is_it = |object: &&&Node| {
-            let text = |key| object.get(key).and_then(Node::text).unwrap_or_default();
+            let text = |key| object.text_of(key).unwrap_or_default();
             text("kind") == name && text("apiVersion").split('/').next() == Some(STACKGRES)
         };
         objects.iter().filter(is_it).copied().collect()
@@ -63,7 +63,7 @@ pub(super) fn stackgres(path: &str, objects: &[&Node]) -> Result<Vec<Pod>, Unrea
         all.push((profile, profile, config));
     }
     all.into_iter()
-        .map(|(object, profile, config)| of_stackgres(path, object, profile, config))
+        .map(|(object, profile, config)| of_stackgres(object, profile, config))
         .collect()
 }
 
@@ -74,20 +74,18 @@ fn by_name<'n>(all: &[&'n Node], name: Option<&Node>) -> Option<&'n Node> {
 }
 
 /// Its container `patroni` gets the pages of the profile. It goes by the name of the cluster, or else of the profile.
-fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unread> {
+fn of_stackgres(object: &Node, profile: &Node, config: &Node) -> Result<Pod, Unread> {
     let spec = profile.get("spec").unwrap_or(profile);
-    let place = format!("{path}:{}", spec.line);
-    let mut set = config
-        .at(&["spec", "postgresql.conf"])
-        .map_or_else(Vec::new, |node| settings(path, node));
+    let place = spec.place();
+    let mut set = config.at(&["spec", "postgresql.conf"]).map_or_else(Vec::new, settings);
     // StackGres sets `off` where the parameters do not set it.
-    let default = Setting::new(format!("{path}:{}", config.line), "huge_pages", "off");
+    let default = Setting::new(config.place(), "huge_pages", "off");
     set.insert(0, default);
     let server = Server::new(Kind::Postgres, &place, set);
     let is_off = server.settings.last("huge_pages").is_some_and(|set| set.value == "off");
-    let mut limits = quantities(path, spec.get("hugePages"))?;
+    let mut limits = quantities(spec.get("hugePages"))?;
     for resource in ["cpu", "memory"] {
-        let own = spec.get(resource).map(|node| quantity(path, resource, node));
+        let own = spec.get(resource).map(|node| quantity(resource, node));
         limits.extend(own.transpose()?);
     }
     let container = Container {
@@ -109,14 +107,13 @@ fn of_stackgres(path: &str, object: &Node, profile: &Node, config: &Node) -> Res
 }
 
 /// The pod of a guest requests its memory in pages of that size, and mounts a hugetlbfs.
-fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
+fn machine(object: &Node) -> Result<Option<Pod>, Unread> {
     const PATHS: [&[&str]; 2] = [&["spec", "template", "spec", "domain"], &["spec", "domain"]];
     let domain = PATHS.iter().find_map(|path| object.at(path));
     let Some(domain) = domain else { return Ok(None) };
     let page = domain.at(&["memory", "hugepages", "pageSize"]);
-    let asked = quantities(path, domain.at(&["resources", "requests"]))?;
-    let memory =
-        guest_memory(path, domain).or_else(|| asked.iter().find(|quantity| quantity.resource == "memory").cloned());
+    let asked = quantities(domain.at(&["resources", "requests"]))?;
+    let memory = guest_memory(domain).or_else(|| asked.iter().find(|quantity| quantity.resource == "memory").cloned());
     let (limits, volumes, mounts) = match (page.and_then(Node::text), memory) {
         (Some(size), Some(memory)) => {
             let key = Some(if memory.resource == GUEST { GUEST } else { "memory" });
@@ -139,7 +136,7 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
         }
         _ => (Vec::new(), Vec::new(), Vec::new()),
     };
-    let place = format!("{path}:{}", domain.line);
+    let place = domain.place();
     let container = Container {
         place: place.clone(),
         name: "the guest".to_owned(),
@@ -160,11 +157,11 @@ fn machine(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
 /// The memory of a guest, whose pod gets some more.
 const GUEST: &str = "guest";
 
-fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
+fn guest_memory(domain: &Node) -> Option<Quantity> {
     let node = domain.at(&["memory", "guest"])?;
     let written = node.text()?;
     Some(Quantity {
-        place: format!("{path}:{}", node.line),
+        place: node.place(),
         resource: GUEST.to_owned(),
         key: None,
         written: written.to_owned(),
@@ -173,16 +170,16 @@ fn guest_memory(path: &str, domain: &Node) -> Option<Quantity> {
 }
 
 /// What makes pods of PostgreSQL, whose own default is to try.
-fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
+fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
     let Some(spec) = object.get("spec") else {
         return Ok(None);
     };
-    let place = format!("{path}:{}", spec.line);
+    let place = spec.place();
     let parameters = PARAMETERS.iter().filter_map(|keys| spec.at(keys));
-    let set = parameters.flat_map(|node| settings(path, node));
+    let set = parameters.flat_map(settings);
     let server = Server::new(Kind::Postgres, &place, set.collect());
     // Crunchy Data's has resources for each set of instances, and sets huge_pages = off where they name no hugetlb pages (its pull request 3581).
-    let sets = spec.get("instances").map_or(&[][..], Node::items);
+    let sets = spec.items_of("instances");
     let instances = if sets.is_empty() {
         std::slice::from_ref(spec)
     } else {
@@ -191,9 +188,9 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
     // Earlier ones do not, which a parameter of another name shows that was to switch them off.
     let may_ask = sets.is_empty() || !server.misspelt().is_empty();
     let containers = instances.iter().map(|node| {
-        let resources = |key| quantities(path, node.at(&["resources", key]));
+        let resources = |key| quantities(node.at(&["resources", key]));
         Ok(Container {
-            place: format!("{path}:{}", node.line),
+            place: node.place(),
             name: match sets {
                 [] => "postgres".to_owned(),
                 _ => named(node),
@@ -216,54 +213,48 @@ fn cluster(path: &str, object: &Node) -> Result<Option<Pod>, Unread> {
 }
 
 /// Options of a JVM beside the resources of a chart or of an operator's object: in texts and variables, and by their names (Strimzi's `jvmOptions`).
-fn java_options(path: &str, values: &Node) -> Vec<Setting> {
-    let place = |node: &Node| format!("{path}:{}", node.line);
-    let texts = values.entries().iter().filter_map(|(name, node)| {
-        let text = node.text().filter(|text| text.contains("-X"))?;
-        Some(Setting::new(place(node), name, text))
-    });
+fn java_options(values: &Node) -> Vec<Setting> {
+    let texts = values.entries().iter().filter_map(|(name, node)| node.setting(name));
+    let texts = texts.filter(|set| set.value.contains("-X"));
     let lists = ["env", "extraEnv", "extraEnvs", "extraEnvVars"].iter();
-    let variables = lists.filter_map(|key| values.get(key)).flat_map(Node::items);
-    let variables = variables.filter_map(|node| {
-        let text = |key| node.get(key)?.text();
-        Some(Setting::new(place(node), text("name")?, text("value")?))
-    });
+    let variables = lists.flat_map(|key| values.items_of(key));
+    let variables = variables.filter_map(|node| node.get("value")?.setting(node.text_of("name")?));
     let own = values.get("jvmOptions").map_or(&[][..], Node::entries).iter();
     let own = own.flat_map(|(name, node)| {
-        let size = node.text().map(|size| format!("{name}{size}"));
-        let size = size.map(|option| Setting::new(place(node), "jvmOptions", option));
         let more = node.entries().iter().filter(move |_| name == "-XX");
-        let more = more.filter_map(move |(option, value)| {
+        let more = more.filter_map(|(option, value)| {
             let option = match value.text()? {
                 "true" => format!("-XX:+{option}"),
                 "false" => format!("-XX:-{option}"),
                 text => format!("-XX:{option}={text}"),
             };
-            Some(Setting::new(place(value), "jvmOptions", option))
+            Some(Setting::new(value.place(), "jvmOptions", option))
         });
+        let size = node.text().map(|size| format!("{name}{size}"));
+        let size = size.map(|option| Setting::new(node.place(), "jvmOptions", option));
         size.into_iter().chain(more)
     });
     texts.chain(variables).chain(own).collect()
 }
 
 /// The server of PostgreSQL whose file is a text beside the resources of a chart.
-fn beside(path: &str, place: &str, values: &Node) -> Option<Server> {
+fn beside(values: &Node) -> Option<Server> {
     let texts = values.entries().iter();
-    let set = texts.flat_map(|(name, node)| config_map::of_file(Kind::Postgres, path, name, node).0);
+    let set = texts.flat_map(|(name, node)| config_map::of_file(Kind::Postgres, name, node).0);
     let set: Vec<Setting> = set.collect();
-    (!set.is_empty()).then(|| Server::new(Kind::Postgres, place, set))
+    (!set.is_empty()).then(|| Server::new(Kind::Postgres, &values.place(), set))
 }
 
 /// The containers of a chart's values: wherever these have resources with hugetlb pages, by the key above them.
-pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
-    let resources = |key| quantities(path, values.at(&["resources", key]));
+pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
+    let resources = |key| quantities(values.at(&["resources", key]));
     let (requests, limits) = (resources("requests")?, resources("limits")?);
     let mut asked = requests.iter().chain(&limits);
     let mut pods = Vec::new();
     let start = Start {
-        place: format!("{path}:{}", values.line),
+        place: values.place(),
         words: Vec::new(),
-        environment: java_options(path, values),
+        environment: java_options(values),
     };
     let java = start
         .java()
@@ -274,7 +265,7 @@ pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod
             place: place.clone(),
             name: name.to_owned(),
             java,
-            postgres: beside(path, &place, values),
+            postgres: beside(values),
             environment: start.environment,
             requests,
             limits,
@@ -289,7 +280,7 @@ pub(super) fn of_values(path: &str, name: &str, values: &Node) -> Result<Vec<Pod
         });
     }
     for (name, below) in values.entries() {
-        pods.extend(of_values(path, name, below)?);
+        pods.extend(of_values(name, below)?);
     }
     Ok(pods)
 }
@@ -310,11 +301,8 @@ fn major(node: &Node) -> Option<u32> {
 }
 
 /// Parameters of PostgreSQL, as YAML has them.
-pub(super) fn settings(path: &str, parameters: &Node) -> Vec<Setting> {
-    let setting = |(name, node): &(String, Node)| {
-        let place = format!("{path}:{}", node.line);
-        Some(Setting::new(place, name.to_ascii_lowercase(), node.text()?))
-    };
+pub(super) fn settings(parameters: &Node) -> Vec<Setting> {
+    let setting = |(name, node): &(String, Node)| node.setting(name.to_ascii_lowercase());
     parameters.entries().iter().filter_map(setting).collect()
 }
 

@@ -4,11 +4,11 @@ use model::{Bytes, Unread};
 
 use super::asks::{self, Asks};
 use super::config_map::{self, ConfigMaps};
-use super::garbled::garbled;
 use super::ini::Server;
 use super::java::Java;
 use super::namespaces;
 use super::starts::Start;
+use super::units::{factor, number_and_unit};
 use super::yaml::Node;
 use crate::config::{Setting, Settings};
 use crate::{Kind, image_names};
@@ -143,9 +143,9 @@ struct Around<'n> {
     maps: &'n ConfigMaps<'n>,
 }
 
-pub(super) fn pod<'n>(path: &str, object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -> Result<Pod, Unread> {
-    let lists = ["initContainers", "containers"].map(|key| spec.get(key).map_or(&[][..], Node::items));
-    let volumes = spec.get("volumes").map_or(&[][..], Node::items);
+pub(super) fn pod<'n>(object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -> Result<Pod, Unread> {
+    let lists = ["initContainers", "containers"].map(|key| spec.items_of(key));
+    let volumes = spec.items_of("volumes");
     let of_host: Vec<String> = volumes
         .iter()
         .filter(|node| asks::is_of_host(node))
@@ -153,40 +153,40 @@ pub(super) fn pod<'n>(path: &str, object: &Node, spec: &'n Node, maps: &'n Confi
         .collect();
     let around = Around { volumes, of_host, maps };
     let containers = lists.concat();
-    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(path, node, &around)).collect();
+    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(node, &around)).collect();
     let users = spec.get("hostUsers").filter(|node| node.text() == Some("false"));
     let sysctls = spec.at(&["securityContext", "sysctls"]).map_or(&[][..], Node::items);
     let refused = sysctls.iter().filter_map(|node| {
         let name = node.get("name")?.text()?;
-        namespaces::refused(format!("{path}:{}", node.line), name)
+        namespaces::refused(node.place(), name)
     });
     Ok(Pod {
         refused: refused.collect(),
-        place: format!("{path}:{}", spec.line),
+        place: spec.place(),
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers?,
-        volumes: volumes.iter().filter_map(|node| volume(path, node)).collect(),
+        volumes: volumes.iter().filter_map(volume).collect(),
         of_host: around.of_host,
-        own_users: users.map(|node| format!("{path}:{}", node.line)),
+        own_users: users.map(Node::place),
     })
 }
 
 pub(super) fn named(node: &Node) -> String {
-    let name = node.get("name").and_then(Node::text);
+    let name = node.text_of("name");
     name.unwrap_or("without a name").to_owned()
 }
 
-fn container(path: &str, node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
-    let mounts = node.get("volumeMounts").map_or(&[][..], Node::items);
-    let variables = node.get("env").map_or(&[][..], Node::items);
+fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
+    let mounts = node.items_of("volumeMounts");
+    let variables = node.items_of("env");
     let mut environment = around.maps.variables(node);
-    environment.extend(variables.iter().filter_map(|node| variable(path, node, around.maps)));
+    environment.extend(variables.iter().filter_map(|node| variable(node, around.maps)));
     let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
-    let start = start(path, node, &words, &environment);
+    let start = start(node, &words, &environment);
     let over_files = |mut server: Server| {
         let of_files = around.maps.settings(server.kind, around.volumes);
-        let of_variables = configuration(path, server.kind, variables);
+        let of_variables = configuration(server.kind, variables);
         server.settings = of_files.with(&of_variables).with(&server.settings);
         server
     };
@@ -195,9 +195,9 @@ fn container(path: &str, node: &Node, around: &Around<'_>) -> Result<Container, 
     let mysql = start.server(Kind::Mysql).map(over_files).filter(Server::asks);
     let switch = "without --large-pages";
     let of_mysql = |_: &Server| Asks::new(start.place.clone(), "--large-pages", "the server", switch);
-    let asks = asks::of_start(path, node, &words, &start)
+    let asks = asks::of_start(node, &words, &start)
         .or_else(|| mysql.as_ref().map(of_mysql))
-        .or_else(|| asks::of_mounts(path, mounts, &around.of_host));
+        .or_else(|| asks::of_mounts(mounts, &around.of_host));
     let directories = mounts.iter().filter_map(|mount| mount.get("mountPath")?.text());
     Ok(Container {
         asks,
@@ -209,13 +209,13 @@ fn container(path: &str, node: &Node, around: &Around<'_>) -> Result<Container, 
         name: named(node),
         image: image(node).unwrap_or_default().to_owned(),
         words: start.words,
-        requests: quantities(path, node.at(&["resources", "requests"]))?,
-        limits: quantities(path, node.at(&["resources", "limits"]))?,
+        requests: quantities(node.at(&["resources", "requests"]))?,
+        limits: quantities(node.at(&["resources", "limits"]))?,
         sized_in: IN_RESOURCES,
         mounts: mounts.iter().map(named).collect(),
         directories: directories.map(str::to_owned).collect(),
         environment,
-        hook: hook(path, node),
+        hook: hook(node),
     })
 }
 
@@ -229,32 +229,24 @@ fn over_image(mut server: Server, node: &Node) -> Server {
 }
 
 /// What variables set of a server that hold a whole configuration of Patroni.
-fn configuration(path: &str, kind: Kind, variables: &[Node]) -> Settings {
+fn configuration(kind: Kind, variables: &[Node]) -> Settings {
     const NAMES: [&str; 2] = ["PATRONI_CONFIGURATION", "SPILO_CONFIGURATION"];
-    let is_one = |node: &&Node| {
-        node.get("name")
-            .and_then(Node::text)
-            .is_some_and(|name| NAMES.contains(&name))
-    };
+    let is_one = |node: &&Node| node.text_of("name").is_some_and(|name| NAMES.contains(&name));
     let values = variables.iter().filter(is_one).filter_map(|node| node.get("value"));
-    let set = values.flat_map(|value| config_map::of_file(kind, path, "", value).0);
+    let set = values.flat_map(|value| config_map::of_file(kind, "", value).0);
     Settings(set.collect())
 }
 
-fn hook(path: &str, node: &Node) -> Option<Setting> {
+fn hook(node: &Node) -> Option<Setting> {
     let command = node.at(&["lifecycle", "postStart", "exec", "command"])?;
     let mut words = command.items().iter().filter_map(Node::text);
     let word = words.find(|word| word.contains("ulimit -l"))?;
-    Some(Setting {
-        place: format!("{path}:{}", command.line),
-        name: "postStart".to_owned(),
-        value: word.to_owned(),
-    })
+    Some(Setting::new(command.place(), "postStart", word))
 }
 
 /// What it starts: words of a shell's command are words, and an image of PostgreSQL starts it with options alone, as does one of any name
 /// whose data directory is set.
-fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
+fn start(node: &Node, words: &[&Node], environment: &[Setting]) -> Start {
     let words = words.iter().filter_map(|node| node.text());
     let mut words: Vec<String> = words.flat_map(|word| shlex::split(word).unwrap_or_default()).collect();
     let is_option = words.first().is_none_or(|word| word.starts_with('-'));
@@ -264,7 +256,7 @@ fn start(path: &str, node: &Node, words: &[&Node], environment: &[Setting]) -> S
         words.insert(0, program.to_owned());
     }
     Start {
-        place: format!("{path}:{}", node.line),
+        place: node.place(),
         words,
         environment: environment.to_vec(),
     }
@@ -274,32 +266,31 @@ pub(super) fn image(node: &Node) -> Option<&str> {
     node.get("image")?.text()
 }
 
-fn variable(path: &str, node: &Node, maps: &ConfigMaps<'_>) -> Option<Setting> {
-    let text = |key: &str| node.get(key)?.text();
-    let value = text("value").or_else(|| maps.variable(node))?;
-    Some(Setting::new(format!("{path}:{}", node.line), text("name")?, value))
+fn variable(node: &Node, maps: &ConfigMaps<'_>) -> Option<Setting> {
+    let value = node.text_of("value").or_else(|| maps.variable(node))?;
+    Some(Setting::new(node.place(), node.text_of("name")?, value))
 }
 
-fn volume(path: &str, node: &Node) -> Option<Volume> {
+fn volume(node: &Node) -> Option<Volume> {
     let medium = node.at(&["emptyDir", "medium"])?;
     let text = medium.text()?;
     text.starts_with("HugePages").then(|| Volume {
-        place: format!("{path}:{}", medium.line),
+        place: medium.place(),
         name: named(node),
         medium: text.to_owned(),
     })
 }
 
-pub(super) fn quantities(path: &str, node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
+pub(super) fn quantities(node: Option<&Node>) -> Result<Vec<Quantity>, Unread> {
     let entries = node.map_or(&[][..], Node::entries).iter();
-    entries.map(|(resource, node)| quantity(path, resource, node)).collect()
+    entries.map(|(resource, node)| quantity(resource, node)).collect()
 }
 
-pub(super) fn quantity(path: &str, resource: &str, node: &Node) -> Result<Quantity, Unread> {
+pub(super) fn quantity(resource: &str, node: &Node) -> Result<Quantity, Unread> {
     let written = node.text().unwrap_or_default();
-    let known = amount(written).ok_or_else(|| garbled(path, node.line, written, "a quantity such as 512Mi"));
+    let known = amount(written).ok_or_else(|| node.garbled("a quantity such as 512Mi"));
     Ok(Quantity {
-        place: format!("{path}:{}", node.line),
+        place: node.place(),
         resource: resource.to_owned(),
         key: None,
         written: written.to_owned(),
@@ -307,30 +298,15 @@ pub(super) fn quantity(path: &str, resource: &str, node: &Node) -> Result<Quanti
     })
 }
 
-/// Suffixes of quantities, binary and decimal.
-const SUFFIXES: [(&str, u64); 11] = [
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-    ("Pi", 1 << 50),
-    ("k", 1000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("P", 1_000_000_000_000_000),
-    ("", 1),
-];
-
 /// `2Gi`, `512Mi`, `1.5G`, `250m`, `100`.
 pub(super) fn amount(text: &str) -> Option<u64> {
     if let Some(milli) = text.strip_suffix('m') {
         return milli.parse::<u64>().ok().map(|milli| milli / 1000);
     }
-    let (suffix, unit) = SUFFIXES.into_iter().find(|(suffix, _)| text.ends_with(suffix))?;
-    let number = text.strip_suffix(suffix)?;
+    let (number, unit) = number_and_unit(text);
+    let factor = factor(unit)?;
     match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(unit),
-        Err(_) => Some((parse::amount(number)? * unit as f64) as u64),
+        Ok(whole) => whole.checked_mul(factor),
+        Err(_) => Some((parse::amount(number)? * factor as f64) as u64),
     }
 }

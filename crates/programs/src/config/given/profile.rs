@@ -3,7 +3,7 @@
 use model::Unread;
 
 use super::garbled::{Refusal, garbled};
-use super::node::{File, Setup, Taker, boot_line};
+use super::node::{Setup, Taker, boot_line, line};
 use super::yaml::Node;
 use crate::config::{BootForm, BootLine};
 
@@ -39,108 +39,106 @@ fn request(pages: &[&Page<'_>]) -> String {
     }
 }
 
-impl File<'_> {
-    /// The operator asks for pages without a node by the command line, and for those of a node when it starts: here all of a size are one.
-    pub(super) fn profile(&self, document: &Node) -> Result<Setup, Unread> {
-        let spec = |keys: &[&str]| document.get("spec").and_then(|spec| spec.at(keys));
-        let base = spec(&["kernelPageSize"]).and_then(Node::text).unwrap_or("4k");
-        let default = spec(&["hugepages", "defaultHugepagesSize"]);
-        let entries = spec(&["hugepages", "pages"]).map_or(&[][..], Node::items);
-        let pages: Vec<Page<'_>> = entries.iter().map(|entry| self.page(entry)).collect::<Result<_, _>>()?;
-        let mut by_size: Vec<Vec<&Page<'_>>> = Vec::new();
-        for page in &pages {
-            match by_size.iter_mut().find(|known| known[0].size == page.size) {
-                Some(known) => known.push(page),
-                None => by_size.push(vec![page]),
-            }
+/// The operator asks for pages without a node by the command line, and for those of a node when it starts: here all of a size are one.
+pub(super) fn profile(document: &Node) -> Result<Setup, Unread> {
+    let spec = |keys: &[&str]| document.get("spec").and_then(|spec| spec.at(keys));
+    let base = spec(&["kernelPageSize"]).and_then(Node::text).unwrap_or("4k");
+    let default = spec(&["hugepages", "defaultHugepagesSize"]);
+    let entries = spec(&["hugepages", "pages"]).map_or(&[][..], Node::items);
+    let pages: Vec<Page<'_>> = entries.iter().map(page_of).collect::<Result<_, _>>()?;
+    let mut by_size: Vec<Vec<&Page<'_>>> = Vec::new();
+    for page in &pages {
+        match by_size.iter_mut().find(|known| known[0].size == page.size) {
+            Some(known) => known.push(page),
+            None => by_size.push(vec![page]),
         }
-        let first = default.and_then(|node| Some((node, format!("default_hugepagesz={}", node.text()?))));
-        let of_sizes = by_size.iter().map(|own| {
-            let words = format!("hugepagesz={} hugepages={}", own[0].size, request(own));
-            let form = if own.len() > 1 {
-                BootForm::Sum
-            } else {
-                BootForm::Parameters
-            };
-            (own[0].counted, words, form)
-        });
-        let of_sizes = of_sizes.map(|(node, words, form)| BootLine {
+    }
+    let first = default.and_then(|node| {
+        let words = format!("default_hugepagesz={}", node.text()?);
+        Some(boot_line(node.place(), &words))
+    });
+    let of_sizes = by_size.iter().map(|own| {
+        let words = format!("hugepagesz={} hugepages={}", own[0].size, request(own));
+        let form = match own.len() {
+            1 => BootForm::Parameters,
+            _ => BootForm::Sum,
+        };
+        BootLine {
             form,
-            ..boot_line(self.place(node), &words)
-        });
-        let first = first.map(|(node, words)| boot_line(self.place(node), &words));
-        let mut boot: Vec<BootLine> = first.into_iter().chain(of_sizes).collect();
-        boot.extend(self.line(spec(&["additionalKernelArgs"])));
-        Ok(Setup {
-            boot,
-            refused: self.refused_pages(default, &pages, base),
-            ..Setup::default()
-        })
-    }
-
-    /// What the operator refuses of pages (validateHugePages()).
-    fn refused_pages(&self, default: Option<&Node>, pages: &[Page<'_>], base: &str) -> Vec<Refusal> {
-        let mut refused = Vec::new();
-        if let (None, Some(first)) = (default, pages.first()) {
-            let why = "the operator refuses the profile: pages need a defaultHugepagesSize beside them";
-            let fix = format!("defaultHugepagesSize: {} beside pages", first.size);
-            refused.push(self.refused(&OPERATOR, first.entry, why.to_owned(), &fix));
+            ..boot_line(own[0].counted.place(), &words)
         }
-        for (at, page) in pages.iter().enumerate() {
-            let (entry, size, of_node) = (page.entry, page.size, page.of_node);
-            refused.extend(self.no_such_size(entry, size, base));
-            if pages[..at]
-                .iter()
-                .any(|known| (known.size, known.of_node) == (size, of_node))
-            {
-                let which = of_node.map_or_else(|| "without a node".to_owned(), |node| format!("of node {node}"));
-                let why = format!("the operator refuses the profile: pages of {size} {which} are there twice");
-                refused.push(self.refused(&OPERATOR, entry, why, "write them as one entry"));
-            }
+    });
+    let mut boot: Vec<BootLine> = first.into_iter().chain(of_sizes).collect();
+    boot.extend(line(spec(&["additionalKernelArgs"])));
+    Ok(Setup {
+        boot,
+        refused: refused_pages(default, &pages, base),
+        ..Setup::default()
+    })
+}
+
+/// What the operator refuses of pages (validateHugePages()).
+fn refused_pages(default: Option<&Node>, pages: &[Page<'_>], base: &str) -> Vec<Refusal> {
+    let mut refused = Vec::new();
+    if let (None, Some(first)) = (default, pages.first()) {
+        let why = "the operator refuses the profile: pages need a defaultHugepagesSize beside them";
+        let fix = format!("defaultHugepagesSize: {} beside pages", first.size);
+        refused.push(OPERATOR.refuses(first.entry, why, &fix));
+    }
+    for (at, page) in pages.iter().enumerate() {
+        let (entry, size, of_node) = (page.entry, page.size, page.of_node);
+        refused.extend(no_such_size(entry, size, base));
+        if pages[..at]
+            .iter()
+            .any(|known| (known.size, known.of_node) == (size, of_node))
+        {
+            let which = of_node.map_or_else(|| "without a node".to_owned(), |node| format!("of node {node}"));
+            let why = format!("the operator refuses the profile: pages of {size} {which} are there twice");
+            refused.push(OPERATOR.refuses(entry, why, "write them as one entry"));
         }
-        let is_among = |node: &&Node| pages.iter().any(|page| node.text() == Some(page.size));
-        let alone = default.filter(|node| !is_among(node));
-        refused.extend(alone.and_then(|node| self.no_such_size(node, node.text()?, base)));
-        refused
     }
+    let is_among = |node: &&Node| pages.iter().any(|page| node.text() == Some(page.size));
+    let alone = default.filter(|node| !is_among(node));
+    refused.extend(alone.and_then(|node| no_such_size(node, node.text()?, base)));
+    refused
+}
 
-    /// An entry of `pages`.
-    fn page<'n>(&self, entry: &'n Node) -> Result<Page<'n>, Unread> {
-        let text = |key: &str| entry.get(key).and_then(Node::text);
-        let count = text("count").unwrap_or_default();
-        let counted = entry.get("count").unwrap_or(entry);
-        let wanted = || garbled(self.path, entry.line, count, "a count of pages");
-        Ok(Page {
-            entry,
-            size: text("size").unwrap_or_default(),
-            counted,
-            count: count.parse().map_err(|_| wanted())?,
-            of_node: text("node"),
-        })
-    }
+/// An entry of `pages`.
+fn page_of<'n>(entry: &'n Node) -> Result<Page<'n>, Unread> {
+    let count = entry.text_of("count").unwrap_or_default();
+    let counted = entry.get("count").unwrap_or(entry);
+    let wanted = || garbled(&entry.path, entry.line, count, "a count of pages");
+    Ok(Page {
+        entry,
+        size: entry.text_of("size").unwrap_or_default(),
+        counted,
+        count: count.parse().map_err(|_| wanted())?,
+        of_node: entry.text_of("node"),
+    })
+}
 
-    /// Base pages of 64K bring pages of 512M, and have none of 32M and 1G.
-    fn no_such_size(&self, page: &Node, size: &str, base: &str) -> Option<Refusal> {
-        let fits = match base {
-            "64k" => OF_64K.contains(&size),
-            _ => OF_4K.contains(&size),
-        };
-        let (why, fix) = match base {
-            _ if fits => return None,
-            "64k" => (
-                format!("with base pages of 64K (kernelPageSize: 64k) there are pages of 2M and 512M, and none of {size}"),
-                "name one of these sizes, or kernelPageSize: 4k",
-            ),
-            _ if size == "512M" => (
-                "pages of 512M need base pages of 64K (kernelPageSize: 64k, arm64 alone), and this profile has those of 4K".to_owned(),
-                "add kernelPageSize: 64k on arm64, else name another size (2M, 1G)",
-            ),
-            _ => (
-                format!("`{size}` is no size that the operator takes"),
-                "name one that it takes (2M, 1G; on arm64 also 64k, 32M)",
-            ),
-        };
-        let why = format!("{why}: the operator refuses the profile, or no such page is made");
-        Some(self.refused(&OPERATOR, page, why, fix))
-    }
+/// Base pages of 64K bring pages of 512M, and have none of 32M and 1G.
+fn no_such_size(page: &Node, size: &str, base: &str) -> Option<Refusal> {
+    let fits = match base {
+        "64k" => OF_64K.contains(&size),
+        _ => OF_4K.contains(&size),
+    };
+    let (why, fix) = match base {
+        _ if fits => return None,
+        "64k" => (
+            format!("with base pages of 64K (kernelPageSize: 64k) there are pages of 2M and 512M, and none of {size}"),
+            "name one of these sizes, or kernelPageSize: 4k",
+        ),
+        _ if size == "512M" => (
+            "pages of 512M need base pages of 64K (kernelPageSize: 64k, arm64 alone), and this profile has those of 4K"
+                .to_owned(),
+            "add kernelPageSize: 64k on arm64, else name another size (2M, 1G)",
+        ),
+        _ => (
+            format!("`{size}` is no size that the operator takes"),
+            "name one that it takes (2M, 1G; on arm64 also 64k, 32M)",
+        ),
+    };
+    let why = format!("{why}: the operator refuses the profile, or no such page is made");
+    Some(OPERATOR.refuses(page, why, fix))
 }

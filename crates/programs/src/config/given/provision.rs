@@ -4,23 +4,9 @@
 mod lines;
 
 use super::FileKind;
-use super::node::{boot_line, in_place};
+use super::node::{Setup, boot_line, in_place};
 use super::yaml::{self, Node};
-use crate::config::{BootLine, LimitLine, Setting};
-
-/// What such a file sets.
-#[derive(Debug, Default)]
-pub(super) struct Provision {
-    pub(super) sysctl: Vec<Setting>,
-    pub(super) boot: Vec<BootLine>,
-    pub(super) limits: Vec<LimitLine>,
-    /// Files that it writes, of kinds that are known by their names: path, kind and text.
-    pub(super) files: Vec<(String, FileKind, String)>,
-    /// Commands of a shell, each behind so many lines of the file.
-    pub(super) scripts: Vec<(usize, String)>,
-    /// What only a run shows, with its place.
-    pub(super) unresolved: Vec<String>,
-}
+use crate::config::{LimitLine, Setting};
 
 /// Has it a line that only such a file has?
 pub(super) fn is_tool(text: &str) -> bool {
@@ -46,26 +32,21 @@ pub(super) fn is_tool(text: &str) -> bool {
 
 /// Is anything about pages in it?
 pub(super) fn is_about_pages(text: &str) -> bool {
-    !parse("", text).is_empty()
+    !is_empty(&parse("", text))
 }
 
-impl Provision {
-    /// Is nothing about pages in it?
-    pub(super) fn is_empty(&self) -> bool {
-        let has_script = || {
-            let mut scripts = self.scripts.iter();
-            scripts.any(|(_, text)| !super::script::read("", text).is_empty())
-        };
-        self.sysctl.is_empty()
-            && self.boot.is_empty()
-            && self.limits.is_empty()
-            && self.files.is_empty()
-            && self.unresolved.is_empty()
-            && !has_script()
-    }
+/// Is nothing about pages in it?
+pub(super) fn is_empty(read: &Setup) -> bool {
+    let is_about = |(_, text): &(usize, String)| !super::script::read("", text).is_empty();
+    read.sysctl.is_empty()
+        && read.boot.is_empty()
+        && read.limits.is_empty()
+        && read.files.is_empty()
+        && read.unresolved.is_empty()
+        && !read.scripts.iter().any(is_about)
 }
 
-pub(super) fn parse(path: &str, text: &str) -> Provision {
+pub(super) fn parse(path: &str, text: &str) -> Setup {
     let mut reader = Reader {
         path,
         ..Reader::default()
@@ -96,7 +77,7 @@ pub(super) fn parse(path: &str, text: &str) -> Provision {
 #[derive(Default)]
 struct Reader<'a> {
     path: &'a str,
-    read: Provision,
+    read: Setup,
     /// Texts of cloud-init within the file.
     inner: usize,
 }
@@ -106,15 +87,19 @@ impl Reader<'_> {
         format!("{}:{line}", self.path)
     }
 
+    /// What only a run shows.
+    fn only_run(&mut self, line: usize, what: &str) {
+        let place = self.place(line);
+        self.read
+            .unresolved
+            .push(format!("{place}: {what}: only a run shows it"));
+    }
+
     /// A setting, if it is sure and written out.
     fn set(&mut self, line: usize, name: &str, value: &str, is_sure: bool) {
-        let place = self.place(line);
         match is_sure && !is_template(value) {
-            true => self.read.sysctl.push(Setting::new(place, name, value)),
-            false => self
-                .read
-                .unresolved
-                .push(format!("{place}: {name} = {value}: only a run shows it")),
+            true => self.read.sysctl.push(Setting::new(self.place(line), name, value)),
+            false => self.only_run(line, &format!("{name} = {value}")),
         }
     }
 
@@ -136,13 +121,13 @@ impl Reader<'_> {
     fn node(&mut self, node: &Node, is_sure: bool) {
         let is_gone = ["state", "ensure"]
             .iter()
-            .any(|key| text_of(node, key) == Some("absent"));
+            .any(|key| node.text_of(key) == Some("absent"));
         let is_sure = is_sure && node.get("when").is_none();
         if is_gone || self.file(node, is_sure) {
             return;
         }
         self.limit(node);
-        let name = ["name", "key", "sysctl_name"].iter().find_map(|key| text_of(node, key));
+        let name = ["name", "key", "sysctl_name"].iter().find_map(|key| node.text_of(key));
         if let Some(name) = name.filter(|name| is_sysctl(name))
             && let Some(value) = node.get("value")
         {
@@ -195,21 +180,20 @@ impl Reader<'_> {
     /// `vm.nr_hugepages: {sysctl.present: [{value: 8}]}`
     fn of_salt(&mut self, name: &str, below: &Node, is_sure: bool) {
         let states = below.entries().iter().filter(|(state, _)| state == "sysctl.present");
-        let values = states
+        for value in states
             .flat_map(|(_, list)| list.items())
-            .filter_map(|item| item.get("value"));
-        let values: Vec<(usize, String)> = values
-            .filter_map(|value| Some((value.line, value.text()?.to_owned())))
-            .collect();
-        values
-            .iter()
-            .for_each(|(line, value)| self.set(*line, name, value, is_sure));
+            .filter_map(|item| item.get("value"))
+        {
+            if let Some(text) = value.text() {
+                self.set(value.line, name, text, is_sure);
+            }
+        }
     }
 
     /// cloud-init's and Butane's files, and those that Ansible copies or changes. Was it one?
     fn file(&mut self, node: &Node, is_sure: bool) -> bool {
         const CONTENTS: [&[&str]; 4] = [&["content"], &["contents", "inline"], &["block"], &["line"]];
-        let Some(own) = text_of(node, "path").or_else(|| text_of(node, "dest")) else {
+        let Some(own) = node.text_of("path").or_else(|| node.text_of("dest")) else {
             return false;
         };
         let Some(content) = CONTENTS.iter().find_map(|keys| node.at(keys)) else {
@@ -217,7 +201,11 @@ impl Reader<'_> {
         };
         let text = content.text().unwrap_or_default();
         let kind = FileKind::by_name(own);
-        if kind.is_none() || text_of(node, "encoding").is_some_and(|encoding| encoding != "text/plain") {
+        if kind.is_none()
+            || node
+                .text_of("encoding")
+                .is_some_and(|encoding| encoding != "text/plain")
+        {
             return true;
         }
         let lines: Vec<&str> = text.lines().collect();
@@ -227,10 +215,7 @@ impl Reader<'_> {
             .enumerate()
             .filter(|(_, line)| !is_known(line) && line.contains("huge"))
         {
-            let place = self.place(content.line + at);
-            self.read
-                .unresolved
-                .push(format!("{place}: {}: only a run shows it", line.trim()));
+            self.only_run(content.line + at, line.trim());
         }
         let known: Vec<&str> = lines
             .iter()
@@ -246,8 +231,8 @@ impl Reader<'_> {
 
     /// The keys of Ansible's pam_limits.
     fn limit(&mut self, node: &Node) {
-        let of = |key: &str| text_of(node, key).filter(|text| !is_template(text)).map(str::to_owned);
-        let (Some("memlock"), Some(domain), Some(value)) = (text_of(node, "limit_item"), of("domain"), of("value"))
+        let of = |key: &str| node.text_of(key).filter(|text| !is_template(text)).map(str::to_owned);
+        let (Some("memlock"), Some(domain), Some(value)) = (node.text_of("limit_item"), of("domain"), of("value"))
         else {
             return;
         };
@@ -259,10 +244,6 @@ impl Reader<'_> {
             value,
         });
     }
-}
-
-fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
-    node.get(key).and_then(Node::text)
 }
 
 /// A name of a setting alone.

@@ -52,15 +52,10 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Option<Guest>, Unread> {
         name: find("name").map_or("the guest", |(_, _, name)| name).to_owned(),
         memory,
         bound,
-        unshared: None,
-        tracked: None,
-        unknown_device: None,
-        hpt_page: None,
         is_x86: find("arch").is_none_or(|(_, _, arch)| *arch == "x86_64"),
-        unreserved: false,
         prealloc: true,
-        by_file: false,
         manager: Manager::Proxmox,
+        ..Guest::default()
     }))
 }
 

@@ -13,8 +13,12 @@ pub(super) fn is_quadlet(text: &str) -> bool {
 
 /// The container, by the options of `podman run` that its settings become.
 pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
-    let mut run = Run::new(format!("{path}:1"), "the container");
-    run.is_quadlet = true;
+    let mut run = Run {
+        place: format!("{path}:1"),
+        name: "the container".to_owned(),
+        is_quadlet: true,
+        ..Run::default()
+    };
     let (mut image, mut program, mut words) = (None, Vec::new(), Vec::new());
     for item in settings(path, text) {
         let (section, set) = match item {
@@ -39,7 +43,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
             }
             "Entrypoint" => program = items,
             "Exec" => {
-                run.started.clone_from(&set.place);
+                run.started = Some(set.place);
                 words = items;
             }
             // An empty value takes back what was set before.

@@ -86,11 +86,23 @@ pub(super) fn read(path: &str, text: &str) -> Script {
 
 /// A text that follows so many lines of a file.
 pub(super) fn read_behind(path: &str, text: &str, before: usize) -> Script {
-    let mut reader = Reader::new(path);
+    let mut reader = Reader {
+        path,
+        ..Reader::default()
+    };
     reader.run(text, before);
     settle(&reader.writes, reader.script)
 }
 
+/// What commands write to files of the kernel, by sysctl too: the last value for each. A quote that is open ends with them.
+pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Vec<Setting> {
+    let closed = ["", "'", "\""].map(|quote| format!("{text}{quote}"));
+    let whole = closed.iter().find(|text| tokens(text).is_some());
+    let script = whole.map_or_else(Script::default, |text| read_behind(path, text, before));
+    [script.sysctl, script.sysfs].concat()
+}
+
+#[derive(Default)]
 struct Reader<'a> {
     path: &'a str,
     /// Lines before the text, where it is a part of the file.
@@ -113,23 +125,7 @@ struct Reader<'a> {
 const MOST_INNER: usize = 4096;
 const DEEPEST: usize = 32;
 
-impl<'a> Reader<'a> {
-    fn new(path: &'a str) -> Self {
-        Self {
-            path,
-            before: 0,
-            variables: Variables::default(),
-            flow: Flow::default(),
-            directory: None,
-            piped: Vec::new(),
-            programs: 0,
-            inner: 0,
-            depth: 0,
-            writes: Vec::new(),
-            script: Script::default(),
-        }
-    }
-
+impl Reader<'_> {
     fn place(&self, line: usize) -> String {
         format!("{}:{}", self.path, self.before + line)
     }

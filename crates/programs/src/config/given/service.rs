@@ -4,7 +4,7 @@ use model::Unread;
 
 use super::starts::{Start, marks};
 use crate::Kind;
-use crate::config::files::said;
+use crate::config::files::{Line, joined, said};
 use crate::config::{Setting, Settings, Unit, unit};
 
 /// One service: settings of its files, in the order in which they were given.
@@ -128,7 +128,7 @@ impl Service {
             "ExecStart" if setting.value.is_empty() => self.commands.clear(),
             "ExecStart" => self.commands.push(setting.clone()),
             "NUMAPolicy" | "NUMAMask" | "AllowedMemoryNodes" => self.binding.0.push(setting.clone()),
-            name => return self.unit.take(section, name, &setting.value, &setting.place),
+            _ => return self.unit.take(section, setting),
         }
         Ok(())
     }
@@ -139,25 +139,19 @@ type SettingOrNot<'a> = Result<(Option<&'a str>, Setting), Unread>;
 
 /// The settings of a unit in their order; a value goes on behind a backslash.
 pub(super) fn settings<'a>(path: &'a str, text: &'a str) -> Vec<SettingOrNot<'a>> {
-    let mut all: Vec<SettingOrNot> = Vec::new();
-    let (mut inside, mut is_open) = (None, false);
-    for line in said(path, text, &['#', ';']) {
-        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
-        let begun = all.last_mut().filter(|_| is_open);
-        if let Some(Ok((_, setting))) = begun {
-            setting.value += &format!(" {own}");
-        } else if let Some(section) = unit::section(&line) {
+    let mut inside = None;
+    let setting = |(line, text): (Line<'a>, String)| {
+        if let Some(section) = unit::section(&line) {
             inside = Some(section);
-            continue;
-        } else if let Some((name, value)) = own.split_once('=') {
-            all.push(Ok((inside, line.setting(name.trim(), value.trim()))));
-        } else {
-            all.push(Err(line.garbled("`[Section]` or `Name=value`")));
-            continue;
+            return None;
         }
-        is_open = own.len() < line.text.len();
-    }
-    all
+        let set = text
+            .split_once('=')
+            .map(|(name, value)| (inside, line.setting(name.trim(), value.trim())));
+        Some(set.ok_or_else(|| line.garbled("`[Section]` or `Name=value`")))
+    };
+    let lines = joined(path, text, &['#', ';']);
+    lines.into_iter().filter_map(setting).collect()
 }
 
 /// A file of variables, a line each (systemd.exec(5), EnvironmentFile=).
@@ -202,11 +196,7 @@ fn variables(setting: &Setting) -> Vec<Setting> {
     let words = shlex::split(&setting.value).unwrap_or_default();
     let variable = |word: &String| {
         let (name, value) = word.split_once('=')?;
-        Some(Setting {
-            place: setting.place.clone(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-        })
+        Some(Setting::new(&setting.place, name, value))
     };
     words.iter().filter_map(variable).collect()
 }

@@ -11,10 +11,8 @@ use super::{
     FileKind, Given, Service, bottlerocket, compose, dockerd, guest, incus, ini, java, kata, kernel, libvirt, manifest,
     nix, provision, proxmox, script, service,
 };
-use crate::config::files::{Line, said};
-use crate::config::{
-    BootLine, Parameters, PolicyLine, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written,
-};
+use crate::config::files::{Line, in_sections, said};
+use crate::config::{BootLine, Parameters, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
 use crate::dpdk;
 
 impl Given {
@@ -34,8 +32,8 @@ impl Given {
             FileKind::Postgres if ini::is_patroni(text) => self.servers.push(ini::patroni(path, text)?),
             FileKind::Postgres => self.servers.push(ini::postgres(path, text, &mut self.garbled)),
             FileKind::Mysql => self.servers.push(ini::mysql(path, text, &mut self.garbled)),
-            FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)?),
-            FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?),
+            FileKind::Node if bottlerocket::is_user_data(text) => self.setup(path, bottlerocket::setup(path, text)?)?,
+            FileKind::Node if nix::is_module(path) => self.setup(path, nix::setup(path, text)?)?,
             FileKind::Pod | FileKind::Node => self.manifest(path, text)?,
             FileKind::Incus => self.guests.extend(incus::parse(path, text, &mut self.garbled)?),
             FileKind::Compose if dockerd::is_daemon(path, text) => self.docker(path, text),
@@ -76,7 +74,6 @@ impl Given {
 
     fn run(&mut self, script: Script, path: &str, text: &str) {
         for setting in script.sysctl {
-            self.kinds.insert(FileKind::Sysctl);
             self.sysctl_setting(setting);
         }
         self.written(&script.sysfs);
@@ -91,7 +88,6 @@ impl Given {
             .extend(stray.map(|(place, words)| kernel::on_no_line(place, words)));
         let of_grub = kernel::of_script(path, &script.grub);
         for (place, words) in script.boot.into_iter().chain(of_grub) {
-            self.kinds.insert(FileKind::Cmdline);
             self.push_boot(node::boot_line(place, &words));
         }
         self.unresolved.extend(script.unresolved);
@@ -130,23 +126,23 @@ impl Given {
         self.pods.extend(read.pods);
         self.aligned = read.aligned.or_else(|| self.aligned.take());
         for setup in read.nodes {
-            self.setup(path, setup);
+            self.setup(path, setup)?;
         }
         Ok(())
     }
 
-    /// What a node is set up with.
-    fn setup(&mut self, path: &str, setup: Setup) {
+    /// What a machine is set up with.
+    fn setup(&mut self, path: &str, setup: Setup) -> Result<(), Unread> {
+        for (path, kind, text) in setup.files {
+            self.kinds.insert(kind);
+            self.take(&path, &text, kind)?;
+        }
         self.refusals.extend(setup.refused);
         if setup.is_by_installer {
             self.by_installer.extend(setup.boot.iter().cloned());
         }
-        for line in setup.boot {
-            self.kinds.insert(FileKind::Cmdline);
-            self.push_boot(line);
-        }
+        setup.boot.into_iter().for_each(|line| self.push_boot(line));
         for setting in setup.sysctl {
-            self.kinds.insert(FileKind::Sysctl);
             self.has_sysctl = true;
             self.sysctl_setting(sysctl_files::taken_as(setting));
         }
@@ -154,35 +150,25 @@ impl Given {
         for profile in setup.profiles {
             self.profile(path, &profile);
         }
+        if !setup.limits.is_empty() {
+            self.kinds.insert(FileKind::Limits);
+        }
+        self.limits.extend(setup.limits);
+        self.unresolved.extend(setup.unresolved);
+        for (before, text) in setup.scripts {
+            self.run(script::read_behind(path, &text, before), path, &text);
+        }
+        Ok(())
     }
 
     /// What a tool sets a machine up with. It shows the pools' sizes only where it sets one.
     fn provision(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let read = provision::parse(path, text);
-        if read.is_empty() {
+        if provision::is_empty(&read) {
             return Err(empty(path, "no setting of huge pages is read in this file"));
         }
         let (had_sysctl, before) = (self.has_sysctl, self.unresolved.len());
-        for (path, kind, text) in read.files {
-            self.kinds.insert(kind);
-            self.take(&path, &text, kind)?;
-        }
-        for setting in read.sysctl {
-            self.kinds.insert(FileKind::Sysctl);
-            self.sysctl_setting(sysctl_files::taken_as(setting));
-        }
-        for line in read.boot {
-            self.kinds.insert(FileKind::Cmdline);
-            self.push_boot(line);
-        }
-        if !read.limits.is_empty() {
-            self.kinds.insert(FileKind::Limits);
-        }
-        self.limits.extend(read.limits);
-        self.unresolved.extend(read.unresolved);
-        for (before, text) in read.scripts {
-            self.run(script::read_behind(path, &text, before), path, &text);
-        }
+        self.setup(path, read)?;
         let is_known = !self.unresolved[before..].iter().any(|line| line.contains("huge"));
         let sets_pool = self.sysctl.last(sysctl_files::POOL).is_some() || !self.pool_writes.is_empty();
         self.has_sysctl = had_sysctl || (is_known && sets_pool);
@@ -212,6 +198,7 @@ impl Given {
     }
 
     fn sysctl_setting(&mut self, setting: Setting) {
+        self.kinds.insert(FileKind::Sysctl);
         self.garbled.extend(sysctl_files::refused(&setting));
         self.sysctl.0.push(setting);
     }
@@ -220,11 +207,8 @@ impl Given {
     fn profile(&mut self, path: &str, text: &str) {
         self.has_sysctl = true;
         self.kinds.insert(FileKind::Sysctl);
-        let (mut section, mut by_file) = ("", Vec::new());
-        for line in said(path, text, tuned::COMMENT) {
-            if line.text.starts_with('[') {
-                section = line.text;
-            }
+        let mut by_file = Vec::new();
+        for (section, line) in in_sections(path, text, tuned::COMMENT) {
             let Some((key, value)) = line.pair() else { continue };
             match section {
                 "[sysctl]" => match tuned::setting(&line) {
@@ -233,7 +217,7 @@ impl Given {
                     None => self.sysctl.0.push(sysctl_files::named(&line, key, value)),
                 },
                 "[vm]" if key.starts_with("transparent_huge") => {
-                    let policy = tuned::value(value).map(|value| PolicyLine::new(line.place(), value));
+                    let policy = tuned::value(value).map(|value| policy::set(line.place(), value));
                     self.policies.extend(policy);
                 }
                 "[bootloader]" if key.starts_with("cmdline") => {
@@ -272,9 +256,10 @@ impl Given {
     }
 
     fn push_boot(&mut self, mut line: BootLine) {
+        self.kinds.insert(FileKind::Cmdline);
         line.boot = line.boot.without_gigantic();
         let policy = line.boot.thp.as_deref();
-        let policy = policy.map(|value| PolicyLine::new(&line.place, value));
+        let policy = policy.map(|value| policy::set(&line.place, value));
         self.policies.extend(policy);
         self.boot.push(line);
     }

@@ -32,7 +32,7 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let not_read = doctor.not_read.iter();
     let not_read = not_read.map(|why| wrapped(&format!("not read: {}", printable(why)), look.width));
     let files: String = files.chain(not_read).collect();
-    let verdict = painted(verdict.trim_end(), Style::new().bold(), look) + "\n" + &files;
+    let verdict = look.painted(verdict.trim_end(), Style::new().bold()) + "\n" + &files;
     let findings = doctor.diagnosis.findings.iter().map(|found| finding(found, look));
     let more = if doctor.is_verbose {
         all_unjudged(doctor, look)
@@ -76,7 +76,7 @@ pub fn explanation(rule: &Rule, look: Look) -> String {
     let head = format!("{} {} ({}; {})\n", rule.id, rule.name, rule.severity, rule.holds);
     let more = wrapped(&format!("more at {}", rule.link), look.width);
     [
-        painted(&head, Style::new().bold(), look),
+        look.painted(head, Style::new().bold()),
         wrapped(rule.text, look.width),
         more,
     ]
@@ -84,11 +84,8 @@ pub fn explanation(rule: &Rule, look: Look) -> String {
 }
 
 fn finding(finding: &Finding, look: Look) -> String {
-    let severity = painted(&finding.severity.to_string(), style(finding.severity), look);
-    let head = format!(
-        "{severity} {}\n",
-        painted(&headline(finding), Style::new().bold(), look)
-    );
+    let severity = look.painted(finding.severity, style(finding.severity));
+    let head = format!("{severity} {}\n", look.painted(headline(finding), Style::new().bold()));
     let costs = wrapped(&printable(&finding.consequence), look.width.saturating_sub(2));
     let costs: String = costs.lines().map(|line| format!("  {line}\n")).collect();
     let seen = finding.evidence.iter().map(ToString::to_string);
@@ -112,7 +109,7 @@ fn entries(word: &str, texts: &[String], fold: fn(&str, usize) -> Vec<String>, l
 
 fn unjudged(what: &str, list: &[NotJudged], rules: usize, look: Look) -> Option<String> {
     let head = format!("{what}: {} of {}", list.len(), counted(rules, "rule"));
-    let head = painted(&head, Style::new().bold(), look);
+    let head = look.painted(head, Style::new().bold());
     let room = usize::from(look.width).saturating_sub(4);
     let lines = reason_lines(list).into_iter().flat_map(|line| {
         let lines = folded(&printable(&line), room);
@@ -132,11 +129,4 @@ fn style(severity: Severity) -> Style {
         Severity::Info => AnsiColor::Cyan,
     };
     Style::new().bold().fg_color(Some(color.into()))
-}
-
-fn painted(text: &str, style: Style, look: Look) -> String {
-    match look.color {
-        true => format!("{style}{text}{style:#}"),
-        false => text.to_owned(),
-    }
 }

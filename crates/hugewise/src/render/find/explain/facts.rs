@@ -83,7 +83,7 @@ pub(super) fn answer(usage: &Usage) -> String {
 /// `no: shared memory is backed by base pages`.
 fn short(usage: &Usage) -> String {
     let what = usage.parts.first().map_or("its memory", |part| title(part.what));
-    let kinds = usage.parts.first().map_or_else(String::new, kinds);
+    let kinds = or_empty(usage.parts.first().map(kinds));
     let denied = usage.parts.first().is_some_and(|part| part.backing.unread().is_some());
     match (usage.in_use, usage.hugetlb) {
         (InUse::Yes, Some(bytes)) if denied => {

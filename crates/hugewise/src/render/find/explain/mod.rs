@@ -43,7 +43,7 @@ fn parts(usage: &Usage) -> impl Iterator<Item = (&Usage, &Part)> {
     usage.parts.iter().map(move |part| (usage, part))
 }
 
-fn fields<'a>() -> [Field<(&'a Usage, &'a Part)>; 12] {
+fn fields<'a>() -> [Field<'a, (&'a Usage, &'a Part)>; 12] {
     columns![|(usage, part)| (&Usage, &Part);
         pid => usage.pid, name => usage.name, in_use => usage.in_use, part => title(part.what), size => part.size.0,
         touched => part.touched.known()?.0, page => part.hugetlb?.page.0, pages => part.hugetlb?.total,

@@ -3,7 +3,7 @@
 use doctor::explain::{HugetlbPages, InUse, Part, PartKind};
 use model::{Backing, Bytes, Cause, PageKind, Reading};
 
-use draw::counted;
+use draw::{counted, or_empty};
 
 pub(super) fn title(what: PartKind) -> &'static str {
     match what {
@@ -60,19 +60,19 @@ pub(super) fn in_numbers(part: &Part) -> String {
         (None, Reading::Unread(_)) => String::new(),
         (None, Reading::Known(backing)) => {
             let needs = part.needs.filter(|_| part.in_use() != InUse::Yes);
-            let needs = needs.map_or_else(String::new, |needs| {
+            let needs = or_empty(needs.map(|needs| {
                 let pages = counted(needs.pages as usize, "page");
                 let beside = match part.what {
                     PartKind::JavaHeap => " with code cache and collector tables",
                     _ => "",
                 };
                 format!("; {pages} of {} would hold it{beside}", PageKind::Hugetlb(needs.page))
-            });
+            }));
             format!("{}{needs}", mixed(backing))
         }
     };
     let touched = part.touched.known().filter(|_| part.hugetlb.is_none());
-    let touched = touched.map_or_else(String::new, |bytes| format!(", {bytes} touched"));
+    let touched = or_empty(touched.map(|bytes| format!(", {bytes} touched")));
     format!("{size}{touched}: {body}")
 }
 

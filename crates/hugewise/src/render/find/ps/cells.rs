@@ -1,9 +1,11 @@
 //! Cells about memory and page kinds, for tables of processes, groups and VMs.
 
+use std::collections::BTreeSet;
+
 use host::processes::Coverage;
 use model::{Backing, Bytes, PageKind};
 
-use draw::{number, or_empty};
+use draw::{Field, columns, number, or, or_empty};
 
 /// The share backed by huge pages in percent; empty if no resident memory is known.
 pub(crate) fn share(backing: Option<&Backing>) -> String {
@@ -45,6 +47,10 @@ pub(super) fn kinds_in_words(backing: &Backing) -> String {
     or_empty((backing.total().0 > 0).then_some(backing))
 }
 
-pub(super) fn kinds_of(backing: &Backing) -> Vec<PageKind> {
-    backing.iter().map(|(kind, _)| kind).collect()
+/// A column for each page kind that occurs.
+pub(crate) fn by_kind<'a, T>(items: &[T], backing: fn(&T) -> Option<&Backing>) -> Vec<Field<'a, &'a T>> {
+    let backings = items.iter().filter_map(backing);
+    let kinds: BTreeSet<PageKind> = backings.flat_map(Backing::iter).map(|(kind, _)| kind).collect();
+    let field = |kind: PageKind| columns![|item| &T; (format!("#{kind}")) => or(backing(item).map(|backing| amount(backing.of(kind))), "?")];
+    kinds.into_iter().flat_map(field).collect()
 }

@@ -1,35 +1,28 @@
 //! Around the table of processes: sums by group, NUMA nodes, pages that no process maps, reasons.
 
-use std::collections::BTreeSet;
-
 use host::processes::{Held, Holder, Missed, NodePages};
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, Reading};
 
-use super::cells::{amount, kinds_in_words, kinds_of, share};
+use super::cells::{amount, by_kind, kinds_in_words, share};
 use crate::results::ps::{Group, Groups, ProcessRow};
 use draw::{Lines, Sheet, columns, lines, or, processes};
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {
-    let backings = groups.groups.iter().map(|group| &group.totals.backing);
-    let kinds: BTreeSet<PageKind> = backings.flat_map(kinds_of).collect();
-    let fixed = [groups.by.clone(), "#processes".to_owned(), "#resident".to_owned()];
-    let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = groups.groups.iter().any(|group| group.missed.0 > 0);
-    let rest = ["#huge, %", "#could be huge", "#page tables"].map(str::to_owned);
-    let rest = rest.into_iter().filter(|head| asked || !head.starts_with("#could"));
-    let title = format!("Page kinds by {}", groups.by);
-    let mut sheet = Sheet::new(&title, fixed.into_iter().chain(heads).chain(rest));
-    for group in &groups.groups {
-        let totals = &group.totals;
-        let (processes, resident) = (totals.processes.to_string(), totals.resident.to_string());
-        let first = [name(groups, group), processes, resident];
-        let by_kind = kinds.iter().map(|&kind| amount(totals.backing.of(kind)));
-        let missed = asked.then(|| amount(group.missed));
-        let last = [share(Some(&totals.backing))].into_iter().chain(missed);
-        let cells = first.into_iter().chain(by_kind).chain(last);
-        sheet.row(cells.chain([totals.page_tables.to_string()]));
-    }
+    let first = columns![|group| &Group;
+        (groups.by.clone()) => name(groups, group), "#processes" => group.totals.processes,
+        "#resident" => group.totals.resident,
+    ];
+    let huge = columns![|group| &Group; "#huge, %" => share(Some(&group.totals.backing))];
+    let missed = columns![|group| &Group; "#could be huge" => amount(group.missed)];
+    let last = columns![|group| &Group; "#page tables" => group.totals.page_tables];
+    let fields = first
+        .into_iter()
+        .chain(by_kind(&groups.groups, |group| Some(&group.totals.backing)));
+    let missed = missed.into_iter().filter(|_| asked);
+    let fields: Vec<_> = fields.chain(huge).chain(missed).chain(last).collect();
+    let mut sheet = Sheet::of(&format!("Page kinds by {}", groups.by), &fields, groups.groups.iter());
     if groups.by == "cgroup" {
         sheet.note("a control group counts those below it too");
     }

@@ -50,7 +50,7 @@ fn sheet(plan: &Plan) -> Sheet {
     sheet
 }
 
-fn fields<'a>() -> [Field<&'a Change>; 7] {
+fn fields<'a>() -> [Field<'a, &'a Change>; 7] {
     columns![|change| &Change;
         id => change.id, "layer" layer => change.layer, "where" target => change.target,
         "before" before => change.before, "after" after => change.after, "why" why => change.why,

@@ -50,11 +50,10 @@ fn totals(plan: &Plan) -> String {
 fn block(number: usize, change: &Change, look: Look) -> String {
     let target = printable(&change.target.to_string());
     let head = format!("{}: {target} [{}]", change.layer, change.id);
-    let bold = if look.color { Style::new().bold() } else { Style::new() };
     let numbers = std::iter::once(format!("{number:>2}")).chain(std::iter::repeat("  ".to_owned()));
     let head = numbers.zip(folded(&head, usize::from(look.width).saturating_sub(3)));
     let head = head
-        .map(|(number, line)| format!("{bold}{number} {line}{bold:#}\n"))
+        .map(|(number, line)| look.painted(format!("{number} {line}"), Style::new().bold()) + "\n")
         .collect();
     let others = change.also_written_by.iter();
     let others = others.map(|other| entry("also set", other, look));

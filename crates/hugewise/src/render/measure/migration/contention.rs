@@ -45,18 +45,17 @@ fn matrix(cases: &[&Contention]) -> Sheet {
         "Throughput of CPU {one} beside CPU {two} at work ({}), as a share of that alone",
         kind_name(cases[0].kind)
     );
-    let heads = beside.iter().map(|mix| format!("#{}", name(*mix)));
-    let mut sheet = Sheet::new(&title, std::iter::once("work".to_owned()).chain(heads));
-    for mix in Mix::ALL {
-        let of = |beside: &Mix| cases.iter().find(|case| case.mix == mix && case.beside == *beside);
-        if beside.iter().all(|beside| of(beside).is_none()) {
-            continue;
-        }
-        let shares = beside
-            .iter()
-            .map(|beside| median(of(beside).and_then(|case| case.share)));
-        sheet.row(std::iter::once(name(mix).to_owned()).chain(shares));
-    }
+    let case = |mix: Mix, beside: Mix| cases.iter().find(move |case| (case.mix, case.beside) == (mix, beside));
+    let case = &case;
+    let work = columns![|mix| Mix; "work" => name(*mix)];
+    let shares = beside.iter().flat_map(|&beside| {
+        columns![|mix| Mix; (format!("#{}", name(beside))) => median(case(*mix, beside).and_then(|case| case.share))]
+    });
+    let fields: Vec<_> = work.into_iter().chain(shares).collect();
+    let at_work = Mix::ALL
+        .into_iter()
+        .filter(|mix| cases.iter().any(|case| case.mix == *mix));
+    let mut sheet = Sheet::of(&title, &fields, at_work);
     let farthest = |share: Estimate| (share.median - share.low).max(share.high - share.median);
     let widest = cases.iter().filter_map(|case| case.share.map(farthest));
     let widest = widest.fold(0.0, f64::max);

@@ -1,15 +1,14 @@
 //! Simulated host memory as tables: policies side by side, machines, publications, answers to "what if", and charts over time.
 
 mod chart;
-mod range;
 mod what_if;
 
 use studies::host_memory::{HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
+use translation::study::Range;
 
-use self::range::percent;
 use super::simulate::published;
 use crate::show::Show;
-use draw::{Figure, Lines, Sheet, columns, counted, lines, number};
+use draw::{Figure, Lines, Sheet, columns, counted, lines, number, or, without_zeros};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
@@ -105,7 +104,7 @@ fn headline(outcome: &Outcome) -> String {
     format!(
         "{}: {} of the memory that is there is backed by huge pages at the end; {} were broken; sharing saved {} at most; {} were swapped out and {} in.",
         outcome.policy.name(),
-        large.map_or_else(|| "none".to_owned(), |part| format!("{} %", number(part * 100.0))),
+        or(large.map(|part| format!("{} %", number(part * 100.0))), "none"),
         counted((totals.broken + totals.broken_to_swap) as usize, "huge page"),
         totals.most_saved,
         totals.swapped_out,
@@ -115,7 +114,8 @@ fn headline(outcome: &Outcome) -> String {
 
 fn policies(result: &HostMemory) -> Sheet {
     let title = format!("What happened in {} s", number(result.seconds));
-    let fields = columns![|(has_losses, outcome)| (bool, &Outcome);
+    let has_losses = !result.translation.is_empty();
+    let fields = columns![|outcome| &Outcome;
         "policy" => outcome.policy.name(), "states" => outcome.states.name(),
         "#broken to share" => outcome.totals.broken, "#to swap" => outcome.totals.broken_to_swap,
         "~#collapsed" => outcome.totals.collapsed, "~#emulated" => outcome.totals.emulated,
@@ -123,9 +123,7 @@ fn policies(result: &HostMemory) -> Sheet {
         "#compressed" => outcome.totals.compressed, "#swapped out" => outcome.totals.swapped_out,
         "#in" => outcome.totals.swapped_in, "#lost, %" => has_losses.then(|| percent(outcome.totals.lost))?,
     ];
-    let has_losses = !result.translation.is_empty();
-    let outcomes = result.outcomes.iter().map(|outcome| (has_losses, outcome));
-    let mut sheet = Sheet::of(&title, &fields, outcomes);
+    let mut sheet = Sheet::of(&title, &fields, result.outcomes.iter());
     sheet.note(
         "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
          CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
@@ -171,17 +169,12 @@ fn machines(outcome: &Outcome, most: usize) -> Sheet {
 }
 
 fn published_values(values: &[f64]) -> String {
-    values
-        .iter()
-        .map(|value| exact(*value))
-        .collect::<Vec<_>>()
-        .join(" to ")
+    values.iter().copied().map(exact).collect::<Vec<_>>().join(" to ")
 }
 
 /// Two digits after the point, without trailing zeros.
 fn exact(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    without_zeros(&format!("{value:.2}")).to_owned()
 }
 
 fn translation(result: &HostMemory) -> Sheet {
@@ -193,4 +186,16 @@ fn translation(result: &HostMemory) -> Sheet {
     let mut sheet = Sheet::of(title, &fields, result.translation.iter());
     sheet.note("from `simulate translation`: accesses follow each other without overlap, so that this is an upper bound; the active memory is rounded up to a power of two");
     sheet
+}
+
+/// A value with its ends, where they differ.
+fn spread(range: Range, text: impl Fn(f64) -> String) -> String {
+    match range.is_exact() {
+        true => text(range.middle),
+        false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
+    }
+}
+
+fn percent(range: Range) -> String {
+    spread(range, |value| number(value * 100.0))
 }

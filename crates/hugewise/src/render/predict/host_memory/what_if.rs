@@ -5,7 +5,7 @@ use studies::host_memory::HostMemory;
 use studies::host_memory::advice::{Advice, Change, Unknown, WhatIf};
 use translation::study::Range;
 
-use super::range::{percent, spread};
+use super::{percent, spread};
 use draw::{Lines, Sheet, columns, counted, lines, number, or};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
@@ -40,15 +40,15 @@ fn sizes(range: Range) -> String {
 }
 
 pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
-    let fields = columns![|(row, has_lost)| (&WhatIf, bool);
+    let has_lost = !result.translation.is_empty();
+    let fields = columns![|row| &WhatIf;
         "what if" => change(row), "#short, % of draws" => or(kept(row).map(|row| number(row.short * 100.0)), "not possible"),
         "#free" => sizes(kept(row)?.free), "#backed by huge pages, %" => percent(kept(row)?.large),
         "#sharing saves" => sizes(kept(row)?.saved), "~#broken" => spread(kept(row)?.broken, number),
         "#swapped out and in" => sizes(kept(row)?.swapped),
-        "#lost, %" => percent(kept(row).filter(|_| *has_lost)?.lost),
+        "#lost, %" => percent(kept(row).filter(|_| has_lost)?.lost),
     ];
-    let rows = advice.rows.iter().map(|row| (row, !result.translation.is_empty()));
-    let mut sheet = Sheet::of("What if", &fields, rows);
+    let mut sheet = Sheet::of("What if", &fields, advice.rows.iter());
     for row in &advice.rows {
         if let Some(why) = &row.refused {
             sheet.note(format!("{}: not possible: {why}", change(row)));

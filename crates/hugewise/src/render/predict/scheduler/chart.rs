@@ -2,7 +2,7 @@
 
 use studies::scheduler::Schedule;
 
-use draw::{Heat, STEPS, Sheet, number};
+use draw::{Heat, Sheet, number, or, or_empty, share_legend};
 
 /// Logical CPUs that a heat map has room for.
 const MOST_CPUS: usize = 32;
@@ -10,12 +10,6 @@ const MOST_CPUS: usize = 32;
 const MOST_ROWS: usize = 32;
 /// Columns of the chart over time.
 const COLUMNS: u64 = 20;
-
-/// Shades say how much of the time; the numbers say it, too.
-fn legend() -> String {
-    let steps: Vec<String> = STEPS.iter().map(|step| number((step - 1.0) * 100.0)).collect();
-    format!("shade: up to {} % of the time, or more", steps.join(", "))
-}
 
 /// Per cent of the time of each virtual CPU on each logical one; left out where there are too many of the latter.
 pub(super) fn residency(schedule: &Schedule) -> Option<Sheet> {
@@ -43,7 +37,7 @@ pub(super) fn residency(schedule: &Schedule) -> Option<Sheet> {
     }
     let idle = schedule.cpus.iter().map(|cpu| (number(cpu.idle * 100.0), None));
     sheet.shaded_row([("idle".to_owned(), None)].into_iter().chain(idle));
-    sheet.note(format!("machine/virtual CPU; {}", legend()));
+    sheet.note(format!("machine/virtual CPU; {}", share_legend("time")));
     let all: u32 = schedule.vms.iter().map(|vm| vm.vcpus).sum();
     let shown = rows.len().min(MOST_ROWS);
     if all as usize > shown {
@@ -55,7 +49,7 @@ pub(super) fn residency(schedule: &Schedule) -> Option<Sheet> {
 fn shaded(share: f64) -> (String, Option<Heat>) {
     match share {
         0.0 => (String::new(), None),
-        share => (number(share * 100.0), Some(Heat::of(1.0 + share))),
+        share => (number(share * 100.0), Some(Heat::of_share(share))),
     }
 }
 
@@ -74,10 +68,8 @@ pub(super) fn over_time(schedule: &Schedule) -> Option<Sheet> {
         for column in columns {
             let (begin, end) = (from + column * step, from + (column + 1) * step);
             let time = slice.until_ns.min(end).saturating_sub(slice.from_ns.max(begin));
-            let Some(cell) = busy
-                .get_mut(slice.cpu as usize)
-                .and_then(|row| row.get_mut(column as usize))
-            else {
+            let row = busy.get_mut(slice.cpu as usize);
+            let Some(cell) = row.and_then(|row| row.get_mut(column as usize)) else {
                 continue;
             };
             match cell.iter_mut().find(|(vm, _)| *vm == slice.vm) {
@@ -96,17 +88,15 @@ pub(super) fn over_time(schedule: &Schedule) -> Option<Sheet> {
         let cells = cells.iter().map(|cell| {
             let all: u64 = cell.iter().map(|(_, time)| time).sum();
             let most = cell.iter().max_by_key(|(_, time)| *time).filter(|(_, time)| *time > 0);
-            let name = most.map_or_else(String::new, |(vm, _)| {
-                vm.map_or("c".to_owned(), |vm| (vm + 1).to_string())
-            });
-            (name, most.map(|_| Heat::of(1.0 + all as f64 / step as f64)))
+            let name = or_empty(most.map(|(vm, _)| or(vm.map(|vm| vm + 1), "c")));
+            (name, most.map(|_| Heat::of_share(all as f64 / step as f64)))
         });
         sheet.shaded_row([(cpu.to_string(), None)].into_iter().chain(cells));
     }
     sheet.note(format!(
         "a machine's number in the table above, or c for the console; columns in ms from second {} on; {}",
         number(schedule.chart[0]),
-        legend()
+        share_legend("time")
     ));
     Some(sheet)
 }

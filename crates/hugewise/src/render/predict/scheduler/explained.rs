@@ -2,7 +2,7 @@
 
 use studies::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
 
-use draw::{Sheet, columns, number};
+use draw::{Sheet, columns, number, or, or_empty};
 
 /// Shares below this, in per cent of a CPU, are the hypervisor's own.
 const SMALL: f64 = 0.5;
@@ -37,12 +37,9 @@ pub(super) fn headlines(explained: &Explained) -> Vec<String> {
 }
 
 fn value(row: &Predicts, explained: &Explained, explanation: Explanation) -> String {
-    let place = explained
-        .explanations
-        .iter()
-        .position(|known| known.explanation == explanation);
-    let simulated = place.and_then(|place| row.simulated.get(place));
-    simulated.map_or_else(String::new, |value| number(*value))
+    let mut simulated = explained.explanations.iter().zip(&row.simulated);
+    let simulated = simulated.find(|(known, _)| known.explanation == explanation);
+    or_empty(simulated.map(|(_, value)| number(*value)))
 }
 
 pub(super) fn sheets(explained: &Explained) -> Vec<Sheet> {
@@ -93,38 +90,24 @@ fn fits(explained: &Explained) -> Sheet {
     sheet
 }
 
-/// A table that ends in a column for each explanation.
-fn by_explanation(explained: &Explained, title: &str, heads: &[&str]) -> Sheet {
-    let names = explained
-        .explanations
-        .iter()
-        .map(|fitted| format!("#{}", name(fitted.explanation)));
-    Sheet::new(title, heads.iter().map(|head| (*head).to_owned()).chain(names))
-}
-
 fn runs(explained: &Explained) -> Sheet {
-    let heads = ["table", "server", "run", "~ESX", "~SMT", "#node", "#published"];
+    let input = columns![|run| &Explains;
+        "table" => run.tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", "), "server" => run.server,
+        "run" => run.run, "~ESX" => run.esx, "~SMT" => if run.hyperthreading { "on" } else { "off" }, "#node" => run.node,
+        "#published" => number(run.published),
+    ];
+    let simulated = explained.explanations.iter().enumerate().flat_map(|(place, fitted)| {
+        let how = |run: &Explains| match fitted.fits.iter().any(|fit| fit.on.has(run)) {
+            true => "fitted",
+            false => "predicted",
+        };
+        columns![|run| &Explains;
+            (format!("#{}", name(fitted.explanation))) => format!("{} {}", number(*run.simulated.get(place)?), how(run)),
+        ]
+    });
     let title = "Explained: throughput in operations a second, published and simulated";
-    let mut sheet = by_explanation(explained, title, &heads);
-    for run in &explained.runs {
-        let tables: Vec<String> = run.tables.iter().map(u32::to_string).collect();
-        let cells = [
-            tables.join(", "),
-            run.server.clone(),
-            run.run.clone(),
-            run.esx.clone(),
-            if run.hyperthreading { "on" } else { "off" }.to_owned(),
-            run.node.to_string(),
-            number(run.published),
-        ];
-        let simulated = explained.explanations.iter().zip(&run.simulated);
-        let simulated = simulated.map(|(fitted, value)| {
-            let is_fitted = fitted.fits.iter().any(|fit| fit.on.has(run));
-            let how = if is_fitted { "fitted" } else { "predicted" };
-            format!("{} {how}", number(*value))
-        });
-        sheet.row(cells.into_iter().chain(simulated));
-    }
+    let fields: Vec<_> = input.into_iter().chain(simulated).collect();
+    let mut sheet = Sheet::of(title, &fields, explained.runs.iter());
     sheet.note("fitted: throughput of that run is among what a parameter was chosen by; predicted: it is not");
     sheet.note("input: where the virtual CPUs were seen, and their CPU time; x3950 4x2 has its siblings off by the limit of 16 logical CPUs");
     sheet
@@ -184,14 +167,17 @@ fn places(run: &Explains) -> String {
 }
 
 fn separating(explained: &Explained) -> Sheet {
+    let input = columns![|row| &Predicts;
+        "policy" => row.policy.name(), "#node" => row.node,
+        "#published mean" => or(row.published.map(number), "not in the paper"),
+    ];
+    let simulated = explained.explanations.iter().enumerate().flat_map(|(place, fitted)| {
+        let head = format!("#{}", name(fitted.explanation));
+        columns![|row| &Predicts; (head) => number(*row.simulated.get(place)?)]
+    });
     let title = "Predicted: x3950 2x2 pinned to one node, placed by the policy alone";
-    let mut sheet = by_explanation(explained, title, &["policy", "#node", "#published mean"]);
-    for row in &explained.separating {
-        let published = row.published.map_or_else(|| "not in the paper".to_owned(), number);
-        let cells = [row.policy.name().to_owned(), row.node.to_string(), published];
-        let simulated = row.simulated.iter().map(|value| number(*value));
-        sheet.row(cells.into_iter().chain(simulated));
-    }
+    let fields: Vec<_> = input.into_iter().chain(simulated).collect();
+    let mut sheet = Sheet::of(title, &fields, explained.separating.iter());
     sheet.note(format!(
         "input: the mean CPU time of all runs, and for esx-2.5.2 {}; nothing was fitted to these rows, but the published means are of runs \
          that the explanations were fitted to",

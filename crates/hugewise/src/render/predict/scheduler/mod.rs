@@ -95,17 +95,17 @@ fn machines(schedule: &Schedule, most: usize) -> Sheet {
         Some(_) => "The last run of the table above with node 1 slow: CPU time, waits and moves".to_owned(),
         None => format!("CPU time, waits and moves in {} s", number(schedule.seconds)),
     };
-    let fields = columns![|(vm, seconds)| (&VmTime, f64);
+    let seconds = schedule.seconds;
+    let fields = columns![|vm| &VmTime;
         "machine" => vm.name, "~#vCPUs" => vm.vcpus, "~#shares" => vm.shares, "~#node" => vm.node?,
         "#CPUs" => number(vm.cpus), "#entitled" => number(vm.entitled_cpus),
-        "#ready, %" => of_all(vm, vm.ready_s, *seconds), "#co-stop, %" => of_all(vm, vm.costopped_s, *seconds),
+        "#ready, %" => of_all(vm, vm.ready_s, seconds), "#co-stop, %" => of_all(vm, vm.costopped_s, seconds),
         "#work, CPUs" => number(vm.work_s / seconds), "#p99 wait" => time(vm.waits.p99_us),
         "#longest" => time(vm.waits.longest_us), "~#sibling/s" => number(vm.moves[0] as f64 / seconds),
         "~#core/s" => number(vm.moves[1] as f64 / seconds), "~#socket/s" => number(vm.moves[2] as f64 / seconds),
         "~#node/s" => number(vm.moves[3] as f64 / seconds),
     ];
-    let shown = schedule.vms.iter().take(most).map(|vm| (vm, schedule.seconds));
-    let mut sheet = Sheet::of(&title, &fields, shown);
+    let mut sheet = Sheet::of(&title, &fields, schedule.vms.iter().take(most));
     if schedule.vms.len() > most {
         sheet.note(format!("and {} more: --format csv has all", schedule.vms.len() - most));
     }
@@ -123,30 +123,19 @@ fn of_all(vm: &VmTime, part: f64, seconds: f64) -> String {
 }
 
 fn costs(costs: &Costs) -> String {
-    let moves: Vec<String> = Move::ALL
-        .iter()
-        .map(|kind| time(costs.warm_up(*kind) as f64 / 1e3))
-        .collect();
+    let [sibling, core, socket, node] = Move::ALL.map(|kind| time(costs.warm_up(kind) as f64 / 1e3));
     let idle = match costs.idle {
         Idle::Halts => "idle siblings halt",
         Idle::Spins => "idle siblings spin, and take as much as busy ones",
     };
-    let rates = costs
-        .node_rates
-        .iter()
-        .map(|rate| format!("{rate:.3}"))
-        .collect::<Vec<_>>();
+    let rates: Vec<String> = costs.node_rates.iter().map(|rate| format!("{rate:.3}")).collect();
     let rates = match rates.is_empty() {
         true => String::new(),
         false => format!("; rates of nodes {}", rates.join(", ")),
     };
     format!(
-        "costs: a move to a sibling {}, core {}, socket {}, node {}; {} % of the rate while siblings are busy; {} % while memory is on another \
+        "costs: a move to a sibling {sibling}, core {core}, socket {socket}, node {node}; {} % of the rate while siblings are busy; {} % while memory is on another \
          node; {idle}{rates}",
-        moves[0],
-        moves[1],
-        moves[2],
-        moves[3],
         number(costs.sibling_busy * 100.0),
         number(costs.remote_memory * 100.0)
     )

@@ -3,23 +3,19 @@
 use translation::study::{Curve, CurvePoint};
 
 use super::{bytes, percent};
-use draw::{Lines, Sheet, columns, lines};
+use draw::{Lines, Sheet, columns, lines, or, or_empty};
 
 /// Of curves that have the same numbers of entries.
 pub(super) fn sheet(curves: &[Curve]) -> Sheet {
-    let head = |curve: &Curve| {
-        let memory = curve.working_set.map_or_else(String::new, |size| format!("{size} "));
-        format!("#{memory}by {}, %", curve.entry)
-    };
-    let heads = ["#entries".to_owned()].into_iter().chain(curves.iter().map(head));
-    let mut sheet = Sheet::new("Misses by TLB entries", heads);
+    let entries = columns![|row| usize; "#entries" => curves[0].points[*row].entries];
+    let rates = curves.iter().flat_map(|curve| {
+        let memory = or_empty(curve.working_set.map(|size| format!("{size} ")));
+        let rate = |row: usize| curve.points.get(row)?.miss_rate.map(percent);
+        columns![|row| usize; (format!("#{memory}by {}, %", curve.entry)) => or(rate(*row), "-")]
+    });
+    let fields: Vec<_> = entries.into_iter().chain(rates).collect();
     let rows = curves.first().map_or(0, |curve| curve.points.len());
-    for row in 0..rows {
-        let entries = curves[0].points[row].entries.to_string();
-        let rate = |curve: &Curve| curve.points.get(row).and_then(|point| point.miss_rate);
-        let cell = |curve: &Curve| rate(curve).map_or_else(|| "-".to_owned(), percent);
-        sheet.row([entries].into_iter().chain(curves.iter().map(cell)));
-    }
+    let mut sheet = Sheet::of("Misses by TLB entries", &fields, 0..rows);
     sheet.note("accesses that miss in a fully associative TLB of so many entries with LRU replacement; invalidations are left out");
     let least = curves.iter().map(|curve| curve.followed).fold(1.0, f64::min);
     if least < 1.0 {

@@ -3,7 +3,7 @@
 use model::compare::{Difference, Even, Metric, Parts};
 
 use super::amounts::value;
-use draw::or;
+use draw::{or, or_empty};
 
 /// `thp: the program's own work took 0.26 s less (95 % CI 0.24 s to 0.28 s), the kernel's part 0.51 s more (..), ..`
 pub(super) fn sentence(parts: &Parts) -> String {
@@ -14,7 +14,7 @@ pub(super) fn sentence(parts: &Parts) -> String {
     ];
     let all: Vec<String> = named.iter().map(|(name, part)| difference(name, *part)).collect();
     let all = all.join(", ");
-    let pays = parts.even.map_or_else(String::new, |even| pays(parts, even));
+    let pays = or_empty(parts.even.map(|even| pays(parts, even)));
     format!("{} against {}: {all}.{pays}", parts.arm, parts.against)
 }
 

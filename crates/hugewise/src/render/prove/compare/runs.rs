@@ -15,15 +15,15 @@ pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
     let timed = compare.in_time();
     let values = timed.iter().filter_map(|(_, run)| run.metrics.get(metric));
     let most = values.fold(0.0, |most: f64, value| most.max(value.abs()));
-    let unit = Unit::of(metric, most);
+    let (size, label) = unit(metric, most);
     let turn = compare.design.method.turn();
     let tones = Tone::distinct(compare.arms.iter().map(|arm| arm.kind));
     let of_arm = |(index, (arm, tone)): (usize, (&Arm, Tone))| {
         let mine = (1..).zip(&timed).filter(|(_, (of, _))| *of == index);
-        let dots = mine.filter_map(|(at, (_, run))| dot(arm, run, at, metric, (unit, turn)));
+        let dots = mine.filter_map(|(at, (_, run))| dot(arm, run, at, metric, (size, turn)));
         let dots: Vec<Dot> = dots.collect();
         let level = stats::estimate(&dots.iter().map(|dot| dot.value).collect::<Vec<_>>())?;
-        let [median, low, high] = [level.median, level.low, level.high].map(|level| value(metric, level * unit.size));
+        let [median, low, high] = [level.median, level.low, level.high].map(|level| value(metric, level * size));
         let name = printable(&format!("{}: {median} ({low} to {high})", arm.name));
         let level = Some(level);
         Some(Series {
@@ -37,14 +37,14 @@ pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
     let title = printable(&format!(
         "Every {turn} by {metric}, with medians and their 95 % intervals"
     ));
-    let y = (&*printable(&unit.label(metric)), Scale::Close);
+    let y = (&*printable(&label), Scale::Close);
     (!series.is_empty()).then(|| Figure {
         numbers: Some(numbers(compare, metric)),
         ..Figure::new(id, title, Along::Turns(turn), y, series)
     })
 }
 
-fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (unit, turn): (Unit, &str)) -> Option<Dot> {
+fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (size, turn): (f64, &str)) -> Option<Dot> {
     let measured = *run.metrics.get(metric)?;
     let place = if run.again { ", the reference's second" } else { "" };
     let tip = format!(
@@ -54,13 +54,13 @@ fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (unit, turn): (Unit, &str)) 
         run.block + 1,
         covered(arm, run)
     );
-    Some(Dot::new(at, [measured / unit.size; 3], printable(&tip)))
+    Some(Dot::new(at, [measured / size; 3], printable(&tip)))
 }
 
 /// The proof of a run's pages, in words.
 fn covered(arm: &Arm, run: &Run) -> String {
     let of = if run.text.is_some() { "code" } else { "memory" };
-    let pages = arm.kind.map_or_else(|| "large".to_owned(), |kind| kind.to_string());
+    let pages = or(arm.kind, "large");
     let covered = match run.coverage(arm.kind) {
         Ok(share) => format!("{:.1} % of the {of} on {pages} pages", share * 100.0),
         Err(why) => format!("page kinds not known: {why}"),
@@ -93,37 +93,20 @@ fn numbers(compare: &Compare, metric: &str) -> Sheet {
     sheet
 }
 
-/// What values are divided by on an axis, so that its labels are short.
-#[derive(Clone, Copy)]
-struct Unit {
-    size: f64,
-    name: &'static str,
-}
-
-impl Unit {
-    fn of(metric: &str, most: f64) -> Self {
-        let binary = [
+/// What values are divided by on an axis, so that its labels are short, and the name of the axis.
+fn unit(metric: &str, most: f64) -> (f64, String) {
+    let units = match Metric::named(metric) {
+        Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) => [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
+        Some(Metric::Memory) => [
             (Bytes::gib(1).0 as f64, "GiB"),
             (Bytes::mib(1).0 as f64, "MiB"),
             (Bytes::kib(1).0 as f64, "KiB"),
-        ];
-        let units = match Metric::named(metric) {
-            Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) => {
-                [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")]
-            }
-            Some(Metric::Memory) => binary,
-            _ => [(1e6, "millions"), (1e3, "thousands"), (1.0, "")],
-        };
-        let &(size, name) = units.iter().find(|(size, _)| most >= *size).unwrap_or(&units[2]);
-        Self { size, name }
-    }
-
-    fn label(self, metric: &str) -> String {
-        match self.name {
-            "" => metric.to_owned(),
-            name => format!("{metric}, {name}"),
-        }
-    }
+        ],
+        _ => [(1e6, "millions"), (1e3, "thousands"), (1.0, "")],
+    };
+    let (size, name) = units.into_iter().find(|(size, _)| most >= *size).unwrap_or(units[2]);
+    let label = [metric, name].join(if name.is_empty() { "" } else { ", " });
+    (size, label)
 }
 
 /// One line of blocks for each arm: higher ones for higher values, from the first block of runs to the last.
@@ -184,7 +167,7 @@ fn strip(values: &[f64], low: f64, high: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{STRIP, Unit, strip};
+    use super::{STRIP, strip, unit};
 
     #[test]
     fn a_strip_rises_with_its_values_and_never_gets_too_long() {
@@ -200,7 +183,7 @@ mod tests {
 
     #[test]
     fn units_keep_labels_short() {
-        let label = |metric, most| Unit::of(metric, most).label(metric);
+        let label = |metric, most| unit(metric, most).1;
         assert_eq!(label("wall", 0.5), "wall, ms");
         assert_eq!(label("memory", 3e9), "memory, GiB");
         assert_eq!(label("faults", 262_144.0), "faults, thousands");

@@ -4,7 +4,7 @@ use compare::interim::LEAST;
 use model::Reading;
 use model::compare::{Arm, Because, Compare, Judged, Why};
 
-use draw::counted;
+use draw::{counted, or_empty};
 
 /// Why the runs were arranged so, as a clause.
 pub(super) fn because(reason: &Because) -> String {
@@ -61,18 +61,12 @@ pub(crate) fn why(compare: &Compare, judged: &Judged) -> String {
             "{} of runs: fewer than {LEAST} cannot show a difference at 5 %",
             counted(pairs, "pair")
         ),
-        Why::NotInEffect => arm.map_or_else(String::new, not_in_effect),
+        Why::NotInEffect => or_empty(arm.map(not_in_effect)),
         Why::EffectUnread => {
-            let unread = arm.and_then(|arm| arm.took_effect.unread());
-            format!(
-                "whether it took effect is not known: {}",
-                unread.map_or_else(String::new, ToString::to_string)
-            )
+            let unread = or_empty(arm.and_then(|arm| arm.took_effect.unread()));
+            format!("whether it took effect is not known: {unread}")
         }
-        Why::Reference => format!(
-            "the reference {}",
-            compare.arms.first().map_or_else(String::new, not_in_effect)
-        ),
+        Why::Reference => format!("the reference {}", or_empty(compare.arms.first().map(not_in_effect))),
     }
 }
 
@@ -107,13 +101,13 @@ fn not_in_effect(arm: &Arm) -> String {
     if let Some(part) = in_part(arm) {
         return part;
     }
-    let kind = arm.kind.map_or_else(String::new, |kind| kind.to_string());
+    let kind = or_empty(arm.kind);
     let is_about_code = arm.runs.iter().any(|run| run.text.is_some());
     let what = if is_about_code { "code" } else { "memory" };
     match &arm.coverage {
         Reading::Known(share) => {
             let note = arm.runs.last().and_then(|run| run.notes.last());
-            let note = note.map_or_else(String::new, |note| format!(" ({note})"));
+            let note = or_empty(note.map(|note| format!(" ({note})")));
             format!(
                 "did not take effect: {:.1} % of the {what} was on {kind} pages{note}",
                 share.median * 100.0

@@ -4,7 +4,7 @@ use host::CpuList;
 use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 
 use crate::show::Show;
-use draw::{Lines, Sheet, columns, counted, lines, number, or};
+use draw::{Lines, Sheet, columns, counted, lines, number, or, or_empty};
 
 impl Show for Check {
     fn title(&self) -> String {
@@ -81,7 +81,7 @@ fn sentence(mistake: &Mispinned) -> String {
         Mistake::RemoteMemory => format!(
             "Its busy threads run on node {} only, and {} % of its memory is on node {}.",
             mistake.nodes.first().copied().unwrap_or_default(),
-            mistake.percent.map_or_else(String::new, number),
+            or_empty(mistake.percent.map(number)),
             mistake.nodes.get(1).copied().unwrap_or_default()
         ),
         Mistake::CpusetCut => format!(

@@ -2,7 +2,7 @@
 
 use model::placement::{Cpu, Kind, Method, Recording, Thread};
 
-use draw::{Heat, Lines, STEPS, Sheet, columns, counted, lines, number, or};
+use draw::{Heat, Lines, Sheet, columns, counted, lines, number, or, share_legend};
 
 /// Beyond so many CPUs those without time are left out.
 const MOST_CPUS: usize = 32;
@@ -11,17 +11,16 @@ const COLUMNS: usize = 16;
 
 /// The table of the study: CPUs in the order of the machine, and the share of each.
 pub(super) fn shares(recording: &Recording) -> Sheet {
-    let fields = columns![|(of, cpu)| (&Recording, &Cpu);
+    let fields = columns![|cpu| &Cpu;
         "#node" => cpu.node?, "#socket" => cpu.package?, "#core" => cpu.core?, "#CPU" => cpu.cpu,
-        "#% of the recording" => percent(used(of, cpu), of.seconds),
-        "#% of its CPU time" => percent(used(of, cpu), of.total.cpu()),
-        "#steal %" => or(cpu.steal_s.known().map(|&steal| percent(steal, of.seconds)), "?"),
+        "#% of the recording" => percent(used(recording, cpu), recording.seconds),
+        "#% of its CPU time" => percent(used(recording, cpu), recording.total.cpu()),
+        "#steal %" => or(cpu.steal_s.known().map(|&steal| percent(steal, recording.seconds)), "?"),
     ];
     let is_large = recording.cpus.len() > MOST_CPUS;
     let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
     let shown: Vec<&Cpu> = recording.cpus.iter().filter(is_shown).collect();
-    let cpus = shown.iter().map(|&cpu| (recording, cpu));
-    let mut sheet = Sheet::of("Share of time on each CPU", &fields, cpus);
+    let mut sheet = Sheet::of("Share of time on each CPU", &fields, shown.iter().copied());
     let left_out = recording.cpus.len() - shown.len();
     if left_out > 0 {
         sheet.note(format!(
@@ -130,7 +129,7 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
         let cells = slices.cpu_s.chunks(step).map(|chunk| {
             let seconds: f64 = chunk.iter().filter_map(|slice| slice.get(&cpu.cpu)).sum();
             let share = (seconds / length).min(1.0);
-            (number(share * 100.0), Some(Heat::of(1.0 + share)))
+            (number(share * 100.0), Some(Heat::of_share(share)))
         });
         sheet.shaded_row([(cpu.cpu.to_string(), None)].into_iter().chain(cells));
     }
@@ -139,24 +138,20 @@ pub(super) fn over_time(recording: &Recording) -> Sheet {
         .chunks(step)
         .map(|chunk| chunk.iter().sum::<u64>().to_string());
     sheet.row(["moves".to_owned()].into_iter().chain(moves));
-    let steps: Vec<String> = STEPS.iter().map(|step| number((step - 1.0) * 100.0)).collect();
-    sheet.note(format!(
-        "shade: up to {} % of the CPU, or more; the last slice may not be whole",
-        steps.join(", ")
-    ));
+    sheet.note(share_legend("CPU") + "; the last slice may not be whole");
     sheet
 }
 
 pub(super) fn csv(recording: &Recording) -> Lines<'_> {
-    let fields = columns![|(recording, thread, cpu, seconds)| (&Recording, &Thread, u32, f64);
+    let fields = columns![|(thread, cpu, seconds)| (&Thread, u32, f64);
         pid => thread.pid, tid => thread.tid, name => thread.name, cpu => cpu,
         node => { let known = recording.cpus.iter().find(|known| known.cpu == *cpu); known?.node? },
         seconds => seconds, thread_migrations => thread.tally.migrations.total(),
         thread_preemptions => thread.tally.preemptions?, method => recording.method,
     ];
-    let items = recording.threads.iter().flat_map(move |thread| {
+    let items = recording.threads.iter().flat_map(|thread| {
         let by_cpu = thread.tally.cpu_s.iter();
-        by_cpu.map(move |(&cpu, &seconds)| (recording, thread, cpu, seconds))
+        by_cpu.map(move |(&cpu, &seconds)| (thread, cpu, seconds))
     });
     lines(fields, items)
 }

@@ -86,10 +86,7 @@ impl Reader<'_> {
     /// Lines about huge pages that are not read.
     fn list(&mut self, before: usize, raw: &[&str]) {
         for (number, line) in (before + 1..).zip(raw).filter(|(_, line)| line.contains("huge")) {
-            let place = self.place(number);
-            self.read
-                .unresolved
-                .push(format!("{place}: {}: only a run shows it", line.trim()));
+            self.only_run(number, line.trim());
         }
     }
 

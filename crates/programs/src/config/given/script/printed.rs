@@ -38,11 +38,10 @@ pub(super) fn printed(
 /// The lines that are written behind a command.
 pub(super) fn of_text(command: &Command) -> impl Iterator<Item = (usize, Word)> {
     command.text.iter().map(|(line, text)| {
-        let open = if text.contains('$') {
-            text.clone()
-        } else {
-            String::new()
-        };
+        let open = Some(text)
+            .filter(|text| text.contains('$'))
+            .cloned()
+            .unwrap_or_default();
         let text = text.clone();
         (*line, Word { text, open })
     })

@@ -19,6 +19,21 @@ pub(super) struct Word {
 }
 
 impl Word {
+    fn plain(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            open: String::new(),
+        }
+    }
+
+    /// A variable of which only a run shows the value.
+    fn of_variable(name: &str) -> Self {
+        Self {
+            text: format!("${{{name}}}"),
+            open: format!("${name} "),
+        }
+    }
+
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
@@ -49,10 +64,7 @@ impl Variables {
     pub(super) fn lose(&mut self, text: &str) {
         for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
             if let Some(known) = self.0.get_mut(name) {
-                *known = Word {
-                    text: format!("${{{name}}}"),
-                    open: format!("${name} "),
-                };
+                *known = Word::of_variable(name);
             }
         }
     }
@@ -116,30 +128,23 @@ impl Variables {
     }
 
     fn value(&self, part: &Part, left: &mut usize) -> Word {
-        let plain = |text: &String| Word {
-            text: text.clone(),
-            open: String::new(),
-        };
         match part {
-            Part::Plain(text) => plain(text),
+            Part::Plain(text) => Word::plain(text),
             Part::Run(text) => Word {
                 text: text.clone(),
                 open: text.clone(),
             },
             Part::Variable { name, default, .. } => {
-                let open = || Word {
-                    text: format!("${{{name}}}"),
-                    open: format!("${name} "),
-                };
                 let Some(known) = self.0.get(name) else {
-                    return default.as_ref().map_or_else(open, plain);
+                    let default = default.as_deref().map(Word::plain);
+                    return default.unwrap_or_else(|| Word::of_variable(name));
                 };
                 match left.checked_sub(known.text.len() + known.open.len()) {
                     Some(rest) => {
                         *left = rest;
                         known.clone()
                     }
-                    None => open(),
+                    None => Word::of_variable(name),
                 }
             }
         }
