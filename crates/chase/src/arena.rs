@@ -70,7 +70,6 @@ pub struct Arena {
     map: Mapping,
     offset: usize,
     len: usize,
-    kind: PageKind,
     locked: bool,
 }
 
@@ -109,8 +108,9 @@ impl Arena {
                 .bind(arena.offset, arena.len, node)
                 .map_err(|source| NotObtained::Bind { node, source })?;
         }
-        for start in (0..arena.len).step_by(PIECE.max(want.kind.x86_size()).as_usize()) {
-            let len = PIECE.max(want.kind.x86_size()).as_usize().min(arena.len - start);
+        let piece = PIECE.max(want.kind.x86_size()).as_usize();
+        for start in (0..arena.len).step_by(piece) {
+            let len = piece.min(arena.len - start);
             arena.populate(want, start, len)?;
             if !go_on(Bytes(len as u64)) {
                 return Err(NotObtained::Stopped);
@@ -169,7 +169,6 @@ impl Arena {
             map,
             offset,
             len,
-            kind: want.kind,
             locked: false,
         })
     }
@@ -242,11 +241,6 @@ impl Arena {
     /// Never: an arena has at least one page.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    /// The kind that was asked for.
-    pub fn kind(&self) -> PageKind {
-        self.kind
     }
 
     /// Is it locked in memory? A normal user's limit may not allow it.

@@ -73,14 +73,12 @@ impl Pmu {
 
 /// Four bytes of a record.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(4)?)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
 }
 
 /// Eight bytes of a record.
 fn double(bytes: &[u8], at: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(8)?)?;
-    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
 }
 
 fn dtlb_misses() -> Cache {

@@ -127,7 +127,7 @@ pub fn multiply_bytes() -> &'static [u8] {
     between(hugewise_multiply as *const u8, hugewise_multiply_end as *const u8)
 }
 
-fn between(start: *const u8, end: *const u8) -> &'static [u8] {
+pub(crate) fn between(start: *const u8, end: *const u8) -> &'static [u8] {
     // SAFETY: both labels stand in one assembly block above, `end` after `start`; code is mapped readable for ever.
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }

@@ -19,3 +19,5 @@ mod shuffle;
 mod syscall;
 pub mod thread;
 pub mod tlbwalk;
+
+pub use syscall::Mapping;

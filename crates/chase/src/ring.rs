@@ -22,6 +22,11 @@ impl Slot {
     /// The slot for rings that are rebuilt at every visit.
     pub const SCRATCH: Self = Self(SLOTS - 1);
 
+    /// Its number.
+    pub fn number(self) -> usize {
+        self.0
+    }
+
     fn offset(self) -> usize {
         self.0 * 8
     }

@@ -1,15 +1,16 @@
 //! The few system calls the libraries lack or that need raw pointers, each wrapped once.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::kernelops::Counts;
 
-/// An anonymous private mapping that is unmapped when dropped.
+/// A mapping that is unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     start: NonNull<u8>,
     len: usize,
 }
@@ -18,20 +19,47 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes, readable and writable, with extra `mmap` flags.
-    pub(crate) fn anonymous(len: usize, extra: MapFlags) -> io::Result<Self> {
-        let flags = MapFlags::PRIVATE | extra;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags)?
-        };
-        NonNull::new(start.cast())
-            .map(|start| Self { start, len })
-            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    /// Maps `len` bytes of private memory, readable and writable, with extra `mmap` flags.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn anonymous(len: usize, extra: MapFlags) -> io::Result<Self> {
+        Self::protected(len, ProtFlags::READ | ProtFlags::WRITE, extra)
     }
 
-    pub(crate) fn start(&self) -> *mut u8 {
+    /// The same with these rights alone.
+    pub(crate) fn protected(len: usize, rights: ProtFlags, extra: MapFlags) -> io::Result<Self> {
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, rights, MapFlags::PRIVATE | extra)? };
+        Self::at(start.cast(), len)
+    }
+
+    /// Maps the first `len` bytes of a file for reading.
+    pub(crate) fn of_file(file: impl AsFd, len: usize) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
+        Self::at(start.cast(), len)
+    }
+
+    fn at(start: *mut u8, len: usize) -> io::Result<Self> {
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, len })
+    }
+
+    /// First byte.
+    pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: the kernel maps no empty range.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     fn check(&self, offset: usize, len: usize) {
@@ -42,7 +70,13 @@ impl Mapping {
     }
 
     /// `madvise` on a part of the mapping. Only advice that keeps the mapping and its content meaningful is passed here.
-    pub(crate) fn advise(&self, offset: usize, len: usize, advice: Advice) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The kernel's.
+    ///
+    /// # Panics
+    /// If the part reaches beyond the mapping.
+    pub fn advise(&self, offset: usize, len: usize, advice: Advice) -> io::Result<()> {
         self.check(offset, len);
         // SAFETY: the range lies in a mapping we own, whose content is not used before it is populated.
         unsafe { rustix::mm::madvise(self.start().add(offset).cast(), len, advice)? };

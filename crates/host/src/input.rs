@@ -131,11 +131,7 @@ impl Input {
     /// See [`InputError`].
     pub fn text_of(self, mut file: &File) -> Result<String, InputError> {
         file.rewind()?;
-        self.check(file.metadata()?.len())?;
-        let mut bytes = Vec::new();
-        file.take(self.most().0 + 1).read_to_end(&mut bytes)?;
-        self.check(bytes.len() as u64)?;
-        parse::utf8(bytes).map_err(InputError::NotText)
+        parse::utf8(self.whole(file)?).map_err(InputError::NotText)
     }
 
     /// Text in a folder that another user may change: a regular file of that user's, to which no link leads.
@@ -158,24 +154,23 @@ impl Input {
                 expected: "a regular file of the user that the program runs as",
             });
         }
-        self.check(stat.st_size.cast_unsigned())?;
-        let mut bytes = Vec::new();
-        File::from(file).take(self.most().0 + 1).read_to_end(&mut bytes)?;
-        self.check(bytes.len() as u64)?;
-        parse::utf8(bytes).map_err(InputError::NotText)
+        parse::utf8(self.whole(&File::from(file))?).map_err(InputError::NotText)
     }
 
     fn read_within(self, path: &Path, timeout: Duration) -> Result<Vec<u8>, InputError> {
         let (file, kind) = self.open(path)?;
-        let bytes = if kind == FileType::Fifo {
-            self.piped(&file, is_named(&file)?.then_some(timeout))?
-        } else {
-            let size = file.metadata()?.len();
-            self.check(size)?;
-            let mut bytes = Vec::with_capacity(size as usize);
-            file.take(self.most().0 + 1).read_to_end(&mut bytes)?;
-            bytes
-        };
+        match kind {
+            FileType::Fifo => self.piped(&file, is_named(&file)?.then_some(timeout)),
+            _ => self.whole(&file),
+        }
+    }
+
+    /// The rest of a regular file.
+    fn whole(self, file: &File) -> Result<Vec<u8>, InputError> {
+        let size = file.metadata()?.len();
+        self.check(size)?;
+        let mut bytes = Vec::with_capacity(size as usize);
+        file.take(self.most().0 + 1).read_to_end(&mut bytes)?;
         self.check(bytes.len() as u64)?;
         Ok(bytes)
     }
@@ -228,6 +223,7 @@ impl Input {
             }
             heard = Instant::now();
         }
+        self.check(bytes.len() as u64)?;
         Ok(bytes)
     }
 }
@@ -271,7 +267,8 @@ fn is_ready(pipe: &File) -> Result<bool, InputError> {
     }
 }
 
-fn words(kind: FileType) -> &'static str {
+/// What something is that is no regular file, with its article.
+pub fn words(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a directory",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",

@@ -27,7 +27,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use crate::input::{Input, InputError};
 use crate::parse;
 use crate::snapshot::mount_table;
-use crate::tree::{Tree, TreeError};
+use crate::tree::{Tree, TreeError, parent};
 use directory::Directory;
 use error::from_io;
 use foreign::{Foreign, Question};
@@ -309,14 +309,13 @@ impl Source {
             let Reading::Known(target) = self.link(&path) else {
                 break;
             };
-            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-            path = beside(directory, &target);
+            path = beside(parent(&path), &target);
         }
         path
     }
 }
 
-/// A path as it is meant in a directory, without `.` and `..`.
+/// A path as it is meant in a directory, without `.`, `..`, doubled or trailing slashes; `..` stops at the root.
 pub fn beside(directory: &str, path: &str) -> String {
     let directory = if path.starts_with('/') { "" } else { directory };
     let mut names: Vec<&str> = directory.split('/').filter(|name| !name.is_empty()).collect();

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cause, Reading, Unread};
 
+use crate::source::beside;
+
 pub use text::TreeError;
 
 /// Files, links and refusals by absolute path. It is also its own builder:
@@ -50,7 +52,7 @@ impl Tree {
 
     /// Puts a node at an absolute path, in place of what was there. The root itself is always a directory.
     pub fn insert(&mut self, path: &str, node: Node) {
-        let path = normalize(path);
+        let path = beside("", path);
         if path != "/" {
             self.0.insert(path, node);
         }
@@ -167,14 +169,13 @@ impl Tree {
     /// The node at a path behind all links, or the refusal that stands in the way.
     fn follow(&self, path: &str) -> Result<(String, Option<&Node>), Unread> {
         let refuse = |cause, why: &str| Err(Unread::new(cause, path, why));
-        let mut real = normalize(path);
+        let mut real = beside("", path);
         for _ in 0..MOST_LINKS {
             match self.first_obstacle(&real) {
                 None => return Ok((real, None)),
                 Some((at, Node::Link(target))) => {
                     let rest = real[at.len()..].to_owned();
-                    let base = if target.starts_with('/') { "" } else { parent(&at) };
-                    real = normalize(&format!("{base}/{target}{rest}"));
+                    real = beside(parent(&at), &format!("{target}{rest}"));
                 }
                 Some((_, Node::Denied)) => return refuse(Cause::Denied, ""),
                 Some((_, Node::Failed(why))) => return refuse(Cause::Failed, why),
@@ -210,21 +211,6 @@ fn is_below(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn parent(path: &str) -> &str {
+pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-/// An absolute path without `.`, `..`, doubled or trailing slashes; `..` stops at the root.
-fn normalize(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            name => parts.push(name),
-        }
-    }
-    format!("/{}", parts.join("/"))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use process::rights::{ShutIn, User};
+use process::rights::ShutIn;
 use process::{Attention, Order, Process, Step, WaitError};
 
 use crate::commands::is_stop_asked;
@@ -21,17 +21,6 @@ const POLL_PERIOD: Duration = Duration::from_millis(10);
 /// How long a killed program may take to be gone; one that waits for a dead disk never is.
 const GONE_WITHIN: Duration = Duration::from_millis(500);
 
-/// How a helper is run.
-#[derive(Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) directory: &'a Path,
-    pub(crate) environment: Vec<(&'static str, OsString)>,
-    /// As whom, if not as the user of this program. Needs root.
-    pub(crate) user: Option<User>,
-    /// It is killed after this long, with all that it started.
-    pub(crate) timeout: Duration,
-}
-
 /// What it printed, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -40,26 +29,23 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Runs a program to its end, with nothing of this process but what the place names, and ends it with all that it started.
+/// Runs a program to its end, with nothing of this process but what it is shut in with. After the timeout it is killed, with all that
+/// it started.
 ///
 /// # Errors
 /// In words: it cannot be started, takes too long, prints too much, or the user had enough.
-pub(crate) fn run(program: &Path, arguments: &[OsString], place: &Place<'_>) -> Result<Ended, String> {
+pub(crate) fn run(
+    program: &Path,
+    arguments: &[OsString],
+    shut_in: &ShutIn,
+    timeout: Duration,
+) -> Result<Ended, String> {
     let named = |why: String| format!("{}: {why}", program.display());
     // A signal must end what is started here.
     crate::commands::watch_signals().map_err(|error| named(format!("{error:#}")))?;
-    let environment = place.environment.iter();
-    let shut_in = ShutIn {
-        user: place.user,
-        directory: place.directory.to_owned(),
-        environment: environment
-            .map(|(name, value)| ((*name).into(), value.clone()))
-            .collect(),
-        accounts: None,
-    };
     let words: Vec<OsString> = once(program.into()).chain(arguments.iter().cloned()).collect();
     let order = Order {
-        shut_in: Some(&shut_in),
+        shut_in: Some(shut_in),
         ..Order::plain(&words)
     };
     let started = Process::start(&order, Attention::Free, false);
@@ -67,7 +53,7 @@ pub(crate) fn run(program: &Path, arguments: &[OsString], place: &Place<'_>) -> 
         Step::Program => named(failure.error.to_string()),
         step => named(format!("{}: {}", step.title(), failure.error)),
     })?;
-    ended(process, place.timeout).map_err(named)
+    ended(process, timeout).map_err(named)
 }
 
 /// How it ended, or why it was not waited for.

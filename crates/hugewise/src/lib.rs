@@ -4,18 +4,18 @@
 
 pub mod cli;
 pub mod commands;
-pub mod diff;
-pub mod files;
-pub mod gain;
-pub(crate) mod helper;
-pub(crate) mod kinds;
-pub(crate) mod recipes;
+mod diff;
+mod files;
+mod gain;
+mod helper;
+mod kinds;
+mod recipes;
 pub mod render;
 pub mod results;
 #[cfg(test)]
-pub(crate) mod samples;
-pub(crate) mod scratch;
+mod samples;
+mod scratch;
 pub mod show;
-pub(crate) mod trusted;
+mod trusted;
 pub mod ui;
-pub mod verdict;
+mod verdict;

@@ -45,12 +45,6 @@ enum Files {
     Own(Own),
 }
 
-/// A recipe whose files are built.
-pub(crate) struct Built {
-    chosen: Chosen,
-    folder: PathBuf,
-}
-
 /// A recipe that is ready to run; what it leaves in files is gone with it.
 #[derive(Debug)]
 pub(crate) struct Workload {
@@ -139,11 +133,11 @@ impl Chosen {
         self.recipe.needs.iter().filter(|need| need.found().is_none())
     }
 
-    /// Builds what it runs.
+    /// Builds what it runs, in the folder that is given back.
     ///
     /// # Errors
     /// If a program is missing, or the build fails.
-    pub(crate) fn build(self) -> anyhow::Result<Built> {
+    pub(crate) fn build(&self) -> anyhow::Result<PathBuf> {
         let name = &self.selection.name;
         if let Some(Need { program, install, .. }) = self.lacking().next() {
             bail!("--workload {name} needs `{program}` (Debian: apt-get install {install})");
@@ -155,28 +149,27 @@ impl Chosen {
         let (lines, time) = (self.recipe.build_lines()?, self.recipe.build_time()?);
         build(&folder, &lines, &self.files.all()?, time)
             .with_context(|| format!("--workload {name}: in {}", folder.display()))?;
-        Ok(Built { chosen: self, folder })
+        Ok(folder)
     }
-}
 
-impl Built {
-    /// Makes it ready to run. From here on the caller must end in order, as a directory stays otherwise until the next command.
+    /// Makes it ready to run from the folder where it was built. From here on the caller must end in order, as a directory stays
+    /// otherwise until the next command.
     ///
     /// # Errors
     /// If it can have no directory for what it writes, or its texts name what there is not.
-    pub(crate) fn set_up(self) -> anyhow::Result<Workload> {
-        let Chosen { selection, recipe, .. } = &self.chosen;
+    pub(crate) fn set_up(&self, folder: &Path) -> anyhow::Result<Workload> {
+        let Self { selection, recipe, .. } = self;
         let is_shut_in = recipe.unprivileged && rustix::process::geteuid().is_root();
         let scratch = (recipe.writes() || is_shut_in).then(|| Scratch::take(&selection.name, is_shut_in));
         let scratch = scratch.transpose()?;
-        let place = scratch.as_ref().map_or(Path::new(""), Scratch::path);
-        let task = match scratch.as_ref().and_then(|scratch| Some((scratch, scratch.user()?))) {
+        let place = scratch.as_ref().map_or(Path::new(""), |scratch| scratch.path.as_path());
+        let task = match scratch.as_ref().and_then(|scratch| Some((scratch, scratch.user?))) {
             Some((scratch, user)) => {
                 // What belongs to root can be read by another user there only.
-                let folder = scratch.with_files(&self.folder)?;
+                let folder = scratch.with_files(folder)?;
                 recipe.task(&folder, place, Some(&Arc::new(shut_in(scratch, user))))?
             }
-            None => recipe.task(&self.folder, place, None)?,
+            None => recipe.task(folder, place, None)?,
         };
         Ok(Workload {
             task,
@@ -189,7 +182,7 @@ impl Built {
 /// All that a program of a recipe has that root must not run.
 fn shut_in(scratch: &Scratch, user: User) -> ShutIn {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    let home = scratch.path().as_os_str();
+    let home = scratch.path.as_os_str();
     let variables = [
         ("PATH", path),
         ("HOME", home.into()),
@@ -198,7 +191,7 @@ fn shut_in(scratch: &Scratch, user: User) -> ShutIn {
     ];
     ShutIn {
         user: Some(user),
-        directory: scratch.path().to_owned(),
+        directory: scratch.path.clone(),
         environment: variables.map(|(name, value)| (name.into(), value)).into(),
         accounts: Some(scratch.accounts()),
     }
@@ -207,7 +200,7 @@ fn shut_in(scratch: &Scratch, user: User) -> ShutIn {
 impl Workload {
     /// The logs of garbage collectors that its runs of an arm have left so far.
     pub(crate) fn gc_logs(&self, arm: &str) -> Vec<String> {
-        let user = self.scratch.as_ref().and_then(Scratch::user);
+        let user = self.scratch.as_ref().and_then(|scratch| scratch.user);
         let text = |path: PathBuf| match user {
             Some(user) => Input::Metrics.text_of_user(&path, user.uid).ok(),
             None => Input::Metrics.text(&path).ok(),
@@ -217,8 +210,8 @@ impl Workload {
 
     fn gc_log_files(&self, arm: &str) -> Vec<PathBuf> {
         let beginning = format!("gc-{arm}-");
-        let folder = self.scratch.as_ref().map(Scratch::path);
-        let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
+        let scratch = self.scratch.as_ref();
+        let entries = scratch.and_then(|scratch| std::fs::read_dir(&scratch.path).ok());
         let files = entries.into_iter().flatten().flatten();
         let logs = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning));
         let mut logs: Vec<PathBuf> = logs.map(|entry| entry.path()).collect();

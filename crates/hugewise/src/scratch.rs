@@ -34,9 +34,10 @@ const ACCOUNTS: &str = "passwd";
 #[derive(Debug)]
 pub(crate) struct Scratch {
     outer: PathBuf,
-    inner: PathBuf,
+    /// Where the workload writes.
+    pub(crate) path: PathBuf,
     /// As whom the workload runs, if not as the user of this program.
-    user: Option<User>,
+    pub(crate) user: Option<User>,
     /// Held as long as this lives.
     _lock: OwnedFd,
 }
@@ -94,12 +95,12 @@ impl Scratch {
 
     fn within(outer: PathBuf, lock: OwnedFd, is_shut_in: bool) -> anyhow::Result<Self> {
         let mut scratch = Self {
-            inner: outer.join(WORK),
+            path: outer.join(WORK),
             outer,
             user: None,
             _lock: lock,
         };
-        DirBuilder::new().mode(0o700).create(&scratch.inner)?;
+        DirBuilder::new().mode(0o700).create(&scratch.path)?;
         if is_shut_in {
             scratch.give_to_nobody_else()?;
         }
@@ -115,19 +116,14 @@ impl Scratch {
         let given = entries.filter_map(|entry| Some(fs::symlink_metadata(entry.path().join(WORK)).ok()?.uid()));
         let given: Vec<u32> = given.collect();
         let user = unused(&Source::live(), &|uid| given.contains(&uid)).map_err(anyhow::Error::msg)?;
-        lchown(&self.inner, Some(user.uid), Some(user.gid))?;
+        lchown(&self.path, Some(user.uid), Some(user.gid))?;
         let User { uid, gid } = user;
         let mut accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        accounts += &format!("hugewise-{uid}:x:{uid}:{gid}::{}:/bin/false\n", self.inner.display());
+        accounts += &format!("hugewise-{uid}:x:{uid}:{gid}::{}:/bin/false\n", self.path.display());
         fs::write(self.accounts(), accounts)?;
         fs::set_permissions(self.accounts(), Permissions::from_mode(0o644))?;
         self.user = Some(user);
         Ok(())
-    }
-
-    /// As whom the workload runs, if not as the user of this program.
-    pub(crate) fn user(&self) -> Option<User> {
-        self.user
     }
 
     /// The machine's accounts, and that of the workload's user.
@@ -143,10 +139,6 @@ impl Scratch {
         let copy = self.outer.join("files");
         copy_for_all(folder, &copy).with_context(|| format!("{}: its files cannot be copied", copy.display()))?;
         Ok(copy)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.inner
     }
 }
 
@@ -256,10 +248,10 @@ mod tests {
         let name = format!("test{}", std::process::id());
         let first = Scratch::take(&name, false).expect("a directory");
         let second = Scratch::take(&name, false).expect("another");
-        assert_ne!(first.path(), second.path());
-        std::fs::write(first.path().join("file"), "text").expect("written");
+        assert_ne!(first.path, second.path);
+        std::fs::write(first.path.join("file"), "text").expect("written");
         sweep();
-        assert!(first.path().join("file").exists(), "a command that lives keeps it");
+        assert!(first.path.join("file").exists(), "a command that lives keeps it");
         let [one, two] = [&first, &second].map(|scratch| scratch.outer.clone());
         drop(first);
         assert!(!one.exists() && two.exists());

@@ -65,6 +65,11 @@ fn private(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
+/// The user who called sudo.
+pub(crate) fn caller() -> Option<u32> {
+    std::env::var("SUDO_UID").ok()?.parse().ok()
+}
+
 /// The path without links, if only root and this user can change what is there: it is run with this user's rights. Where root is asked by
 /// `sudo`, the user who typed it counts as this user. A descriptor, such as `/dev/fd/63`, is as the shell made it.
 ///
@@ -72,8 +77,7 @@ fn private(path: &Path) -> anyhow::Result<PathBuf> {
 /// Says who else could change it, and what to do.
 pub(crate) fn to_be_run(path: &Path) -> anyhow::Result<PathBuf> {
     let own = rustix::process::geteuid();
-    let asked = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    let users = [Some(own.as_raw()), asked.filter(|_| own.is_root())];
+    let users = [Some(own.as_raw()), caller().filter(|_| own.is_root())];
     let users: Vec<u32> = users.into_iter().flatten().collect();
     let is_descriptor = |own: &&str| path.parent() == Some(Path::new(own));
     if path == Path::new("/dev/stdin") || ["/dev/fd", "/proc/self/fd"].iter().any(is_descriptor) {

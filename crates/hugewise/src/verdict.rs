@@ -11,7 +11,7 @@ use model::{Bytes, PageKind, Reading};
 
 use crate::results::ps::ProcessRow;
 use crate::results::{ProcessList, Totals};
-pub use grounds::{Grounds, Server};
+pub(crate) use grounds::{Grounds, Server};
 use scattered::Scattered;
 
 mod grounds;
@@ -27,7 +27,7 @@ const ENOUGH: f64 = 2.0;
 const FEW: u32 = 4;
 
 /// The verdict, without its sentences.
-pub fn verdict(grounds: &Grounds<'_>) -> Verdict {
+pub(crate) fn verdict(grounds: &Grounds<'_>) -> Verdict {
     let (saving, choice) = match grounds.headline {
         Ok(headline) => measured(headline),
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),

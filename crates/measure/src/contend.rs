@@ -49,30 +49,39 @@ impl Round {
     }
 }
 
+/// Does two things at once, each on a CPU of its own. Each is told whether its thread is there; the answer is the first one's.
+///
+/// # Errors
+/// That a thread could not stay on its CPU.
+pub(crate) fn on_two<T>(
+    [one, two]: [u32; 2],
+    own: impl FnOnce(bool) -> T,
+    other: impl FnOnce(bool) + Send,
+) -> Result<T, Error> {
+    thread::scope(|scope| {
+        let helper = scope.spawn(move || on(two, other));
+        let done = on(one, own);
+        // A panic over there is a bug; it must not look like a slow CPU.
+        let helped = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        done.and_then(|done| helped.map(|()| done))
+    })
+}
+
+fn on<T>(cpu: u32, work: impl FnOnce(bool) -> T) -> Result<T, Error> {
+    let pinned = Pinned::to(Some(cpu));
+    let done = work(pinned.is_ok());
+    pinned.map(|_| done).map_err(|source| Error::Stay { cpu, source })
+}
+
 /// Times a block of the first load on the first of two CPUs, in so many rounds.
 ///
 /// # Errors
 /// That a thread could not stay on its CPU.
-pub(crate) fn beside([one, two]: [u32; 2], rounds: u32, [own, other]: [&mut Load; 2]) -> Result<Vec<Round>, Error> {
-    let stay = |cpu: u32| move |source| Error::Stay { cpu, source };
+pub(crate) fn beside(cpus: [u32; 2], rounds: u32, [own, other]: [&mut Load; 2]) -> Result<Vec<Round>, Error> {
     let (ready, busy) = (Barrier::new(2), AtomicBool::new(false));
-    thread::scope(|scope| {
-        let helper = scope.spawn(|| {
-            let pinned = Pinned::to(Some(two));
-            for _ in 0..rounds {
-                // Asleep until the first has had its time alone.
-                ready.wait();
-                while busy.load(Ordering::Relaxed) && pinned.is_ok() {
-                    other.block();
-                }
-                ready.wait();
-            }
-            pinned.map(drop).map_err(stay(two))
-        });
-        let pinned = Pinned::to(Some(one));
+    let timed = |_| {
         own.warm();
-        let mut timed = Vec::new();
-        for _ in 0..rounds {
+        let round = |_| {
             let alone = quickest(own);
             busy.store(true, Ordering::Relaxed);
             ready.wait();
@@ -81,14 +90,21 @@ pub(crate) fn beside([one, two]: [u32; 2], rounds: u32, [own, other]: [&mut Load
             ready.wait();
             own.warm();
             let again = quickest(own);
-            timed.push(Round { alone, together, again });
+            Round { alone, together, again }
+        };
+        (0..rounds).map(round).collect()
+    };
+    let helping = |is_there| {
+        for _ in 0..rounds {
+            // Asleep until the first has had its time alone.
+            ready.wait();
+            while busy.load(Ordering::Relaxed) && is_there {
+                other.block();
+            }
+            ready.wait();
         }
-        let helped = helper.join();
-        pinned.map_err(stay(one))?;
-        // A panic over there is a bug; it must not look like a slow CPU.
-        helped.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(timed)
-    })
+    };
+    on_two(cpus, timed, helping)
 }
 
 /// Seconds of the block that a quarter of the window's blocks undercut: interrupts only add, while a sibling is there most of the time.

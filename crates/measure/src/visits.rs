@@ -73,12 +73,11 @@ pub(crate) struct Moving {
     pub(crate) bound: Bound,
 }
 
-impl Moving {
-    pub(crate) fn bound_in(self, per_unit: f64) -> Bound {
-        Bound {
-            low: self.bound.low.map(|low| low / per_unit),
-            high: self.bound.high.map(|high| high / per_unit),
-        }
+/// A bound in another unit, of which so many of its own make one.
+pub(crate) fn bound_in(bound: Bound, per_unit: f64) -> Bound {
+    Bound {
+        low: bound.low.map(|low| low / per_unit),
+        high: bound.high.map(|high| high / per_unit),
     }
 }
 
@@ -99,7 +98,7 @@ fn moving(early: &[f64], late: &[f64], candidates: usize) -> Option<Moving> {
 
 #[cfg(test)]
 mod tests {
-    use super::moving;
+    use super::{bound_in, moving};
 
     const EARLY: [f64; 6] = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0];
 
@@ -115,7 +114,8 @@ mod tests {
             "{falls:?}"
         );
         let rises = moving(&EARLY, &late(1.2), 4).expect("rising");
-        assert!(rises.bound.high.is_none() && rises.bound_in(2.0).low.is_some_and(|low| (58.0..=60.0).contains(&low)));
+        let low = bound_in(rises.bound, 2.0).low;
+        assert!(rises.bound.high.is_none() && low.is_some_and(|low| (58.0..=60.0).contains(&low)));
         assert!(moving(&EARLY, &late(1.01), 4).is_none());
         assert!(
             moving(&EARLY[..1], &late(0.5)[..1], 1).is_none(),

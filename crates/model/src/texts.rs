@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Bytes;
 
 /// All texts so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Texts {
     known: HashSet<Arc<str>>,
     bytes: u64,

@@ -46,12 +46,7 @@ fn copy_over(frame: &Range<usize>) -> Answer {
     // no other thread knows of it. The move replaces the page at once.
     unsafe {
         let copy = linux::mmap(&Request::anonymous(frame.len()))?;
-        let (from, to) = (frame.start, copy);
-        core::ptr::copy_nonoverlapping::<u8>(
-            core::ptr::with_exposed_provenance(from),
-            core::ptr::with_exposed_provenance_mut(to),
-            frame.len(),
-        );
+        linux::copy(frame.start, copy, frame.len());
         let flags = MREMAP_MAYMOVE | MREMAP_FIXED;
         linux::mremap(copy, frame.len(), frame.len(), flags, frame.start).inspect_err(|_| {
             let _ = linux::munmap(copy, frame.len());
@@ -144,12 +139,6 @@ pub(crate) unsafe fn copy(from: &Range<usize>, to: usize) {
         }
         let to = to.wrapping_add(run.range.start - from.start);
         // SAFETY: passed on to the caller.
-        unsafe {
-            core::ptr::copy_nonoverlapping::<u8>(
-                core::ptr::with_exposed_provenance(run.range.start),
-                core::ptr::with_exposed_provenance_mut(to),
-                run.range.len(),
-            );
-        }
+        unsafe { linux::copy(run.range.start, to, run.range.len()) };
     }
 }

@@ -276,6 +276,19 @@ pub(crate) fn exit(code: i32) -> ! {
     }
 }
 
+/// Copies memory.
+///
+/// # Safety
+/// Both ranges must be the caller's, and apart from each other.
+pub(crate) unsafe fn copy(from: usize, to: usize, len: usize) {
+    let (from, to) = (
+        core::ptr::with_exposed_provenance(from),
+        core::ptr::with_exposed_provenance_mut(to),
+    );
+    // SAFETY: passed on to the caller.
+    unsafe { core::ptr::copy_nonoverlapping::<u8>(from, to, len) }
+}
+
 /// The next multiple of a power of two.
 pub(crate) const fn round_up(value: usize, power: usize) -> usize {
     let last = power.wrapping_sub(1);

@@ -90,21 +90,23 @@ fn environment() -> Option<*const *const c_char> {
 
 /// Where the page is: `PID:FD:NONCE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    pid: u64,
-    fd: u64,
+struct Place<'a> {
+    /// Digits of a number, as the next one.
+    pid: &'a [u8],
+    fd: &'a [u8],
     nonce: u64,
 }
 
-impl Place {
-    fn parse(text: &[u8]) -> Option<Self> {
-        let mut numbers = text.split(|&byte| byte == b':').map(number);
+impl<'a> Place<'a> {
+    fn parse(text: &'a [u8]) -> Option<Self> {
+        let mut parts = text.split(|&byte| byte == b':');
         let place = Self {
-            pid: numbers.next()??,
-            fd: numbers.next()??,
-            nonce: numbers.next()??,
+            pid: parts.next()?,
+            fd: parts.next()?,
+            nonce: number(parts.next()?)?,
         };
-        numbers.next().is_none().then_some(place)
+        number(place.pid).and(number(place.fd))?;
+        parts.next().is_none().then_some(place)
     }
 }
 
@@ -119,7 +121,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-fn named(environment: *const *const c_char) -> Option<Place> {
+fn named<'a>(environment: *const *const c_char) -> Option<Place<'a>> {
     let mut entry = environment;
     loop {
         // SAFETY: a list of pointers to texts that end with a zero, which ends with a null pointer.
@@ -136,10 +138,10 @@ fn named(environment: *const *const c_char) -> Option<Place> {
 }
 
 /// The inherited descriptor, or else the same file by way of the process that made it.
-fn find(place: Place) -> Option<Orders> {
-    let inherited = c_int::try_from(place.fd).ok()?;
+fn find(place: Place<'_>) -> Option<Orders> {
+    let inherited = c_int::try_from(number(place.fd)?).ok()?;
     map(inherited, place.nonce).or_else(|| {
-        let fd = linux::open(path(place)?.as_slice())?;
+        let fd = linux::open(&path(place)?)?;
         let orders = map(fd, place.nonce);
         linux::close(fd);
         orders
@@ -168,47 +170,14 @@ fn map(fd: c_int, nonce: u64) -> Option<Orders> {
     None
 }
 
-/// A text in a buffer of its own.
-struct Text {
-    bytes: [u8; 64],
-    len: usize,
-}
-
-impl Text {
-    fn as_slice(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    fn push(&mut self, text: &[u8]) -> Option<()> {
-        for &byte in text {
-            *self.bytes.get_mut(self.len)? = byte;
-            self.len += 1;
-        }
-        Some(())
-    }
-
-    fn push_number(&mut self, number: u64) -> Option<()> {
-        let mut power = 1_u64;
-        while number.checked_div(power)? >= 10 {
-            power = power.checked_mul(10)?;
-        }
-        while let Some(digits) = number.checked_div(power) {
-            self.push(&[b'0' + (digits % 10) as u8])?;
-            power /= 10;
-        }
-        Some(())
-    }
-}
-
-/// `/proc/PID/fd/FD`, with a zero at its end.
-fn path(place: Place) -> Option<Text> {
-    let mut text = Text { bytes: [0; 64], len: 0 };
-    text.push(b"/proc/")?;
-    text.push_number(place.pid)?;
-    text.push(b"/fd/")?;
-    text.push_number(place.fd)?;
-    text.push(b"\0")?;
-    Some(text)
+/// `/proc/PID/fd/FD` in a buffer of zeros, the first of which ends it.
+fn path(place: Place<'_>) -> Option<[u8; 64]> {
+    let mut path = [0; 64];
+    let parts: [&[u8]; 4] = [b"/proc/", place.pid, b"/fd/", place.fd];
+    let mut bytes = parts.into_iter().flatten();
+    let (_, room) = path.split_last_mut()?;
+    room.iter_mut().zip(&mut bytes).for_each(|(to, &byte)| *to = byte);
+    bytes.next().is_none().then_some(path)
 }
 
 #[cfg(test)]
@@ -218,8 +187,8 @@ mod tests {
     #[test]
     fn a_place_is_three_numbers_and_nothing_else() {
         let place = Place {
-            pid: 12,
-            fd: 500,
+            pid: b"12",
+            fd: b"500",
             nonce: u64::MAX,
         };
         assert_eq!(Place::parse(b"12:500:18446744073709551615"), Some(place));
@@ -238,22 +207,24 @@ mod tests {
     }
 
     #[test]
-    fn its_path_is_written_digit_by_digit() {
-        for (pid, fd, text) in [
-            (0, 0, "/proc/0/fd/0\0"),
-            (1, 10, "/proc/1/fd/10\0"),
-            (40_960, 999, "/proc/40960/fd/999\0"),
+    fn its_path_ends_with_a_zero_and_is_none_if_too_long() {
+        for (text, expected) in [
+            ("0:0:1", "/proc/0/fd/0\0"),
+            ("1:10:1", "/proc/1/fd/10\0"),
+            ("40960:999:1", "/proc/40960/fd/999\0"),
+            (
+                "18446744073709551615:18446744073709551615:1",
+                "/proc/18446744073709551615/fd/18446744073709551615\0",
+            ),
         ] {
-            let path = path(Place { pid, fd, nonce: 0 }).expect("short enough");
-            assert_eq!(path.as_slice(), text.as_bytes());
+            let place = Place::parse(text.as_bytes()).expect("three numbers");
+            assert!(path(place).expect("short enough").starts_with(expected.as_bytes()));
         }
-        assert!(
-            path(Place {
-                pid: u64::MAX,
-                fd: u64::MAX,
-                nonce: 0
-            })
-            .is_some()
-        );
+        let long = Place {
+            pid: &[b'1'; 60],
+            fd: b"1",
+            nonce: 0,
+        };
+        assert_eq!(path(long), None);
     }
 }

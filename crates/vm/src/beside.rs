@@ -11,13 +11,15 @@ use model::guest::GuestPage;
 use model::latency::Access;
 
 use crate::config::Config;
-use crate::guest::{Guest, Job, Kernel};
+use crate::guest::{Done, Guest, Job, Kernel};
 use crate::stats::Stats;
 use crate::{Error, Hypervisor, MOST_BLOCKS, Memory, Ring, payload};
 
 /// Pages in one timed block of a first touch.
 pub const TOUCH_PAGES: u64 = 16;
 const PAGE: u64 = 4096;
+/// Beyond this nothing sensible is going on: a shadow fault takes tens of microseconds on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// A guest over the memory of an arena, and the rings in it. Only one side walks at a time.
 pub struct Beside<'m> {
@@ -40,8 +42,6 @@ pub struct Walk {
     /// Steps in a block; rounded up to whole turns of the kernel.
     pub steps: u64,
     pub blocks: u64,
-    /// How long the guest may take.
-    pub deadline: Duration,
 }
 
 impl Walk {
@@ -70,7 +70,6 @@ impl<'m> Beside<'m> {
         let mut config = Config {
             memory: Some(memory),
             page,
-            levels: hypervisor.levels(),
             fresh: fresh.0,
             tables: rest,
             windows: &[],
@@ -96,30 +95,23 @@ impl<'m> Beside<'m> {
     }
 
     /// Touches each small page of the fresh part once, in order, and gives the ticks of each block of [`TOUCH_PAGES`].
-    pub fn touch_fresh(&mut self, deadline: Duration) -> Result<Vec<u64>, Error> {
+    pub fn touch_fresh(&mut self) -> Result<Vec<u64>, Error> {
         let start = self.start();
-        self.touch(start, self.fresh / PAGE / TOUCH_PAGES, deadline)
+        self.touch(start, self.fresh / PAGE / TOUCH_PAGES)
     }
 
     /// Touches each small page of the rest once, so that nothing is left to be filled in.
-    pub fn warm(&mut self, deadline: Duration) -> Result<(), Error> {
+    pub fn warm(&mut self) -> Result<(), Error> {
         let start = self.start() + self.fresh;
         let blocks = (self.bytes - self.fresh) / PAGE / TOUCH_PAGES;
-        self.touch(start, blocks, deadline).map(|_| ())
+        self.touch(start, blocks).map(drop)
     }
 
-    fn touch(&mut self, mut from: u64, mut blocks: u64, deadline: Duration) -> Result<Vec<u64>, Error> {
+    fn touch(&mut self, mut from: u64, mut blocks: u64) -> Result<Vec<u64>, Error> {
         let mut ticks = Vec::new();
         while blocks > 0 {
             let now = blocks.min(MOST_BLOCKS);
-            let done = self.guest.run(&Job {
-                kernel: self.touch,
-                ring: Ring::User,
-                start: from,
-                turns: TOUCH_PAGES,
-                blocks: now,
-                deadline,
-            })?;
+            let done = self.run(self.touch, from, TOUCH_PAGES, now)?;
             ticks.extend(done.ticks);
             from = done.next;
             blocks -= now;
@@ -130,23 +122,28 @@ impl<'m> Beside<'m> {
     /// Walks in the guest and gives the ticks of each block; nothing if no ring stands there. It goes on where the guest left
     /// the ring.
     pub fn walk_guest(&mut self, walk: &Walk) -> Result<Vec<u64>, Error> {
-        let place = number(walk.slot);
+        let place = walk.slot.number();
         let Some(start) = self.left[place].or(self.rings.position(walk.slot).map(|at| at as u64)) else {
             return Ok(Vec::new());
         };
-        let done = self.guest.run(&Job {
-            kernel: match walk.access {
-                Access::Read => self.read,
-                Access::Write => self.write,
-            },
-            ring: Ring::User,
-            start,
-            turns: walk.turns(),
-            blocks: walk.blocks,
-            deadline: walk.deadline,
-        })?;
+        let kernel = match walk.access {
+            Access::Read => self.read,
+            Access::Write => self.write,
+        };
+        let done = self.run(kernel, start, walk.turns(), walk.blocks)?;
         self.left[place] = Some(done.next);
         Ok(done.ticks)
+    }
+
+    fn run(&mut self, kernel: Kernel, start: u64, turns: u64, blocks: u64) -> Result<Done, Error> {
+        self.guest.run(&Job {
+            kernel,
+            ring: Ring::User,
+            start,
+            turns,
+            blocks,
+            deadline: DEADLINE,
+        })
     }
 
     /// Walks natively and gives the ticks of each block.
@@ -170,10 +167,6 @@ impl<'m> Beside<'m> {
     }
 }
 
-fn number(slot: Slot) -> usize {
-    (0..SLOTS).find(|&number| Slot::new(number) == Some(slot)).unwrap_or(0)
-}
-
 /// The first `bytes` of the arena, in whole pages, and the rest if there is any.
 ///
 /// # Safety
@@ -195,8 +188,6 @@ unsafe fn lend<'m>(rings: &Rings, bytes: u64) -> Result<(Memory<'m>, Option<Memo
 #[cfg(test)]
 mod tests {
     #![allow(clippy::print_stderr)]
-
-    use std::time::Duration;
 
     use chase::arena::{Arena, Want};
     use chase::order::Order;
@@ -223,10 +214,9 @@ mod tests {
             let home = rings.position(slot);
             for page in hypervisor.guest_pages() {
                 let mut beside = Beside::new(&hypervisor, &mut rings, bytes, page, Bytes::mib(1)).expect("a guest");
-                let deadline = Duration::from_secs(60);
-                let touched = beside.touch_fresh(deadline).expect("touches");
+                let touched = beside.touch_fresh().expect("touches");
                 assert_eq!(touched.len() as u64, 256 / TOUCH_PAGES);
-                beside.warm(deadline).expect("warms");
+                beside.warm().expect("warms");
                 let stats = beside.stats().expect("stats");
                 let count = |name| stats.get(name).unwrap_or(0);
                 let (small, large) = (count("pages_4k"), count("pages_2m") + 512 * count("pages_1g"));
@@ -241,7 +231,6 @@ mod tests {
                     access: Access::Write,
                     steps: 1024,
                     blocks: 128,
-                    deadline,
                 };
                 // A lap of 131,072 lines: both come home.
                 assert_eq!(beside.walk_guest(&walk).expect("walks").len(), 128);

@@ -3,7 +3,6 @@
 use model::guest::GuestPage;
 
 use crate::memory::Memory;
-use crate::pagetable::Levels;
 
 /// What a guest is made of.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +11,6 @@ pub struct Config<'m> {
     pub memory: Option<Memory<'m>>,
     /// With which pages the guest maps that memory.
     pub page: GuestPage,
-    /// How many levels its page tables have.
-    pub levels: Levels,
     /// Bytes at the beginning of `memory` whose pages look never used in the guest's page tables: each first touch there
     /// is a fault of its own. Beyond, a shadowing hypervisor may fill in adjacent entries, which warms the rest many times faster.
     pub fresh: u64,

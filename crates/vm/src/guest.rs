@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use chase::alarm::Alarm;
 use kvm_bindings::kvm_sregs;
 use kvm_ioctls::{VcpuExit, VcpuFd, VmFd};
 
@@ -16,8 +17,10 @@ use crate::memory::{Memory, Owned};
 use crate::pagetable::Levels;
 use crate::plan::Plan;
 use crate::stats::{self, Stats};
-use crate::watchdog::Watchdog;
 use crate::{Error, layout, payload, syscall};
+
+/// How often a guest is interrupted once its deadline has passed.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// Machine code that was loaded into a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +102,7 @@ impl<'m> Guest<'m> {
             own,
             fresh,
             root: plan.root(),
-            levels: config.levels,
+            levels: hypervisor.levels(),
             loaded: 0,
             lent: PhantomData,
         };
@@ -165,7 +168,12 @@ impl<'m> Guest<'m> {
     }
 
     fn until_finished(&mut self, deadline: Duration) -> Result<(), Error> {
-        let watchdog = Watchdog::new(deadline).map_err(Error::Watchdog)?;
+        // From the deadline on it interrupts KVM_RUN again and again, until it is dropped.
+        let alarm = Alarm::of_this_thread().map_err(Error::Watchdog)?;
+        // A time of zero would mean "never".
+        let first = deadline.max(Duration::from_nanos(1));
+        alarm.set(first, AGAIN).map_err(Error::Watchdog)?;
+        let end = Instant::now() + deadline;
         loop {
             match self.vcpu.run() {
                 Ok(VcpuExit::MmioWrite(layout::FINISHED, _)) => return Ok(()),
@@ -179,7 +187,7 @@ impl<'m> Guest<'m> {
                 Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => {}
                 Err(error) => return Err(Error::call("run the guest")(error)),
             }
-            if watchdog.expired() {
+            if Instant::now() >= end {
                 return Err(Error::Stuck(deadline));
             }
         }

@@ -61,7 +61,7 @@ impl Hypervisor {
     /// One past the last guest-physical address.
     pub fn physical_end(&self) -> u64 {
         // CPUID 0x80000008.EAX bits 7:0; without that leaf, 36 bits.
-        let bits = self.leaf(0x8000_0008, 0).map_or(36, |leaf| leaf.eax & 0xff);
+        let bits = leaf(&self.cpuid, 0x8000_0008).map_or(36, |leaf| leaf.eax & 0xff);
         1 << bits.clamp(32, 52)
     }
 
@@ -75,24 +75,19 @@ impl Hypervisor {
 
     fn has_1g_pages(&self) -> bool {
         // CPUID 0x80000001.EDX bit 26.
-        self.leaf(0x8000_0001, 0).is_some_and(|leaf| leaf.edx & 1 << 26 != 0)
-    }
-
-    fn leaf(&self, function: u32, index: u32) -> Option<&kvm_cpuid_entry2> {
-        leaf(&self.cpuid, function, index)
+        leaf(&self.cpuid, 0x8000_0001).is_some_and(|leaf| leaf.edx & 1 << 26 != 0)
     }
 }
 
-fn leaf(cpuid: &CpuId, function: u32, index: u32) -> Option<&kvm_cpuid_entry2> {
-    let leaves = cpuid.as_slice();
-    leaves
-        .iter()
-        .find(|leaf| (leaf.function, leaf.index) == (function, index))
+/// The first of the entries for a CPUID leaf.
+fn leaf(cpuid: &CpuId, function: u32) -> Option<&kvm_cpuid_entry2> {
+    let mut leaves = cpuid.as_slice().iter();
+    leaves.find(|leaf| (leaf.function, leaf.index) == (function, 0))
 }
 
 /// CPUID 7.ECX bit 16: LA57. KVM offers it wherever the CPU has it.
 fn offers_five(cpuid: &CpuId) -> bool {
-    leaf(cpuid, 7, 0).is_some_and(|leaf| leaf.ecx & 1 << 16 != 0)
+    leaf(cpuid, 7).is_some_and(|leaf| leaf.ecx & 1 << 16 != 0)
 }
 
 /// Some KVMs offer five levels and refuse them, as seen with `kvm_pvm`: a virtual CPU is put into them, and runs nothing.

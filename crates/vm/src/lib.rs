@@ -19,8 +19,6 @@ pub mod payload;
 mod plan;
 pub mod stats;
 mod syscall;
-pub mod visits;
-mod watchdog;
 
 pub use boot::Ring;
 pub use config::{Config, Window};

@@ -1,11 +1,11 @@
 //! Host memory that a guest may use: borrowed from its owner, or the guest's own.
 
-use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use chase::Mapping;
 use chase::arena::Arena;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags};
 
 use crate::Error;
 
@@ -59,7 +59,7 @@ impl<'m> Memory<'m> {
     }
 
     /// Stores a word `offset` bytes from the start, a multiple of 8; what lies outside is left alone.
-    pub(crate) fn store_at(&self, offset: u64, word: u64) {
+    pub fn store_at(&self, offset: u64, word: u64) {
         let inside = offset.is_multiple_of(8) && offset.checked_add(8).is_some_and(|end| end <= self.len());
         debug_assert!(inside, "stored past the lent memory");
         if inside {
@@ -95,47 +95,37 @@ impl<'m> Memory<'m> {
 
 /// Zeroed memory on base pages that belongs to a guest; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Owned {
-    start: NonNull<u8>,
-    len: usize,
-}
+pub(crate) struct Owned(Mapping);
 
 impl Owned {
     /// Maps `len` bytes (rounded up to whole pages), on base pages whatever the machine's default is.
     pub(crate) fn new(len: u64) -> Result<Self, Error> {
         let len = len.next_multiple_of(PAGE) as usize;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE) };
-        let start = start.map_err(|errno| Error::OutOfMemory {
+        let mapping = Mapping::anonymous(len, MapFlags::empty()).map_err(|source| Error::OutOfMemory {
             bytes: len as u64,
-            source: errno.into(),
+            source,
         })?;
-        // SAFETY: advice on our own new mapping. Refused only by kernels without THP, which is as good.
-        let _ = unsafe { madvise(start, len, Advice::LinuxNoHugepage) };
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| Error::OutOfMemory {
-            bytes: len as u64,
-            source: std::io::ErrorKind::OutOfMemory.into(),
-        })?;
-        Ok(Self { start, len })
+        // Refused only by kernels without THP, which is as good.
+        let _ = mapping.advise(0, len, Advice::LinuxNoHugepage);
+        Ok(Self(mapping))
     }
 
     pub(crate) fn start(&self) -> u64 {
-        self.start.as_ptr() as u64
+        self.0.start() as u64
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.len as u64
+        self.0.len() as u64
     }
 
     /// Copies bytes to an offset. The caller has laid the memory out; a range outside it is a bug and is cut off.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let offset = (offset as usize).min(self.len);
-        let count = bytes.len().min(self.len - offset);
+        let offset = (offset as usize).min(self.0.len());
+        let count = bytes.len().min(self.0.len() - offset);
         debug_assert_eq!(count, bytes.len(), "written past the guest's own memory");
         // SAFETY: `offset + count` lies within the mapping, which nothing else refers to while `self` is borrowed mutably
         // (the guest is stopped then).
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), count) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.start().add(offset), count) };
     }
 
     pub(crate) fn write_words(&mut self, offset: u64, words: &[u64]) {
@@ -146,20 +136,12 @@ impl Owned {
 
     /// `count` words from an offset that is a multiple of 8, as the guest left them.
     pub(crate) fn words(&self, offset: u64, count: usize) -> Vec<u64> {
-        let first = self.start.as_ptr().wrapping_add(offset as usize).cast::<u64>();
-        let room = (self.len.saturating_sub(offset as usize)) / 8;
+        let first = self.0.start().wrapping_add(offset as usize).cast::<u64>();
+        let room = self.0.len().saturating_sub(offset as usize) / 8;
         (0..count.min(room))
             // SAFETY: within the mapping and aligned; volatile, because the guest wrote it behind the compiler's back.
             .map(|index| unsafe { first.add(index).read_volatile() })
             .collect()
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length, and its owner goes away now.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), self.len) };
-        debug_assert!(unmapped.is_ok(), "munmap of our own mapping");
     }
 }
 

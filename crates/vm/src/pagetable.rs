@@ -78,19 +78,6 @@ pub struct Mapping {
     pub used: bool,
 }
 
-/// Where an address leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Translation {
-    /// Physical address of the byte.
-    pub phys: u64,
-    /// Size of the page that maps it.
-    pub page: GuestPage,
-    /// Who may do what there.
-    pub rights: Rights,
-    /// Physical address of the leaf entry itself.
-    pub entry: u64,
-}
-
 /// Why a mapping cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
@@ -173,18 +160,24 @@ impl Tables {
 
     fn map_page(&mut self, mapping: &Mapping, offset: u64) -> Result<(), MapError> {
         let (virt, phys, page) = (mapping.virt + offset, mapping.phys + offset, mapping.page);
-        let mut table = 0;
-        for level in (leaf_level(page) + 1..=self.levels.count()).rev() {
-            table = self
-                .descend(table + index(virt, level))
-                .ok_or(MapError::Overlap(virt))?;
-        }
-        let slot = table + index(virt, leaf_level(page));
-        if self.words[slot] != 0 {
-            return Err(MapError::Overlap(virt));
-        }
-        self.words[slot] = leaf(phys, page, mapping.rights, mapping.used);
+        let free = self.slot(virt, leaf_level(page)).filter(|&slot| self.words[slot] == 0);
+        self.words[free.ok_or(MapError::Overlap(virt))?] = leaf(phys, page, mapping.rights, mapping.used);
         Ok(())
+    }
+
+    /// Physical address of the entry for a small page; `None` if a larger one is mapped there.
+    pub(crate) fn entry(&mut self, virt: u64) -> Option<u64> {
+        self.slot(virt, leaf_level(GuestPage::Size4K))
+            .map(|slot| self.base + slot as u64 * 8)
+    }
+
+    /// The entry for an address at a level, with all tables that lead to it; `None` if a leaf is in the way.
+    fn slot(&mut self, virt: u64, level: u32) -> Option<usize> {
+        let mut table = 0;
+        for above in (level + 1..=self.levels.count()).rev() {
+            table = self.descend(table + index(virt, above))?;
+        }
+        Some(table + index(virt, level))
     }
 
     /// The table behind an upper entry, made if there is none; `None` if the entry is a leaf.
@@ -201,46 +194,12 @@ impl Tables {
     fn below(&self, entry: u64) -> Option<usize> {
         (entry & LARGE == 0).then(|| ((entry & ADDRESS) - self.base) as usize / 8)
     }
-
-    /// Walks the tables as the CPU does.
-    pub fn walk(&self, virt: u64) -> Option<Translation> {
-        let mut table = 0;
-        for level in (1..=self.levels.count()).rev() {
-            let slot = table + index(virt, level);
-            let entry = self.words[slot];
-            if entry & PRESENT == 0 {
-                return None;
-            }
-            if level > 1
-                && let Some(next) = self.below(entry)
-            {
-                table = next;
-                continue;
-            }
-            return translation(virt, entry, level, self.base + slot as u64 * 8);
-        }
-        None
-    }
 }
 
 pub(crate) fn leaf(phys: u64, page: GuestPage, rights: Rights, used: bool) -> u64 {
     let large = if page == GuestPage::Size4K { 0 } else { LARGE };
     let accessed = if used { ACCESSED } else { 0 };
     phys | rights.bits() | PRESENT | DIRTY | accessed | large
-}
-
-fn translation(virt: u64, entry: u64, level: u32, place: u64) -> Option<Translation> {
-    let page = GuestPage::ALL.into_iter().find(|&page| leaf_level(page) == level)?;
-    Some(Translation {
-        phys: (entry & ADDRESS) | (virt & (page.size().0 - 1)),
-        page,
-        rights: Rights {
-            user: entry & USER != 0,
-            write: entry & WRITE != 0,
-            execute: entry & NO_EXECUTE == 0,
-        },
-        entry: place,
-    })
 }
 
 /// The level at which pages of a size end the walk; 1 is the page table proper.

@@ -40,10 +40,10 @@ impl<'m> Plan<'m> {
         let above = memory.map_or(layout::LENT, |memory| memory.end());
         let tables_memory = config.tables.map(|tables| slot(tables, above));
         let base = tables_memory.map_or(layout::TABLES, |slot| slot.phys);
-        let mut tables = Tables::new(base, config.levels);
+        let mut tables = Tables::new(base, hypervisor.levels());
         own_mappings().iter().try_for_each(|mapping| tables.map(mapping))?;
         if let Some(memory) = &memory {
-            check(memory, config, hypervisor.physical_end())?;
+            check(memory, config.page, hypervisor)?;
             lent_mappings(memory, config)
                 .iter()
                 .try_for_each(|mapping| tables.map(mapping))?;
@@ -63,16 +63,10 @@ impl<'m> Plan<'m> {
         self.tables.root()
     }
 
-    /// The physical address of the lent memory, if there is any.
+    /// Where the entry for a small page is.
     #[cfg(test)]
-    pub(crate) fn lent_at(&self) -> Option<u64> {
-        self.memory.map(|memory| memory.phys)
-    }
-
-    /// Where an address leads, as the CPU will find it.
-    #[cfg(test)]
-    pub(crate) fn walk(&self, virt: u64) -> Option<crate::pagetable::Translation> {
-        self.tables.walk(virt)
+    pub(crate) fn entry(&mut self, virt: u64) -> Option<u64> {
+        self.tables.entry(virt)
     }
 
     /// Bytes that the guest needs of its own.
@@ -143,7 +137,7 @@ impl<'m> Plan<'m> {
 }
 
 /// Can this memory be mapped where the guest needs it?
-fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<(), Error> {
+fn check(memory: &Slot<'_>, page: GuestPage, hypervisor: &Hypervisor) -> Result<(), Error> {
     let refuse = |why| {
         Err(Error::Memory {
             start: memory.host.start(),
@@ -151,14 +145,14 @@ fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<()
             why,
         })
     };
-    let (virt, len) = around(memory.host.start(), memory.host.len(), config.page);
+    let (virt, len) = around(memory.host.start(), memory.host.len(), page);
     if virt < layout::LENT {
         return refuse("it lies in the first 4 GiB, where the guest has its own code");
     }
-    if virt + len > config.levels.end() {
+    if virt + len > hypervisor.levels().end() {
         return refuse("it lies above the addresses that the guest's page tables reach");
     }
-    if memory.end() > physical_end {
+    if memory.end() > hypervisor.physical_end() {
         return refuse("the virtual CPU has too few physical address bits for it");
     }
     Ok(())
@@ -205,30 +199,15 @@ fn map_window(tables: &mut Tables, memory: &Slot<'_>, window: &Window) -> Result
 
 /// The work area for ring-0 kernels, and its leaf table a second time so that they can change it.
 fn map_work(tables: &mut Tables) -> Result<(), Error> {
-    let small = |virt, phys, len, rights| Mapping {
-        virt,
-        phys,
-        len,
-        page: GuestPage::Size4K,
-        rights,
-        used: true,
-    };
     let work = layout::work(tables.levels());
     tables.map(&small(work, layout::WORK_FRAMES, layout::WORK_LEN, Rights::USER_DATA))?;
-    let leaves = tables.walk(work).map_or(layout::WORK_FRAMES, |found| found.entry);
+    let leaves = tables.entry(work).unwrap_or(layout::WORK_FRAMES);
     Ok(tables.map(&small(layout::LEAVES, leaves, 4096, Rights::KERNEL_DATA))?)
 }
 
 /// The guest's own memory and the page for exits: virtual = physical, small pages.
 fn own_mappings() -> [Mapping; 6] {
-    let own = |start, len, rights| Mapping {
-        virt: start,
-        phys: start,
-        len,
-        page: GuestPage::Size4K,
-        rights,
-        used: true,
-    };
+    let own = |start, len, rights| small(start, start, len, rights);
     [
         own(layout::CODE, layout::CODE_LEN, Rights::USER_CODE),
         own(layout::STACK, layout::STACK_LEN, Rights::USER_DATA),
@@ -237,4 +216,85 @@ fn own_mappings() -> [Mapping; 6] {
         own(layout::CHURN, layout::CHURN_LEN, Rights::KERNEL_DATA),
         own(layout::EXIT, 4096, Rights::USER_DATA),
     ]
+}
+
+fn small(virt: u64, phys: u64, len: u64, rights: Rights) -> Mapping {
+    Mapping {
+        virt,
+        phys,
+        len,
+        page: GuestPage::Size4K,
+        rights,
+        used: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::print_stderr)]
+
+    use chase::arena::{Arena, Want};
+    use model::guest::GuestPage;
+    use model::{Bytes, PageKind};
+
+    use super::Plan;
+    use crate::{Config, Error, Hypervisor, Memory, Window};
+
+    const VIRT: u64 = 1 << 36;
+
+    fn arena() -> Arena {
+        Arena::new(&Want::plain(PageKind::Base, Bytes::mib(2))).expect("a little memory")
+    }
+
+    /// 1000 pages on four frames, in turn.
+    fn window() -> Window {
+        Window {
+            virt: VIRT,
+            page: GuestPage::Size4K,
+            frames: (0..1000).map(|page| page % 4 * 4096).collect(),
+        }
+    }
+
+    fn hypervisor() -> Option<Hypervisor> {
+        Hypervisor::open()
+            .map_err(|why| testing::skipped(&why.to_string()))
+            .ok()
+    }
+
+    fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {
+        let config = Config {
+            memory: Some(memory),
+            page: GuestPage::Size4K,
+            fresh: 0,
+            tables: None,
+            windows,
+        };
+        Plan::new(hypervisor, &config)
+    }
+
+    #[test]
+    fn pages_of_a_window_lead_to_their_frames() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let (mut arena, windows) = (arena(), [window()]);
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let plan = plan(&hypervisor, memory, &windows).expect("a plan");
+        let lent = plan.memory.expect("lent memory").phys;
+        for page in [0, 1, 511, 512, 999] {
+            let found = plan.tables.walk(VIRT + page * 4096).expect("mapped");
+            assert_eq!(found.phys, lent + page % 4 * 4096);
+        }
+    }
+
+    #[test]
+    fn windows_beyond_the_memory_are_refused() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let mut arena = arena();
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let refused = |window: Window| plan(&hypervisor, memory, &[window]).err().expect("refused").to_string();
+        let beyond = Window {
+            frames: vec![2 << 20],
+            ..window()
+        };
+        assert!(refused(beyond).contains("lent memory"));
+    }
 }

@@ -24,7 +24,6 @@ fn use_one(hypervisor: &Hypervisor) {
     let config = Config {
         memory: None,
         page: GuestPage::Size4K,
-        levels: hypervisor.levels(),
         fresh: 0,
         tables: None,
         windows: &[],

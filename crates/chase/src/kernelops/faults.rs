@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use model::latency::Access;
 use model::{Bytes, PageKind};
 
 use super::BASE;
@@ -21,12 +22,6 @@ const LARGE_PAGES: u64 = 16;
 /// How much memory the faults of a kind go round in.
 pub(super) fn span(kind: PageKind) -> Bytes {
     Bytes(kind.x86_size().0 * if kind.is_large() { LARGE_PAGES } else { BASE_PAGES })
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    Read,
-    Write,
 }
 
 /// Pages of one arena, each touched for the first time.

@@ -2,14 +2,14 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::ptr::NonNull;
 
 use rustix::fs::MemfdFlags;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::Advice;
 
 use super::BASE;
 use super::batch::{Batch, timed};
 use super::timed::Timed;
+use crate::syscall::Mapping;
 
 const PAGES: usize = 4096;
 const BATCH: usize = 32;
@@ -19,7 +19,7 @@ pub(super) const LEN: usize = PAGES * BASE;
 
 /// A file in memory, mapped for reading.
 pub(super) struct FileRead {
-    start: NonNull<u8>,
+    file: Mapping,
     /// Bytes that one fault maps.
     window: usize,
     next: usize,
@@ -28,7 +28,7 @@ pub(super) struct FileRead {
 impl FileRead {
     pub(super) fn open() -> io::Result<Self> {
         let mut this = Self {
-            start: mapped(&filled()?)?,
+            file: Mapping::of_file(filled()?, LEN)?,
             window: BASE,
             next: 0,
         };
@@ -49,15 +49,14 @@ impl FileRead {
 
     fn read(&self, at: usize) {
         // SAFETY: callers pass offsets inside the mapping, which is readable as long as `self` lives.
-        let _ = unsafe { self.start.add(at).read_volatile() };
+        let _ = unsafe { self.file.start().add(at).read_volatile() };
     }
 
     /// Unmaps every page from this process; they stay in the page cache. Begins at a border of the windows, which lie at
     /// multiples of their own size.
     fn renew(&mut self) -> io::Result<()> {
-        // SAFETY: the mapping is ours; its pages come back from the file with the same content.
-        unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), LEN, Advice::LinuxDontNeed)? };
-        self.next = self.start.as_ptr().align_offset(self.window);
+        self.file.advise(0, LEN, Advice::LinuxDontNeed)?;
+        self.next = self.file.start().align_offset(self.window);
         Ok(())
     }
 }
@@ -78,13 +77,6 @@ impl Timed for FileRead {
     }
 }
 
-impl Drop for FileRead {
-    fn drop(&mut self) {
-        // SAFETY: ours, and nothing borrowed from it is left.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), LEN) };
-    }
-}
-
 /// A file without a name whose pages all exist.
 fn filled() -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create("hugewise-file", MemfdFlags::CLOEXEC)?;
@@ -95,10 +87,4 @@ fn filled() -> io::Result<OwnedFd> {
         }
     }
     Ok(file)
-}
-
-fn mapped(file: &OwnedFd) -> io::Result<NonNull<u8>> {
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), LEN, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
-    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }

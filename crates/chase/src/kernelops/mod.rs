@@ -18,9 +18,9 @@ mod travel;
 use std::io;
 
 use model::kernelops::{Cores, Op};
+use model::latency::Access;
 use model::{Bytes, PageKind};
 
-use self::faults::Access;
 use crate::arena::{NotObtained, Want};
 use crate::child::Start;
 pub use batch::Batch;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use rustix::mm::{MapFlags, MprotectFlags};
+use rustix::mm::{MapFlags, ProtFlags};
 
 use super::batch::{Batch, timed};
 use super::timed::Timed;
@@ -32,10 +32,8 @@ pub(super) struct Segv {
 
 impl Segv {
     pub(super) fn open() -> io::Result<Self> {
-        let page = Mapping::anonymous(PAGE, MapFlags::empty())?;
+        let page = Mapping::protected(PAGE, ProtFlags::empty(), MapFlags::empty())?;
         let stack = Mapping::anonymous(16 * PAGE, MapFlags::empty())?;
-        // SAFETY: the page is ours, and nothing but the probing load below ever reads it.
-        unsafe { rustix::mm::mprotect(page.start().cast(), PAGE, MprotectFlags::empty())? };
         if TAKEN.swap(true, Ordering::SeqCst) {
             return Err(io::Error::other("another measurement in this process has it"));
         }

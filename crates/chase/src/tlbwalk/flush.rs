@@ -35,7 +35,7 @@ impl Flush {
         for rights in [MprotectFlags::READ, MprotectFlags::READ | MprotectFlags::WRITE] {
             // SAFETY: the range is a mapping that `self` owns and nothing reads or writes any more. Should it be refused, the TLBs
             // stay as they are, which costs precision only.
-            let _ = unsafe { rustix::mm::mprotect(self.0.start.as_ptr().cast(), self.0.len(), rights) };
+            let _ = unsafe { rustix::mm::mprotect(self.0.start().cast(), self.0.len(), rights) };
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Sparse ranges of virtual pages of one kind: reserved, brought in word by word, and proved.
 
 use std::io;
-use std::ptr::NonNull;
 
 use model::{Bytes, PageKind};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::prove::{Proof, Running, prove};
+use crate::syscall::Mapping;
 
 /// What lies behind the pages of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +21,13 @@ pub enum Behind {
 /// A sparse range of virtual pages of one kind, aligned to its own size.
 #[derive(Debug)]
 pub struct Span {
-    whole: NonNull<u8>,
-    whole_len: usize,
-    pub(super) start: NonNull<u8>,
+    whole: Mapping,
+    /// Where it begins in that.
+    offset: usize,
     page: Bytes,
     pages: u64,
     pub(super) behind: Behind,
 }
-
-// SAFETY: a span is plain memory owned by one value; nothing about it is tied to a thread.
-unsafe impl Send for Span {}
 
 impl Span {
     /// Reserves `pages` pages of `kind`, `page` bytes each. Nothing is brought in yet, except that pages of a pool which all
@@ -49,23 +46,22 @@ impl Span {
         } else {
             ProtFlags::empty()
         };
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-        let whole =
-            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), whole_len, ProtFlags::READ | writable, flags)? };
-        let whole = NonNull::new(whole.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the mapping is `align` longer than needed, so the aligned start and `len` bytes lie inside.
-        let start = unsafe { whole.add(whole.as_ptr().align_offset(align as usize)) };
+        let whole = Mapping::protected(whole_len, ProtFlags::READ | writable, MapFlags::NORESERVE)?;
         let span = Self {
+            // The mapping is `align` longer than needed, so the aligned start and `len` bytes lie inside.
+            offset: whole.start().align_offset(align as usize),
             whole,
-            whole_len,
-            start,
             page,
             pages,
             behind,
         };
         span.give(kind)?;
         Ok(span)
+    }
+
+    pub(super) fn start(&self) -> *mut u8 {
+        // SAFETY: `offset` lies inside the mapping by construction.
+        unsafe { self.whole.start().add(self.offset) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -79,9 +75,8 @@ impl Span {
             (PageKind::Hugetlb(_), Behind::OnePage) => return self.map_one_pool_page(),
             (PageKind::Hugetlb(_), Behind::Private) => return self.map_pool_pages(),
         };
-        // SAFETY: the range lies in a mapping we own and nothing uses yet. A kernel without THP refuses the
-        // advice; base pages remain, which `large_share` shows.
-        let _ = unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len(), advice) };
+        // A kernel without THP refuses the advice; base pages remain, which `large_share` shows.
+        let _ = self.whole.advise(self.offset, self.len(), advice);
         Ok(())
     }
 
@@ -90,7 +85,7 @@ impl Span {
         // SAFETY: replaces pages of a mapping we own and nothing uses yet.
         unsafe {
             rustix::mm::mmap_anonymous(
-                self.start.as_ptr().cast(),
+                self.start().cast(),
                 self.len(),
                 ProtFlags::READ | ProtFlags::WRITE,
                 flags,
@@ -113,7 +108,7 @@ impl Span {
             // SAFETY: replaces one page of a mapping we own and nothing uses yet.
             unsafe {
                 rustix::mm::mmap(
-                    self.start.as_ptr().add((page * self.page.0) as usize).cast(),
+                    self.start().add((page * self.page.0) as usize).cast(),
                     self.page.as_usize(),
                     ProtFlags::READ,
                     MapFlags::SHARED | MapFlags::FIXED,
@@ -135,7 +130,7 @@ impl Span {
 
     /// Address of the first byte, to look it up in smaps or PAGEMAP_SCAN.
     pub fn address(&self) -> usize {
-        self.start.as_ptr() as usize
+        self.start() as usize
     }
 
     pub(super) fn word(&self, offset: u64) -> *mut u64 {
@@ -144,7 +139,7 @@ impl Span {
             "beyond the span"
         );
         // SAFETY: inside the span, as just checked.
-        unsafe { self.start.as_ptr().add(offset as usize).cast() }
+        unsafe { self.start().add(offset as usize).cast() }
     }
 
     /// A word whose page is in memory from here on; one of a private span is zero.
@@ -185,12 +180,5 @@ impl Span {
     pub fn large_share(&self, bytes: Bytes) -> io::Result<f64> {
         let start = self.address() as u64;
         host::processes::large_share(start..start + bytes.0.min(self.len() as u64))
-    }
-}
-
-impl Drop for Span {
-    fn drop(&mut self) {
-        // SAFETY: we own the mapping, and tours borrow the span. Failure can only mean that it is gone already.
-        let _ = unsafe { rustix::mm::munmap(self.whole.as_ptr().cast(), self.whole_len) };
     }
 }

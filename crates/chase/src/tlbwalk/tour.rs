@@ -3,6 +3,7 @@
 use super::flush::Flush;
 use super::span::Span;
 use crate::clock::CoreClock;
+use crate::kernel::between;
 
 core::arch::global_asm!(
     // rdi = a node of a closed ring, rsi = steps (at least one); returns the node reached in rax. Exact step counts matter
@@ -88,9 +89,7 @@ unsafe extern "sysv64" {
 
 /// The bytes of the loop that walks rings, to run the very same code elsewhere (in a guest).
 pub fn ring_bytes() -> &'static [u8] {
-    let (start, end) = (hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8);
-    // SAFETY: both labels stand in one assembly block above, `end` after `start`; code is mapped readable for ever.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
+    between(hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8)
 }
 
 /// How a tour finds its next word.

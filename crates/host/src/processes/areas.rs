@@ -8,7 +8,7 @@ use model::{Cause, Reading, Unread};
 use super::limits::Limits;
 use super::mapping::{Counted, Mapping};
 use super::one::each_mapping;
-use super::smaps;
+use super::smaps::{self, Visit};
 use crate::Source;
 
 /// A mapping whose texts are shared with the others of its process.
@@ -17,45 +17,37 @@ pub type Area = Mapping<Arc<str>>;
 /// Mappings with their bytes.
 pub fn counted(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/smaps");
-    let mut areas = Areas::new(&path);
-    let read = smaps::each(source, &path, |mapping| areas.add(mapping));
-    read.map(|()| areas.all).into()
+    collected(&path, |visit| smaps::each(source, &path, visit)).into()
 }
 
 /// The same of a process of any size: one that is too large to be walked at once is walked in steps, and shows no flags then.
 pub fn counted_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/smaps");
-    let mut areas = Areas::new(&path);
-    let read = each_mapping(source, pid, limits, |mapping| areas.add(mapping));
-    read.map(|()| areas.all).into()
+    collected(&path, |visit| each_mapping(source, pid, limits, visit)).into()
 }
 
 /// Mappings without their bytes: cheap, whatever the size of the process.
 pub fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
-    named_where(source, pid, |_| true)
-}
-
-fn named_where(source: &Source, pid: u32, keeps: impl Fn(&Mapping<&[u8]>) -> bool) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/maps");
-    let mut areas = Areas::new(&path);
-    let read = smaps::each_named(source, &path, &mut |mapping| match keeps(mapping) {
-        true => areas.add(mapping),
-        false => Ok(()),
-    });
-    read.map(|()| areas.all).into()
+    collected(&path, |visit| smaps::each_named(source, &path, visit)).into()
 }
 
 /// Mappings of files, of which there are few, from whichever of the two files is there.
 pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
-    let named = named_where(source, pid, |mapping| mapping.name.starts_with(b"/"));
-    let areas = match named {
-        absent if absent.is_absent() => counted(source, pid),
+    let path = format!("/proc/{pid}/maps");
+    let named = collected(&path, |visit| {
+        smaps::each_named(source, &path, &mut |mapping| match mapping.name.starts_with(b"/") {
+            true => visit(mapping),
+            false => Ok(()),
+        })
+    });
+    match Reading::from(named) {
+        absent if absent.is_absent() => counted(source, pid).map(|mut areas| {
+            areas.retain(|area| area.name.starts_with('/'));
+            areas
+        }),
         named => named,
-    };
-    areas.map(|mut areas| {
-        areas.retain(|area| area.name.starts_with('/'));
-        areas
-    })
+    }
 }
 
 /// Reads a maps file; `path` is only for the reasons.
@@ -63,8 +55,17 @@ pub fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
 /// # Errors
 /// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
 pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
-    let mut areas = Areas::new(path);
-    smaps::parse_named(path, bytes, &mut |mapping| areas.add(mapping))?;
+    collected(path, |visit| smaps::parse_named(path, bytes, visit))
+}
+
+/// Every mapping that a walk visits; `path` is only for the reasons.
+fn collected(path: &str, walk: impl FnOnce(&mut Visit<'_>) -> Result<(), Unread>) -> Result<Vec<Area>, Unread> {
+    let mut areas = Areas {
+        path,
+        texts: Texts::default(),
+        all: Vec::new(),
+    };
+    walk(&mut |mapping| areas.add(mapping))?;
     Ok(areas.all)
 }
 
@@ -81,15 +82,7 @@ struct Areas<'a> {
     all: Vec<Area>,
 }
 
-impl<'a> Areas<'a> {
-    fn new(path: &'a str) -> Self {
-        Self {
-            path,
-            texts: Texts::default(),
-            all: Vec::new(),
-        }
-    }
-
+impl Areas<'_> {
     fn add(&mut self, mapping: &Mapping<&[u8]>) -> Result<(), Unread> {
         let counted = match &mapping.counted {
             None => None,

@@ -73,8 +73,7 @@ impl HolderKind {
 impl Held {
     /// Bytes of all holders.
     pub fn total(&self) -> Bytes {
-        let bytes = self.holders.iter().map(|holder| holder.bytes.0);
-        Bytes(bytes.fold(0, u64::saturating_add))
+        self.holders.iter().map(|holder| holder.bytes).sum()
     }
 }
 
@@ -96,8 +95,8 @@ fn look(source: &Source, pools: &[Pool], processes: &[ProcessPages]) -> Result<H
         .map(|process| process.hugetlb.or_if_absent(Bytes(0)).ok())
         .collect();
     let mut held = Held {
-        used: Bytes(used.iter().fold(0, |sum, (_, used)| sum.saturating_add(*used))),
-        mapped: Bytes(maps.iter().flatten().fold(0, |sum, bytes| sum.saturating_add(bytes.0))),
+        used: used.iter().map(|(_, used)| Bytes(*used)).sum(),
+        mapped: maps.iter().flatten().copied().sum(),
         denied: maps.iter().filter(|bytes| bytes.is_none()).count() as u64,
         ..Held::default()
     };
@@ -207,9 +206,7 @@ fn segments(source: &Source, used: &[(Bytes, u64)], held: &Held) -> Result<Vec<H
             && pages.into_iter().any(|page| segment.resident.0.is_multiple_of(page))
     };
     let orphans: Vec<&Segment> = segments.iter().filter(in_whole_pages).collect();
-    let all = orphans
-        .iter()
-        .fold(0_u64, |sum, orphan| sum.saturating_add(orphan.resident.0));
+    let all: Bytes = orphans.iter().map(|orphan| orphan.resident).sum();
     let left = held.used.0.saturating_sub(held.mapped.0).saturating_sub(held.total().0);
     let page = match used {
         [(page, _)] => Some(*page),
@@ -222,7 +219,7 @@ fn segments(source: &Source, used: &[(Bytes, u64)], held: &Held) -> Result<Vec<H
         page,
         uid: segment.uid,
         pid: Some(segment.creator).filter(|&pid| pid > 0),
-        sure: all <= left,
+        sure: all.0 <= left,
     };
     Ok(orphans.into_iter().map(holder).collect())
 }

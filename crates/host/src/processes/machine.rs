@@ -4,7 +4,9 @@ use model::{Bytes, Reading};
 
 use super::status::Status;
 use crate::Source;
+use crate::snapshot::features::numbers;
 use crate::snapshot::hugetlb::{POOLS, size_in_name};
+use crate::snapshot::kernel::RELEASE;
 
 /// Which sorts of memory have PMD-mapped pages anywhere on the machine. Where one has none, no process needs to be
 /// asked for it.
@@ -16,23 +18,17 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    const UNKNOWN: Self = Self {
-        anonymous: true,
-        file: true,
-        shared: true,
-    };
-
     /// From /proc/vmstat. Until Linux 5.12 it counted huge pages, not base pages, and could be behind by over a
     /// hundred of them per CPU.
     pub(super) fn read(source: &Source) -> Self {
-        let vmstat = source.text("/proc/vmstat");
-        match vmstat.known() {
-            Some(text) if release(source) >= Some((5, 12)) => Self {
-                anonymous: counts(text, "nr_anon_transparent_hugepages"),
-                file: counts(text, "nr_file_pmdmapped"),
-                shared: counts(text, "nr_shmem_pmdmapped"),
-            },
-            _ => Self::UNKNOWN,
+        let (vmstat, release) = (source.text("/proc/vmstat"), source.line(RELEASE));
+        let is_exact = release.known().and_then(|release| numbers(release)) >= Some([5, 12, 0]);
+        let exact = vmstat.known().filter(|_| is_exact);
+        let has = |name: &str| exact.is_none_or(|text| counts(text, name));
+        Self {
+            anonymous: has("nr_anon_transparent_hugepages"),
+            file: has("nr_file_pmdmapped"),
+            shared: has("nr_shmem_pmdmapped"),
         }
     }
 
@@ -54,13 +50,6 @@ fn counts(vmstat: &str, name: &str) -> bool {
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value != Some("0")
-}
-
-/// Major and minor number of the kernel.
-fn release(source: &Source) -> Option<(u32, u32)> {
-    let line = source.line("/proc/sys/kernel/osrelease");
-    let mut parts = line.known()?.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// The size of a PMD-mapped page; 2 MiB where the kernel does not say, which is the smallest that 64-bit machines have.

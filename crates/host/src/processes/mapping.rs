@@ -36,8 +36,7 @@ pub struct Counts {
 impl Counts {
     /// PMD-mapped THP of all three origins.
     pub fn thp(&self) -> Bytes {
-        let parts = [self.anon_huge, self.shmem_pmd, self.file_pmd];
-        Bytes(parts.iter().fold(0, |sum, part| sum.saturating_add(part.0)))
+        [self.anon_huge, self.shmem_pmd, self.file_pmd].into_iter().sum()
     }
 
     /// hugetlb pages, shared or not.

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+use serde::{Deserialize, Serialize};
 
 use super::mapping::Mapping;
 use super::scan::each_region;
@@ -16,7 +17,7 @@ const SMAPS: &str = "/proc/self/smaps";
 const PAGEMAP: &str = "/proc/self/pagemap";
 
 /// What backs a range, and which account of the kernel says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     /// Bytes in memory by page kind; less than the range where it was never touched or was swapped out. Pages of
     /// zeros that were only ever read are no memory of the process and are not counted. Smaller transparent sizes count as base:

@@ -44,7 +44,7 @@ pub(crate) fn each(
 }
 
 /// What is done with each mapping, whose texts are borrowed from the file.
-type Visit<'a> = dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread> + 'a;
+pub(super) type Visit<'a> = dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread> + 'a;
 
 /// Visits the mappings of a maps file, or of the headers in a smaps file: without counts.
 pub(crate) fn each_named(source: &Source, path: &str, visit: &mut Visit<'_>) -> Result<(), Unread> {

@@ -35,44 +35,42 @@ pub struct Status {
 impl Status {
     /// Reads the text of a status file; `path` is named in the reasons only.
     pub fn parse(path: &str, bytes: &[u8]) -> Self {
-        let mut status = Self::unread(|key| Unread::new(Cause::Absent, path, format!("no {key} line")));
-        for line in lines(path, bytes) {
-            if let Some((key, value)) = line.key_value() {
-                status.take(&line, key, value);
-            }
-        }
-        status
+        let values = lines(path, bytes).filter_map(|line| line.key_value().map(|(key, value)| (line, key, value)));
+        let values: Vec<(Line<'_>, &[u8], &[u8])> = values.collect();
+        Self::of(|wanted| {
+            let found = values.iter().rfind(|(_, key, _)| *key == wanted.as_bytes());
+            let absent = || Unread::new(Cause::Absent, path, format!("no {wanted} line"));
+            found.map(|&(line, _, value)| (line, value)).ok_or_else(absent)
+        })
     }
 
     /// A status of which nothing could be read; `why` is asked for each line by its key.
     pub(super) fn unread(why: impl Fn(&str) -> Unread) -> Self {
-        Self {
-            name: Reading::Unread(why("Name")),
-            uid: Reading::Unread(why("Uid")),
-            kernel_thread: Reading::Unread(why("Kthread")),
-            rss: Reading::Unread(why("VmRSS")),
-            rss_anon: Reading::Unread(why("RssAnon")),
-            rss_file: Reading::Unread(why("RssFile")),
-            rss_shmem: Reading::Unread(why("RssShmem")),
-            page_tables: Reading::Unread(why("VmPTE")),
-            hugetlb: Reading::Unread(why("HugetlbPages")),
-            thp_enabled: Reading::Unread(why("THP_enabled")),
-        }
+        Self::of(|key| Err(why(key)))
     }
 
-    fn take(&mut self, line: &Line<'_>, key: &[u8], value: &[u8]) {
-        match key {
-            b"Name" => self.name = Reading::Known(unescape(value.strip_prefix(b"\t").unwrap_or(value))),
-            b"Uid" => self.uid = effective_uid(line, value).into(),
-            b"Kthread" => self.kernel_thread = line.flag("Kthread", value).into(),
-            b"VmRSS" => self.rss = line.kib(key, value).into(),
-            b"RssAnon" => self.rss_anon = line.kib(key, value).into(),
-            b"RssFile" => self.rss_file = line.kib(key, value).into(),
-            b"RssShmem" => self.rss_shmem = line.kib(key, value).into(),
-            b"VmPTE" => self.page_tables = line.kib(key, value).into(),
-            b"HugetlbPages" => self.hugetlb = line.kib(key, value).into(),
-            b"THP_enabled" => self.thp_enabled = line.flag("THP_enabled", value).into(),
-            _ => {}
+    /// From its lines by their keys.
+    fn of<'a>(value: impl Fn(&str) -> Result<(Line<'a>, &'a [u8]), Unread>) -> Self {
+        let kib = |key| {
+            value(key)
+                .and_then(|(line, value)| line.kib(key.as_bytes(), value))
+                .into()
+        };
+        let flag = |key| value(key).and_then(|(line, value)| line.flag(key, value)).into();
+        let name = |value: &[u8]| unescape(value.strip_prefix(b"\t").unwrap_or(value));
+        Self {
+            name: value("Name").map(|(_, value)| name(value)).into(),
+            uid: value("Uid")
+                .and_then(|(line, value)| effective_uid(&line, value))
+                .into(),
+            kernel_thread: flag("Kthread"),
+            rss: kib("VmRSS"),
+            rss_anon: kib("RssAnon"),
+            rss_file: kib("RssFile"),
+            rss_shmem: kib("RssShmem"),
+            page_tables: kib("VmPTE"),
+            hugetlb: kib("HugetlbPages"),
+            thp_enabled: flag("THP_enabled"),
         }
     }
 

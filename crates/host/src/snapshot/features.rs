@@ -87,15 +87,19 @@ impl Feature {
     }
 }
 
+/// The first three numbers of a release; a number that is not there is 0.
+pub(crate) fn numbers(release: &str) -> Option<[u32; 3]> {
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|part| part.parse().ok());
+    let [first, second] = [numbers.next()?, numbers.next()?];
+    Some([first, second, numbers.next().unwrap_or(0)])
+}
+
 impl Kernel {
     /// The release's first three numbers; a number that is not there is 0.
     pub fn numbers(&self) -> Option<[u32; 3]> {
-        let release = self.release.known()?;
-        let mut numbers = release
-            .split(|c: char| !c.is_ascii_digit())
-            .map_while(|part| part.parse().ok());
-        let [first, second] = [numbers.next()?, numbers.next()?];
-        Some([first, second, numbers.next().unwrap_or(0)])
+        numbers(self.release.known()?)
     }
 
     /// The release, and the newest of which changes are known here, if it is beyond that.

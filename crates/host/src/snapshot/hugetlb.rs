@@ -63,7 +63,7 @@ impl Pool {
 
     /// Where the kernel keeps this pool: `/sys/kernel/mm/hugepages/hugepages-2048kB`.
     pub fn directory(&self) -> String {
-        format!("{POOLS}/hugepages-{}kB", self.size.0 / 1024)
+        format!("{POOLS}/{}", name_of(self.size))
     }
 
     /// As the pool would be without pages that are borrowed in one of its settings.
@@ -100,7 +100,7 @@ impl Pool {
     }
 
     fn read(source: &Source, size: Bytes) -> Self {
-        let directory = format!("{POOLS}/hugepages-{}kB", size.0 / 1024);
+        let directory = format!("{POOLS}/{}", name_of(size));
         let number = |name: &str| source.number(&format!("{directory}/{name}"));
         Self {
             size,
@@ -118,10 +118,21 @@ impl Pool {
 /// Every pool, smallest pages first.
 pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
     source.list(POOLS).map(|names| {
-        let mut sizes: Vec<Bytes> = names.iter().filter_map(|name| size_in_name(name)).collect();
-        sizes.sort_unstable();
-        sizes.into_iter().map(|size| Pool::read(source, size)).collect()
+        let sizes = sizes_in_names(&names).into_iter();
+        sizes.map(|size| Pool::read(source, size)).collect()
     })
+}
+
+/// The directory of a size, below those of pools or of THP: `hugepages-2048kB`.
+pub(super) fn name_of(size: Bytes) -> String {
+    format!("hugepages-{}kB", size.0 / 1024)
+}
+
+/// The sizes that have a directory among these, smallest first.
+pub(super) fn sizes_in_names(names: &[String]) -> Vec<Bytes> {
+    let mut sizes: Vec<Bytes> = names.iter().filter_map(|name| size_in_name(name)).collect();
+    sizes.sort_unstable();
+    sizes
 }
 
 /// The size in a name such as `hugepages-2048kB`.
@@ -153,10 +164,7 @@ fn demotes_to(source: &Source, path: &str) -> Reading<Bytes> {
 /// Nodes without memory have no such directory and no part of the pool.
 fn node_pools(source: &Source, nodes: &[u32], size: Bytes) -> Vec<NodePool> {
     let part = |&node: &u32| {
-        let directory = format!(
-            "/sys/devices/system/node/node{node}/hugepages/hugepages-{}kB",
-            size.0 / 1024
-        );
+        let directory = format!("/sys/devices/system/node/node{node}/hugepages/{}", name_of(size));
         let number = |name: &str| source.number(&format!("{directory}/{name}"));
         source.list(&directory).known().map(|_| NodePool {
             node,

@@ -22,6 +22,7 @@ pub struct Kernel {
     pub base_page: Reading<Bytes>,
 }
 
+pub(crate) const RELEASE: &str = "/proc/sys/kernel/osrelease";
 /// Where the kernel says how it preempts itself (CONFIG_PREEMPT_DYNAMIC).
 pub const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 
@@ -32,7 +33,7 @@ fn not_read() -> Reading<Choice> {
 impl Kernel {
     pub fn read(source: &Source) -> Self {
         Self {
-            release: source.line("/proc/sys/kernel/osrelease"),
+            release: source.line(RELEASE),
             command_line: source.line("/proc/cmdline"),
             preemption: choice(source, PREEMPT, ['(', ')']),
             base_page: base_page(source),

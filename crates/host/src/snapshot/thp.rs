@@ -4,7 +4,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hugetlb::size_in_name;
+use super::hugetlb::{name_of, size_in_name, sizes_in_names};
 use super::numbers::Numbers;
 use crate::{Source, parse};
 
@@ -112,8 +112,7 @@ impl Thp {
     fn below(source: &Source, directory: &str) -> Reading<Self> {
         source.list(directory).map(|names| {
             let path = |name: &str| format!("{directory}/{name}");
-            let mut sizes: Vec<Bytes> = names.iter().filter_map(|name| size_in_name(name)).collect();
-            sizes.sort_unstable();
+            let sizes = sizes_in_names(&names).into_iter();
             Self {
                 directory: directory.to_owned(),
                 enabled: choice(source, &path("enabled"), BRACKETS),
@@ -123,7 +122,7 @@ impl Thp {
                 use_zero_page: source.switch(&path("use_zero_page")),
                 shrink_underused: source.switch(&path("shrink_underused")),
                 khugepaged: Numbers::of_directory(source, &path("khugepaged")),
-                sizes: sizes.into_iter().map(|size| ThpSize::read(source, size)).collect(),
+                sizes: sizes.map(|size| ThpSize::read(source, size)).collect(),
                 unknown: unknown(source, &names),
             }
         })
@@ -171,7 +170,7 @@ impl Thp {
             Some(Reading::Unread(why)) if why.unread != Cause::Absent => Reading::Unread(why),
             _ if self.pmd_size.known() == Some(&size) => general(),
             Some(_) => Reading::Known("never".to_owned()),
-            None => Reading::absent(format!("{THP}/hugepages-{}kB", size.0 / 1024)),
+            None => Reading::absent(format!("{THP}/{}", name_of(size))),
         }
     }
 
@@ -190,7 +189,7 @@ impl Thp {
 
 impl ThpSize {
     fn read(source: &Source, size: Bytes) -> Self {
-        let directory = format!("{THP}/hugepages-{}kB", size.0 / 1024);
+        let directory = format!("{THP}/{}", name_of(size));
         Self {
             size,
             enabled: choice(source, &format!("{directory}/enabled"), BRACKETS),

@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, MemfdFlags, StatxFlags, major, memfd_create, mino
 
 use super::open::LARGEST_FILE;
 use super::synthetic::HUGETLB_FILES;
+use crate::snapshot::hugetlb::size_in_name;
 
 /// Where `memfd_create` takes the page size (linux/memfd.h).
 const MFD_HUGE_SHIFT: u32 = 26;
@@ -125,8 +126,7 @@ fn devices(mounts: &[String]) -> Vec<(u32, u32)> {
     let sizes = fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().flatten();
     let own = sizes.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        let size: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-        let size = MemfdFlags::from_bits_retain((size << 10).checked_ilog2()? << MFD_HUGE_SHIFT);
+        let size = MemfdFlags::from_bits_retain(size_in_name(&name)?.0.checked_ilog2()? << MFD_HUGE_SHIFT);
         // Empty: it takes no page.
         let file = memfd_create("hugewise", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | size).ok()?;
         device(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))

@@ -21,7 +21,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{Node, Tree, normalize};
+use super::{Node, Tree};
+use crate::source::beside;
 
 const HEADER: &str = "hugewise tree 1";
 const LONGEST_PATH: usize = 4096;
@@ -272,7 +273,7 @@ fn unescape_text(text: &str) -> Result<String, String> {
 
 fn unescape_path(text: &str) -> Result<String, String> {
     let path = unescape_text(text)?;
-    match path.starts_with('/') && normalize(&path) == path && path != "/" {
+    match path.starts_with('/') && beside("", &path) == path && path != "/" {
         true => Ok(path),
         false => Err(format!("`{path}` is not a plain absolute path")),
     }

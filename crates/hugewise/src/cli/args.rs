@@ -12,7 +12,7 @@ pub use compare::{Between, Compare, Design, FailIf, Order};
 pub use diff::{Diff, DiffFailIf};
 pub use explain::Explain;
 pub use host_memory::HostMemory;
-pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Migration, Tlb};
+pub use measure::{Cores, Guest, Kernel, Latency, Measure, Migration, Tlb};
 pub use placement::{Placement, PlacementCheck, PlacementDiff, Record};
 pub use plan::Plan;
 pub use predict::{Predict, Trace};
@@ -20,7 +20,7 @@ pub use ps::{By, Ps, Sort};
 pub use scheduler::Scheduler;
 pub use setup::{Apply, Undo, Verify};
 pub use simulate::{Simulate, Translation};
-pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
+pub use size::{Innodb, Jvm, Postgres, Reach, Size};
 pub use suite::Suite;
 
 mod collapse;

@@ -8,7 +8,7 @@ use model::setup::{Applied, End};
 use super::running;
 use super::session::Session;
 use super::settings::{self, hinted, setup};
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args;
 use crate::render::fix::plan::question;
 use crate::ui::Outcome;
@@ -21,11 +21,11 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Apply) -> anyhow::Resu
     if !session.global.yes && !is_agreed(session, &plan)? {
         bail!("nothing was changed");
     }
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     let how = How {
         exact: args.exact,
         leave: args.leave,
-        stop: &|| stop.is_asked(),
+        stop: &stop::is_asked,
     };
     let mut applied = match setup().apply(&plan, &how) {
         Err(error) if error.is_interrupted() => return Ok(Outcome::Interrupted),

@@ -7,7 +7,7 @@ use model::collapse::Collapse;
 use model::{Bytes, Warning};
 
 use super::session::Session;
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args;
 use crate::ui::Outcome;
 
@@ -24,9 +24,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Collapse) -> anyhow::R
         budget: args.budget,
         page,
     };
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     let mut progress = session.ui.progress();
-    let collapse = compare::flip::run(&spec, &mut progress, &|| stop.is_asked());
+    let collapse = compare::flip::run(&spec, &mut progress, &stop::is_asked);
     drop(progress);
     let collapse = collapse?;
     let stopped = collapse.stopped;

@@ -5,6 +5,7 @@ use measure::cores::Spec;
 
 use super::measuring::{self, unless_stopped};
 use super::session::Session;
+use super::stop;
 use crate::cli::args;
 use crate::ui::Outcome;
 
@@ -13,7 +14,7 @@ const ROUNDS: u32 = 31;
 const QUICK_ROUNDS: u32 = 9;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Cores) -> anyhow::Result<Outcome> {
-    measuring::run(session.ui.look(), session, |session, _, stop| {
+    measuring::run(session.ui.look(), session, |session, _| {
         let cpus = match args.cpus.is_empty() {
             true => measure::kernelops::cpus(&[]).context("which CPUs may be used")?,
             false => args.cpus.clone(),
@@ -21,8 +22,6 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Cores) -> anyhow::Resu
         let rounds = if args.quick { QUICK_ROUNDS } else { ROUNDS };
         session.ui.note(&format!("timing every pair of {} CPUs", cpus.len()));
         let spec = Spec { cpus, rounds };
-        unless_stopped(measure::cores::run(&spec, &mut session.ui.progress(), &|| {
-            stop.is_asked()
-        }))
+        unless_stopped(measure::cores::run(&spec, &mut session.ui.progress(), &stop::is_asked))
     })
 }

@@ -11,7 +11,7 @@ use crate::results::Doctor;
 
 /// Applies every rule, and takes out the plans that `hugewise plan` would refuse on this source.
 pub fn diagnose(source: &Source, evidence: &Evidence) -> Doctor {
-    let mut doctor = Doctor::from(::doctor::judge(evidence));
+    let mut doctor = Doctor::of(evidence);
     let measured = measured(evidence);
     doctor.diagnosis.findings.retain(|finding| {
         let pids: Vec<u32> = finding

@@ -11,7 +11,7 @@ use programs::Evidence;
 
 use super::diagnosis::diagnose;
 use super::ps;
-use super::report::{Named, named, parsed};
+use super::report::{parsed, schema_of};
 use super::session::Session;
 use crate::cli::args::{self, DiffFailIf, Sort};
 use crate::diff::{Material, Parts, diff, machine};
@@ -134,7 +134,7 @@ fn captured(name: &str, source: &Source) -> Material {
 }
 
 fn result(path: &Path, bytes: &[u8]) -> anyhow::Result<Material> {
-    let Named { schema } = named(path, bytes)?;
+    let schema = schema_of(path, bytes)?;
     if schema == schema_name::<Latency>() {
         material(path, bytes, |parts, latency| parts.latency = Some(latency))
     } else if schema == schema_name::<Checkup>() {

@@ -40,20 +40,16 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Doctor) -> anyhow::Res
         bail!("--file {error}");
     }
     let not_read = unread.iter().chain(&given.unresolved).cloned().collect();
-    let (evidence, judged) = match alone {
-        true => {
-            let evidence = Evidence::of_files(given);
-            let judged = Doctor::of(&evidence);
-            (evidence, judged)
-        }
-        false => {
-            let evidence = Evidence {
-                files: given,
-                ..evidence(session, Snapshot::take(&session.source))
-            };
-            let judged = diagnose(&session.source, &evidence);
-            (evidence, judged)
-        }
+    let evidence = match alone {
+        true => Evidence::of_files(given),
+        false => Evidence {
+            files: given,
+            ..evidence(session, Snapshot::take(&session.source))
+        },
+    };
+    let judged = match alone {
+        true => Doctor::of(&evidence),
+        false => diagnose(&session.source, &evidence),
     };
     let diagnosis = Doctor {
         files,

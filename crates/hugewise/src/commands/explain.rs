@@ -61,8 +61,7 @@ fn of_target(session: &mut Session<'_>, word: &str) -> anyhow::Result<Outcome> {
         target: word.to_owned(),
         programs: targets.iter().map(usage).collect(),
     };
-    let result = session.about(&snapshot, newer(&snapshot).into_iter().collect(), result);
-    session.give(&result, form)
+    session.give_about(&snapshot, newer(&snapshot).into_iter().collect(), result, form)
 }
 
 /// Reasons are those of kernels that are known here.

@@ -10,9 +10,8 @@ use model::Bytes;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
-use super::measuring::{self, Measured, all_kinds, available, note_limit, on_loan, or_usual, room, usual_kinds};
+use super::measuring::{self, Measured, all_kinds, available, on_loan, or_usual, room, usual_kinds};
 use super::session::Session;
-use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 use draw::Look;
@@ -30,9 +29,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Guest) -> anyhow::Resu
         plot: false,
         ..session.ui.look()
     };
-    measuring::run(look, session, |session, snapshot, stop| {
+    measuring::run(look, session, |session, snapshot| {
         let spec = typed_spec(args, snapshot, session.seed)?;
-        let measured = measure(&session.ui, stop, &spec, args.placement.no_pool)?;
+        let measured = measure(&session.ui, &spec, args.placement.no_pool)?;
         if let Some(why) = measured.as_ref().and_then(|(guest, _)| nothing(guest)) {
             bail!("not-obtained: nothing of what was asked for could be measured: {why}");
         }
@@ -88,20 +87,19 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Guest> {
+pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Guest> {
     // Before pages are borrowed for nothing.
     measure::guest::can_run().map_err(|error| coded(error.into()))?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    note_limit(ui);
-    ui.note(&format!(
+    let note = format!(
         "measuring {} guest page sizes on {} page kinds at {} working sets",
         spec.guest_pages.len(),
         spec.kinds.len(),
         spec.sizes.len()
-    ));
+    );
     let wanted = spec.kinds.iter();
     let wanted = wanted.map(|&kind| (kind, measure::guest::memory(largest, kind)));
-    let measured = on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+    let measured = on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
         measure::guest::run(spec, progress, stop)
     });
     measured.map_err(coded)

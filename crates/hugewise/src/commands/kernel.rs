@@ -9,16 +9,15 @@ use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
-use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, usual_kinds};
+use super::measuring::{self, Measured, available, on_loan, or_usual, usual_kinds};
 use super::session::Session;
-use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Kernel) -> anyhow::Result<Outcome> {
-    measuring::run(session.ui.look(), session, |session, snapshot, stop| {
+    measuring::run(session.ui.look(), session, |session, snapshot| {
         let spec = spec(args, snapshot, session.seed)?;
-        measure(&session.ui, stop, &spec, args.no_pool)
+        measure(&session.ui, &spec, args.no_pool)
     })
 }
 
@@ -81,16 +80,11 @@ fn pool_bytes(spec: &Spec) -> Bytes {
 }
 
 /// Measures; `None` if the user stopped it. Whatever happens, borrowed pages are given back.
-fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
-    note_limit(ui);
+fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
     let kinds: BTreeSet<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
-    ui.note(&format!(
-        "measuring {} operations by {:?} workers",
-        spec.ops.len(),
-        spec.workers
-    ));
+    let note = format!("measuring {} operations by {:?} workers", spec.ops.len(), spec.workers);
     let wanted = kinds.into_iter().map(|kind| (kind, pool_bytes(spec)));
-    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+    on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
         measure::kernelops::run(spec, progress, stop)
     })
 }

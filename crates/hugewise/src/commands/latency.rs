@@ -9,12 +9,8 @@ use measure::latency::paired::Paired;
 use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
 
-use super::measuring::{
-    self, Measured, available, cache, note_limit, on_loan, or_usual, room, unless_stopped, usual_kinds,
-};
-use super::pools::Loan;
+use super::measuring::{self, Measured, available, cache, on_loan, or_usual, room, usual_kinds};
 use super::session::Session;
-use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 
@@ -26,9 +22,9 @@ pub(super) const TO: Bytes = Bytes::gib(2);
 pub(super) fn run(session: &mut Session<'_>, args: &args::Latency) -> anyhow::Result<Outcome> {
     let mut look = session.ui.look();
     look.plot = (look.plot || args.plot) && !args.no_plot;
-    measuring::run(look, session, |session, snapshot, stop| {
+    measuring::run(look, session, |session, snapshot| {
         let spec = typed_spec(args, snapshot, session.seed)?;
-        measure(&session.ui, stop, &spec, args.placement.no_pool)
+        measure(&session.ui, &spec, args.placement.no_pool)
     })
 }
 
@@ -82,37 +78,28 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Latency> {
+pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Latency> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    note_limit(ui);
-    ui.note(&format!(
-        "measuring {} page kinds at {} working sets",
-        spec.kinds.len(),
-        spec.sizes.len()
-    ));
+    let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
+    let note = format!("measuring {kinds} page kinds at {sizes} working sets");
     let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
-    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+    on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
         measure::latency::run(spec, progress, stop)
     })
 }
 
 /// A stretch of that time of what page kinds save against each other, in the same way; the first one says what it does.
-pub(super) fn pair(ui: &Ui, stop: &Stop, paired: &mut Paired, time: Duration, no_pool: bool) -> Measured<()> {
-    let (spec, is_first) = (paired.spec(), paired.is_new());
+pub(super) fn pair(ui: &Ui, paired: &mut Paired, time: Duration, no_pool: bool) -> Measured<()> {
+    let spec = paired.spec();
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    if is_first {
-        note_limit(ui);
-        ui.note(&format!(
-            "comparing {} page kinds at {} working sets",
-            spec.kinds.len(),
-            spec.sizes.len()
-        ));
-    }
-    let wanted = spec.kinds.iter().filter(|_| !no_pool).map(|&kind| (kind, largest));
-    let loan = Loan::take(ui, wanted, is_first);
-    let measured = paired.go_on(time, &mut ui.progress(), &|| stop.is_asked());
-    loan.give_back(ui);
-    unless_stopped(measured.map(|()| ((), Vec::new())))
+    let (kinds, sizes) = (spec.kinds.len(), spec.sizes.len());
+    let note = paired
+        .is_new()
+        .then(|| format!("comparing {kinds} page kinds at {sizes} working sets"));
+    let wanted: Vec<_> = spec.kinds.iter().map(|&kind| (kind, largest)).collect();
+    on_loan(ui, no_pool, note, wanted, |progress, stop| {
+        paired.go_on(time, progress, stop).map(|()| ((), Vec::new()))
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use model::{Bytes, PageKind, Progress, Warning};
 
 use super::pools::Loan;
 use super::session::Session;
-use super::stop::Stop;
+use super::stop;
 use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
 use draw::Look;
@@ -22,13 +22,13 @@ const LEAST: Bytes = Bytes::mib(32);
 pub(super) fn run<T: Shape>(
     look: Look,
     session: &mut Session<'_>,
-    measure: impl FnOnce(&Session<'_>, &Snapshot, &Stop) -> Measured<T>,
+    measure: impl FnOnce(&Session<'_>, &Snapshot) -> Measured<T>,
 ) -> anyhow::Result<Outcome> {
     session.must_be_live("measuring")?;
     let form = session.form::<T>()?;
     let snapshot = Snapshot::take(&session.source);
-    let stop = Stop::on_signals()?;
-    let Some((measured, warnings)) = measure(session, &snapshot, &stop)? else {
+    stop::on_signals()?;
+    let Some((measured, warnings)) = measure(session, &snapshot)? else {
         return Ok(Outcome::Interrupted);
     };
     let result = session.about(&snapshot, warnings, measured);
@@ -84,7 +84,7 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
 }
 
 /// Says which limit decides how much memory is taken, if it is not the machine.
-pub(super) fn note_limit(ui: &Ui) {
+fn note_limit(ui: &Ui) {
     let room = host::room::own(&Source::live());
     if let Some(limit) = room.known().and_then(|room| room.least.as_ref()) {
         ui.note(&format!("{} leaves {} of memory", limit.set_by, limit.left));
@@ -100,16 +100,20 @@ pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
 }
 
 /// Measures with so many bytes of each pooled kind on loan, unless `no_pool`; none if the user stopped it. Whatever happens,
-/// the pages are given back.
+/// the pages are given back. The note says what is measured; a measurement that goes on has none, and reports nothing of its loan.
 pub(super) fn on_loan<T>(
     ui: &Ui,
-    stop: &Stop,
     no_pool: bool,
+    note: Option<String>,
     wanted: impl IntoIterator<Item = (PageKind, Bytes)>,
     measure: impl FnOnce(&mut dyn Progress, &dyn Fn() -> bool) -> Result<(T, Vec<Warning>), Error>,
 ) -> Measured<T> {
-    let loan = Loan::take(ui, wanted.into_iter().filter(|_| !no_pool), true);
-    let measured = measure(&mut ui.progress(), &|| stop.is_asked());
+    if let Some(note) = &note {
+        note_limit(ui);
+        ui.note(note);
+    }
+    let loan = Loan::take(ui, wanted.into_iter().filter(|_| !no_pool), note.is_some());
+    let measured = measure(&mut ui.progress(), &stop::is_asked);
     loan.give_back(ui);
     unless_stopped(measured)
 }

@@ -9,8 +9,9 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::measuring::{self, available, cache, unless_stopped};
+use super::measuring::{self, available, cache, or_usual, unless_stopped};
 use super::session::Session;
+use super::stop;
 use crate::cli::args;
 use crate::render::prove::placement::guest_warning;
 use crate::ui::Outcome;
@@ -28,13 +29,13 @@ const LARGEST_QUICK: Bytes = Bytes::mib(4);
 const SHARE: u64 = 4;
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Migration) -> anyhow::Result<Outcome> {
-    measuring::run(session.ui.look(), session, |session, snapshot, stop| {
+    measuring::run(session.ui.look(), session, |session, snapshot| {
         let spec = spec(args, snapshot, session.seed)?;
         if spec.kinds.is_empty() {
             return Err(measure::Error::OneCpu.into());
         }
         session.ui.note("measuring what a move to another CPU costs");
-        let measured = measure::migration::run(&spec, &mut session.ui.progress(), &|| stop.is_asked());
+        let measured = measure::migration::run(&spec, &mut session.ui.progress(), &stop::is_asked);
         let mut measured = unless_stopped(measured)?;
         if let Some((migration, warnings)) = &mut measured {
             warnings.extend(topology(snapshot, migration));
@@ -48,14 +49,9 @@ fn spec(args: &args::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Resul
     if let Some(cpu) = args.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         bail!("--cpus {cpu}: this CPU is offline, or this process may not use it");
     }
-    let cpus = if args.cpus.is_empty() {
-        allowed
-    } else {
-        let mut cpus = args.cpus.clone();
-        cpus.sort_unstable();
-        cpus.dedup();
-        cpus
-    };
+    let mut cpus = or_usual(&args.cpus, || allowed);
+    cpus.sort_unstable();
+    cpus.dedup();
     let usual = if args.quick { 4 } else { 20 };
     Ok(Spec {
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),

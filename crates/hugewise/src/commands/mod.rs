@@ -43,7 +43,7 @@ pub(crate) use stop::is_asked as is_stop_asked;
 pub(crate) use stop::watch as watch_signals;
 
 use crate::cli::Cli;
-use crate::cli::args::{self, Command, Measure};
+use crate::cli::args::{self, Command, Measure, Placement, Simulate};
 use crate::files::Access;
 use crate::ui::Outcome;
 use session::Session;
@@ -81,10 +81,14 @@ fn carry_out(session: &mut Session<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Collapse(args) => collapse::run(session, args),
         Command::Compare(args) => compare::run(session, args),
         Command::Suite(args) => suite::run(session, args),
-        Command::Placement(args) => placement::run(session, args),
+        Command::Placement(Placement::Record(args)) => placement::record::run(session, args),
+        Command::Placement(Placement::Diff(args)) => placement::diff::run(session, args),
+        Command::Placement(Placement::Check(args)) => placement::check::run(session, args),
         Command::Plan(args) => plan::run(session, args),
         Command::Size(args) => size::run(session, args),
-        Command::Simulate(args) => simulate::run(session, args),
+        Command::Simulate(Simulate::Translation(args)) => simulate::translation::run(session, args),
+        Command::Simulate(Simulate::Scheduler(args)) => simulate::scheduler::run(session, args),
+        Command::Simulate(Simulate::Host(args)) => simulate::host_memory::run(session, args),
         Command::Trace(args) => trace::run(session, args),
         Command::Predict(args) => predict::run(session, args),
         Command::Apply(args) => apply::run(session, args),

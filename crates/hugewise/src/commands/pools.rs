@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 
+use compare::Shortage;
 use host::Source;
 use model::{Bytes, PageKind};
 use settings::{GaveBack, PoolLease, ThpLease, ThpSizes, Writer, WriterError};
@@ -30,8 +31,8 @@ fn settle() {
 /// Pages on loan for the kinds of one measurement.
 pub(super) struct Loan {
     leases: Vec<PoolLease>,
-    /// What could not be had, and why.
-    short: Vec<(PageKind, String)>,
+    /// The kinds of which there are fewer pages than were asked for, and why.
+    pub(super) short: Vec<Shortage>,
 }
 
 impl Loan {
@@ -39,7 +40,6 @@ impl Loan {
     /// then reports for each point what it got. The reason is reported here, or not: of loans that follow each other the first
     /// one says it for all.
     pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>, is_reported: bool) -> Self {
-        let ui = Some(ui).filter(|_| is_reported);
         let writer = writer();
         let mut loan = Self {
             leases: Vec::new(),
@@ -47,23 +47,17 @@ impl Loan {
         };
         for (kind, bytes) in rooms {
             let Some(page) = kind.pool() else { continue };
-            if let Some(why) = beyond_limit(page, bytes) {
-                if let Some(ui) = ui {
-                    ui.say(&why);
+            let (lease, why) = lease(&writer, page, bytes);
+            if is_reported {
+                why.iter().for_each(|why| ui.say(why));
+                if let Some(lease) = &lease {
+                    ui.note(&format!("for this measurement: {}", lease.how()));
                 }
-                loan.short.push((kind, why));
-                continue;
             }
-            let (lease, why) = lease(ui, &writer, page, bytes);
             loan.leases.extend(lease);
-            loan.short.extend(why.map(|why| (kind, why)));
+            loan.short.extend(why.map(|why| Shortage { kind, why }));
         }
         loan
-    }
-
-    /// The kinds of which there are fewer pages than were asked for, and why.
-    pub(super) fn shortages(&self) -> impl Iterator<Item = (PageKind, &str)> {
-        self.short.iter().map(|(kind, why)| (*kind, why.as_str()))
     }
 
     /// Gives everything back, and says what was not as expected.
@@ -137,11 +131,14 @@ fn beyond_limit(page: Bytes, bytes: Bytes) -> Option<String> {
 }
 
 /// A loan if there is one, and what is missing in it.
-fn lease(ui: Option<&Ui>, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
+fn lease(writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
+    if let Some(why) = beyond_limit(page, bytes) {
+        return (None, Some(why));
+    }
     let pages = bytes.0.div_ceil(page.0);
     // Where there is no guardian, the next command gives back what a killed one left.
     let _ = compare::guarded();
-    let (lease, why) = match writer.lease_pool(page, pages) {
+    match writer.lease_pool(page, pages) {
         Ok(lease) => {
             let why = lease.shortfall().map(|short| {
                 let (obtained, asked) = (short.obtained, short.asked);
@@ -149,16 +146,9 @@ fn lease(ui: Option<&Ui>, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option
             });
             (Some(lease), why)
         }
-        Err(error) => (
-            None,
-            Some(format!("pages of {} could not be borrowed: {error}", page.exact())),
-        ),
-    };
-    if let (Some(ui), Some(why)) = (ui, &why) {
-        ui.say(why);
+        Err(error) => {
+            let why = format!("pages of {} could not be borrowed: {error}", page.exact());
+            (None, Some(why))
+        }
     }
-    if let (Some(ui), Some(lease)) = (ui, &lease) {
-        ui.note(&format!("for this measurement: {}", lease.how()));
-    }
-    (lease, why)
 }

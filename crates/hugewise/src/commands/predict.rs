@@ -14,12 +14,13 @@ use predict::{Calibration, Observed, Prediction, Replay, history, settings, sett
 use translation::machine::Machine;
 use translation::study::Setting;
 
-use self::calibrate::{Prepared, Runs, Unkept};
+use self::calibrate::{Prepared, Runs};
 use super::compare::around::Around;
+use super::compare::store::Store;
 use super::session::Session;
 use super::simulate::machine;
 use super::simulate::trace::Opened;
-use super::stop::Stop;
+use super::stop;
 use super::tlb;
 use super::trace::{Recorded, record};
 use crate::cli::args::Predict;
@@ -57,8 +58,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Predict) -> anyhow::Result<O
     warnings.extend(prediction.calibration.as_ref().and_then(unexplained));
     warnings.extend((prediction.windows == 1).then(one_window));
     warnings.extend(machine::without_tlb(&prediction.machine.id, reaches.into_iter()));
-    let result = session.about(&snapshot, warnings, prediction);
-    session.give(&result, form)
+    session.give_about(&snapshot, warnings, prediction, form)
 }
 
 /// A prediction, and what the TLBs of its machine reach with the entries of each setting.
@@ -101,8 +101,9 @@ fn of_program(
         .map_or_else(Vec::new, |(base, _)| settings_beside(&machine, *base));
     let mut asked = asked(machine, 0);
     asked.settings.extend(beside);
+    stop::on_signals()?;
     // From here on nothing is left to put back.
-    let prediction = Stop::on_signals()?.while_reading(|| replayed(&mut asked, recorded, runs))?;
+    let prediction = stop::while_reading(|| replayed(&mut asked, recorded, runs))?;
     Ok(Some((prediction, reaches(&asked))))
 }
 
@@ -129,8 +130,8 @@ fn run_program(
         return Ok(trace()?.map(|recorded| (recorded, None)));
     };
     let request = calibrate::request(session, snapshot, args, time)?;
-    let (around, mut unkept) = (Around::new(&session.ui), Unkept);
-    let mut log = RunLog::new(&mut unkept);
+    let (around, mut store) = (Around::new(&session.ui), Store::nowhere());
+    let mut log = RunLog::new(&mut store);
     let prepared = Prepared::of(&request, snapshot, &around, &mut log)?;
     let Some(base) = calibrate::base(session, snapshot, machine, warnings)? else {
         return Ok(None);

@@ -14,7 +14,7 @@ use model::texts::Texts;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::session::{Session, now};
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args::{self, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
@@ -37,16 +37,16 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Ps) -> anyhow::Result<
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(session: &mut Session<'_>, args: &args::Ps, every: Duration) -> anyhow::Result<Outcome> {
     let is_series = session.form::<ProcessList>()?.is_series();
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     if !is_series {
         session.ui.watch();
     }
     let mut turn = 0;
-    while !stop.is_asked() && !session.ui.is_gone() {
+    while !stop::is_asked() && !session.ui.is_gone() {
         let began = Instant::now();
-        stop.while_reading(|| once(session, args, is_series.then_some(turn)))?;
+        stop::while_reading(|| once(session, args, is_series.then_some(turn)))?;
         turn += 1;
-        while began.elapsed() < every && !stop.is_asked() {
+        while began.elapsed() < every && !stop::is_asked() {
             std::thread::sleep(POLL_PERIOD.min(every));
         }
     }
@@ -141,8 +141,6 @@ struct Walked {
     missed: Reading<Missed>,
     coverage: Reading<Coverage>,
     thp: ThpByStart,
-    /// Why it did not come to the end.
-    failed: Option<Unread>,
 }
 
 impl Walked {
@@ -171,13 +169,11 @@ impl Walked {
                 missed: missing.sum(),
                 coverage: Reading::Known(covering.sum()),
                 thp,
-                failed: None,
             },
             Err(why) => Self {
                 missed: Reading::Unread(why.clone()),
-                coverage: Reading::Unread(why.clone()),
+                coverage: Reading::Unread(why),
                 thp: ThpByStart::default(),
-                failed: Some(why),
             },
         }
     }
@@ -198,12 +194,12 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
         }
     });
     let nodes = processes::nodes(source, pid, &walked.thp, Limits::PATIENT);
-    let missed = walked.missed;
-    let was_refused = missed
+    let was_refused = walked
+        .missed
         .known()
         .is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
-    let mappings = match walked.failed {
-        Some(why) => Reading::Unread(why),
+    let mappings = match walked.coverage.unread() {
+        Some(why) => Reading::Unread(why.clone()),
         None if rows.is_cut() => {
             let why = format!("the names of its mappings have more than {}", Texts::MOST);
             Reading::Unread(Unread::new(Cause::Failed, format!("/proc/{pid}/smaps"), why))
@@ -212,7 +208,7 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
     };
     Ok(OneProcess {
         mappings: vmas.then_some(mappings),
-        missed: Some(missed),
+        missed: Some(walked.missed),
         coverage: Some(walked.coverage),
         nodes: Some(nodes),
         hints: if was_refused { hints(snapshot) } else { Vec::new() },

@@ -18,17 +18,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Report) -> anyhow::Res
     let path = &args.result;
     let text = Input::Result.read(path);
     let text = text.with_context(|| format!("report {}", path.display()))?;
-    let Named { schema } = named(path, &text)?;
+    let schema = schema_of(path, &text)?;
     if args.recheck {
-        return recheck(session, args, (path, &text), &schema);
+        return recheck(session, args, &text, &schema);
     }
-    let again = Again {
-        session,
-        path,
-        text: &text,
-        chart: args.chart.as_deref(),
-    };
-    match by_schema(&schema, again) {
+    let text = &text;
+    match by_schema(&schema, Again { session, args, text }) {
         Some(outcome) => outcome,
         None => bail!(
             "{}: this version cannot show `{schema}` (`hugewise schema` lists what it can)",
@@ -38,12 +33,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Report) -> anyhow::Res
 }
 
 /// Shows a comparison as judged anew.
-fn recheck(
-    session: &mut Session<'_>,
-    args: &args::Report,
-    (path, text): (&Path, &[u8]),
-    schema: &str,
-) -> anyhow::Result<Outcome> {
+fn recheck(session: &mut Session<'_>, args: &args::Report, text: &[u8], schema: &str) -> anyhow::Result<Outcome> {
+    let path = &args.result;
     if !reads::<Compare>(schema) {
         bail!(
             "--recheck {}: `{schema}` is no result of a comparison that this version reads",
@@ -62,50 +53,39 @@ fn recheck(
 
 struct Again<'a, 'd> {
     session: &'a mut Session<'d>,
-    path: &'a Path,
+    args: &'a args::Report,
     text: &'a [u8],
-    chart: Option<&'a str>,
 }
 
 impl WithResult for Again<'_, '_> {
     type Outcome = anyhow::Result<Outcome>;
 
     fn with<T: Shape>(self) -> Self::Outcome {
-        let Self {
-            session,
-            path,
-            text,
-            chart,
-        } = self;
-        let Some(name) = chart else {
-            return again::<T>(session, path, text);
+        let Self { session, args, text } = self;
+        let Some(name) = &args.chart else {
+            let form = session.form::<T>()?;
+            let mut result = parsed::<T>(&args.result, text)?;
+            result.schema = schema_name::<T>();
+            return session.give(&result, form);
         };
         form(session.global, Format::Svg, &[Format::Svg])?;
-        let result: Envelope<T> = parsed(path, text)?;
+        let result = parsed::<T>(&args.result, text)?;
         session.ui.result_by(&mut |out| Ok(write_chart(&result, name, out)?))?;
         Ok(Outcome::Done)
     }
 }
 
 /// What a result says of itself; its data stays unread until its shape is known.
-#[derive(Deserialize)]
-pub(super) struct Named {
-    pub(super) schema: String,
-}
-
-pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
-    match serde_json::from_slice(text) {
-        Ok(named) => Ok(named),
+pub(super) fn schema_of(path: &Path, text: &[u8]) -> anyhow::Result<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        schema: String,
+    }
+    match serde_json::from_slice::<Named>(text) {
+        Ok(named) => Ok(named.schema),
         Err(error) if error.is_data() => bail!("{}: no result of hugewise: it has no `schema`", path.display()),
         Err(error) => Err(error).with_context(|| format!("{}: this is not JSON", path.display())),
     }
-}
-
-fn again<T: Shape>(session: &mut Session<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
-    let form = session.form::<T>()?;
-    let mut result = parsed::<T>(path, text)?;
-    result.schema = schema_name::<T>();
-    session.give(&result, form)
 }
 
 pub(super) fn parsed<T: Shape>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {

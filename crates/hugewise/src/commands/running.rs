@@ -29,12 +29,11 @@ pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
         return Ok(args.to_owned());
     };
     let (first, more) = rest.split_once(',').unwrap_or((rest, ""));
+    let running = |word: &str| of_target(source, kind, &only(source, kind, word)?);
     let goal = match (kind, first, first.strip_prefix("pid=")) {
-        (_, _, Some(pid)) => of_target(source, kind, &only(source, kind, pid)?)?,
-        (Kind::Server(..), port, None) if port.starts_with("port=") => {
-            of_target(source, kind, &only(source, kind, &format!("{word}:{port}"))?)?
-        }
-        (_, "", None) => of_target(source, kind, &only(source, kind, word)?)?,
+        (_, _, Some(pid)) => running(pid)?,
+        (Kind::Server(..), port, None) if port.starts_with("port=") => running(&format!("{word}:{port}"))?,
+        (_, "", None) => running(word)?,
         (Kind::Server(_, server), path, None) => match server.in_directory {
             Some(_) if path.starts_with('/') && is_denied(source, path) => {
                 bail!("{path} may not be read by this user (run it with sudo)")
@@ -44,9 +43,7 @@ pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
             }
             _ => return Ok(with_real_file(source, args)),
         },
-        (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => {
-            of_target(source, kind, &only(source, kind, name)?)?
-        }
+        (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => running(name)?,
         _ => return Ok(args.to_owned()),
     };
     let goal = with_own(&goal, more);
@@ -59,11 +56,6 @@ pub(super) fn resolved(source: &Source, args: &str) -> anyhow::Result<String> {
 fn is_denied(source: &Source, path: &str) -> bool {
     let list = source.list(path);
     list.unread().is_some_and(|why| why.unread == Cause::Denied)
-}
-
-/// What runs for a goal, be it the process that it was read from.
-pub(super) fn own(source: &Source, want: &Want, pid: Option<u32>) -> Own {
-    Own::of(source, want, targets(source, want), pid)
 }
 
 /// The process that a goal is read from, if it names one: `jvm:pid=7`.
@@ -264,27 +256,19 @@ pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
 fn jvm(source: &Source, target: &Target) -> Option<String> {
     let jvm = target.main.jvm().ok().flatten()?;
     let heap = doctor::explain::largest_heap(&target.main)?;
-    let mut goal = format!("jvm:heap={}", heap.exact());
-    if jvm.kind == JvmKind::OpenJ9 {
-        goal += ",kind=openj9";
-    }
-    if let Some(collector) = jvm.collector {
-        goal += &format!(",collector={collector}");
-    }
-    if let Some(version) = jvm.version {
-        goal += &format!(",jdk={version}");
-    }
-    if let Some(code_cache) = jvm.code_cache {
-        goal += &format!(",code-cache={}", code_cache.exact());
-    }
     // It takes a size that does not exist for the default.
     let page = jvm
         .page_size
         .filter(|page| Snapshot::take(source).pool(*page).is_some());
-    if let Some(page) = page {
-        goal += &format!(",pages={}", page.exact());
-    }
-    Some(goal)
+    let more = [
+        (jvm.kind == JvmKind::OpenJ9).then(|| ",kind=openj9".to_owned()),
+        jvm.collector.map(|collector| format!(",collector={collector}")),
+        jvm.version.map(|version| format!(",jdk={version}")),
+        jvm.code_cache.map(|size| format!(",code-cache={}", size.exact())),
+        page.map(|size| format!(",pages={}", size.exact())),
+    ];
+    let more: String = more.into_iter().flatten().collect();
+    Some(format!("jvm:heap={}{more}", heap.exact()))
 }
 
 fn vm(source: &Source, target: &Target) -> anyhow::Result<String> {

@@ -94,6 +94,18 @@ impl<'a> Session<'a> {
         self.give(&result, form)
     }
 
+    /// Gives a result about the machine at hand.
+    pub(super) fn give_about<T: Shape>(
+        &mut self,
+        snapshot: &Snapshot,
+        warnings: Vec<Warning>,
+        data: T,
+        form: Format,
+    ) -> anyhow::Result<Outcome> {
+        let result = self.about(snapshot, warnings, data);
+        self.give(&result, form)
+    }
+
     /// Gives the account of what was done to the machine. That it could not be printed is said, and changes nothing of what was done, so that
     /// the exit code tells that.
     pub(super) fn give_what_was_done<T: Shape>(&mut self, result: &Envelope<T>, form: Format) -> Outcome {

@@ -26,30 +26,23 @@ const IN_ORDER: u8 = 2;
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static WATCHED: OnceLock<bool> = OnceLock::new();
 
-/// Set once the user, the terminal or the system wants the program to end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stop(());
+/// From here on the signals set a flag instead of killing the program, and [`is_asked`] reads it.
+///
+/// # Errors
+/// If signals cannot be watched.
+pub(super) fn on_signals() -> anyhow::Result<()> {
+    watch()?;
+    MANNER.store(IN_ORDER, Ordering::SeqCst);
+    Ok(())
+}
 
-impl Stop {
-    /// From here on the signals set the flag instead of killing the program.
-    pub(super) fn on_signals() -> anyhow::Result<Self> {
-        watch()?;
-        MANNER.store(IN_ORDER, Ordering::SeqCst);
-        Ok(Self(()))
-    }
-
-    pub(super) fn is_asked(self) -> bool {
-        is_asked()
-    }
-
-    /// Runs what changes nothing and may block, such as reading the files of other processes. A signal ends the program within
-    /// [`GRACE`], whatever this waits for.
-    pub(super) fn while_reading<T>(self, read: impl FnOnce() -> T) -> T {
-        MANNER.store(AFTER_GRACE, Ordering::SeqCst);
-        let read = read();
-        MANNER.store(IN_ORDER, Ordering::SeqCst);
-        read
-    }
+/// Runs what changes nothing and may block, such as reading the files of other processes, after [`on_signals`]. A signal ends the
+/// program within [`GRACE`], whatever this waits for.
+pub(super) fn while_reading<T>(read: impl FnOnce() -> T) -> T {
+    MANNER.store(AFTER_GRACE, Ordering::SeqCst);
+    let read = read();
+    MANNER.store(IN_ORDER, Ordering::SeqCst);
+    read
 }
 
 /// Beyond a limit on the size of files (`ulimit -f`) a write fails from here on, as on a full disk, instead of ending the program.
@@ -73,7 +66,7 @@ pub(super) fn times_asked() -> u32 {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Starts the thread that takes the signals, once. Unless [`Stop`] says otherwise a signal then ends the program as it did
+/// Starts the thread that takes the signals, once. Unless [`on_signals`] says otherwise a signal then ends the program as it did
 /// before, and the guardian ends the helpers.
 ///
 /// # Errors

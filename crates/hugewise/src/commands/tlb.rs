@@ -6,9 +6,8 @@ use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 use translation::cpus;
 
-use super::measuring::{self, Measured, available, note_limit, on_loan, or_usual, usual_kinds};
+use super::measuring::{self, Measured, available, on_loan, or_usual, usual_kinds};
 use super::session::Session;
-use super::stop::Stop;
 use crate::cli::args;
 use crate::ui::{Outcome, Ui};
 
@@ -16,25 +15,29 @@ use crate::ui::{Outcome, Ui};
 const POOL: Bytes = Bytes::mib(64);
 
 pub(super) fn run(session: &mut Session<'_>, args: &args::Tlb) -> anyhow::Result<Outcome> {
-    measuring::run(session.ui.look(), session, |session, snapshot, stop| {
+    measuring::run(session.ui.look(), session, |session, snapshot| {
         let kinds = or_usual(&args.pages, || usual(snapshot));
         let spec = Spec {
             cpu: args.cpu,
             ..spec(kinds, args.quick, snapshot)?
         };
-        measure(&session.ui, stop, &spec, args.no_pool)
+        measure(&session.ui, &spec, args.no_pool)
     })
 }
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
-    note_limit(ui);
-    ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
+pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
+    let note = format!("timing translation on {} page kinds", spec.kinds.len());
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
-    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+    on_loan(ui, no_pool, Some(note), wanted, |progress, stop| {
         measure::tlb::run(spec, progress, stop)
     })
+}
+
+/// Times the kinds that need no pool for a few seconds, for what the host backs; `None` if the user stopped it.
+pub(super) fn host(ui: &Ui, snapshot: &Snapshot) -> Measured<Tlb> {
+    measure(ui, &spec(usual(snapshot), true, snapshot)?, true)
 }
 
 /// base and thp: they need no pool. Pool pages are looked at on request.

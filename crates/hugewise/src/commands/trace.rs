@@ -11,7 +11,7 @@ use process::{Attention, Done, Order, Process, ThpSwitch, WaitError};
 use translation::{Access, Side};
 
 use super::session::Session;
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args;
 use crate::render::predict::prediction::captured_in;
 use crate::ui::Outcome;
@@ -49,7 +49,7 @@ pub(super) fn record(
     window: u64,
     ignore_failure: bool,
 ) -> anyhow::Result<Option<Recorded>> {
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     let program = || words[0].to_string_lossy().into_owned();
     // Of a huge page the kernel does not say which base pages are used.
     let order = Order {
@@ -67,12 +67,12 @@ pub(super) fn record(
             time: WINDOW_TIMEOUT,
         },
     };
-    let captured = match capture(&mut process, limits, &|| stop.is_asked()) {
+    let captured = match capture(&mut process, limits, &stop::is_asked) {
         Ok(captured) => captured,
         Err(WaitError::Interrupted) => return Ok(None),
         Err(WaitError::Failed(error)) => return Err(error).with_context(program),
     };
-    if stop.is_asked() {
+    if stop::is_asked() {
         return Ok(None);
     }
     if captured.has_ended {

@@ -6,7 +6,7 @@ use settings::setup::{Which, users};
 
 use super::session::Session;
 use super::settings::{hinted, plan, setup};
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args;
 use crate::ui::Outcome;
 
@@ -15,7 +15,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Undo) -> anyhow::Resul
     let form = session.form::<Undone>()?;
     let which = args.plan.as_deref().map(which).transpose()?;
     // A signal does not end it in the midst: it is done in a moment, and half of it is worth less than all.
-    let _stop = Stop::on_signals()?;
+    stop::on_signals()?;
     let mut undone = setup().undo(which.as_ref(), args.forget).map_err(hinted)?;
     if undone.steps.iter().any(|step| step.outcome == RevertOutcome::InUse) {
         // Pool pages come back when the processes end that hold them.

@@ -1,7 +1,5 @@
 //! `hugewise vm`: the virtual machines that run here, and what backs them.
 
-use host::Snapshot;
-
 use super::session::Session;
 use crate::results::VmList;
 use crate::ui::Outcome;
@@ -9,7 +7,5 @@ use crate::ui::Outcome;
 /// Runs the command. Listing is all there is so far, with or without the word.
 pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Outcome> {
     let form = session.form::<VmList>()?;
-    let snapshot = Snapshot::take(&session.source);
-    let result = session.about(&snapshot, Vec::new(), VmList::of(&session.source));
-    session.give(&result, form)
+    session.give_here(VmList::of(&session.source), form)
 }

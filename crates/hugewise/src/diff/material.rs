@@ -10,7 +10,7 @@ use crate::results::{Checkup, Doctor, ProcessList};
 
 /// What is known of one side.
 #[derive(Debug)]
-pub struct Material {
+pub(crate) struct Material {
     pub side: Side,
     pub warnings: Vec<Warning>,
     pub parts: Parts,
@@ -18,7 +18,7 @@ pub struct Material {
 
 /// The parts that can be compared.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub(crate) struct Parts {
     pub snapshot: Option<Snapshot>,
     pub doctor: Option<Doctor>,
     pub processes: Option<ProcessList>,

@@ -5,7 +5,7 @@ mod material;
 mod points;
 mod settings;
 
-pub use material::{Material, Parts};
+pub(crate) use material::{Material, Parts};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use model::{Cause, Machine, Reading, Unread};
 use crate::results::diff::{Diff, FindingChange};
 
 /// How B differs from A, where points may differ by the share `allowed` without a verdict.
-pub fn diff(a: &Material, b: &Material, allowed: f64) -> Diff {
+pub(crate) fn diff(a: &Material, b: &Material, allowed: f64) -> Diff {
     let (in_a, in_b) = (&a.parts, &b.parts);
     let doctors = in_a.doctor.as_ref().zip(in_b.doctor.as_ref());
     let processes = in_a.processes.as_ref().zip(in_b.processes.as_ref());
@@ -32,7 +32,7 @@ pub fn diff(a: &Material, b: &Material, allowed: f64) -> Diff {
 }
 
 /// The machine that both are about; what differs is not known of it.
-pub fn machine(a: &Machine, b: &Machine) -> Machine {
+pub(crate) fn machine(a: &Machine, b: &Machine) -> Machine {
     fn both<T: Clone + PartialEq>(a: &Reading<T>, b: &Reading<T>) -> Reading<T> {
         let differs = || Unread::new(Cause::Absent, "A and B", "they differ");
         if a == b { a.clone() } else { Reading::Unread(differs()) }

@@ -112,11 +112,9 @@ impl<'v, 'a> Pair<'v, 'a> {
     /// B over A.
     fn ratio(&self, rejected: f64) -> Option<Apart> {
         let (a, b) = self.estimates()?;
-        if let Some((a, b)) = a.visits.zip(b.visits).filter(|(a, b)| !a.is_empty() && !b.is_empty()) {
-            return stats::apart(b, a, rejected);
-        }
         let ends = |value: &Value<'_>| value.estimate.map(|e| (e.low, e.median, e.high));
         match (a.visits, b.visits) {
+            (Some(a), Some(b)) if !a.is_empty() && !b.is_empty() => stats::apart(b, a, rejected),
             (None, None) => stats::of_intervals(ends(b)?, ends(a)?, rejected),
             _ => None,
         }

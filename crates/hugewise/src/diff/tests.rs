@@ -4,6 +4,8 @@ use host::{Snapshot, Source, Tree};
 use model::findings::{Confidence, Finding, NotJudged, Severity};
 use model::latency::Latency;
 use model::{Bytes, PageKind};
+use programs::Evidence;
+use programs::config::Given;
 
 use super::{Material, Parts, diff, machine};
 use crate::results::Doctor;
@@ -121,7 +123,10 @@ fn found(rules: &[(&str, Severity)], not_judged: &[&str]) -> Parts {
         partly: Vec::new(),
     };
     Parts {
-        doctor: Some(Doctor::from(diagnosis)),
+        doctor: Some(Doctor {
+            diagnosis,
+            ..Doctor::of(&Evidence::of_files(Given::default()))
+        }),
         ..Parts::default()
     }
 }

@@ -11,7 +11,7 @@ pub enum Access {
 
 /// What becomes of a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub(crate) enum Existing {
     Replace,
     /// It stays, and the write fails.
     Refuse,

@@ -20,11 +20,16 @@ const TRIES: usize = 16;
 /// Where Linux keeps a file's access list.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// A temporary file, locked as long as its writer lives; removed unless it is published.
+/// A temporary file, locked as long as its writer lives.
 pub(super) struct Draft<'a> {
+    temporary: Temporary<'a>,
+    pub(super) file: File,
+}
+
+/// Its name, of which nothing is left once the draft is published.
+struct Temporary<'a> {
     place: &'a Place,
     name: OsString,
-    file: Option<File>,
 }
 
 impl<'a> Draft<'a> {
@@ -61,17 +66,13 @@ impl<'a> Draft<'a> {
         let ours = rustix::fs::fstat(&file)?;
         let named = rustix::fs::statat(&place.directory, &name, AtFlags::SYMLINK_NOFOLLOW);
         let is_named = named.is_ok_and(|named| (named.st_ino, named.st_dev) == (ours.st_ino, ours.st_dev));
-        let file = Some(file);
-        Ok(is_named.then_some(Self { place, name, file }))
-    }
-
-    pub(super) fn file(&self) -> io::Result<&File> {
-        self.file.as_ref().ok_or_else(|| Errno::BADF.into())
+        let temporary = Temporary { place, name };
+        Ok(is_named.then_some(Self { temporary, file }))
     }
 
     /// Owner, mode and access list of the file that it will replace. Where the group cannot be kept, it gets no rights.
     fn resemble(&self, old: &Stat) -> io::Result<()> {
-        let file = self.file()?;
+        let file = &self.file;
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         let whole = rustix::fs::fchown(file, Some(uid), Some(gid));
         let keeps_group = whole.is_ok() || rustix::fs::fchown(file, None, Some(gid)).is_ok();
@@ -83,33 +84,33 @@ impl<'a> Draft<'a> {
         let mode = old.st_mode & if keeps_group { 0o777 } else { 0o707 };
         rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?;
         if keeps_group {
-            copy_access_list(self.place, file)?;
+            copy_access_list(self.temporary.place, file)?;
         }
         Ok(())
     }
 
     /// Gives it the target's name once all of it is on disk.
-    pub(super) fn publish(mut self, existing: Existing) -> io::Result<File> {
+    pub(super) fn publish(self, existing: Existing) -> io::Result<File> {
         self.sync()?;
         self.rename(existing)?;
-        let file = self.file.take().ok_or(Errno::BADF)?;
-        sync_directory(self.place)?;
-        Ok(file)
+        sync_directory(self.temporary.place)?;
+        Ok(self.file)
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
-        where_supported(self.file()?.sync_all())
+        where_supported(self.file.sync_all())
     }
 
     pub(super) fn rename(&self, existing: Existing) -> io::Result<()> {
-        let (directory, name) = (&self.place.directory, &self.place.name);
+        let Temporary { place, name: draft } = &self.temporary;
+        let (directory, name) = (&place.directory, &place.name);
         if existing == Existing::Replace {
-            return Ok(rustix::fs::renameat(directory, &self.name, directory, name)?);
+            return Ok(rustix::fs::renameat(directory, draft, directory, name)?);
         }
-        match rustix::fs::renameat_with(directory, &self.name, directory, name, RenameFlags::NOREPLACE) {
+        match rustix::fs::renameat_with(directory, draft, directory, name, RenameFlags::NOREPLACE) {
+            // The draft's own name goes with it.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                rustix::fs::linkat(directory, &self.name, directory, name, AtFlags::empty())?;
-                Ok(rustix::fs::unlinkat(directory, &self.name, AtFlags::empty())?)
+                Ok(rustix::fs::linkat(directory, draft, directory, name, AtFlags::empty())?)
             }
             renamed => Ok(renamed?),
         }
@@ -117,17 +118,15 @@ impl<'a> Draft<'a> {
 
     /// What a kill leaves of it: the file stays, and its lock is free.
     #[cfg(test)]
-    pub(super) fn abandon(mut self) {
-        self.file = None;
+    pub(super) fn abandon(self) {
+        std::mem::forget(self.temporary);
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if self.file.is_some() {
-            // What stays is empty or half, under a name that the next write removes.
-            let _ = rustix::fs::unlinkat(&self.place.directory, &self.name, AtFlags::empty());
-        }
+        // What stays is empty or half, under a name that the next write removes.
+        let _ = rustix::fs::unlinkat(&self.place.directory, &self.name, AtFlags::empty());
     }
 }
 

@@ -11,10 +11,12 @@ mod place;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-pub use choice::{Access, Existing};
+use rustix::fs::FileType;
+
+pub(crate) use choice::{Access, Existing};
 use draft::Draft;
 use place::{Found, Place};
 
@@ -23,7 +25,7 @@ const BUFFER: usize = 64 << 10;
 
 /// Where a result goes; it could be written when this was made.
 #[derive(Debug)]
-pub struct Target(To);
+pub(crate) struct Target(To);
 
 #[derive(Debug)]
 enum To {
@@ -42,7 +44,7 @@ impl Target {
     ///
     /// # Errors
     /// If it is a directory, cannot be written, or may have been planted.
-    pub fn open(path: &Path, access: Access) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, access: Access) -> io::Result<Self> {
         let place = match place::find(path)? {
             (place, Found::Stream) => return Ok(Self(To::Stream(place.stream()?))),
             (place, Found::Nothing) => place,
@@ -60,7 +62,7 @@ impl Target {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn beginning(&self, most: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn beginning(&self, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         if let To::Whole(place, _) = &self.0
             && place.entry()?.is_some()
@@ -74,7 +76,7 @@ impl Target {
     ///
     /// # Errors
     /// If it could not be written; a regular file is then as it was.
-    pub fn put(&mut self, bytes: &[u8], existing: Existing) -> io::Result<Option<File>> {
+    pub(crate) fn put(&mut self, bytes: &[u8], existing: Existing) -> io::Result<Option<File>> {
         self.put_by(existing, |out| out.write_all(bytes))
     }
 
@@ -82,7 +84,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`Target::put`], and what `write` answers.
-    pub fn put_by(
+    pub(crate) fn put_by(
         &mut self,
         existing: Existing,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -99,21 +101,15 @@ impl Target {
 ///
 /// # Errors
 /// If there is none (or one, where it is to be new), it is no regular file, cannot be written, or may have been planted.
-pub fn log(path: &Path, existing: Existing) -> io::Result<File> {
+pub(crate) fn log(path: &Path, existing: Existing) -> io::Result<File> {
     opened(path, existing).map_err(|error| not_a_file(path).unwrap_or(error))
 }
 
 /// Why something is no place for a log; `None` of a file, and of nothing.
 fn not_a_file(path: &Path) -> Option<io::Error> {
-    let kind = path.metadata().ok()?.file_type();
-    let name = match () {
-        () if kind.is_file() => return None,
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
-        () => "a device",
-    };
-    Some(io::Error::other(format!("it is {name}, expected a regular file")))
+    let kind = FileType::from_raw_mode(path.metadata().ok()?.mode());
+    let what = host::input::words(kind);
+    (kind != FileType::RegularFile).then(|| io::Error::other(format!("it is {what}, expected a regular file")))
 }
 
 fn opened(path: &Path, existing: Existing) -> io::Result<File> {
@@ -140,7 +136,7 @@ fn replace(
 ) -> io::Result<File> {
     draft::sweep(place);
     let draft = Draft::begin(place, access).map_err(|error| beside(&error))?;
-    buffered(draft.file()?, write)?;
+    buffered(&draft.file, write)?;
     draft.publish(existing)
 }
 

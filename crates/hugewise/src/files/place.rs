@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat};
 use rustix::io::Errno;
 
+use crate::trusted::caller;
+
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
 
@@ -88,21 +90,18 @@ impl Place {
     }
 
     /// The file that is there, for writing; nothing of it is changed.
-    pub(super) fn open_existing(&self) -> io::Result<OwnedFd> {
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?)
+    pub(super) fn open_existing(&self) -> io::Result<File> {
+        self.open(OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK, 0)
     }
 
     /// The file that is there, for reading.
     pub(super) fn open_to_read(&self) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?.into())
+        self.open(OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK, 0)
     }
 
     /// The file that is there, for reading and writing; nothing of it is changed.
     pub(super) fn open_to_add(&self) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?);
+        let file = self.open(OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK, 0)?;
         match file.metadata()?.is_file() {
             true => Ok(file),
             false => Err(io::Error::other("it is not a regular file")),
@@ -111,15 +110,18 @@ impl Place {
 
     /// A new file, for reading and writing.
     pub(super) fn create(&self) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::from_raw_mode(0o666))?;
-        Ok(file.into())
+        self.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, 0o666)
     }
 
     /// What is there, for writing at its end.
     pub(super) fn stream(&self) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?.into())
+        self.open(OFlags::WRONLY | OFlags::APPEND, 0)
+    }
+
+    fn open(&self, flags: OFlags, mode: u32) -> io::Result<File> {
+        let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::from_raw_mode(mode))?;
+        Ok(file.into())
     }
 
     fn is_in_proc(&self) -> io::Result<bool> {
@@ -131,6 +133,7 @@ impl Place {
         let directory = rustix::fs::statat(&self.directory, "", AtFlags::EMPTY_PATH)?;
         let is_link = FileType::from_raw_mode(entry.st_mode).is_symlink();
         let is_trusted = match (rustix::process::geteuid().as_raw(), is_link) {
+            // Links of the user who called sudo may lead anywhere that this user could lead root to.
             (0, true) => root_may_follow(entry, &directory, caller()),
             (user, _) => is_trusted(entry, &directory, user),
         };
@@ -177,11 +180,6 @@ fn walk(start: impl AsFd, path: &Path, links: &mut usize) -> io::Result<OwnedFd>
         left.extend(parts(&to));
     }
     Ok(directory)
-}
-
-/// The user who called sudo, whose own links may lead anywhere that this user could lead root to.
-fn caller() -> Option<u32> {
-    std::env::var("SUDO_UID").ok()?.parse().ok()
 }
 
 /// A link may be followed by root where no other user could have put it: in a directory of root's, or of the user who called sudo. Where

@@ -111,8 +111,8 @@ fn killed_after(step: usize, path: &Path) {
     let (place, _) = find(path).expect("a place");
     let mut draft = Draft::begin(&place, Access::Usual).expect("begun");
     let steps: [Step; 4] = [
-        &|draft| draft.file()?.write_all(b"new and "),
-        &|draft| draft.file()?.write_all(b"whole"),
+        &|draft| draft.file.write_all(b"new and "),
+        &|draft| draft.file.write_all(b"whole"),
         &|draft| draft.sync(),
         &|draft| draft.rename(Existing::Replace),
     ];

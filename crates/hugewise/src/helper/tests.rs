@@ -1,21 +1,19 @@
 //! What a helper can reach, and how it ends.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use process::rights::User;
+use process::rights::{ShutIn, User};
 
-use super::{Ended, Place, run};
+use super::{Ended, run};
 
 fn shell(script: &str, timeout: Duration) -> Result<Ended, String> {
-    let place = Place {
-        directory: Path::new("/"),
-        environment: vec![("PATH", OsString::from("/usr/bin:/bin")), ("A", OsString::from("b"))],
-        user: None,
-        timeout,
+    let shut_in = ShutIn {
+        directory: "/".into(),
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("A".into(), "b".into())],
+        ..ShutIn::default()
     };
-    run(Path::new("/bin/sh"), &["-c".into(), script.into()], &place)
+    run(Path::new("/bin/sh"), &["-c".into(), script.into()], &shut_in, timeout)
 }
 
 fn text(script: &str) -> String {
@@ -105,13 +103,13 @@ fn a_helper_of_another_user_has_none_of_root_s_groups() {
     if !rustix::process::geteuid().is_root() {
         return testing::skipped("running as another user needs root");
     }
-    let place = Place {
-        directory: Path::new("/"),
-        environment: Vec::new(),
+    let shut_in = ShutIn {
+        directory: "/".into(),
         user: Some(User { uid: 65534, gid: 65534 }),
-        timeout: Duration::from_secs(60),
+        ..ShutIn::default()
     };
-    let ended = run(Path::new("/bin/cat"), &["/proc/self/status".into()], &place).expect("it ends");
+    let (program, arguments) = (Path::new("/bin/cat"), ["/proc/self/status".into()]);
+    let ended = run(program, &arguments, &shut_in, Duration::from_secs(60)).expect("it ends");
     let status = ended.stdout;
     let has = |line: &str| status.lines().any(|seen| seen.trim_end() == line);
     assert!(has("Uid:\t65534\t65534\t65534\t65534"), "{status}");

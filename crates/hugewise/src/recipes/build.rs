@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
+use process::rights::ShutIn;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::helper::{self, Place};
+use crate::helper;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CarriedFile {
@@ -27,14 +28,13 @@ pub(super) fn build(folder: &Path, lines: &[String], files: &[CarriedFile], time
     for file in files {
         file.write_below(&fresh.0)?;
     }
+    let shut_in = ShutIn {
+        directory: fresh.0.clone(),
+        environment: environment(&fresh.0),
+        ..ShutIn::default()
+    };
     for line in lines {
-        let place = Place {
-            directory: &fresh.0,
-            environment: environment(&fresh.0),
-            user: None,
-            timeout,
-        };
-        let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &place);
+        let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &shut_in, timeout);
         let made = made.map_err(anyhow::Error::msg)?;
         if !made.status.success() {
             bail!("`{line}` ended with {}: {}", made.status, made.stderr.trim());
@@ -58,10 +58,10 @@ impl CarriedFile {
 }
 
 /// All that a compiler needs of its user.
-fn environment(folder: &Path) -> Vec<(&'static str, OsString)> {
+fn environment(folder: &Path) -> Vec<(OsString, OsString)> {
     let own = ["PATH", "HOME"].into_iter();
-    let own = own.filter_map(|name| Some((name, std::env::var_os(name)?)));
-    own.chain([("TMPDIR", folder.into())]).collect()
+    let own = own.filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    own.chain([("TMPDIR".into(), folder.into())]).collect()
 }
 
 /// A new directory, removed when it is dropped.

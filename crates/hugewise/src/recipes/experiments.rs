@@ -14,7 +14,7 @@ use studies::claims::{self, Claim, Measure};
 use toml::Spanned;
 use translation::toml_file::{FileError, TomlFile};
 
-use super::recipe::filled;
+use super::recipe::{filled, list};
 use super::{Chosen, choose};
 use crate::cli::values;
 use crate::trusted::to_be_run;
@@ -224,11 +224,8 @@ impl Reader<'_> {
     fn text(&self, at: &Text) -> Result<String, FileError> {
         filled(at.get_ref(), &self.row).or_else(|name| {
             let known: Vec<&str> = self.row.keys().map(String::as_str).collect();
-            let expected = match &known[..] {
-                [] => "none".to_owned(),
-                known => known.join(", "),
-            };
-            let why = format!("there is no `{{{name}}}` here: expected a value of `each` ({expected})");
+            let known = list(&known);
+            let why = format!("there is no `{{{name}}}` here: expected a value of `each` ({known})");
             self.typed.fail(at, why)
         })
     }

@@ -189,14 +189,14 @@ impl Recipe {
     pub(super) fn chosen(mut self, selection: &Selection) -> anyhow::Result<Self> {
         if let Some(name) = &selection.variant {
             let Some(variant) = self.variants.remove(name) else {
-                let known: Vec<String> = self.variants.into_keys().collect();
+                let known: Vec<&str> = self.variants.keys().map(String::as_str).collect();
                 bail!("there is no variant `{name}` (it has {})", list(&known));
             };
             self = self.varied(variant);
         }
         for (name, value) in &selection.parameters {
             let Some(parameter) = self.parameters.get_mut(name) else {
-                let known: Vec<String> = self.parameters.into_keys().collect();
+                let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
                 bail!("there is no parameter `{name}` (it has {})", list(&known));
             };
             parameter.get_mut().clone_from(value);
@@ -309,7 +309,8 @@ impl Serve {
     }
 }
 
-fn list(names: &[String]) -> String {
+/// Names for a message.
+pub(super) fn list(names: &[&str]) -> String {
     match names {
         [] => "none".to_owned(),
         names => names.join(", "),

@@ -38,24 +38,17 @@ pub struct Taken {
     pub kind: String,
 }
 
-impl From<Diagnosis> for Doctor {
-    fn from(diagnosis: Diagnosis) -> Self {
-        let rules = doctor::rules().count();
+impl Doctor {
+    /// Applies every rule to a machine, to files, or to both.
+    pub fn of(evidence: &Evidence) -> Self {
         Self {
-            rules,
-            diagnosis,
+            rules: doctor::rules().count(),
+            diagnosis: doctor::judge(evidence),
             files: Vec::new(),
             not_read: Vec::new(),
             files_unread: 0,
             is_verbose: false,
         }
-    }
-}
-
-impl Doctor {
-    /// Applies every rule to a machine, to files, or to both.
-    pub fn of(evidence: &Evidence) -> Self {
-        Self::from(doctor::judge(evidence))
     }
 
     /// Findings of one severity.

@@ -19,17 +19,7 @@ pub struct MappingRows {
     /// Bytes by page kind of all rows, one row after the other.
     kinds: Vec<(PageKind, Bytes)>,
     is_cut: bool,
-    texts: Shared,
-}
-
-/// What is known of texts is only needed while rows are added.
-#[derive(Default)]
-struct Shared(Texts);
-
-impl Clone for Shared {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
+    texts: Texts,
 }
 
 #[derive(Clone)]
@@ -62,13 +52,8 @@ impl MappingRows {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Is there none?
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// The rows, made one by one.
@@ -83,7 +68,7 @@ impl MappingRows {
 
     fn packed(&mut self, row: &MappingRow) -> Option<Row> {
         let pages = &row.pages;
-        let texts = &mut self.texts.0;
+        let texts = &mut self.texts;
         let (perms, name) = (texts.of(&pages.perms)?, texts.of(&pages.name)?);
         let flags = texts.of(&pages.flags.join(" "))?;
         self.kinds.extend(pages.backing.iter());
@@ -187,7 +172,7 @@ mod tests {
         let plain: Vec<MappingRow> = serde_json::from_str(ROWS).expect("rows");
         let packed: MappingRows = serde_json::from_str(ROWS).expect("rows");
         assert_eq!(packed.iter().collect::<Vec<_>>(), plain);
-        assert_eq!((packed.len(), packed.is_empty()), (3, false));
+        assert_eq!(packed.count(), 3);
         let text = |rows: &dyn Fn() -> serde_json::Result<String>| rows().expect("JSON");
         assert_eq!(
             text(&|| serde_json::to_string_pretty(&packed)),

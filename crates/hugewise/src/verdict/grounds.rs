@@ -7,7 +7,7 @@ use model::tlb::Tlb;
 use crate::results::{Doctor, ProcessList};
 
 /// What a verdict rests on.
-pub struct Grounds<'a> {
+pub(crate) struct Grounds<'a> {
     /// The measurement, or why there is none.
     pub headline: Result<&'a Headline, &'a str>,
     pub tlb: Option<&'a Tlb>,
@@ -22,7 +22,7 @@ pub struct Grounds<'a> {
 
 /// A program that has huge page settings of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub(crate) struct Server {
     /// As `explain` takes it.
     pub name: String,
     pub pid: u32,

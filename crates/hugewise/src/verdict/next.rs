@@ -18,39 +18,34 @@ pub(super) fn next(grounds: &Grounds<'_>, saving: &Saving, limits: &Limits) -> V
     let hardly_used = limits.coverage.is_none_or(|coverage| coverage.percent < HARDLY);
     let saves = matches!(saving, Saving::Saves { .. });
     let wants = saves && hardly_used && has_thp;
-    let mut list: Vec<Next> = findings(grounds).into_iter().chain(servers(grounds)).collect();
-    if let Saving::CannotTell { seconds, .. } = saving {
-        // The rest of a checkup takes as long again. How long would do is not known after few draws.
-        let minutes = seconds.map_or(3.0, |seconds| (seconds * 2.0 / 60.0).ceil().clamp(2.0, 60.0));
-        list.push(command(
-            grounds,
-            &format!("checkup --budget {minutes}m"),
-            WhyNext::Longer,
-        ));
-    }
     let is_live = grounds.root.is_none();
-    if wants && is_live {
-        list.push(command(
-            grounds,
-            "compare --arms base,thp -- YOUR_PROGRAM",
-            WhyNext::Try,
-        ));
-    }
-    if wants && limits.thp.known().is_some_and(|policy| policy != "always") {
-        list.push(command(grounds, "plan --for thp=always", WhyNext::Enable));
-    }
-    if !is_live && !is_measured {
-        let on_it = Next {
+    let is_always = limits.thp.known().is_none_or(|policy| policy == "always");
+    let more = [
+        longer(saving).map(|words| command(grounds, &words, WhyNext::Longer)),
+        (wants && is_live).then(|| command(grounds, "compare --arms base,thp -- YOUR_PROGRAM", WhyNext::Try)),
+        (wants && !is_always).then(|| command(grounds, "plan --for thp=always", WhyNext::Enable)),
+        (!is_live && !is_measured).then(|| Next {
             command: "hugewise checkup".to_owned(),
             why: WhyNext::OnTheMachine,
-        };
-        list.push(on_it);
-    }
+        }),
+    ];
+    let first = findings(grounds).into_iter().chain(servers(grounds));
+    let mut list: Vec<Next> = first.chain(more.into_iter().flatten()).collect();
     if list.is_empty() {
         list.push(command(grounds, "ps", WhyNext::Look));
     }
     list.truncate(MOST);
     list
+}
+
+/// A checkup that can tell, where this one cannot.
+fn longer(saving: &Saving) -> Option<String> {
+    let Saving::CannotTell { seconds, .. } = saving else {
+        return None;
+    };
+    // The rest of a checkup takes as long again. How long would do is not known after few draws.
+    let minutes = seconds.map_or(3.0, |seconds| (seconds * 2.0 / 60.0).ceil().clamp(2.0, 60.0));
+    Some(format!("checkup --budget {minutes}m"))
 }
 
 /// Errors and warnings, if there are any.

@@ -2,12 +2,10 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use chase::thread::Pinned;
-
 use crate::Error;
+use crate::contend::on_two;
 
 /// Longest that one round may take: CPUs that are not run at the same time would wait for one another for ever.
 const ROUND_TIMEOUT: Duration = Duration::from_millis(200);
@@ -20,38 +18,32 @@ const TRIPS: u64 = 500;
 struct Ball(AtomicU64);
 
 /// ns per round trip, one value per round that came to its end.
-pub(super) fn round_trips([one, two]: [u32; 2], rounds: u32) -> Result<Vec<f64>, Error> {
+pub(super) fn round_trips(cpus: [u32; 2], rounds: u32) -> Result<Vec<f64>, Error> {
     let ball = Ball(AtomicU64::new(0));
     let ready = Barrier::new(2);
-    thread::scope(|scope| {
-        let back = scope.spawn(|| {
-            let pinned = Pinned::to(Some(two));
-            for _ in 0..rounds {
-                ready.wait();
-                if pinned.is_ok() {
-                    rally(&ball.0, 1);
-                }
-                ready.wait();
-            }
-            pinned.map(drop).map_err(|source| Error::Stay { cpu: two, source })
-        });
-        let pinned = Pinned::to(Some(one));
+    let timed = |is_there| {
         let mut samples = Vec::new();
         for _ in 0..rounds {
             ball.0.store(0, Ordering::SeqCst);
             ready.wait();
             let start = Instant::now();
-            if pinned.is_ok() && rally(&ball.0, 0) {
+            if is_there && rally(&ball.0, 0) {
                 samples.push(start.elapsed().as_nanos() as f64 / TRIPS as f64);
             }
             ready.wait();
         }
-        let other = back.join();
-        pinned.map_err(|source| Error::Stay { cpu: one, source })?;
-        // A panic over there is a bug; it must not look like a slow CPU.
-        other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(samples)
-    })
+        samples
+    };
+    let back = |is_there| {
+        for _ in 0..rounds {
+            ready.wait();
+            if is_there {
+                rally(&ball.0, 1);
+            }
+            ready.wait();
+        }
+    };
+    on_two(cpus, timed, back)
 }
 
 /// Adds one whenever the number is of this side's parity, until all trips are done; `false` when patience is at its end.

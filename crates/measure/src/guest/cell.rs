@@ -19,8 +19,6 @@ use crate::visits::Visits;
 
 /// Blocks this long: reading the clock is a small part, and few see an interrupt.
 const BLOCK_NS: f64 = 30_000.0;
-/// Beyond this nothing sensible is going on: a shadow fault takes tens of microseconds on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(120);
 /// How much of the memory looks never used to the guest: enough faults for a median, well under a second of them.
 const FRESH: Bytes = Bytes::mib(64);
 /// The two sides walk the same ring at least so many steps apart, so that neither finds the other's lines in the cache.
@@ -124,13 +122,19 @@ fn measure(run: &Run<'_>, rings: &mut chase::ring::Rings, places: &[Place]) -> R
     let span = largest.round_up_to(Bytes::mib(2)).0.min(rings.arena().len() as u64);
     let mut beside = Beside::new(run.hypervisor, rings, Bytes(span), run.page, FRESH)?;
     let created = beside.stats()?;
-    let first = beside.touch_fresh(DEADLINE)?;
+    let first = beside.touch_fresh()?;
     let touched = beside.stats()?;
-    let second = beside.touch_fresh(DEADLINE)?;
-    beside.warm(DEADLINE)?;
+    let second = beside.touch_fresh()?;
+    beside.warm()?;
     for place in places {
         Error::if_stopped(run.stop)?;
-        part(&mut beside, place, run.spec.access)?;
+        // The guest goes ahead on its ring, far enough from the native walk.
+        beside.walk_guest(&Walk {
+            slot: place.slot,
+            access: run.spec.access,
+            steps: APART.min(place.nodes / 2),
+            blocks: 1,
+        })?;
     }
     let warm = beside.stats()?;
     let sanity = by_turns(run, &mut beside, Slot::SCRATCH, Access::Read, Duration::from_millis(8))?;
@@ -156,19 +160,6 @@ fn measure(run: &Run<'_>, rings: &mut chase::ring::Rings, places: &[Place]) -> R
         sanity,
     };
     Ok((turns, counted))
-}
-
-/// Lets the guest go ahead on its ring, far enough from the native walk.
-fn part(beside: &mut Beside<'_>, place: &Place, access: Access) -> Result<(), Error> {
-    let ahead = Walk {
-        slot: place.slot,
-        access,
-        steps: APART.min(place.nodes / 2),
-        blocks: 1,
-        deadline: DEADLINE,
-    };
-    beside.walk_guest(&ahead)?;
-    Ok(())
 }
 
 /// Native and guest in turn, the side that begins changing from round to round.
@@ -209,7 +200,6 @@ fn block(beside: &mut Beside<'_>, slot: Slot, access: Access, slice: Duration) -
         access,
         steps: 8192,
         blocks: 2,
-        deadline: DEADLINE,
     };
     let clock = chase::clock::Calibration::start();
     let begun = ticks();

@@ -28,7 +28,7 @@ impl Field {
         let largest = spec.sizes.iter().copied().max().unwrap_or_default();
         let want = Want {
             kind,
-            bytes: with_tables(largest, kind),
+            bytes: memory(largest, kind),
             node: spec.node,
         };
         let rings = Arena::new(&want).map_err(|why| why.to_string()).map(|arena| {
@@ -71,7 +71,7 @@ fn order(spec: &Spec, bytes: Bytes) -> Option<Order> {
 
 /// Room for the guest's page tables on pages of the same kind: 8 bytes for each 4 KiB, and a little more. Not on 1 GiB pages,
 /// of which that would take another one; there the tables are on base pages.
-pub(super) fn with_tables(bytes: Bytes, kind: PageKind) -> Bytes {
+pub fn memory(bytes: Bytes, kind: PageKind) -> Bytes {
     match kind {
         PageKind::Hugetlb(size) if size >= Bytes::gib(1) => bytes,
         PageKind::Base | PageKind::Thp | PageKind::Mthp(_) | PageKind::Hugetlb(_) => {

@@ -12,10 +12,11 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
+use model::Warning;
 use model::guest::Guest;
-use model::{Bytes, PageKind, Warning};
 use vm::Hypervisor;
 
+pub use field::memory;
 pub use spec::{MOST_SIZES, Spec, TIME_PER_POINT};
 
 use crate::Error;
@@ -30,11 +31,6 @@ use outcome::Outcome;
 /// What [`run`] would say.
 pub fn can_run() -> Result<(), Error> {
     Hypervisor::open().map(drop).map_err(Error::Vm)
-}
-
-/// Memory of a kind that a working set takes, with the guest's page tables: what a pool must have.
-pub fn memory(largest: Bytes, kind: PageKind) -> Bytes {
-    field::with_tables(largest, kind)
 }
 
 /// Measures the matrix, the price of first touches, round trips and page-table operations. Combinations that are not available

@@ -136,7 +136,6 @@ fn one(hypervisor: &Hypervisor, load: &Load) -> Result<(Vec<f64>, Counts), vm::E
     let config = Config {
         memory: None,
         page: GuestPage::Size4K,
-        levels: hypervisor.levels(),
         fresh: 0,
         tables: None,
         windows: &[],

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use host::snapshot::Mmu;
 use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
-use model::latency::{Backed, Point};
+use model::latency::Point;
 use model::{Bytes, Estimate, NotMeasured, PageKind, Warning};
 
 use super::cell::{Cell, Counted, SANITY, Turns};
 use super::operations::Measured;
 use super::readings;
 use super::spec::Spec;
-use crate::visits::Visits;
+use crate::visits::{Visits, bound_in};
 
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
 const SANE: f64 = 0.03;
@@ -72,8 +72,8 @@ impl Outcome {
         let guests = self.cells.iter().flat_map(|cell| {
             let sized = cell.sized.iter();
             sized.map(move |(bytes, backed, turns)| {
-                let draft = point(spec, cell.kind, *bytes, backed, clock);
-                guest_point(cell, draft, turns, sides)
+                let bare = Point::bare(cell.kind, *bytes, spec.pattern, spec.access, backed.clone());
+                guest_point(cell, clock, bare, turns, sides)
             })
         });
         let kinds = spec
@@ -97,10 +97,10 @@ impl Outcome {
         }
         let (_, backed, first) = sized.first()?;
         let reason = first.as_ref().err().filter(|_| native.samples.is_empty()).cloned();
-        let point = point(spec, kind, bytes, backed, clock).of(&native, reason, self.sides());
+        let bare = Point::bare(kind, bytes, spec.pattern, spec.access, backed.clone());
         Some(GuestPoint {
             guest_page: None,
-            point,
+            point: clock.point(bare, &native, reason, self.sides()),
             ratio: None,
             warm_stats: BTreeMap::new(),
             timed_stats: BTreeMap::new(),
@@ -223,10 +223,28 @@ impl Clock {
     fn of(&self, visits: &Visits) -> Option<Estimate> {
         visits.estimate().map(|estimate| estimate.scaled(1.0 / self.0))
     }
+
+    /// A point with these visits, or why there are none. Visits that had not come to rest give a bound and no number.
+    fn point(&self, bare: Point, visits: &Visits, not_measured: Option<NotMeasured>, sides: usize) -> Point {
+        let bound = visits.moving(sides).map(|moving| bound_in(moving.bound, self.0));
+        Point {
+            ns: self.of(visits).filter(|_| bound.is_none()),
+            bound,
+            visits: visits.medians.iter().map(|ticks| ticks / self.0).collect(),
+            not_measured: not_measured.map(|why| why.to_string()),
+            ..bare
+        }
+    }
 }
 
 /// What is published of a point of the matrix; `sides` were asked whether they were at rest.
-fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, NotMeasured>, sides: usize) -> GuestPoint {
+fn guest_point(
+    cell: &Cell,
+    clock: &Clock,
+    bare: Point,
+    turns: &Result<Turns, NotMeasured>,
+    sides: usize,
+) -> GuestPoint {
     let none = Visits::default();
     let (guest, ratio, reason) = match turns {
         Ok(turns) => {
@@ -239,36 +257,10 @@ fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, NotMeasured>
         |stats: fn(&Counted) -> &BTreeMap<String, i64>| cell.guest.as_ref().map(stats).cloned().unwrap_or_default();
     GuestPoint {
         guest_page: Some(cell.page),
-        point: draft.of(guest, reason, sides),
+        point: clock.point(bare, guest, reason, sides),
         ratio,
         warm_stats: counted(|counted| &counted.warm_stats),
         timed_stats: counted(|counted| &counted.timed_stats),
-    }
-}
-
-/// A point without its visits.
-struct Draft<'a> {
-    point: Point,
-    clock: &'a Clock,
-}
-
-fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: &'a Clock) -> Draft<'a> {
-    let point = Point::bare(kind, bytes, spec.pattern, spec.access, backed.clone());
-    Draft { point, clock }
-}
-
-impl Draft<'_> {
-    /// With these visits, or why there are none. Visits that had not come to rest give a bound and no number.
-    fn of(self, visits: &Visits, not_measured: Option<NotMeasured>, sides: usize) -> Point {
-        let bound = visits.moving(sides).map(|moving| moving.bound_in(self.clock.0));
-        let ns = self.clock.of(visits).filter(|_| bound.is_none());
-        Point {
-            ns,
-            bound,
-            visits: visits.medians.iter().map(|ticks| ticks / self.clock.0).collect(),
-            not_measured: not_measured.map(|why| why.to_string()),
-            ..self.point
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The workers of one visit: started together, begun together, heard, and gone whatever happens.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -70,7 +70,8 @@ fn refusal(line: &str) -> String {
 /// A worker and the line to it, which is its standard input; it prints nothing.
 struct Member {
     child: Child,
-    line: UnixStream,
+    line: BufReader<UnixStream>,
+    /// What it said of a line so far.
     heard: Vec<u8>,
 }
 
@@ -85,7 +86,7 @@ impl Member {
             .spawn()?;
         let mut member = Self {
             child,
-            line,
+            line: BufReader::new(line),
             heard: Vec::new(),
         };
         member.tell(&serde_json::to_string(job)?);
@@ -94,45 +95,29 @@ impl Member {
 
     /// A worker that does not listen any more is noticed when it is heard.
     fn tell(&mut self, text: &str) {
-        let _ = writeln!(self.line, "{text}");
+        let _ = writeln!(self.line.get_ref(), "{text}");
     }
 
     /// The next line it says.
     fn next(&mut self, until: Instant, stop: &dyn Fn() -> bool) -> Result<String, Failed> {
         loop {
-            if let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
-                let rest = self.heard.split_off(end + 1);
-                let line = std::mem::replace(&mut self.heard, rest);
-                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            match self.line.read_until(b'\n', &mut self.heard) {
+                Ok(_) if self.heard.pop() == Some(b'\n') => {
+                    let line = std::mem::take(&mut self.heard);
+                    return Ok(String::from_utf8_lossy(&line).into_owned());
+                }
+                Ok(_) => return Err(self.gone(stop)),
+                // It ended without having listened.
+                Err(why) if why.kind() == io::ErrorKind::ConnectionReset => return Err(self.gone(stop)),
+                Err(why) if why.kind() != io::ErrorKind::WouldBlock => {
+                    return Err(Failed::This(format!("a worker could not be heard: {why}")));
+                }
+                Err(_) if stop() => return Err(Failed::All(Error::Interrupted)),
+                Err(_) if Instant::now() >= until => {
+                    return Err(Failed::This("a worker did not answer in time".to_owned()));
+                }
+                Err(_) => {}
             }
-            if stop() {
-                return Err(Failed::All(Error::Interrupted));
-            }
-            if Instant::now() >= until {
-                return Err(Failed::This("a worker did not answer in time".to_owned()));
-            }
-            if self
-                .hear()
-                .map_err(|why| Failed::This(format!("a worker could not be heard: {why}")))?
-                == Some(0)
-            {
-                return Err(self.gone(stop));
-            }
-        }
-    }
-
-    /// Waits a moment for more; `Some(0)`: it will say no more.
-    fn hear(&mut self) -> io::Result<Option<usize>> {
-        let mut more = [0; 16_384];
-        match self.line.read(&mut more) {
-            Ok(read) => {
-                self.heard.extend_from_slice(&more[..read]);
-                Ok(Some(read))
-            }
-            Err(why) if matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
-            // It ended without having listened.
-            Err(why) if why.kind() == io::ErrorKind::ConnectionReset => Ok(Some(0)),
-            Err(why) => Err(why),
         }
     }
 

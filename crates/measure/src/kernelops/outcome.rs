@@ -10,6 +10,7 @@ use model::{Backing, NotMeasured, PageKind, Warning};
 use super::plan::Target;
 use super::samples::Samples;
 use super::sweep::Sampled;
+use crate::visits::bound_in;
 
 /// Above this share of processor time used by others the machine was busy with something else.
 const BUSY: f64 = 0.1;
@@ -42,7 +43,7 @@ fn point(target: &Target, samples: &Samples, candidates: usize, ticks_per_ns: f6
             .estimate()
             .filter(|_| given && moving.is_none())
             .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
-        bound: moving.map(|moving| moving.bound_in(ticks_per_ns)),
+        bound: moving.map(|moving| bound_in(moving.bound, ticks_per_ns)),
         settled: given && moving.is_none() && samples.is_settled(),
         operations: samples.operations,
         per_operation: per_operation(samples),
@@ -62,7 +63,7 @@ fn backed(asked: PageKind, samples: &Samples) -> Backed {
 
 /// Why there is no number, if there is none.
 fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<NotMeasured> {
-    if let Some(why) = samples.refused() {
+    if let Some(why) = &samples.refused {
         return Some(why.clone());
     }
     if samples.visits.samples.is_empty() {
@@ -181,7 +182,7 @@ fn moving(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
 
 fn measured<'a>(targets: &'a [Target], sampled: &'a Sampled) -> Vec<(&'a Target, &'a Samples)> {
     let all = targets.iter().zip(&sampled.samples);
-    all.filter(|(_, samples)| samples.refused().is_none()).collect()
+    all.filter(|(_, samples)| samples.refused.is_none()).collect()
 }
 
 fn unsettled(targets: &[Target], sampled: &Sampled, budget: Duration) -> Option<Warning> {
@@ -200,6 +201,7 @@ fn unsettled(targets: &[Target], sampled: &Sampled, budget: Duration) -> Option<
 mod tests {
     use std::time::Duration;
 
+    use host::processes::Proof;
     use model::kernelops::Op;
     use model::{Backing, Bytes, NotMeasured, PageKind, Reading};
 
@@ -207,17 +209,17 @@ mod tests {
     use crate::kernelops::plan::Target;
     use crate::kernelops::samples::{Samples, Visit};
     use crate::kernelops::sweep::Sampled;
-    use crate::kernelops::worker::{Proved, Taken};
+    use crate::kernelops::worker::Taken;
 
-    fn taken(faults: u64, got: Option<Backing>) -> Taken {
+    fn taken(faults: u64, backing: Option<Backing>) -> Taken {
         Taken {
             ticks: vec![200.0; 40],
             dropped: 0,
             operations: 100,
             counts: [("faults".to_owned(), faults), ("pages".to_owned(), 1600)].into(),
-            proof: got.map(|got| {
-                Reading::Known(Proved {
-                    got,
+            proof: backing.map(|backing| {
+                Reading::Known(Proof {
+                    backing,
                     account: "PAGEMAP_SCAN".to_owned(),
                 })
             }),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use host::processes::Proof;
 use model::{Backing, NotMeasured, Reading, Unread};
 
-use super::worker::{Proved, Taken};
+use super::worker::Taken;
 use crate::visits::Visits;
 
 /// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
@@ -23,19 +24,16 @@ pub(super) struct Samples {
     backing: Backing,
     account: String,
     unproved: Option<Unread>,
-    refused: Option<NotMeasured>,
-    pub(super) closed: bool,
+    /// Why it could not be done. This ends the point: what fails once would not be the same each time.
+    pub(super) refused: Option<NotMeasured>,
 }
 
 impl Samples {
-    /// Takes a visit in. A refusal ends the point: what fails once would not be the same each time.
+    /// Takes a visit in.
     pub(super) fn add(&mut self, visit: Visit) {
         match visit {
             Ok(workers) => self.take(workers),
-            Err(why) => {
-                self.refused = Some(why);
-                self.closed = true;
-            }
+            Err(why) => self.refused = Some(why),
         }
     }
 
@@ -51,8 +49,8 @@ impl Samples {
                 *self.counts.entry(name).or_default() += count;
             }
             match taken.proof {
-                Some(Reading::Known(Proved { got, account })) => {
-                    self.backing.extend(got.iter());
+                Some(Reading::Known(Proof { backing, account })) => {
+                    self.backing.extend(backing.iter());
                     self.account = account;
                 }
                 Some(Reading::Unread(why)) => self.unproved = Some(why),
@@ -60,7 +58,6 @@ impl Samples {
             }
         }
         self.visits.add(&early, &late);
-        self.closed |= self.is_settled();
     }
 
     /// Is the interval narrow enough?
@@ -68,9 +65,9 @@ impl Samples {
         stats::is_enough(&self.visits.medians, NARROW)
     }
 
-    /// Why it could not be done.
-    pub(super) fn refused(&self) -> Option<&NotMeasured> {
-        self.refused.as_ref()
+    /// Is nothing more to be sampled here?
+    pub(super) fn is_closed(&self) -> bool {
+        self.refused.is_some() || self.is_settled()
     }
 
     /// What backed the memory over all visits, and which account says so; or why that is not known.
@@ -124,9 +121,9 @@ mod tests {
         for visit in 1..=8 {
             quiet.add(Ok(vec![taken((0..40).map(|n| 100.0 + f64::from(n % 3) * 0.1))]));
             differing.add(Ok(vec![taken([if visit % 2 == 0 { 100.0 } else { 110.0 }; 40])]));
-            assert_eq!(quiet.closed, visit >= 6);
+            assert_eq!(quiet.is_closed(), visit >= 6);
         }
-        assert!(!differing.closed);
+        assert!(!differing.is_closed());
     }
 
     #[test]
@@ -155,7 +152,7 @@ mod tests {
         samples.add(Ok(vec![taken([1.0; 10])]));
         let short = NotMeasured::Refused("the pool is short".to_owned());
         samples.add(Err(short.clone()));
-        assert!(samples.closed);
-        assert_eq!(samples.refused(), Some(&short));
+        assert!(samples.is_closed());
+        assert_eq!(samples.refused, Some(short));
     }
 }

@@ -58,7 +58,7 @@ impl Sweep<'_> {
             |set_up: Duration, round: u32, left: Duration| round < ALWAYS || (set_up + SHORTEST) * PART <= left;
         let mut rounds = Rounds::new(count, self.seed, self.budget, bench.now());
         while let Some(turn) = rounds.next(bench.now(), |point, round, left| {
-            !samples[point].closed && can_afford(set_up[point], round, left)
+            !samples[point].is_closed() && can_afford(set_up[point], round, left)
         }) {
             Error::if_stopped(stop)?;
             let Turn { point, round, left, .. } = turn;

@@ -122,7 +122,7 @@ fn a_point_that_is_refused_is_asked_once() {
     };
     let sampled = run(&mut machine, 5, LONG);
     assert_eq!(machine.visits.iter().filter(|&&point| point == 2).count(), 1);
-    assert_eq!(sampled.samples[2].refused(), Some(&refusal()));
+    assert_eq!(sampled.samples[2].refused, Some(refusal()));
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use chase::kernelops::{Counts, Timed};
-use host::processes;
+use host::processes::{self, Proof};
 use model::kernelops::Op;
-use model::{Backing, Cause, Reading, Unread};
+use model::{Cause, Reading, Unread};
 use rustix::fs::FileType;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -53,14 +53,7 @@ pub(super) struct Taken {
     /// What was counted over them, by the names of the result.
     pub(super) counts: BTreeMap<String, u64>,
     /// What backs the memory, where that matters.
-    pub(super) proof: Option<Reading<Proved>>,
-}
-
-/// Bytes by page kind, and the account that says so.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Proved {
-    pub(super) got: Backing,
-    pub(super) account: String,
+    pub(super) proof: Option<Reading<Proof>>,
 }
 
 /// A program that measures operations of the kernel calls this before anything else: if it was started as a worker, it
@@ -140,12 +133,9 @@ fn named(counts: &Counts) -> BTreeMap<String, u64> {
     all.map(|(name, count)| (name.to_owned(), count)).into()
 }
 
-fn prove(memory: std::ops::Range<usize>) -> Reading<Proved> {
+fn prove(memory: std::ops::Range<usize>) -> Reading<Proof> {
     if memory.is_empty() {
         return Reading::Unread(Unread::new(Cause::Absent, "memory", "nothing was mapped"));
     }
-    processes::own_range(memory.start, memory.len()).map(|proof| Proved {
-        got: proof.backing,
-        account: proof.account,
-    })
+    processes::own_range(memory.start, memory.len())
 }

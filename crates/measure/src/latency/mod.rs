@@ -35,8 +35,7 @@ use visit::{Caches, Live};
 
 /// Memory that is taken beside working sets: what clears the last-level cache before a cold approach.
 pub fn clearing(spec: &Spec) -> Bytes {
-    let (private, last) = (spec.private_cache, spec.last_cache);
-    Caches { private, last }.clearing()
+    Caches::of(spec).clearing()
 }
 
 /// Time to sample each unit of weight of the points if no budget is given: a curve of 35 points of one kind aims at 10 s;
@@ -126,11 +125,7 @@ impl Job<'_> {
         let mut arenas = self.take(done, kinds, progress, stop)?;
         let mine = self.points.iter().filter(|point| kinds.contains(&point.kind));
         let mine: Vec<Target> = mine.copied().collect();
-        let caches = Caches {
-            private: self.spec.private_cache,
-            last: self.spec.last_cache,
-        };
-        let mut live = Live::new(&mut arenas, &mine, caches, self.spec.seed, stop);
+        let mut live = Live::new(&mut arenas, &mine, self.spec, stop);
         let end = self.budget.mul_f64((done + 1) as f64 / self.shifts as f64);
         let sweep = Sweep {
             points: &mine,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::latency::{Bound, Convergence, Point, Stopped};
+use model::latency::{Convergence, Point, Stopped};
 use model::{Bytes, Estimate, NotMeasured, Warning};
 
 use super::Error;
@@ -10,6 +10,7 @@ use super::arenas::Arenas;
 use super::plan::Target;
 use super::sampling::Samples;
 use super::sweep::Sampled;
+use crate::visits::bound_in;
 
 /// Above this share of dropped samples the machine was busy with something else.
 const BUSY: f64 = 0.2;
@@ -215,10 +216,11 @@ impl Measured {
                 .filter(|_| given)
                 .map(|ticks| ticks / ticks_per_ns)
                 .collect(),
-            bound: self.samples.bound().filter(|_| given).map(|Bound { low, high }| Bound {
-                low: low.map(|ticks| ticks / ticks_per_ns),
-                high: high.map(|ticks| ticks / ticks_per_ns),
-            }),
+            bound: self
+                .samples
+                .bound()
+                .filter(|_| given)
+                .map(|ticks| bound_in(ticks, ticks_per_ns)),
             convergence: self.samples.convergence().filter(|_| given).map(|ticks| Convergence {
                 warm_ns: ticks.warm_ns / ticks_per_ns,
                 cold_ns: ticks.cold_ns / ticks_per_ns,

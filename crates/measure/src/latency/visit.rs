@@ -14,6 +14,7 @@ use model::latency::Access;
 use super::arenas::Arenas;
 use super::converge::Approach;
 use super::plan::Target;
+use super::spec::Spec;
 use super::sweep::Bench;
 
 /// Long enough that the two clock readings around it take no more than half as long, short enough that most blocks see no
@@ -48,6 +49,13 @@ impl Caches {
     /// The last level where the machine does not report its size. If it is larger, warm-ups that are too short show it
     /// by a fall, and are made longer.
     const USUAL: Bytes = Bytes::mib(64);
+
+    pub(super) fn of(spec: &Spec) -> Self {
+        Self {
+            private: spec.private_cache,
+            last: spec.last_cache,
+        }
+    }
 
     fn last(&self) -> Bytes {
         self.last.unwrap_or(Self::USUAL)
@@ -114,13 +122,7 @@ pub(super) struct Live<'a> {
 
 impl<'a> Live<'a> {
     /// Points whose working set is not backed as asked are never visited.
-    pub(super) fn new(
-        arenas: &'a mut Arenas,
-        targets: &'a [Target],
-        caches: Caches,
-        seed: u64,
-        stop: &'a dyn Fn() -> bool,
-    ) -> Self {
+    pub(super) fn new(arenas: &'a mut Arenas, targets: &'a [Target], spec: &Spec, stop: &'a dyn Fn() -> bool) -> Self {
         let mut backed = |target: &Target| {
             let held = arenas.of(target.kind).filter(|_| !stop());
             held.is_some_and(|held| held.prove(target.bytes).1.is_none())
@@ -131,11 +133,11 @@ impl<'a> Live<'a> {
             targets,
             stop,
             measurable,
-            seed,
+            seed: spec.seed,
             clock: CoreClock::new(),
             pmu: Pmu::open(),
             begun: Instant::now(),
-            caches,
+            caches: Caches::of(spec),
             elsewhere: Vec::new(),
             slots: vec![None; targets.len()],
             visits: 0,

@@ -27,11 +27,10 @@ fn lend(own: &Owned) -> Memory<'_> {
     unsafe { Memory::from_raw(start, own.len() as usize) }.expect("whole pages")
 }
 
-fn config<'m>(hypervisor: &Hypervisor, own: &'m Owned, page: GuestPage) -> Config<'m> {
+fn config<'m>(own: &'m Owned, page: GuestPage) -> Config<'m> {
     Config {
         memory: Some(lend(own)),
         page,
-        levels: hypervisor.levels(),
         fresh: own.len(),
         tables: None,
         windows: &[],
@@ -39,7 +38,7 @@ fn config<'m>(hypervisor: &Hypervisor, own: &'m Owned, page: GuestPage) -> Confi
 }
 
 fn guest<'m>(hypervisor: &Hypervisor, own: &'m Owned, page: GuestPage) -> Guest<'m> {
-    Guest::new(hypervisor, &config(hypervisor, own, page)).expect("a guest")
+    Guest::new(hypervisor, &config(own, page)).expect("a guest")
 }
 
 fn job(kernel: Kernel, start: u64, turns: u64, blocks: u64) -> Job {
@@ -123,7 +122,7 @@ fn pages_that_look_used_are_filled_in_with_their_neighbours_under_shadow_paging_
     let pages = own.len() / 4096;
     let used = Config {
         fresh: 0,
-        ..config(&hypervisor, &own, GuestPage::Size4K)
+        ..config(&own, GuestPage::Size4K)
     };
     let mut guest = Guest::new(&hypervisor, &used).expect("a guest");
     let touch = guest.load(payload::touch()).expect("room for code");
@@ -207,7 +206,7 @@ fn tables_can_lie_in_lent_memory_and_too_small_memory_is_refused() {
         let config = Config {
             tables: Some(lend(&tables)),
             fresh: 0,
-            ..config(&hypervisor, &own, GuestPage::Size4K)
+            ..config(&own, GuestPage::Size4K)
         };
         match Guest::new(&hypervisor, &config) {
             Ok(mut guest) => {
@@ -241,8 +240,8 @@ fn page_table_operations_come_to_their_end_and_leave_the_tables_as_they_were() {
     let mut guest = guest(&hypervisor, &own, GuestPage::Size4K);
     // Where the leaf table is, the guest's tables say; flags that the CPU sets by itself may change.
     let work = crate::layout::work(hypervisor.levels());
-    let plan = Plan::new(&hypervisor, &config(&hypervisor, &own, GuestPage::Size4K)).expect("a plan");
-    let place = plan.walk(work).expect("mapped").entry;
+    let mut plan = Plan::new(&hypervisor, &config(&own, GuestPage::Size4K)).expect("a plan");
+    let place = plan.entry(work).expect("small pages");
     let leaves =
         |guest: &Guest<'_>| -> Vec<u64> { guest.own.words(place, 64).iter().map(|entry| entry & !0x60).collect() };
     let before = leaves(&guest);

@@ -3,9 +3,60 @@
 use model::guest::GuestPage;
 use proptest::prelude::*;
 
-use super::{Levels, MapError, Mapping, Rights, Tables, around};
+use super::{
+    ADDRESS, Levels, MapError, Mapping, NO_EXECUTE, PRESENT, Rights, Tables, USER, WRITE, around, index, leaf_level,
+};
 
 const BASE: u64 = 0x40_0000;
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Translation {
+    /// Physical address of the byte.
+    pub(crate) phys: u64,
+    /// Size of the page that maps it.
+    pub(crate) page: GuestPage,
+    /// Who may do what there.
+    pub(crate) rights: Rights,
+    /// Physical address of the leaf entry itself.
+    pub(crate) entry: u64,
+}
+
+impl Tables {
+    /// Walks the tables as the CPU does.
+    pub(crate) fn walk(&self, virt: u64) -> Option<Translation> {
+        let mut table = 0;
+        for level in (1..=self.levels.count()).rev() {
+            let slot = table + index(virt, level);
+            let entry = self.words[slot];
+            if entry & PRESENT == 0 {
+                return None;
+            }
+            if level > 1
+                && let Some(next) = self.below(entry)
+            {
+                table = next;
+                continue;
+            }
+            return translation(virt, entry, level, self.base + slot as u64 * 8);
+        }
+        None
+    }
+}
+
+fn translation(virt: u64, entry: u64, level: u32, place: u64) -> Option<Translation> {
+    let page = GuestPage::ALL.into_iter().find(|&page| leaf_level(page) == level)?;
+    Some(Translation {
+        phys: (entry & ADDRESS) | (virt & (page.size().0 - 1)),
+        page,
+        rights: Rights {
+            user: entry & USER != 0,
+            write: entry & WRITE != 0,
+            execute: entry & NO_EXECUTE == 0,
+        },
+        entry: place,
+    })
+}
 
 fn mapping(virt: u64, phys: u64, len: u64, page: GuestPage) -> Mapping {
     let rights = Rights::USER_DATA;

@@ -17,16 +17,6 @@ pub struct Tlb {
     pub unread: Vec<Unread>,
 }
 
-impl Tlb {
-    /// How many pages of this size loads can have translated at this level: the sum of the arrays that hold them.
-    /// `None` if no array is known to.
-    pub fn load_entries(&self, level: u32, page: Bytes) -> Option<u32> {
-        let fits = |array: &&TlbArray| array.level == level && array.pages.contains(&page) && array.holds.loads();
-        let entries = self.arrays.iter().filter(fits).map(|array| array.entries);
-        entries.reduce(u32::saturating_add)
-    }
-}
-
 /// Everything that the vendor's leaves report.
 ///
 /// # Errors
@@ -131,32 +121,18 @@ fn array(subleaf: u32, Registers { ebx, ecx, edx, .. }: Registers) -> Option<Tlb
     })
 }
 
-/// One register's two arrays: for which level and pages, and how its bits are laid out.
-struct AmdField {
-    leaf: u32,
-    level: u32,
-    pages: &'static [Bytes],
-    register: fn(Registers) -> u32,
-}
+/// One register's two arrays: their leaf, their level, their pages, and the register.
+type AmdRow = (u32, u32, &'static [Bytes], fn(Registers) -> u32);
 
 /// AMD64 Architecture Programmer's Manual volume 3, appendix E.
-const AMD: [AmdField; 6] = [
-    field(EXTENDED + 5, 1, &[KIB4], |of| of.ebx),
-    field(EXTENDED + 5, 1, &[MIB2, MIB4], |of| of.eax),
-    field(EXTENDED + 6, 2, &[KIB4], |of| of.ebx),
-    field(EXTENDED + 6, 2, &[MIB2, MIB4], |of| of.eax),
-    field(EXTENDED + 0x19, 1, &[GIB1], |of| of.eax),
-    field(EXTENDED + 0x19, 2, &[GIB1], |of| of.ebx),
+const AMD: [AmdRow; 6] = [
+    (EXTENDED + 5, 1, &[KIB4], |of| of.ebx),
+    (EXTENDED + 5, 1, &[MIB2, MIB4], |of| of.eax),
+    (EXTENDED + 6, 2, &[KIB4], |of| of.ebx),
+    (EXTENDED + 6, 2, &[MIB2, MIB4], |of| of.eax),
+    (EXTENDED + 0x19, 1, &[GIB1], |of| of.eax),
+    (EXTENDED + 0x19, 2, &[GIB1], |of| of.ebx),
 ];
-
-const fn field(leaf: u32, level: u32, pages: &'static [Bytes], register: fn(Registers) -> u32) -> AmdField {
-    AmdField {
-        leaf,
-        level,
-        pages,
-        register,
-    }
-}
 
 /// What the entries of AMD's second level are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,11 +182,18 @@ impl Unit {
 
 fn amd(leaves: &Leaves) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
-    let unit = Unit::of(leaves);
-    for field in &AMD {
-        let unit = if field.level == 2 { unit } else { Unit::One };
-        let arrays = ask(leaves, field.leaf).map(|registers| field.arrays(registers, unit));
-        // A masked leaf has several fields and is named once.
+    for row in AMD {
+        let (leaf, level, _, register) = row;
+        let unit = if level == 2 { Unit::of(leaves) } else { Unit::One };
+        let arrays = ask(leaves, leaf).map(|registers| {
+            let word = register(registers);
+            let halves = [(TlbHolds::Data, word >> 16), (TlbHolds::Instruction, word & 0xffff)];
+            let arrays = halves
+                .into_iter()
+                .filter_map(|(holds, half)| amd_array(row, holds, half, unit));
+            arrays.collect()
+        });
+        // A masked leaf has several rows and is named once.
         if !told.contains(&arrays) || arrays.is_ok() {
             told.push(arrays);
         }
@@ -218,35 +201,23 @@ fn amd(leaves: &Leaves) -> Vec<Told> {
     told
 }
 
-impl AmdField {
-    fn arrays(&self, registers: Registers, unit: Unit) -> Vec<TlbArray> {
-        let word = (self.register)(registers);
-        let halves = [(TlbHolds::Data, word >> 16), (TlbHolds::Instruction, word & 0xffff)];
-        halves
-            .into_iter()
-            .filter_map(|(holds, half)| self.array(holds, half, unit))
-            .collect()
-    }
-
-    /// Leaf 5 has eight bits each for ways and entries; the others four for a code and twelve for entries.
-    fn array(&self, holds: TlbHolds, half: u32, unit: Unit) -> Option<TlbArray> {
-        let (entries, ways) = if self.leaf == EXTENDED + 5 {
-            let entries = half & 0xff;
-            (entries, if half >> 8 == 0xff { entries } else { half >> 8 })
-        } else {
-            let entries = unit.entries(half & 0xfff).0;
-            (entries, ways_of_code(half >> 12, entries))
-        };
-        let note = unit.entries(half & 0xfff).1.note();
-        (entries > 0).then(|| TlbArray {
-            level: self.level,
-            holds,
-            pages: self.pages.to_vec(),
-            entries,
-            ways,
-            leaf: format!("{:#x}{note}", self.leaf),
-        })
-    }
+/// Leaf 5 has eight bits each for ways and entries; the others four for a code and twelve for entries.
+fn amd_array((leaf, level, pages, _): AmdRow, holds: TlbHolds, half: u32, unit: Unit) -> Option<TlbArray> {
+    let (counted, unit) = unit.entries(half & 0xfff);
+    let (entries, ways) = if leaf == EXTENDED + 5 {
+        let entries = half & 0xff;
+        (entries, if half >> 8 == 0xff { entries } else { half >> 8 })
+    } else {
+        (counted, ways_of_code(half >> 12, counted))
+    };
+    (entries > 0).then(|| TlbArray {
+        level,
+        holds,
+        pages: pages.to_vec(),
+        entries,
+        ways,
+        leaf: format!("{leaf:#x}{}", unit.note()),
+    })
 }
 
 /// AMD's associativity codes; a code stands for a range of ways from this one up. 0 where it has no meaning.

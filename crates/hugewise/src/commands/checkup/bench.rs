@@ -15,7 +15,6 @@ use model::{Bytes, PageKind};
 use super::super::latency::{self, FROM};
 use super::super::measuring::{Measured, room};
 use super::super::session::Session;
-use super::super::stop::Stop;
 use super::super::{guest, tlb};
 use super::parts::Parts;
 use crate::cli::args::{self, Part};
@@ -56,7 +55,6 @@ pub(super) struct Bench<'a> {
     session: &'a Session<'a>,
     args: &'a args::Checkup,
     snapshot: &'a Snapshot,
-    stop: &'a Stop,
     budget: Duration,
     /// When everything is to be done.
     end: Instant,
@@ -74,7 +72,6 @@ impl<'a> Bench<'a> {
         session: &'a Session<'a>,
         args: &'a args::Checkup,
         snapshot: &'a Snapshot,
-        stop: &'a Stop,
         begun: Instant,
     ) -> Self {
         let (usual, kept_back) = match args.quick {
@@ -86,7 +83,6 @@ impl<'a> Bench<'a> {
             session,
             args,
             snapshot,
-            stop,
             budget,
             end: begun + budget.mul_f64(1.0 - kept_back),
         }
@@ -145,7 +141,7 @@ impl<'a> Bench<'a> {
 
     fn stretch(&self, paired: &mut Paired) -> Measured<()> {
         let time = self.stretch_time().min(self.left());
-        latency::pair(&self.session.ui, self.stop, paired, time, self.args.no_pool)
+        latency::pair(&self.session.ui, paired, time, self.args.no_pool)
     }
 
     fn stretch_time(&self) -> Duration {
@@ -182,7 +178,7 @@ impl<'a> Bench<'a> {
             budget: Some(self.left_beside(1)),
             ..latency::usual(self.snapshot, self.session.seed)?
         };
-        latency::measure(&self.session.ui, self.stop, &spec, self.args.no_pool)
+        latency::measure(&self.session.ui, &spec, self.args.no_pool)
     }
 
     /// Levels, walks and what the host backs; base pages alone if quick, since each kind takes seconds.
@@ -191,12 +187,7 @@ impl<'a> Bench<'a> {
             true => vec![PageKind::Base],
             false => tlb::usual(self.snapshot),
         };
-        tlb::measure(
-            &self.session.ui,
-            self.stop,
-            &tlb::spec(kinds, true, self.snapshot)?,
-            true,
-        )
+        tlb::measure(&self.session.ui, &tlb::spec(kinds, true, self.snapshot)?, true)
     }
 
     /// One working set on the pages that most have: enough to see what a hypervisor keeps of the gain.
@@ -212,6 +203,6 @@ impl<'a> Bench<'a> {
             budget: Some(GUEST_BUDGET),
             ..guest::usual(self.snapshot, self.session.seed)?
         };
-        guest::measure(&self.session.ui, self.stop, &spec, self.args.no_pool)
+        guest::measure(&self.session.ui, &spec, self.args.no_pool)
     }
 }

@@ -16,42 +16,36 @@ const PAGE: &str = "<meta name=\"generator\" content=\"hugewise\">";
 const RESULT: &str = "\"schema\": \"hugewise/";
 const HEAD: u64 = 1024;
 
-/// The files that stay, found writable before anything is measured. A run that ends without a result leaves old ones as
-/// they were.
-pub(super) struct Files {
-    pub report: Kept,
-    /// None where `--output` takes the same.
-    pub json: Option<Kept>,
-}
-
+/// A file that stays, found writable before anything is measured. A run that ends without a result leaves an old one as it was.
 pub(super) struct Kept {
-    pub path: PathBuf,
+    path: PathBuf,
     target: Target,
+    form: Format,
 }
 
-impl Files {
-    pub(super) fn open(report: &Path, has_json: bool, may_replace: bool) -> anyhow::Result<Self> {
+/// The page, and the result unless `--output` takes the same.
+pub(super) fn open(report: &Path, has_json: bool, may_replace: bool) -> anyhow::Result<Vec<Kept>> {
+    let mut files = vec![Kept::open(report, Format::Html, PAGE, may_replace)?];
+    if has_json {
         let json = report.with_file_name("result.json");
-        let json = has_json.then(|| Kept::open(&json, RESULT, may_replace));
-        Ok(Self {
-            report: Kept::open(report, PAGE, may_replace)?,
-            json: json.transpose()?,
-        })
+        files.push(Kept::open(&json, Format::Json, RESULT, may_replace)?);
     }
-
-    pub(super) fn write(&mut self, result: &Envelope<Checkup>) -> anyhow::Result<()> {
-        let json = self.json.as_mut().map(|json| (json, Format::Json));
-        for (kept, form) in [(&mut self.report, Format::Html)].into_iter().chain(json) {
-            let written = kept.target.put(&show(result, form, Look::FILE)?, Existing::Replace);
-            written.with_context(|| kept.path.display().to_string())?;
-        }
-        Ok(())
-    }
+    Ok(files)
 }
 
 impl Kept {
+    pub(super) fn write(&mut self, result: &Envelope<Checkup>) -> anyhow::Result<()> {
+        let bytes = show(result, self.form, Look::FILE)?;
+        let written = self.target.put(&bytes, Existing::Replace);
+        written.map(drop).with_context(|| self.name())
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
     /// A place for a file that is to begin so. One that does not is replaced on request only.
-    fn open(path: &Path, mark: &str, may_replace: bool) -> anyhow::Result<Self> {
+    fn open(path: &Path, form: Format, mark: &str, may_replace: bool) -> anyhow::Result<Self> {
         let name = path.display();
         let target = Target::open(path, files::Access::Usual)
             .with_context(|| format!("{name}: the file cannot be written (choose another place with --report)"))?;
@@ -62,6 +56,6 @@ impl Kept {
             );
         }
         let path = path.to_owned();
-        Ok(Self { path, target })
+        Ok(Self { path, target, form })
     }
 }

@@ -11,12 +11,12 @@ use model::{Bytes, Envelope};
 use programs::{Evidence, Kind, Program};
 
 use self::bench::{Bench, Measurements};
-use self::kept::Files;
+use self::kept::Kept;
 use self::parts::Parts;
 use super::diagnosis::diagnose;
 use super::ps;
 use super::session::Session;
-use super::stop::Stop;
+use super::stop;
 use crate::cli::args::{self, Format, Part, Sort};
 use crate::render::find::verdict::sentences;
 use crate::results::{Checkup, Doctor, ProcessList, VmList};
@@ -31,22 +31,22 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Checkup) -> anyhow::Re
     let begun = Instant::now();
     let form = session.form::<Checkup>()?;
     let is_output = form == Format::Json && session.global.output.is_some();
-    let mut files = Files::open(&args.report, !is_output, session.global.yes)?;
-    let stop = Stop::on_signals()?;
+    let mut files = kept::open(&args.report, !is_output, session.global.yes)?;
+    stop::on_signals()?;
     session.ui.note("reading the machine");
     let mut parts = Parts::of(&args.skip, session.source.is_live());
-    let read = stop.while_reading(|| Read::of(session, &mut parts));
-    if stop.is_asked() {
+    let read = stop::while_reading(|| Read::of(session, &mut parts));
+    if stop::is_asked() {
         return Ok(Outcome::Interrupted);
     }
-    let bench = Bench::new(session, args, &read.snapshot, &stop, begun);
+    let bench = Bench::new(session, args, &read.snapshot, begun);
     let Some(measured) = bench.all(&mut parts) else {
         return Ok(Outcome::Interrupted);
     };
     let machine = read.snapshot.machine();
     let data = checkup(session, read, measured, &mut parts);
     let result = session.envelope(machine, parts.warnings, data);
-    files.write(&result)?;
+    files.iter_mut().try_for_each(|file| file.write(&result))?;
     give(session, &result, form, &files)
 }
 
@@ -77,45 +77,37 @@ impl Read {
 
 /// All of it with its verdict.
 fn checkup(session: &Session<'_>, read: Read, measured: Measurements, parts: &mut Parts<'_>) -> Checkup {
-    let Read {
-        snapshot,
-        doctor,
-        servers,
-        processes,
-        vms,
-    } = read;
-    let Measurements {
-        headline,
-        latency,
-        tlb,
-        guest,
-    } = measured;
     let root = session.global.root.as_ref().map(|root| root.display().to_string());
     let mut verdict = verdict(&Grounds {
-        headline: headline.as_ref().ok_or(parts.why(Part::Latency)),
-        tlb: tlb.as_ref(),
-        snapshot: &snapshot,
-        processes: processes.as_ref(),
-        doctor: doctor.as_ref(),
-        servers: &servers,
+        headline: measured.headline.as_ref().ok_or(parts.why(Part::Latency)),
+        tlb: measured.tlb.as_ref(),
+        snapshot: &read.snapshot,
+        processes: read.processes.as_ref(),
+        doctor: read.doctor.as_ref(),
+        servers: &read.servers,
         root: root.as_deref(),
     });
     verdict.sentences = sentences(&verdict).to_vec();
     Checkup {
         verdict,
-        inventory: snapshot,
-        doctor,
-        processes,
-        vms,
-        headline,
-        latency,
-        tlb,
-        guest,
+        inventory: read.snapshot,
+        doctor: read.doctor,
+        processes: read.processes,
+        vms: read.vms,
+        headline: measured.headline,
+        latency: measured.latency,
+        tlb: measured.tlb,
+        guest: measured.guest,
         skipped: std::mem::take(&mut parts.skipped),
     }
 }
 
-fn give(session: &mut Session<'_>, result: &Envelope<Checkup>, form: Format, files: &Files) -> anyhow::Result<Outcome> {
+fn give(
+    session: &mut Session<'_>,
+    result: &Envelope<Checkup>,
+    form: Format,
+    files: &[Kept],
+) -> anyhow::Result<Outcome> {
     // The curves are in the report; here they would push the verdict off the screen.
     let look = Look {
         plot: false,
@@ -124,12 +116,11 @@ fn give(session: &mut Session<'_>, result: &Envelope<Checkup>, form: Format, fil
     let outcome = session.print(result, form, look)?;
     // They are about single points; before the answer they would push it off the screen.
     session.warn(result);
-    let report = files.report.path.display();
-    let held = match &files.json {
-        Some(json) => format!("{report} and {} hold", json.path.display()),
-        None => format!("{report} holds"),
-    };
-    session.ui.note(&format!("{held} the whole result"));
+    let names: Vec<String> = files.iter().map(Kept::name).collect();
+    let hold = if names.len() == 1 { "holds" } else { "hold" };
+    session
+        .ui
+        .note(&format!("{} {hold} the whole result", names.join(" and ")));
     Ok(outcome)
 }
 

@@ -1,7 +1,7 @@
 //! What a comparison needs of this program: its messages, and huge pages and THP sizes on loan.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use compare::{Event, Shortage};
@@ -20,7 +20,7 @@ pub(in crate::commands) struct Around<'a> {
     /// The rooms of loans that were spoken of.
     known: RefCell<BTreeSet<PageKind>>,
     /// What was last missing, and why.
-    short: RefCell<BTreeMap<PageKind, String>>,
+    short: RefCell<Vec<Shortage>>,
     /// Where the LD_PRELOAD library is.
     library: OnceCell<Option<Scratch>>,
 }
@@ -39,7 +39,9 @@ impl<'a> Around<'a> {
 
     /// Why there were fewer pages of a kind than an arm needs, if that is so.
     pub(in crate::commands) fn shortage(&self, kind: PageKind) -> Option<String> {
-        self.short.borrow().get(&kind).cloned()
+        let short = self.short.borrow();
+        let short = short.iter().find(|short| short.kind == kind);
+        short.map(|short| short.why.clone())
     }
 }
 
@@ -69,19 +71,14 @@ impl compare::Around for Around<'_> {
         let is_known = rooms.iter().all(|(kind, _)| known.contains(kind));
         known.extend(rooms.iter().map(|(kind, _)| *kind));
         let loan = Loan::take(self.ui, rooms.iter().copied(), !is_known);
-        let short = loan.shortages().map(|(kind, why)| Shortage {
-            kind,
-            why: why.to_owned(),
-        });
-        let mut short: Vec<Shortage> = short.collect();
+        let mut short = loan.short.clone();
         for (kind, _) in rooms {
             if let Some(size) = kind.mthp() {
                 let lent = self.sizes.lend(self.ui, size, !is_known);
                 short.extend(lent.err().map(|why| Shortage { kind: *kind, why }));
             }
         }
-        let named = short.iter().map(|shortage| (shortage.kind, shortage.why.clone()));
-        self.short.replace(named.collect());
+        self.short.replace(short.clone());
         self.loan.replace(Some(loan));
         short
     }

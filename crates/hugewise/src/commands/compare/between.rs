@@ -20,7 +20,7 @@ pub(super) struct Typed {
     pub(super) name: String,
     /// The name that is typed for it, or the whole command.
     pub(super) command: String,
-    arm: Custom,
+    pub(super) arm: Custom,
     /// Its parameters.
     pub(super) values: Values,
     /// Run once, after all runs.
@@ -87,10 +87,11 @@ fn filled(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
     .map(|(option, given)| one_for_each(option, given, lines.len()));
     let [prepare, conclude, cleanup] = [prepare?, conclude?, cleanup?];
     let mut all: Vec<Typed> = Vec::new();
-    let values = values(between)?;
-    must_be_used(between, lines)?;
+    let parameters = parameters(between)?;
+    let combinations = combinations(&parameters)?;
+    must_be_used(&parameters, between, lines)?;
     for (at, line) in lines.iter().enumerate() {
-        for values in &values {
+        for values in &combinations {
             let filled = |text: &String| {
                 values.iter().fold(text.clone(), |text, (name, value)| {
                     text.replace(&format!("{{{name}}}"), value)
@@ -121,12 +122,6 @@ fn filled(args: &args::Compare) -> anyhow::Result<Vec<Typed>> {
     Ok(all)
 }
 
-impl Typed {
-    pub(super) fn arm(&self) -> (String, Custom) {
-        (self.name.clone(), self.arm.clone())
-    }
-}
-
 /// None, one for all, or one for each command.
 fn one_for_each<'a>(option: &str, given: &'a [String], commands: usize) -> anyhow::Result<Vec<Option<&'a String>>> {
     match given {
@@ -140,46 +135,55 @@ fn one_for_each<'a>(option: &str, given: &'a [String], commands: usize) -> anyho
     }
 }
 
-/// Parameters and their values.
+/// Parameters, each with one of its values.
 pub(super) type Values = Vec<(String, String)>;
 
+/// A parameter with all of its values.
+struct Parameter<'a> {
+    option: &'static str,
+    name: &'a str,
+    values: Vec<String>,
+}
+
+fn parameters(between: &Between) -> anyhow::Result<Vec<Parameter<'_>>> {
+    let lists = between.parameter_list.chunks_exact(2).map(|list| Parameter {
+        option: "--parameter-list",
+        name: &list[0],
+        values: list[1].split(',').map(str::to_owned).collect(),
+    });
+    let scan = match &between.parameter_scan[..] {
+        [name, from, to] => Some(Parameter {
+            option: "--parameter-scan",
+            name,
+            values: numbers(from, to, &between.parameter_step_size)?,
+        }),
+        _ => None,
+    };
+    Ok(lists.chain(scan).collect())
+}
+
 /// A parameter that is there twice, or in no command, is a mistake in its name.
-fn must_be_used(between: &Between, lines: &[String]) -> anyhow::Result<()> {
-    let lists = between
-        .parameter_list
-        .chunks_exact(2)
-        .map(|list| ("--parameter-list", &list[0]));
-    let scan = between.parameter_scan.first().map(|name| ("--parameter-scan", name));
-    let mut known: Vec<&String> = Vec::new();
-    for (option, name) in lists.chain(scan) {
+fn must_be_used(parameters: &[Parameter<'_>], between: &Between, lines: &[String]) -> anyhow::Result<()> {
+    for (at, Parameter { option, name, .. }) in parameters.iter().enumerate() {
         let mut texts = [lines, &between.prepare, &between.conclude, &between.cleanup]
             .into_iter()
             .flatten();
-        if known.contains(&name) {
+        if parameters[..at].iter().any(|earlier| earlier.name == *name) {
             bail!("{option} {name}: this parameter is there twice");
         }
         if !texts.any(|text| text.contains(&format!("{{{name}}}"))) {
             bail!("{option} {name}: no command has {{{name}}}");
         }
-        known.push(name);
     }
     Ok(())
 }
 
 /// Every combination of the values of all parameters; one of none where there are no parameters.
-fn values(between: &Between) -> anyhow::Result<Vec<Values>> {
-    let lists = between.parameter_list.chunks_exact(2).map(|list| {
-        let values: Vec<String> = list[1].split(',').map(str::to_owned).collect();
-        (list[0].clone(), values)
-    });
-    let scan = match &between.parameter_scan[..] {
-        [name, from, to] => Some((name.clone(), numbers(from, to, &between.parameter_step_size)?)),
-        _ => None,
-    };
+fn combinations(parameters: &[Parameter<'_>]) -> anyhow::Result<Vec<Values>> {
     let mut all: Vec<Values> = vec![Vec::new()];
-    for (name, values) in lists.chain(scan) {
+    for Parameter { name, values, .. } in parameters {
         let with = |before: &Values| {
-            let one = |value: &String| before.iter().cloned().chain([(name.clone(), value.clone())]).collect();
+            let one = |value: &String| [&before[..], &[((*name).to_owned(), value.clone())]].concat();
             values.iter().map(one).collect::<Vec<Values>>()
         };
         all = all.iter().flat_map(with).collect();

@@ -22,7 +22,7 @@ use self::between::Typed;
 use self::export::Export;
 use self::store::Store;
 use super::session::Session;
-use super::stop::{self, Stop};
+use super::stop;
 use crate::cli::args::{self, FailIf};
 use crate::recipes::{self, Workload};
 use crate::render::prove::compare::events;
@@ -38,7 +38,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     session.must_be_live("comparing")?;
     let form = session.form::<Compare>()?;
     let typed = between::commands(args)?;
-    let export = Export::open(args, &typed)?;
+    let export = Export::open(args)?;
     if args.live.is_none() {
         session.say_unread_input();
     }
@@ -46,7 +46,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     // What the workload writes is gone with this.
     let (request, _workload) = request(args, &typed, session.seed, &snapshot, &session.ui)?;
     let mut store = Store::of(args)?;
-    let is_named = store.is_named();
+    let is_named = store.stays;
     let mut log = RunLog::new(&mut store);
     let compared = compared(session, args, (&request, &snapshot), is_named, &mut log)?;
     clean_up(&typed, &session.ui);
@@ -67,10 +67,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Compare) -> anyhow::Re
     }
     warnings.extend(between::shell_counts(args, &compared));
     // What cannot be written to one place is given to the other all the same.
-    let written_out = export.map_or(Ok(()), |export| export.write(&compared));
+    let written_out = export.map_or(Ok(()), |export| export.write(&compared, &typed));
     let outcome = outcome(args, &compared);
-    let result = session.about(&snapshot, warnings, compared);
-    let given = session.give(&result, form);
+    let given = session.give_about(&snapshot, warnings, compared, form);
     let given = given.and_then(|given| written_out.map(|()| given));
     // Where the result could not be given, its runs are all that there is.
     match outcome {
@@ -91,17 +90,23 @@ fn compared(
 ) -> anyhow::Result<Result<compare::Outcome, Error>> {
     let around = Around::new(&session.ui);
     if let Some(pid) = args.live {
-        let stop = Stop::on_signals()?;
+        stop::on_signals()?;
         let machine = (&session.source, snapshot);
-        let asked = || stop.is_asked();
-        return Ok(inplace::compare_found(request, pid, machine, &around, &asked, log));
+        return Ok(inplace::compare_found(
+            request,
+            pid,
+            machine,
+            &around,
+            &stop::is_asked,
+            log,
+        ));
     }
     let comparison = Comparison::prepare(request, snapshot, &around, log)?;
     if !is_named {
         store::say_left(&session.ui, &request.program());
     }
-    let stop = Stop::on_signals()?;
-    Ok(comparison.carry_out(&around, &|| stop.is_asked(), log))
+    stop::on_signals()?;
+    Ok(comparison.carry_out(&around, &stop::is_asked, log))
 }
 
 fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
@@ -171,7 +176,8 @@ fn request(
 ) -> anyhow::Result<(Request, Option<Workload>)> {
     let workload = args.workload.as_ref().map(|name| workload(name, &args.metric, ui));
     let workload = workload.transpose()?;
-    let commands: Vec<(String, Custom)> = typed.iter().map(Typed::arm).collect();
+    let arm = |typed: &Typed| (typed.name.clone(), typed.arm.clone());
+    let commands: Vec<(String, Custom)> = typed.iter().map(arm).collect();
     let mut task = task(args, workload.as_ref())?;
     let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {
@@ -228,10 +234,10 @@ fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload>
     // Before minutes of building.
     asked(metrics, &chosen.metrics()?)?;
     ui.note(&format!("{name}: {}", chosen.about()));
-    let built = chosen.build()?;
+    let folder = chosen.build()?;
     // From here on there is a directory to remove.
-    Stop::on_signals()?;
-    let workload = built.set_up()?;
+    stop::on_signals()?;
+    let workload = chosen.set_up(&folder)?;
     workload.notice.iter().for_each(|notice| ui.say(notice));
     Ok(workload)
 }

@@ -20,16 +20,27 @@ const KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 const KEPT_EMPTY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A log that is begun or gone on with.
+#[derive(Default)]
 pub(in crate::commands) struct Store {
     /// Without one that was asked for, a place in the user's state directory (XDG base directories).
     path: Option<PathBuf>,
     resumed: Option<String>,
     file: Option<File>,
     /// Was it asked for? Otherwise it goes once the result has been given.
-    stays: bool,
+    pub(super) stays: bool,
+    /// Nothing is written.
+    is_nowhere: bool,
 }
 
 impl Store {
+    /// Of runs of a few minutes, which are not gone on with.
+    pub(in crate::commands) fn nowhere() -> Self {
+        Self {
+            is_nowhere: true,
+            ..Self::default()
+        }
+    }
+
     /// Reads the log of `--resume`.
     pub(super) fn of(args: &args::Compare) -> anyhow::Result<Self> {
         let path = args.resume.as_ref().or(args.log.as_ref()).cloned();
@@ -40,6 +51,7 @@ impl Store {
             stays: path.is_some(),
             path,
             file,
+            is_nowhere: false,
         })
     }
 
@@ -52,12 +64,8 @@ impl Store {
             path: Some(path.to_owned()),
             file,
             stays: true,
+            is_nowhere: false,
         })
-    }
-
-    /// Was a file asked for?
-    pub(super) fn is_named(&self) -> bool {
-        self.stays
     }
 
     /// Reports where the finished runs are; a file without any is not kept.
@@ -77,6 +85,9 @@ impl Store {
     }
 
     fn begin(&mut self, seed: u64, kept: u64) -> anyhow::Result<()> {
+        if self.is_nowhere {
+            return Ok(());
+        }
         if let (Some(file), Some(path)) = (&mut self.file, &self.path) {
             // The one that was read: its name may stand for another file by now.
             let cut = file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)));

@@ -28,6 +28,5 @@ pub(super) fn run(session: &mut Session<'_>, path: &Path, page: Option<Bytes>) -
         }
     };
     let images = Images::read(path, page).map_err(|why| anyhow!("--image {}: {}", why.place, why.why))?;
-    let result = session.about(&snapshot, Vec::new(), images);
-    session.give(&result, form)
+    session.give_about(&snapshot, Vec::new(), images, form)
 }

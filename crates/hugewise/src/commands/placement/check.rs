@@ -10,7 +10,7 @@ use super::super::session::Session;
 use crate::cli::args;
 use crate::ui::Outcome;
 
-pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementCheck) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::PlacementCheck) -> anyhow::Result<Outcome> {
     let form = session.form::<Check>()?;
     let only = match args.target.as_str() {
         "all" => None,
@@ -30,7 +30,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementCheck) -> any
         bail!("no threads could be read (captures of older versions, and those made with --no-processes, have none)");
     }
     let is_wrong = !check.mistakes.is_empty();
-    let result = session.about(&snapshot, Vec::new(), check);
-    let given = session.give(&result, form)?;
-    Ok(given.or_bad_news(is_wrong))
+    Ok(session
+        .give_about(&snapshot, Vec::new(), check, form)?
+        .or_bad_news(is_wrong))
 }

@@ -14,12 +14,10 @@ use crate::render::prove::placement::caveats;
 use crate::show::schema_name;
 use crate::ui::Outcome;
 
-pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementDiff) -> anyhow::Result<Outcome> {
-    let snapshot = Snapshot::take(&session.source);
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::PlacementDiff) -> anyhow::Result<Outcome> {
     if args.published.is_some() {
         let form = session.form::<Published>()?;
-        let result = session.about(&snapshot, Vec::new(), model::placement::ibm_2006()?);
-        return session.give(&result, form);
+        return session.give_here(model::placement::ibm_2006()?, form);
     }
     let form = session.form::<Diff>()?;
     let files = |side: &Option<String>| {
@@ -39,9 +37,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::PlacementDiff) -> anyh
     }
     let (first, second) = args.work.split_at(before.len().min(args.work.len()));
     let diff = placement::diff(&[runs(&before, first)?, runs(&after, second)?]);
-    let warnings = caveats(&diff);
-    let result = session.about(&snapshot, warnings, diff);
-    session.give(&result, form)
+    let snapshot = Snapshot::take(&session.source);
+    session.give_about(&snapshot, caveats(&diff), diff, form)
 }
 
 fn runs(files: &[String], work: &[f64]) -> anyhow::Result<Runs> {

@@ -1,19 +1,17 @@
 //! `hugewise placement record`: one program under record, kept in the output file while it runs.
 
-use std::io::Write;
-
 use anyhow::bail;
 use host::Snapshot;
 use model::placement::{End, Recording};
 use placement::{Ordered, Spec};
 
 use super::super::session::Session;
-use super::super::stop::Stop;
+use super::super::stop;
 use crate::cli::args::{self, Format};
 use crate::render::prove::placement::warnings;
 use crate::ui::Outcome;
 
-pub(super) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Result<Outcome> {
     session.must_be_live("recording")?;
     let form = session.form::<Recording>()?;
     let snapshot = Snapshot::take(&session.source);
@@ -28,7 +26,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Res
         time: args.time,
         is_light: args.light,
     };
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     session.ui.note(match args.pid {
         Some(_) => "recording until the process ends or Ctrl-C",
         None => "recording until the program ends",
@@ -38,10 +36,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Record) -> anyhow::Res
         ..Kept::default()
     };
     let mut so_far = |recording: Recording| kept.keep(session, &snapshot, recording);
-    let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
+    let recording = placement::record(&spec, &snapshot, &stop::is_asked, &mut so_far)?;
     let is_interrupted = recording.end == End::Interrupted && args.pid.is_none();
-    let result = session.about(&snapshot, warnings(&recording, &snapshot), recording);
-    let given = session.give(&result, form);
+    let given = session.give_about(&snapshot, warnings(&recording, &snapshot), recording, form);
     let given = given.map_err(|error| match kept.seconds {
         Some(seconds) => error.context(format!("the file holds the recording of the first {seconds:.1} s")),
         None => error,
@@ -67,9 +64,8 @@ impl Kept {
         let seconds = recording.seconds;
         let result = session.about(snapshot, warnings(&recording, snapshot), recording);
         let look = session.ui.look();
-        let mut write = |out: &mut dyn Write| Ok(crate::show::write(&result, Format::Json, look, out)?);
-        match session.ui.result_by(&mut write) {
-            Ok(()) => self.seconds = Some(seconds),
+        match session.print(&result, Format::Json, look) {
+            Ok(_) => self.seconds = Some(seconds),
             Err(error) if !self.is_said => {
                 self.is_said = true;
                 let text = format!("the recording so far could not be kept, and goes on: {error:#}");

@@ -11,7 +11,7 @@ use model::plan::{Plan, PoolNeed};
 use plan::goal::{Goal, Want};
 use plan::{Host, Recorded, Wanted, plan};
 
-use super::running;
+use super::running::{self, Own};
 use super::session::Session;
 use super::settings::setup;
 use crate::cli::args;
@@ -23,8 +23,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Plan) -> anyhow::Resul
     let mut warnings = Vec::new();
     let host = Host::look(&session.source).with_recorded(recorded(&session.source, &mut warnings));
     let plan = planned(&host, &session.source, goals, &mut warnings)?.with_edits();
-    let result = session.about(&host.snapshot, warnings, plan);
-    session.give(&result, form)
+    session.give_about(&host.snapshot, warnings, plan, form)
 }
 
 fn planned(
@@ -35,7 +34,7 @@ fn planned(
 ) -> anyhow::Result<Plan> {
     let mut wanted = Vec::new();
     for (goal, pid) in goals {
-        let own = running::own(source, &goal.want, pid);
+        let own = Own::of(source, &goal.want, pid);
         let needs =
             needs::needs(&goal, &own, host, source, warnings).with_context(|| format!("goal `{}`", goal.text))?;
         let is_mariadb = matches!(&goal.want, Want::Database(server) if running::is_mariadb(source, server));
@@ -85,7 +84,7 @@ fn recorded(source: &Source, warnings: &mut Vec<Warning>) -> Vec<Recorded> {
     };
     let recorded = |need: PoolNeed| {
         let goal = need.goal.parse::<Goal>();
-        let own = goal.map_or(0, |goal| running::own(source, &goal.want, None).pages(need.page));
+        let own = goal.map_or(0, |goal| Own::of(source, &goal.want, None).pages(need.page));
         Recorded { need, own }
     };
     needs.into_iter().map(recorded).collect()

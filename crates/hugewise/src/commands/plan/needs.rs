@@ -39,11 +39,14 @@ pub(super) fn needs(
             (sizing, vm.page, vm.node)
         }
         Want::Oracle(goal) => (oracle(goal.sga, goal.instances, default)?, default, None),
-        Want::Database(goal) => match goal.kind {
-            Kind::Postgres => of_postgres(goal, source, default, warnings)?,
-            Kind::Mysql => of_mysql(goal, source, default)?,
-            other => bail!("no calculator is known for {}", other.title()),
-        },
+        Want::Database(goal) => {
+            let (sizing, page) = match goal.kind {
+                Kind::Postgres => of_postgres(goal, source, default, warnings)?,
+                Kind::Mysql => of_mysql(goal, source, default)?,
+                other => bail!("no calculator is known for {}", other.title()),
+            };
+            (sizing, page, None)
+        }
         Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Vm(_) | Want::Kubernetes(_) | Want::Placement(_) => {
             return Ok(Vec::new());
         }
@@ -74,7 +77,7 @@ fn wanted(page: Bytes, node: Option<u32>, pages: u64, how: String, own: &Own) ->
         pages,
         how,
         own: own.pages(page),
-        asks: own.asks(),
+        asks: own.asks,
     }
 }
 
@@ -107,8 +110,9 @@ fn of_postgres(
     source: &Source,
     default: Bytes,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
-    let text = configuration(goal, source)?;
+) -> anyhow::Result<(Sizing, Bytes)> {
+    let text = source.text(&goal.file).into_result();
+    let text = text.context("name the server's configuration file")?;
     let read = Configuration::read(source, "", &goal.file)?;
     let set = read.settings.iter();
     let mut settings = Postgres::of(set.map(|set| [set.place.as_str(), &set.name, &set.value]))?;
@@ -137,19 +141,14 @@ fn of_postgres(
             )?
         }
     };
-    Ok((sizing, page, None))
+    Ok((sizing, page))
 }
 
-fn of_mysql(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
+fn of_mysql(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes)> {
     let page = goal.page.unwrap_or(default);
     let options = Options::read(source, "", &goal.file).context("name the server's configuration file")?;
     let mut settings = Innodb::of(options.settings.pairs());
     settings.is_mariadb = running::is_mariadb(source, goal);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
-    Ok((innodb(&settings, page)?, page, None))
-}
-
-fn configuration(goal: &DatabaseGoal, source: &Source) -> anyhow::Result<String> {
-    let text = source.text(&goal.file).into_result();
-    text.context("name the server's configuration file")
+    Ok((innodb(&settings, page)?, page))
 }

@@ -1,10 +1,9 @@
 //! `hugewise predict --calibrate`: the program runs on base pages, on huge ones and on both mixed, and what it saves there scales what is simulated.
 
-use std::io;
 use std::time::Duration;
 
 use anyhow::bail;
-use compare::{ArmsFile, Comparison, Error, Request, RunLog, Store, Task, interim};
+use compare::{ArmsFile, Comparison, Error, Request, RunLog, Task, interim};
 use host::Snapshot;
 use host::snapshot::Thp;
 use model::compare::{Arm, Compare, Ended, Judged, Metric, Verdict as Judgement};
@@ -17,7 +16,7 @@ use translation::study::{Range, Setting};
 
 use super::super::compare::around::Around;
 use super::super::session::Session;
-use super::super::stop::Stop;
+use super::super::stop;
 use super::super::tlb;
 use crate::cli::args::Predict;
 use crate::render::prove::compare as compared;
@@ -104,9 +103,9 @@ impl<'a> Prepared<'a> {
         log: &mut RunLog<'_>,
         warnings: &mut Vec<Warning>,
     ) -> anyhow::Result<Runs> {
-        let stop = Stop::on_signals()?;
+        stop::on_signals()?;
         let time = self.time;
-        let compared = self.comparison.carry_out(around, &|| stop.is_asked(), log);
+        let compared = self.comparison.carry_out(around, &stop::is_asked, log);
         let why = match compared {
             Err(Error::Interrupted) => return Ok(Runs::Stopped),
             Ok((compare, _)) if compare.design.ended == Ended::Interrupted => return Ok(Runs::Stopped),
@@ -193,9 +192,8 @@ pub(super) fn base(
 
 /// What timing finds of the host's pages; none if the user stopped it.
 fn host(session: &Session<'_>, snapshot: &Snapshot) -> anyhow::Result<Option<Verdict>> {
-    let stop = Stop::on_signals()?;
-    let spec = tlb::spec(tlb::usual(snapshot), true, snapshot)?;
-    let measured = tlb::measure(&session.ui, &stop, &spec, true)?;
+    stop::on_signals()?;
+    let measured = tlb::host(&session.ui, snapshot)?;
     Ok(measured.map(|(measured, _)| measured.host_backing.verdict))
 }
 
@@ -205,33 +203,6 @@ pub(super) enum Runs {
     /// Why they can scale nothing: what was traced is predicted without them.
     Nothing(String),
     Stopped,
-}
-
-/// Runs of a few minutes, which nobody goes on with.
-pub(super) struct Unkept;
-
-impl Store for Unkept {
-    fn name(&self) -> String {
-        String::new()
-    }
-
-    fn resumed(&self) -> Option<&str> {
-        None
-    }
-
-    fn open(&mut self, _: u64, _: u64) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn append(&mut self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn replace(&mut self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn remove(&mut self) {}
 }
 
 /// What runs show, and why those of other arms show nothing.

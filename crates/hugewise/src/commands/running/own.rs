@@ -9,12 +9,13 @@ use programs::Target;
 /// What runs for a goal.
 pub(in crate::commands) struct Own {
     running: Vec<Target>,
-    asks: bool,
+    pub(in crate::commands) asks: bool,
 }
 
 impl Own {
     /// Of the process that the goal was read from, or else of the programs that the goal describes.
-    pub(super) fn of(source: &Source, want: &Want, mut running: Vec<Target>, pid: Option<u32>) -> Self {
+    pub(in crate::commands) fn of(source: &Source, want: &Want, pid: Option<u32>) -> Self {
+        let mut running = super::targets(source, want);
         if let Some(pid) = pid {
             let is_it = |target: &Target| target.main.pid() == pid;
             if running.iter().any(is_it) {
@@ -33,10 +34,6 @@ impl Own {
     /// Pages of this size that it has, touched or reserved. Of several programs that could be meant it is the one with the most.
     pub(in crate::commands) fn pages(&self, page: Bytes) -> u64 {
         self.running.iter().map(|target| pages(target, page)).max().unwrap_or(0)
-    }
-
-    pub(in crate::commands) fn asks(&self) -> bool {
-        self.asks
     }
 
     /// What a plan has to know of it.

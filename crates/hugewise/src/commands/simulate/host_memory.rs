@@ -12,15 +12,15 @@ use crate::cli::args;
 use crate::commands::session::Session;
 use crate::ui::Outcome;
 
-pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow::Result<Outcome> {
     let form = session.form::<HostMemory>()?;
     let mut warnings = Vec::new();
     let (snapshot, result) = match (&args.capture, args.preset) {
         (Some(path), _) => {
-            let source = Source::open(path).with_context(|| format!("--capture {}", path.display()))?;
+            let named = || format!("--capture {}", path.display());
+            let source = Source::open(path).with_context(named)?;
             let snapshot = Snapshot::take(&source);
-            let captured = captured::host(&source, &snapshot, &mut warnings);
-            let captured = captured.with_context(|| format!("--capture {}", path.display()))?;
+            let captured = captured::host(&source, &snapshot, &mut warnings).with_context(named)?;
             let asked = Asked {
                 small: args.small_pages.clone(),
                 giant: args.giant_pages.clone(),
@@ -29,11 +29,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow:
                 draws: args.draws,
                 seed: session.seed,
             };
-            let result = advise(&captured, &asked);
-            (
-                snapshot,
-                result.map_err(|error| anyhow!("--capture {}: {error}", path.display()))?,
-            )
+            let result = advise(&captured, &asked).map_err(|error| anyhow!("{}: {error}", named()))?;
+            (snapshot, result)
         }
         (None, Some(which)) => {
             let result = preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;
@@ -45,8 +42,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::HostMemory) -> anyhow:
         }
     };
     warnings.extend(overcommitted(&result));
-    let result = session.about(&snapshot, warnings, result);
-    session.give(&result, form)
+    session.give_about(&snapshot, warnings, result, form)
 }
 
 fn of_file(session: &Session<'_>, args: &args::HostMemory, warnings: &mut Vec<Warning>) -> anyhow::Result<HostMemory> {

@@ -10,15 +10,14 @@ use crate::cli::args::Scheduler;
 use crate::commands::session::Session;
 use crate::ui::Outcome;
 
-pub(super) fn run(session: &mut Session<'_>, args: &Scheduler) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &Scheduler) -> anyhow::Result<Outcome> {
     let form = session.form::<Schedule>()?;
     let schedule = match args.preset {
         Some(which) => preset(which, session.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?,
         None => of_file(session, args)?,
     };
     let warnings = warnings(&schedule);
-    let result = session.about(&Snapshot::take(&session.source), warnings, schedule);
-    session.give(&result, form)
+    session.give_about(&Snapshot::take(&session.source), warnings, schedule, form)
 }
 
 fn of_file(session: &Session<'_>, args: &Scheduler) -> anyhow::Result<Schedule> {

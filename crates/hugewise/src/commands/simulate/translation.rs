@@ -37,7 +37,7 @@ enum Input<'a> {
     Pattern(Pattern),
 }
 
-pub(super) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(session: &mut Session<'_>, args: &Translation) -> anyhow::Result<Outcome> {
     if args.machine == ["list"] {
         session.ui.result(machine::list().as_bytes())?;
         return Ok(Outcome::Done);

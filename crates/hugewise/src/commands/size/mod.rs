@@ -32,8 +32,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &Size) -> anyhow::Result<Outc
         Size::Postgres(args) => postgres(&session.source, args)?,
         other => (calculated(other)?, Vec::new()),
     };
-    let result = session.about(&Snapshot::take(&session.source), warnings, sizing);
-    session.give(&result, form)
+    session.give_about(&Snapshot::take(&session.source), warnings, sizing, form)
 }
 
 fn reach(session: &mut Session<'_>, args: &args::Reach) -> anyhow::Result<Outcome> {

@@ -15,9 +15,9 @@ use programs::size::postgres::Origin;
 use programs::{auto_conf, running_server};
 use rustix::fs::OFlags;
 
-use process::rights::User;
+use process::rights::{ShutIn, User};
 
-use crate::helper::{self, Ended, Place};
+use crate::helper::{self, Ended};
 use host::writers::changed_only_by;
 
 const SETTING: &str = "shared_memory_size_in_huge_pages";
@@ -118,13 +118,13 @@ impl Server {
             "-c".into(),
             "ssl=off".into(),
         ];
-        let place = Place {
-            directory: Path::new("/"),
-            environment: vec![("LC_ALL", "C".into())],
+        let shut_in = ShutIn {
             user: self.user,
-            timeout: TIMEOUT,
+            directory: "/".into(),
+            environment: vec![("LC_ALL".into(), "C".into())],
+            accounts: None,
         };
-        let ended = helper::run(&self.program, &arguments, &place)?;
+        let ended = helper::run(&self.program, &arguments, &shut_in, TIMEOUT)?;
         let pages = ended.stdout.trim().parse().ok().filter(|_| ended.status.success());
         pages.ok_or_else(|| format!("{}: {}", self.program.display(), complaint(&ended)))
     }

@@ -14,7 +14,9 @@ use crate::trusted::{Use, own_directory, to_be_run};
 use draw::Look;
 
 #[derive(Debug)]
-pub(super) struct Directory(PathBuf);
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+}
 
 impl Directory {
     /// One that is there, or a new one of this user's.
@@ -24,13 +26,13 @@ impl Directory {
                 bail!("--resume {}: there is no such directory", path.display());
             }
             let path = to_be_run(path).with_context(|| format!("--resume {}", path.display()))?;
-            return Ok(Self(path));
+            return Ok(Self { path });
         }
         let own = own_directory(Use::State).context("results have to be kept somewhere")?;
         for number in 1.. {
             let path = own.join(format!("suite-{number}"));
             match std::fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
+                Ok(()) => return Ok(Self { path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error).with_context(|| path.display().to_string()),
             }
@@ -38,13 +40,9 @@ impl Directory {
         bail!("{}: no name is free", own.display())
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-
     /// Where the finished runs of an experiment are until it has ended.
     pub(super) fn runs(&self, name: &str) -> PathBuf {
-        self.0.join(format!("{name}.jsonl"))
+        self.path.join(format!("{name}.jsonl"))
     }
 
     /// The page of an experiment that finished before.
@@ -57,7 +55,7 @@ impl Directory {
         let is_other =
             |page: &&Page| page.experiment.workload != experiment.workload || page.experiment.arms != experiment.arms;
         if let Some(other) = page.as_ref().filter(is_other) {
-            let (directory, Experiment { workload, arms, .. }) = (self.0.display(), &other.experiment);
+            let (directory, Experiment { workload, arms, .. }) = (self.path.display(), &other.experiment);
             bail!(
                 "--resume {directory}: the result of {} is one of `{workload}` with the arms {}, and other ones are asked for \
                  (leave --resume out)",
@@ -69,7 +67,7 @@ impl Directory {
     }
 
     pub(super) fn result<T: Shape>(&self, name: &str) -> anyhow::Result<Option<Envelope<T>>> {
-        let path = self.0.join(format!("{name}.json"));
+        let path = self.path.join(format!("{name}.json"));
         if !path.is_file() {
             return Ok(None);
         }
@@ -82,16 +80,13 @@ impl Directory {
     /// Keeps the result of an experiment and its page, in place of its runs.
     pub(super) fn keep<T: Shape>(&self, name: &str, result: &Envelope<T>) -> anyhow::Result<()> {
         for form in [Format::Html, Format::Json] {
-            self.put(&format!("{name}.{}", form.name()), &show(result, form, Look::FILE)?)?;
+            let path = self.path.join(format!("{name}.{}", form.name()));
+            let bytes = show(result, form, Look::FILE)?;
+            let put = Target::open(&path, Access::Usual).and_then(|mut target| target.put(&bytes, Existing::Replace));
+            put.with_context(|| path.display().to_string())?;
         }
         // A file that stays behind does no harm.
         let _ = std::fs::remove_file(self.runs(name));
         Ok(())
-    }
-
-    fn put(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
-        let path = self.0.join(name);
-        let put = Target::open(&path, Access::Usual).and_then(|mut target| target.put(bytes, Existing::Replace));
-        put.map(drop).with_context(|| path.display().to_string())
     }
 }

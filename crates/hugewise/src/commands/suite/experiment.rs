@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::anyhow;
 use compare::{Comparison, Error, Request, RunLog, Task};
 use host::Snapshot;
 use model::compare::{Compare, Ended};
@@ -15,7 +15,7 @@ use programs::gc_log;
 use super::super::compare::around::Around;
 use super::super::compare::store::Store;
 use super::super::session::Session;
-use super::super::stop::Stop;
+use super::super::stop;
 use super::directory::Directory;
 use super::list;
 use crate::recipes::Workload;
@@ -30,7 +30,6 @@ pub(super) struct Bench<'a> {
     pub(super) session: &'a Session<'a>,
     pub(super) snapshot: &'a Snapshot,
     pub(super) directory: &'a Directory,
-    pub(super) stop: Stop,
 }
 
 impl Bench<'_> {
@@ -42,7 +41,7 @@ impl Bench<'_> {
             None => Outcome::NoTime,
             Some(time) => match self.outcome(planned, time, &mut gc) {
                 Ok(outcome) => outcome?,
-                Err(_) if self.stop.is_asked() => return None,
+                Err(_) if stop::is_asked() => return None,
                 Err(error) => {
                     let why = format!("{error:#}");
                     self.session.ui.say(&format!("{}: {why}", planned.experiment.name));
@@ -76,7 +75,7 @@ impl Bench<'_> {
         if !lacking.is_empty() {
             return Ok(Some(Outcome::Lacking(lacking)));
         }
-        let workload = planned.chosen.clone().build()?.set_up()?;
+        let workload = planned.chosen.set_up(&planned.chosen.build()?)?;
         workload.notice.iter().for_each(|notice| self.session.ui.say(notice));
         let (mut arms, mut left_out) = (arms.clone(), Vec::new());
         let around = Around::new(&self.session.ui);
@@ -84,24 +83,13 @@ impl Bench<'_> {
         let (compare, mut warnings) = loop {
             let left = time.saturating_sub(began.elapsed());
             let mut store = Store::beside(&self.directory.runs(name))?;
-            match self.compared(&self.request(planned, &workload, &arms, left), &around, &mut store) {
+            let request = Request::plain(task(planned, &workload), arms.clone(), left, self.session.seed);
+            match self.compared(&request, &around, &mut store) {
                 Ok(compared) => break compared,
                 Err(Error::Interrupted) => return Ok(None),
-                Err(Error::Reference { arm, kind, backing }) => bail!(events::reference(&arm, kind, &backing)),
-                // --budget is that of all experiments together.
-                Err(Error::Budget { budget, run, least }) => bail!(
-                    "its share of the time is {} s: one run takes {:.1} s, and a verdict at least {2} s (write --only {name} --budget {2}s)",
-                    budget.as_secs(),
-                    run.as_secs_f64(),
-                    least.as_secs() + 1,
-                ),
-                Err(Error::TimeOver(share)) => bail!(
-                    "its share of the time, {} s, was over before a whole block of runs was made (write --only {name} and a larger --budget)",
-                    share.as_secs()
-                ),
                 Err(error) => {
                     let Some(arm) = dispensable(&error, &arms) else {
-                        return Err(error.into());
+                        return Err(not_compared(name, error));
                     };
                     let short = around.shortage(arm).map(|short| format!("{short}; "));
                     let short = short.unwrap_or_default();
@@ -133,11 +121,25 @@ impl Bench<'_> {
     ) -> Result<(Compare, Vec<Warning>), Error> {
         let mut log = RunLog::new(store);
         let comparison = Comparison::prepare(request, self.snapshot, around, &mut log)?;
-        comparison.carry_out(around, &|| self.stop.is_asked(), &mut log)
+        comparison.carry_out(around, &stop::is_asked, &mut log)
     }
+}
 
-    fn request(&self, planned: &Planned, workload: &Workload, arms: &[String], time: Duration) -> Request {
-        Request::plain(task(planned, workload), arms.to_vec(), time, self.session.seed)
+/// Why an experiment was not compared: --budget is that of all experiments together.
+fn not_compared(name: &str, error: Error) -> anyhow::Error {
+    match error {
+        Error::Reference { arm, kind, backing } => anyhow!(events::reference(&arm, kind, &backing)),
+        Error::Budget { budget, run, least } => anyhow!(
+            "its share of the time is {} s: one run takes {:.1} s, and a verdict at least {2} s (write --only {name} --budget {2}s)",
+            budget.as_secs(),
+            run.as_secs_f64(),
+            least.as_secs() + 1,
+        ),
+        Error::TimeOver(share) => anyhow!(
+            "its share of the time, {} s, was over before a whole block of runs was made (write --only {name} and a larger --budget)",
+            share.as_secs()
+        ),
+        error => error.into(),
     }
 }
 

@@ -20,8 +20,7 @@ pub(super) fn run(session: &mut Session<'_>, planned: &[Planned]) -> anyhow::Res
     let list = SuiteList {
         experiments: listed.collect(),
     };
-    let result = session.about(&snapshot, Vec::new(), list);
-    session.give(&result, form)
+    session.give_about(&snapshot, Vec::new(), list, form)
 }
 
 /// What an experiment needs and is not here.

@@ -16,7 +16,7 @@ use self::directory::Directory;
 use self::experiment::{Bench, warnings};
 use self::time::Time;
 use super::session::Session;
-use super::stop::Stop;
+use super::stop;
 use super::tlb;
 use crate::cli::args;
 use crate::recipes::experiments::{self, Place, Planned};
@@ -29,8 +29,7 @@ const REPORT: &str = "report";
 pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Result<Outcome> {
     if args.claims {
         let form = session.form::<Claims>()?;
-        let result = session.about(&Snapshot::take(&session.source), Vec::new(), ALL.clone());
-        return session.give(&result, form);
+        return session.give_here(ALL.clone(), form);
     }
     session.must_be_live("running experiments")?;
     let place = Place::of(args.experiments.as_deref())?;
@@ -41,31 +40,29 @@ pub(super) fn run(session: &mut Session<'_>, args: &args::Suite) -> anyhow::Resu
     let form = session.form::<Suite>()?;
     let snapshot = Snapshot::take(&session.source);
     let directory = Directory::open(args.resume.as_deref())?;
-    let stop = Stop::on_signals()?;
+    stop::on_signals()?;
     session.ui.note(&format!(
         "results are kept in {}: --resume continues with them",
-        directory.path().display()
+        directory.path.display()
     ));
     let bench = Bench {
         session,
         snapshot: &snapshot,
         directory: &directory,
-        stop,
     };
     let host = if args.no_host_page { None } else { host_page(&bench) };
     let pages = all(&bench, &planned, args.budget)?;
-    let is_stopped = stop.is_asked();
+    let is_stopped = stop::is_asked();
     let has_failed = pages.iter().any(|page| matches!(page.outcome, Ended::Failed(_)));
     let warnings = pages.iter().flat_map(warnings).collect();
     let result = session.about(&snapshot, warnings, Suite { host, pages });
     directory.keep(REPORT, &result)?;
     session.give(&result, form)?;
-    let report = directory.path().join(format!("{REPORT}.html"));
+    let report = directory.path.join(format!("{REPORT}.html"));
     session.ui.note(&format!("{} is the whole report", report.display()));
-    Ok(match (is_stopped, has_failed) {
-        (true, _) => Outcome::Interrupted,
-        (false, true) => Outcome::BadNews,
-        (false, false) => Outcome::Done,
+    Ok(match is_stopped {
+        true => Outcome::Interrupted,
+        false => Outcome::Done.or_bad_news(has_failed),
     })
 }
 
@@ -111,14 +108,8 @@ fn host_page(bench: &Bench<'_>) -> Option<HostBacking> {
     if let Some(kept) = kept {
         return Some(kept.data.host_backing);
     }
-    let Bench {
-        session,
-        snapshot,
-        stop,
-        ..
-    } = bench;
-    let spec = tlb::spec(tlb::usual(snapshot), true, snapshot);
-    match spec.and_then(|spec| tlb::measure(&session.ui, stop, &spec, true)) {
+    let (session, snapshot) = (bench.session, bench.snapshot);
+    match tlb::host(&session.ui, snapshot) {
         Ok(measured) => {
             let (tlb, warnings) = measured?;
             let result = session.about(snapshot, warnings, tlb);

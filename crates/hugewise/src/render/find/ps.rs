@@ -161,7 +161,7 @@ fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
         let rows = known.into_iter().flat_map(MappingRows::iter);
         Box::new(rows.map(|row| mapping_cells(&row).to_vec()))
     };
-    Long::new(sheet, known.map_or(0, MappingRows::len), rows)
+    Long::new(sheet, known.map_or(0, MappingRows::count), rows)
 }
 
 fn mapping_cells(row: &MappingRow) -> [String; 9] {

@@ -269,7 +269,7 @@ pub(super) fn dot(point: &Point) -> Option<Dot> {
 fn savings(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
     let all = gains(latency).into_iter();
-    let all: Vec<Gain<'_>> = all.filter(|gain| (gain.pattern, gain.access) == view).collect();
+    let all: Vec<Gain> = all.filter(|gain| (gain.pattern, gain.access) == view).collect();
     let kinds: BTreeSet<PageKind> = all.iter().map(|gain| gain.kind).collect();
     let series = kinds.into_iter().map(|kind| {
         let mut dots: Vec<Dot> = all.iter().filter(|gain| gain.kind == kind).map(saving).collect();
@@ -284,9 +284,9 @@ fn savings(latency: &Latency, view: View) -> Figure {
 /// The chart of savings ends at twice the time: one disturbed point would flatten all others. Its tip has the whole interval.
 const LOWEST: f64 = -100.0;
 
-fn saving(gain: &Gain<'_>) -> Dot {
+fn saving(gain: &Gain) -> Dot {
     let value = gain.percent();
-    let interval = gain.interval(1);
+    let interval = gain.interval();
     let (low, high) = interval.unwrap_or((value, value));
     let spread = interval.map(|(low, high)| format!("{} to {} %", number(low), number(high)));
     let spread = or(spread, "no interval: the result holds fewer than two visits");

@@ -14,7 +14,7 @@ use crate::latency::Spec;
 use crate::latency::arenas::Arenas;
 use crate::latency::plan::Target;
 use crate::latency::sweep::Bench as _;
-use crate::latency::visit::{self, Caches};
+use crate::latency::visit;
 
 /// After a parallel warm-up a visit walks so long before it is timed, and so long while it is. Seen on a Zen 5 guest, visits of 50 ms
 /// without that warm-up show the same ratio as visits of a second, within 3 points.
@@ -86,11 +86,7 @@ impl Bench for Live<'_> {
         };
         let mut arenas = Arenas::take(&spec, &spec.kinds, &self.pinned, &mut |_| !(self.stop)());
         Error::if_stopped(self.stop)?;
-        let caches = Caches {
-            private: spec.private_cache,
-            last: spec.last_cache,
-        };
-        let mut live = visit::Live::new(&mut arenas, &self.targets, caches, spec.seed, self.stop);
+        let mut live = visit::Live::new(&mut arenas, &self.targets, &spec, self.stop);
         let mut times = Vec::new();
         for &point in visits {
             Error::if_stopped(self.stop)?;

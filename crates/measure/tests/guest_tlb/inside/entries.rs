@@ -1,8 +1,7 @@
 //! Huge guest pages as regions for the detector by TLB entries: lines on one huge page against as many on small ones.
 
-use vm::visits::{Node, Visits};
-
 use super::ground::{LARGE, LINE, LINES, SMALL, shuffled};
+use super::visits::{Node, Visits};
 use super::walks::Through;
 use measure::tlb::backing::{Area, Regions, Split, sample};
 

@@ -3,6 +3,7 @@
 pub(crate) mod entries;
 pub(crate) mod ground;
 pub(crate) mod verdict;
+mod visits;
 pub(crate) mod walks;
 
 use std::error::Error;
@@ -16,10 +17,10 @@ use measure::tlb::live::Pages;
 use measure::tlb::sampled::Sampled;
 use model::tlb::{HostBacking, Verdict};
 use model::{Backing, Bytes, PageKind, Reading};
-use vm::visits::Visits;
 use vm::{Hypervisor, Memory};
 
 use verdict::{Leaves, Outcome};
+use visits::Visits;
 use walks::{Costs, Course, Through};
 
 /// Huge guest pages over the memory.

@@ -12,9 +12,9 @@ use model::guest::GuestPage;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use vm::Window;
-use vm::visits::{Node, Visits};
 
 use super::ground::{LARGE, LINE, LINES, SMALL, place, plain, scattered, shuffled};
+use super::visits::{Node, Visits};
 
 /// Lines visited in each huge page: together beyond the entries of any known TLB, each with its own cache line of
 /// page-table entries (8 to a line).

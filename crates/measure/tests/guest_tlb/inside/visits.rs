@@ -5,19 +5,16 @@ use std::time::Duration;
 use chase::kernel::{MULTIPLY_CYCLES, UNROLL, multiply_bytes};
 use chase::tlbwalk::ring_bytes;
 use model::guest::GuestPage;
-
-use crate::config::{Config, Window};
-use crate::guest::{Guest, Job, Kernel};
-use crate::stats::Stats;
-use crate::{Error, Hypervisor, Memory, Ring, payload};
+use vm::stats::Stats;
+use vm::{Config, Error, Guest, Hypervisor, Job, Kernel, Memory, Ring, Window, payload};
 
 /// A word of the lent memory that takes part in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
+pub(crate) struct Node {
     /// The guest-virtual address it is visited at.
-    pub virt: u64,
+    pub(crate) virt: u64,
     /// Where it is: bytes from the start of the lent memory, a multiple of 8.
-    pub offset: u64,
+    pub(crate) offset: u64,
 }
 
 /// Steps in a timed block at least, as natively.
@@ -36,7 +33,7 @@ const CLOCK_CHANGE: f64 = 0.01;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A guest over lent memory with windows into it, and the loops that time visits.
-pub struct Visits<'m> {
+pub(crate) struct Visits<'m> {
     guest: Guest<'m>,
     memory: Memory<'m>,
     ring: Kernel,
@@ -45,11 +42,10 @@ pub struct Visits<'m> {
 }
 
 /// What a guest of small pages is made of that sees `memory` through `windows`.
-fn seen<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Config<'m> {
+fn seen<'m>(memory: Memory<'m>, windows: &'m [Window]) -> Config<'m> {
     Config {
         memory: Some(memory),
         page: GuestPage::Size4K,
-        levels: hypervisor.levels(),
         fresh: 0,
         tables: None,
         windows,
@@ -58,8 +54,8 @@ fn seen<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) 
 
 impl<'m> Visits<'m> {
     /// A guest that sees `memory` through `windows` (and at its host addresses through small pages).
-    pub fn new(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Self, Error> {
-        let mut guest = Guest::new(hypervisor, &seen(hypervisor, memory, windows))?;
+    pub(crate) fn new(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Self, Error> {
+        let mut guest = Guest::new(hypervisor, &seen(memory, windows))?;
         let idle = guest.load(payload::idle())?;
         let mut visits = Self {
             ring: guest.load(ring_bytes())?,
@@ -94,7 +90,7 @@ impl<'m> Visits<'m> {
 
     /// Links the nodes, all different, into a ring in this order, and gives the core cycles of a step in the least
     /// disturbed of some blocks of whole laps; `None` if there is no node or the core clock changed during it.
-    pub fn cycles(&mut self, nodes: &[Node]) -> Result<Option<f64>, Error> {
+    pub(crate) fn cycles(&mut self, nodes: &[Node]) -> Result<Option<f64>, Error> {
         let Some(first) = nodes.first() else { return Ok(None) };
         for (here, next) in nodes.iter().zip(nodes.iter().cycle().skip(1)) {
             self.memory.store_at(here.offset, next.virt);
@@ -110,7 +106,7 @@ impl<'m> Visits<'m> {
     }
 
     /// What the hypervisor has counted so far.
-    pub fn stats(&self) -> Result<Stats, Error> {
+    pub(crate) fn stats(&self) -> Result<Stats, Error> {
         self.guest.stats()
     }
 }
@@ -122,10 +118,9 @@ mod tests {
     use chase::arena::{Arena, Want};
     use model::guest::GuestPage;
     use model::{Bytes, PageKind};
+    use vm::{Hypervisor, Memory, Window};
 
-    use super::{Node, Visits, seen};
-    use crate::plan::Plan;
-    use crate::{Error, Hypervisor, Memory, Window};
+    use super::{Node, Visits};
 
     const VIRT: u64 = 1 << 36;
 
@@ -155,36 +150,6 @@ mod tests {
         Hypervisor::open()
             .map_err(|why| testing::skipped(&why.to_string()))
             .ok()
-    }
-
-    fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {
-        Plan::new(hypervisor, &seen(hypervisor, memory, windows))
-    }
-
-    #[test]
-    fn pages_of_a_window_lead_to_their_frames() {
-        let Some(hypervisor) = hypervisor() else { return };
-        let (mut arena, windows) = (arena(), [window()]);
-        let memory = Memory::of_arena(&mut arena).expect("whole pages");
-        let plan = plan(&hypervisor, memory, &windows).expect("a plan");
-        let lent = plan.lent_at().expect("lent memory");
-        for page in [0, 1, 511, 512, 999] {
-            let found = plan.walk(VIRT + page * 4096).expect("mapped");
-            assert_eq!(found.phys, lent + page % 4 * 4096);
-        }
-    }
-
-    #[test]
-    fn windows_beyond_the_memory_are_refused() {
-        let Some(hypervisor) = hypervisor() else { return };
-        let mut arena = arena();
-        let memory = Memory::of_arena(&mut arena).expect("whole pages");
-        let refused = |window: Window| plan(&hypervisor, memory, &[window]).err().expect("refused").to_string();
-        let beyond = Window {
-            frames: vec![2 << 20],
-            ..window()
-        };
-        assert!(refused(beyond).contains("lent memory"));
     }
 
     #[test]
