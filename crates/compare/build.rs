@@ -22,7 +22,7 @@ fn main() -> Result<(), String> {
     if target == ["linux", "gnu", "x86_64"] {
         build(&out)
     } else {
-        // `Preload::ready` reports it to its callers.
+        // `Armed::new` reports it to its callers.
         std::fs::write(out.join(LIBRARY), []).map_err(|error| format!("{}: {error}", out.display()))
     }
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use compare::preload::{Armed, Preload};
+use compare::preload::Armed;
 
 /// Nanoseconds a round without and with the library.
 type Pair = (f64, f64);
@@ -14,9 +14,7 @@ type Pair = (f64, f64);
 fn main() {
     let program = compiled();
     let layout = "thp".parse().expect("a layout");
-    let armed = Preload::ready(None)
-        .and_then(|preload| preload.arm(&layout, &|_| None))
-        .expect("armed");
+    let armed = Armed::new(None, &layout, &|_| None).expect("armed");
     println!(
         "| loop | ns a round without | with | ratio, median of pairs | 95 % interval | pairs |\n|---|---|---|---|---|---|"
     );

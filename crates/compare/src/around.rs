@@ -79,19 +79,15 @@ pub(crate) fn shortage(all: &[Shortage], kind: Option<PageKind>) -> Option<&str>
 
 /// Lends to a run of an arm what it needs: the settings are the machine's, so that every other program may have such pages, too.
 pub(crate) struct Lender<'a> {
-    around: &'a dyn Around,
-    rooms: Vec<(PageKind, Bytes)>,
+    pub(crate) around: &'a dyn Around,
+    /// So much for each kind.
+    pub(crate) rooms: Vec<(PageKind, Bytes)>,
 }
 
 /// On loan until this is dropped.
 pub(crate) struct Lent<'a>(Option<&'a dyn Around>);
 
 impl<'a> Lender<'a> {
-    /// With so much room for each kind.
-    pub(crate) fn new(around: &'a dyn Around, rooms: Vec<(PageKind, Bytes)>) -> Self {
-        Self { around, rooms }
-    }
-
     /// For one run of an arm that needs these kinds.
     pub(crate) fn lend(&self, kinds: &[PageKind]) -> Lent<'a> {
         let needed: Vec<_> = self

@@ -10,7 +10,7 @@ use model::compare::{Because, Method};
 
 use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
-use crate::design::{self, Made};
+use crate::design;
 use crate::flip::Span;
 use crate::inplace::{self, Own, Pair, Whose};
 use crate::interim::LEAST;
@@ -33,6 +33,7 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Comparison<'a> {
     request: &'a Request,
     snapshot: &'a Snapshot,
+    around: &'a dyn Around,
     arms: Arms,
     design: Choice,
     in_place: Option<Pair>,
@@ -56,7 +57,7 @@ impl<'a> Comparison<'a> {
     pub fn prepare(
         request: &'a Request,
         snapshot: &'a Snapshot,
-        around: &dyn Around,
+        around: &'a dyn Around,
         log: &mut RunLog<'_>,
     ) -> Result<Self, Error> {
         let in_place = Pair::new(request, Whose::Own, snapshot);
@@ -84,6 +85,7 @@ impl<'a> Comparison<'a> {
         Ok(Self {
             request,
             snapshot,
+            around,
             arms,
             design,
             in_place: in_place.ok(),
@@ -101,50 +103,46 @@ impl<'a> Comparison<'a> {
     ///
     /// # Errors
     /// If a run cannot be made or kept, or [`Error::Interrupted`].
-    pub fn carry_out(
-        mut self,
-        around: &dyn Around,
-        stop: &dyn Fn() -> bool,
-        log: &mut RunLog<'_>,
-    ) -> Result<Outcome, Error> {
+    pub fn carry_out(mut self, stop: &dyn Fn() -> bool, log: &mut RunLog<'_>) -> Result<Outcome, Error> {
         let is_preloaded = |arm: &Arm| {
             let mut setups = arm.others.iter().chain([&arm.setup]);
             setups.any(|setup| setup.preload.is_some())
         };
         if self.arms.live.iter().any(is_preloaded) {
             let library = preload::library()
-                .and_then(|bytes| around.library(bytes))
+                .and_then(|bytes| self.around.library(bytes))
                 .map(Arc::from);
             self.arms
                 .live
                 .iter_mut()
                 .for_each(|arm| arm.library.clone_from(&library));
         }
-        experiment::within(self.request.budget, stop, |stop| self.made(around, stop, log))
+        experiment::within(self.request.budget, stop, |stop| self.made(stop, log))
     }
 
-    fn made(self, around: &dyn Around, stop: &dyn Fn() -> bool, log: &mut RunLog<'_>) -> Result<Outcome, Error> {
+    fn made(self, stop: &dyn Fn() -> bool, log: &mut RunLog<'_>) -> Result<Outcome, Error> {
         let mut spec = self.spec(log);
-        report_design(around, &spec);
+        self.report_design(&spec);
         if spec.method == Method::Runs {
-            return self.whole_runs(around, &spec, stop, log);
+            return self.whole_runs(&spec, stop, log);
         }
         let is_asked = self.design.is_asked;
-        let made = self.slices(around, &spec, stop, log)?;
+        let made = self.slices(&spec, stop, log).and_then(design::enough);
         let made = match spec.method {
-            Method::Flip if !is_asked => made.in_effect(),
+            Method::Flip if !is_asked => made.and_then(design::in_effect),
             _ => made,
         };
         match made {
-            Made::Compared(compared) => Ok(*compared),
-            Made::Unfit(error) if is_asked => Err(Error::Unfit {
+            Err(error) if !design::is_unfit(&error) => Err(error),
+            Err(error) if is_asked => Err(Error::Unfit {
                 design: spec.method,
                 error: Box::new(error),
             }),
-            Made::Unfit(error) => {
-                self.fall_back(around, &mut spec, &error, log)?;
-                self.whole_runs(around, &spec, stop, log)
+            Err(error) => {
+                self.fall_back(&mut spec, &error, log)?;
+                self.whole_runs(&spec, stop, log)
             }
+            compared => compared,
         }
     }
 
@@ -152,8 +150,8 @@ impl<'a> Comparison<'a> {
         let Choice { method, reason, .. } = &self.design;
         Spec {
             per_start: if *method == Method::Slices { PER_START } else { 1 },
-            looked: log.looked().to_vec(),
-            earlier: log.earlier(),
+            looked: log.looked.clone(),
+            earlier: log.earlier,
             seed: log.seed(),
             ..self.request.spec(*method, reason.clone(), self.arms.named.clone())
         }
@@ -163,14 +161,15 @@ impl<'a> Comparison<'a> {
         Room::of(self.request, spec, &self.arms, self.snapshot)
     }
 
+    fn report_design(&self, spec: &Spec) {
+        self.around.report(&Event::Design {
+            method: spec.method,
+            reason: &spec.reason,
+        });
+    }
+
     /// Whole runs follow, from the first one on: those of another design do not go with them.
-    fn fall_back(
-        &self,
-        around: &dyn Around,
-        spec: &mut Spec,
-        error: &Error,
-        log: &mut RunLog<'_>,
-    ) -> Result<(), Error> {
+    fn fall_back(&self, spec: &mut Spec, error: &Error, log: &mut RunLog<'_>) -> Result<(), Error> {
         spec.reason = Because::Tried {
             method: spec.method,
             error: error.to_string(),
@@ -179,24 +178,18 @@ impl<'a> Comparison<'a> {
         (spec.per_start, spec.looked) = (1, Vec::new());
         spec.loads = self.request.task.loads(Method::Runs);
         log.begin_anew(Method::Runs)?;
-        report_design(around, spec);
+        self.report_design(spec);
         if self.request.task.server.is_none() && !design::has_ended(error) {
-            around.report(&Event::NeverEnded);
+            self.around.report(&Event::NeverEnded);
         }
         Ok(())
     }
 
     /// Of one process, or of several.
-    fn slices(
-        &self,
-        around: &dyn Around,
-        spec: &Spec,
-        stop: &dyn Fn() -> bool,
-        log: &mut RunLog<'_>,
-    ) -> Result<Made, Error> {
+    fn slices(&self, spec: &Spec, stop: &dyn Fn() -> bool, log: &mut RunLog<'_>) -> Result<Outcome, Error> {
         let Self { request, counting, .. } = self;
-        let compared = match &self.in_place {
-            Some(pair) if spec.method == Method::Flip => self.in_place(pair, around, spec, stop, log),
+        match &self.in_place {
+            Some(pair) if spec.method == Method::Flip => self.in_place(pair, spec, stop, log),
             _ => {
                 let plan = Plan {
                     slice: request.slice.unwrap_or(SLICE),
@@ -207,10 +200,9 @@ impl<'a> Comparison<'a> {
                 };
                 let (arms, asked) = (self.arms.live.clone(), request.task.asked.clone());
                 let slices = Slices::new(arms, asked, counting.clone(), plan, stop);
-                slices::compare(around, &self.room(spec), spec, slices, log)
+                slices::compare(self.around, &self.room(spec), spec, slices, log)
             }
-        };
-        design::made(compared)
+        }
     }
 
     /// Starts the program, compares it with itself, and ends it whatever happens. A program that prints its number at its end costs
@@ -218,13 +210,12 @@ impl<'a> Comparison<'a> {
     fn in_place(
         &self,
         pair: &Pair,
-        around: &dyn Around,
         spec: &Spec,
         stop: &dyn Fn() -> bool,
         log: &mut RunLog<'_>,
     ) -> Result<Outcome, Error> {
         let task = &self.request.task;
-        around.report(&Event::StartingOnce);
+        self.around.report(&Event::StartingOnce);
         let program = Arm {
             name: pair.names().join(","),
             command: task.command.clone(),
@@ -235,25 +226,19 @@ impl<'a> Comparison<'a> {
         own.until_it_works(START_TIMEOUT)?;
         let pid = own.holder()?;
         let mut process = pair.open(pid, stop)?.of(own);
-        process.tell_reach(around)?;
+        process.tell_reach(self.around)?;
         let spec = pair.spec(pid, spec.clone());
         let done = log.take_whole_starts(&spec)?;
-        let finished = inplace::run(&spec, done, &pair.plan, &mut process, log, around);
+        let finished = inplace::run(&spec, done, &pair.plan, &mut process, log, self.around);
         match (finished.compared.is_ok(), process.end()) {
             // The result is there, and the program was killed.
-            (true, Err(error)) if !stop() => around.report(&Event::NotStopped(&error)),
+            (true, Err(error)) if !stop() => self.around.report(&Event::NotStopped(&error)),
             _ => {}
         }
         finished.compared
     }
 
-    fn whole_runs(
-        &self,
-        around: &dyn Around,
-        spec: &Spec,
-        stop: &dyn Fn() -> bool,
-        log: &mut RunLog<'_>,
-    ) -> Result<Outcome, Error> {
+    fn whole_runs(&self, spec: &Spec, stop: &dyn Fn() -> bool, log: &mut RunLog<'_>) -> Result<Outcome, Error> {
         let live = Live {
             arms: self.arms.live.clone(),
             asked: self.request.task.asked.clone(),
@@ -262,7 +247,7 @@ impl<'a> Comparison<'a> {
             ignore_failure: self.request.ignore_failure,
             stop,
             patience: START_TIMEOUT,
-            around,
+            around: self.around,
             is_told: Cell::default(),
             failed: RefCell::default(),
             began: Instant::now(),
@@ -385,11 +370,4 @@ fn must_fit(request: &Request, method: Method) -> Result<(), Error> {
         ));
     }
     Ok(())
-}
-
-fn report_design(around: &dyn Around, spec: &Spec) {
-    around.report(&Event::Design {
-        method: spec.method,
-        reason: &spec.reason,
-    });
 }

@@ -9,24 +9,25 @@ use crate::metric::{Asked, From};
 use crate::request::{Request, Task};
 use crate::{Error, Outcome};
 
-/// The outcome of slices: a result, or why this program has none.
-pub enum Made {
-    Compared(Box<Outcome>),
-    /// Why there is none.
-    Unfit(Error),
+/// A result of slices, unless the program ended after fewer blocks than can show anything.
+///
+/// # Errors
+/// [`Error::TooFew`].
+pub fn enough(compared: Outcome) -> Result<Outcome, Error> {
+    let design = &compared.0.design;
+    match (design.ended, design.blocks) {
+        (Ended::ProgramEnded, blocks) if blocks < LEAST => Err(Error::TooFew { blocks }),
+        _ => Ok(compared),
+    }
 }
 
-impl Made {
-    /// A result only if every arm took effect: memory that no flip reaches may be reached from a program's start.
-    pub fn in_effect(self) -> Self {
-        match self {
-            Self::Compared(compared) => match compared.0.arms.iter().find_map(not_in_effect) {
-                Some(error) => Self::Unfit(error),
-                None => Self::Compared(compared),
-            },
-            unfit => unfit,
-        }
-    }
+/// A result only if every arm took effect: memory that no flip reaches may be reached from a program's start.
+///
+/// # Errors
+/// [`Error::NotInEffect`].
+pub fn in_effect(compared: Outcome) -> Result<Outcome, Error> {
+    let error = compared.0.arms.iter().find_map(not_in_effect);
+    error.map_or(Ok(compared), Err)
 }
 
 /// That an arm did not get its pages, if it did not or that is not known.
@@ -47,28 +48,19 @@ pub fn has_ended(error: &Error) -> bool {
     matches!(error, Error::Gone { .. } | Error::TooFew { .. })
 }
 
-/// Which errors lie in the design, so that whole runs may do better, and which anywhere.
-///
-/// # Errors
-/// Those that would come in every design.
-pub fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
-    match compared {
-        Ok((compare, _)) if compare.design.ended == Ended::ProgramEnded && compare.design.blocks < LEAST => {
-            let blocks = compare.design.blocks;
-            Ok(Made::Unfit(Error::TooFew { blocks }))
-        }
-        Ok(compared) => Ok(Made::Compared(Box::new(compared))),
-        Err(
-            error @ (Error::Gone { .. }
+/// Does an error lie in the design, so that whole runs may do better? Others would come in every design.
+pub fn is_unfit(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Gone { .. }
+            | Error::TooFew { .. }
             | Error::Failed { .. }
             | Error::Server { .. }
             | Error::Metric { .. }
             | Error::InPlace(_)
             | Error::NotInEffect { .. }
-            | Error::Flip(_)),
-        ) => Ok(Made::Unfit(error)),
-        Err(error) => Err(error),
-    }
+            | Error::Flip(_)
+    )
 }
 
 /// Why a design makes no sense of the arms and metrics that are asked for. `in_place` is a comparison in place of this program,

@@ -120,7 +120,7 @@ impl<E: Executor> Experiment<'_, E> {
         let before = self.executor.elapsed();
         self.warm_up()?;
         self.fit_budget_by_warm_up(before)?;
-        self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
+        self.plan = looks(self.spec, self.plan.most().max(self.whole), &self.plan.made);
         if self.is_settled_already() {
             return Ok(Ended::Settled);
         }
@@ -141,7 +141,7 @@ impl<E: Executor> Experiment<'_, E> {
                 return Ok(Ended::Settled);
             }
             // With further runs in hand an earlier look would not be one; of too few nothing is asked.
-            let is_look = start >= self.whole.max(LEAST) && self.plan.is_look(start) && !self.spec.all;
+            let is_look = start >= self.whole.max(LEAST) && self.plan.at.contains(&start) && !self.spec.all;
             if is_look && self.look(start)? {
                 return Ok(Ended::Settled);
             }
@@ -168,7 +168,7 @@ impl<E: Executor> Experiment<'_, E> {
 
     /// What an earlier session found when it looked at the very same runs.
     fn is_settled_already(&self) -> bool {
-        let was_looked_at = self.plan.made().iter().any(|look| look.blocks == self.whole);
+        let was_looked_at = self.plan.made.iter().any(|look| look.blocks == self.whole);
         was_looked_at && !self.spec.all && self.is_settled(self.whole)
     }
 
@@ -326,22 +326,19 @@ impl<E: Executor> Experiment<'_, E> {
         if verdicts.iter().any(|judged| judged.p.is_some()) {
             self.spend(Spent { blocks, level })?;
         }
-        let parts = match self.spec.method {
-            Method::Runs if self.spec.loads.is_none() => parts::of(&arms, level),
-            _ => Vec::new(),
-        };
-        let compare = Compare {
+        let mut compare = Compare {
             program: self.spec.program.clone(),
             design: self.design(ended, blocks),
             arms,
             verdicts,
             controls,
-            parts,
+            parts: Vec::new(),
             pmu_note: self.executor.pmu_note(),
             starts: self.executor.starts(),
             forecast: None,
             restored: None,
         };
+        compare.parts = parts::of_runs(&compare, level);
         let warnings = warnings::all(&compare);
         let cut = (self.warmed < self.spec.warm_up).then(|| warnings::warm_up_cut(self.warmed, self.spec.warm_up));
         let own = self.executor.warnings();
@@ -358,8 +355,8 @@ impl<E: Executor> Experiment<'_, E> {
             blocks,
             per_start: self.per_start(),
             most: self.plan.most(),
-            looks: self.plan.at().to_vec(),
-            spent: self.plan.made().to_vec(),
+            looks: self.plan.at.clone(),
+            spent: self.plan.made.clone(),
             warm_up: self.warmed,
             smallest_effect: self.spec.smallest_effect,
             alpha: self.spec.alpha,

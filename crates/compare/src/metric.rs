@@ -67,7 +67,7 @@ impl From {
     pub fn text(&self, shut_in: Option<&ShutIn>, stop: &dyn Fn() -> bool) -> Result<String, String> {
         match self {
             Self::File(path) => text::of_file(path, shut_in.and_then(|shut_in| shut_in.user)),
-            Self::Command(line) => text::of_command(line, shut_in, stop),
+            Self::Command(line) => text::of_command(line, shut_in, text::TIMEOUT, stop),
         }
     }
 }

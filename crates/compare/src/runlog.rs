@@ -13,22 +13,19 @@ pub(crate) use self::head::{BUILD, FILE_OF, Head};
 use crate::technique::Setup;
 use crate::{Error, Slot, Spec, Store};
 
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-enum Line<'a> {
-    Run(Box<Finished<'a>>),
-    Look { look: Spent },
+/// What is in a log.
+#[derive(Default)]
+struct Parsed {
+    head: Head,
+    done: Vec<Finished<'static>>,
+    looked: Vec<Spent>,
+    /// The length of its whole lines.
+    kept: u64,
 }
 
-impl Line<'static> {
-    /// Read by its key: an untagged enum would not take the numbers of CPUs, which are keys, for numbers.
-    fn read(text: &str) -> serde_json::Result<Self> {
-        let mut line: serde_json::Value = serde_json::from_str(text)?;
-        match line.get_mut("look") {
-            Some(look) => serde_json::from_value(look.take()).map(|look| Line::Look { look }),
-            None => serde_json::from_value(line).map(|run| Line::Run(Box::new(run))),
-        }
-    }
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Look {
+    look: Spent,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,11 +86,12 @@ pub struct RunLog<'a> {
     store: &'a mut dyn Store,
     head: Head,
     done: Vec<Finished<'static>>,
-    looked: Vec<Spent>,
+    /// The looks that were in it.
+    pub(crate) looked: Vec<Spent>,
     ways: Vec<Option<Way>>,
     written: usize,
-    /// How long the sessions before took, and when this one began.
-    earlier: Duration,
+    /// How long the sessions took whose runs were in it, and when this one began.
+    pub(crate) earlier: Duration,
     began: Instant,
 }
 
@@ -131,17 +129,13 @@ impl<'a> RunLog<'a> {
             // It is new, or its session was killed before the first line.
             return self.begin(wanted);
         };
-        let parsed = parse(text).and_then(|(head, lines, kept)| {
-            head.must_match(&wanted)?;
-            Ok((head, lines, kept))
-        });
-        let (head, lines, kept) = parsed.map_err(|why| self.not_resumed(why))?;
+        let parsed = Parsed::of(text).and_then(|parsed| parsed.head.must_match(&wanted).map(|()| parsed));
+        let parsed = parsed.map_err(|why| self.not_resumed(why))?;
         // A line that was cut by a crash makes way for the next.
-        self.store.open(head.seed, kept).map_err(Error::Keep)?;
-        (self.done, self.looked) = split(lines);
+        self.store.open(parsed.head.seed, parsed.kept).map_err(Error::Keep)?;
+        (self.head, self.done, self.looked) = (parsed.head, parsed.done, parsed.looked);
         let ended = self.done.iter().map(|line| line.at).fold(0.0, f64::max);
         self.earlier = Duration::try_from_secs_f64(ended).unwrap_or_default();
-        self.head = head;
         self.written = self.done.len();
         Ok(())
     }
@@ -178,16 +172,6 @@ impl<'a> RunLog<'a> {
     /// The seed of the runs in it, or the one it was begun with.
     pub fn seed(&self) -> u64 {
         self.head.seed
-    }
-
-    /// The looks that were in it.
-    pub(crate) fn looked(&self) -> &[Spent] {
-        &self.looked
-    }
-
-    /// How long the sessions took whose runs were in it.
-    pub(crate) fn earlier(&self) -> Duration {
-        self.earlier
     }
 
     /// How the runs of an arm that were in it got their pages.
@@ -260,7 +244,7 @@ fn text(head: &Head, runs: &[Finished<'static>], looked: &[Spent]) -> std::io::R
     }
     for &look in looked {
         text.push(b'\n');
-        serde_json::to_writer(&mut text, &Line::Look { look })?;
+        serde_json::to_writer(&mut text, &Look { look })?;
     }
     text.push(b'\n');
     Ok(text)
@@ -281,44 +265,49 @@ impl Keep for RunLog<'_> {
     }
 
     fn look(&mut self, look: Spent) -> Result<(), Error> {
-        self.add(serde_json::to_vec(&Line::Look { look }))
+        self.add(serde_json::to_vec(&Look { look }))
     }
 }
 
-fn split(lines: Vec<Line<'static>>) -> (Vec<Finished<'static>>, Vec<Spent>) {
-    let (mut done, mut looked) = (Vec::new(), Vec::new());
-    for line in lines {
-        match line {
-            Line::Run(run) => done.push(*run),
-            Line::Look { look } => looked.push(look),
+impl Parsed {
+    fn of(text: &str) -> Result<Self, String> {
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let mut lines = whole.lines();
+        let mut parsed = Self {
+            head: Head::read(lines.next())?,
+            kept: if whole.is_empty() { 0 } else { whole.len() as u64 + 1 },
+            ..Self::default()
+        };
+        for line in lines {
+            let added = parsed.add(line);
+            added.map_err(|error| format!("a line is neither a run nor a look: {error}"))?;
         }
+        Ok(parsed)
     }
-    (done, looked)
-}
 
-/// The head and the finished runs of a log, and the length of its whole lines.
-fn parse(text: &str) -> Result<(Head, Vec<Line<'static>>, u64), String> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut lines = whole.lines();
-    let head = Head::read(lines.next())?;
-    let done: Result<Vec<Line<'static>>, _> = lines.map(Line::read).collect();
-    let done = done.map_err(|error| format!("a line is neither a run nor a look: {error}"))?;
-    let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
-    Ok((head, done, kept))
+    /// Read by its key: an untagged enum would not take the numbers of CPUs, which are keys, for numbers.
+    fn add(&mut self, line: &str) -> serde_json::Result<()> {
+        let mut line: serde_json::Value = serde_json::from_str(line)?;
+        match line.get_mut("look") {
+            Some(look) => self.looked.push(serde_json::from_value(look.take())?),
+            None => self.done.push(serde_json::from_value(line)?),
+        }
+        Ok(())
+    }
 }
 
 /// The program of a log's runs, and how many are finished; `None` of a log that this version does not read.
 pub fn finished(text: &str) -> Option<(Vec<String>, usize)> {
-    let (head, lines, _) = parse(text).ok()?;
-    Some((head.program, split(lines).0.len()))
+    let parsed = Parsed::of(text).ok()?;
+    Some((parsed.head.program, parsed.done.len()))
 }
 
 /// For the fuzz target: a log is read or refused, and what is kept of it ends with a line.
 pub(crate) fn read_any(text: &str) {
-    if let Ok((_, done, kept)) = parse(text) {
-        let kept = &text[..usize::try_from(kept).expect("a length")];
+    if let Ok(parsed) = Parsed::of(text) {
+        let kept = &text[..usize::try_from(parsed.kept).expect("a length")];
         assert!(kept.is_empty() || kept.ends_with('\n'));
-        assert!(done.len() < kept.lines().count().max(1));
+        assert!(parsed.done.len() + parsed.looked.len() < kept.lines().count().max(1));
     }
 }
 

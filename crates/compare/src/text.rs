@@ -10,7 +10,7 @@ use super::excerpt::excerpt;
 use super::live::{Arm, command};
 
 /// A command that does not answer for this long will not.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A file's text; where it is in a folder of another user, that user's own. A pipe or a device is no file of results: reading it may have no end.
 pub(crate) fn of_file(path: &str, user: Option<User>) -> Result<String, String> {
@@ -27,12 +27,8 @@ pub(crate) fn of_file(path: &str, user: Option<User>) -> Result<String, String> 
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a command of the shell prints, within [`TIMEOUT`]; then its process group is ended.
-pub(crate) fn of_command(line: &str, shut_in: Option<&ShutIn>, stop: &dyn Fn() -> bool) -> Result<String, String> {
-    of_command_within(line, shut_in, TIMEOUT, stop)
-}
-
-fn of_command_within(
+/// What a command of the shell prints within the time; then its process group is ended.
+pub(crate) fn of_command(
     line: &str,
     shut_in: Option<&ShutIn>,
     time: Duration,
@@ -60,13 +56,13 @@ fn of_command_within(
 
 #[cfg(test)]
 mod tests {
-    use super::{of_command, of_command_within, of_file};
+    use super::{TIMEOUT, of_command, of_file};
     use std::time::Duration;
 
     #[test]
     fn errors_name_the_place() {
         assert!(
-            of_command("echo why >&2; exit 3", None, &|| false)
+            of_command("echo why >&2; exit 3", None, TIMEOUT, &|| false)
                 .expect_err("fails")
                 .contains("exit status: 3, what ends with `why`")
         );
@@ -82,7 +78,7 @@ mod tests {
         // The sleep is a child of the shell, in its group.
         let mark = format!("3600.{}", std::process::id());
         let line = format!(": hangs; sleep {mark}; :");
-        let error = of_command_within(&line, None, Duration::from_millis(100), &|| false).expect_err("it hangs");
+        let error = of_command(&line, None, Duration::from_millis(100), &|| false).expect_err("it hangs");
         assert!(
             error.contains("from=cmd") && error.contains("still running after 0.1 s"),
             "{error}"
@@ -101,15 +97,20 @@ mod tests {
         }
         assert_eq!(left(), 0);
         assert!(
-            of_command("sleep 3600", None, &|| true).is_err(),
+            of_command("sleep 3600", None, TIMEOUT, &|| true).is_err(),
             "the user has had enough"
         );
     }
 
     #[test]
     fn of_an_output_without_end_the_last_part_is_searched() {
-        let long =
-            of_command("echo first 1; head -c 40000000 /dev/zero; echo last 2", None, &|| false).expect("an output");
+        let long = of_command(
+            "echo first 1; head -c 40000000 /dev/zero; echo last 2",
+            None,
+            TIMEOUT,
+            &|| false,
+        )
+        .expect("an output");
         let find =
             |name: &str| super::super::metric::find(&format!("{name} ([0-9])").parse().expect("a pattern"), &long);
         assert_eq!(find("last"), Ok(2.0));

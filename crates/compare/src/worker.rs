@@ -16,11 +16,13 @@ use crate::score::Counter;
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// The program of an arm.
-pub(crate) struct Worker {
+pub(crate) struct Worker<'s> {
     pub(crate) arm: Arm,
     pub(crate) process: Process,
     pub(crate) counters: Vec<Counter>,
     pub(crate) source: Source,
+    /// Asked between waits: has the user had enough?
+    pub(crate) stop: &'s dyn Fn() -> bool,
     is_asked_to_end: bool,
     /// Dropped behind the process.
     left: Left,
@@ -32,7 +34,7 @@ struct Left {
     descendants: Descendants,
 }
 
-impl Worker {
+impl<'s> Worker<'s> {
     /// Starts it with these counters.
     ///
     /// # Errors
@@ -41,7 +43,7 @@ impl Worker {
         arm: Arm,
         asked: &[Asked],
         counting: &Counting,
-        stop: &dyn Fn() -> bool,
+        stop: &'s dyn Fn() -> bool,
     ) -> Result<Self, Error> {
         hook(&arm, arm.before.as_deref(), "before", stop)?;
         let counters = asked.iter().filter_map(|asked| Counter::of(asked, &arm.name));
@@ -49,6 +51,7 @@ impl Worker {
             counters: counters.collect(),
             process: Process::start(&arm, counting, UNKNOWN)?,
             source: Source::live(),
+            stop,
             is_asked_to_end: false,
             left: Left {
                 arm: arm.clone(),
@@ -66,19 +69,14 @@ impl Worker {
     ///
     /// # Errors
     /// If it ends before, or that takes longer than `patience`.
-    pub(crate) fn until_it_counts(
-        &mut self,
-        times: u32,
-        patience: Duration,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
+    pub(crate) fn until_it_counts(&mut self, times: u32, patience: Duration) -> Result<(), Error> {
         let until = Instant::now() + patience;
         let mut rising = Rising::new(times);
         loop {
-            if self.process.wait(Some(POLL_PERIOD), stop)? {
+            if self.process.wait(Some(POLL_PERIOD), self.stop)? {
                 return Err(self.process.gone());
             }
-            let why_not = match self.counts(stop) {
+            let why_not = match self.counts() {
                 Ok(now) if rising.is_enough_with(&now) => return Ok(()),
                 Ok(_) => None,
                 Err(why) => Some(why),
@@ -93,8 +91,8 @@ impl Worker {
     ///
     /// # Errors
     /// If one cannot be read, or the user has had enough.
-    pub(crate) fn counts(&self, stop: &dyn Fn() -> bool) -> Result<Vec<f64>, Error> {
-        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.output(), stop);
+    pub(crate) fn counts(&self) -> Result<Vec<f64>, Error> {
+        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.outputs.output(), self.stop);
         self.counters.iter().map(read).collect()
     }
 
@@ -118,7 +116,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for Worker<'_> {
     /// On every way out; a stopped program could not end.
     fn drop(&mut self) {
         if !self.is_asked_to_end {

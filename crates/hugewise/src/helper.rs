@@ -61,7 +61,7 @@ fn ended(mut process: Process, timeout: Duration) -> Result<Ended, String> {
     let began = Instant::now();
     let why = loop {
         match process.rest(POLL_PERIOD, &is_stop_asked) {
-            _ if process.written() > LONGEST => {
+            _ if process.outputs.written() > LONGEST => {
                 break format!("it printed more than {} KiB, so it was ended", LONGEST >> 10);
             }
             Ok(true) => {

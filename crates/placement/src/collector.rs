@@ -64,7 +64,7 @@ impl Collector {
     /// # Errors
     /// The kernel's, if it does not count the program's time.
     pub fn of(process: &mut Process, cpus: &[u32], distances: &Distances) -> Option<io::Result<Self>> {
-        let residency = process.recorders.residency.take()?;
+        let residency = process.recorders().residency.take()?;
         let pid = process.id();
         Some(residency.map(|residency| Self::new(pid, residency, (cpus, distances))))
     }
@@ -75,8 +75,8 @@ impl Collector {
     /// As of [`Collector::of`].
     pub fn of_running(pid: u32, cpus: &[u32], distances: &Distances) -> io::Result<Self> {
         let source = Source::live();
-        let pids = tree::of(&source, pid).pids.into_iter();
-        let tids: Vec<u32> = pids.flat_map(|pid| tree::tasks(&source, pid)).collect();
+        let threads = tree::threads(&source, tree::of(&source, pid).pids);
+        let tids: Vec<u32> = threads.map(|(_, tid)| tid).collect();
         let residency = Residency::of_running(&tids, cpus)?;
         Ok(Self::new(pid, residency, (cpus, distances)))
     }
@@ -127,8 +127,7 @@ impl Collector {
 
     /// Likewise, whenever it did so last.
     pub fn look_now(&mut self) {
-        let pids = tree::of(&self.source, self.pid).pids.into_iter();
-        let threads = pids.flat_map(|pid| tree::tasks(&self.source, pid).into_iter().map(move |tid| (pid, tid)));
+        let threads = tree::threads(&self.source, tree::of(&self.source, self.pid).pids);
         let threads: Vec<_> = threads.take(MOST_THREADS).collect();
         threads.into_iter().for_each(|thread| self.read_waits(thread));
     }
@@ -150,29 +149,24 @@ impl Collector {
 
     /// What came since it was last taken, or from the start, of a program that is stopped or has ended.
     pub fn take(&mut self) -> Ran {
-        self.take_until(u64::MAX)
+        self.take_until(u64::MAX).0
     }
 
     /// Likewise of one that runs. Its last moves come later: while the ring of one CPU is read, a thread may come to it from another.
     pub fn take_so_far(&mut self) -> Ran {
-        self.take_until(now().saturating_sub(LAG))
+        self.take_until(now().saturating_sub(LAG)).0
     }
 
     /// Of a program that has ended, by one reading: what [`Collector::take`] and [`Collector::moved`] give.
     pub fn take_all(&mut self) -> (Ran, Option<u64>) {
-        let is_recorded = self.residency.drain(&mut self.moves.pending);
-        let totals = self.residency.totals();
-        let moved = self.moved_by(totals.moves);
-        (self.ran(is_recorded, totals, u64::MAX), moved)
+        let (ran, moves) = self.take_until(u64::MAX);
+        (ran, self.moved_by(moves))
     }
 
-    fn take_until(&mut self, until: u64) -> Ran {
+    /// With the number of all moves so far, if that is known.
+    fn take_until(&mut self, until: u64) -> (Ran, Option<u64>) {
         let is_recorded = self.residency.drain(&mut self.moves.pending);
-        let totals = self.residency.totals();
-        self.ran(is_recorded, totals, until)
-    }
-
-    fn ran(&mut self, is_recorded: bool, Totals { cpu, lost, .. }: Totals, until: u64) -> Ran {
+        let Totals { cpu, lost, moves } = self.residency.totals();
         self.moves.has_gaps |= lost > 0;
         self.moves.take_until(until);
         let migrations = (is_recorded && !self.moves.has_gaps).then_some(self.moves.migrations);
@@ -187,17 +181,21 @@ impl Collector {
         );
         let seconds = |ns: u64| ns as f64 / 1e9;
         let since = |(cpu, ns): (u32, u64)| (cpu, ns.saturating_sub(before.cpu.get(&cpu).copied().unwrap_or(0)));
-        Ran {
-            cpu_s: cpu
-                .into_iter()
-                .map(since)
-                .filter(|(_, ns)| *ns > 0)
-                .map(|(cpu, ns)| (cpu, seconds(ns)))
-                .collect(),
+        let ran = cpu.into_iter().map(since).filter(|(_, ns)| *ns > 0);
+        let ran = Ran {
+            cpu_s: ran.map(|(cpu, ns)| (cpu, seconds(ns))).collect(),
             migrations: migrations.map(|now| now.since(&before.migrations)),
             queued_s: queued.map(|now| seconds(now.saturating_sub(before.queued.unwrap_or(0)))),
-        }
+        };
+        (ran, moves)
     }
+}
+
+/// Records up to a moment, in the order of time, whichever ring they came from.
+pub(crate) fn drain_until(pending: &mut Vec<Record>, until: u64) -> impl Iterator<Item = Record> {
+    pending.sort_by_key(|record| record.at);
+    let ready = pending.partition_point(|record| record.at <= until);
+    pending.drain(..ready)
 }
 
 impl Moves {
@@ -212,11 +210,8 @@ impl Moves {
         }
     }
 
-    /// In the order of time, whichever ring they came from.
     fn take_until(&mut self, until: u64) {
-        self.pending.sort_by_key(|record| record.at);
-        let ready = self.pending.partition_point(|record| record.at <= until);
-        let ready: Vec<Record> = self.pending.drain(..ready).collect();
+        let ready: Vec<Record> = drain_until(&mut self.pending, until).collect();
         ready.iter().for_each(|record| self.take(record));
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn of_running(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<
     let mut known = BTreeSet::from([(pid, pid)]);
     let mut records: Vec<Record> = Vec::new();
     for _ in 0..PASSES {
-        let found = threads(source, pid);
+        let found: BTreeSet<(u32, u32)> = tree::threads(source, tree::of(source, pid).pids).collect();
         // The record of a start comes after the thread can be seen.
         std::thread::sleep(std::time::Duration::from_millis(1));
         switches.drain(&mut records);
@@ -39,12 +39,6 @@ pub(crate) fn of_running(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<
 
 fn number(tid: u32) -> i32 {
     i32::try_from(tid).unwrap_or(i32::MAX)
-}
-
-fn threads(source: &Source, pid: u32) -> BTreeSet<(u32, u32)> {
-    let pids = tree::of(source, pid).pids.into_iter();
-    pids.flat_map(|pid| tree::tasks(source, pid).into_iter().map(move |tid| (pid, tid)))
-        .collect()
 }
 
 pub(crate) fn may_record_own(cpus: &[u32]) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::Source;
-use host::processes::Stat;
+use host::processes::{Limits, Stat, ThpByStart, nodes};
 use model::{Cause, Reading, Unread};
 
 const STAT: &str = "/proc/stat";
@@ -33,14 +33,10 @@ pub(crate) fn name(source: &Source, pid: u32, tid: u32) -> String {
     thread(source, pid, tid).map_or_else(String::new, |seen| seen.name)
 }
 
-/// How often the kernel moved a thread; `None` without CONFIG_SCHED_DEBUG.
-pub(crate) fn migrations(source: &Source, pid: u32, tid: u32) -> Option<u64> {
-    let text = source.text(&format!("/proc/{pid}/task/{tid}/sched"));
-    let line = text
-        .known()?
-        .lines()
-        .find(|line| line.starts_with("se.nr_migrations"))?;
-    line.rsplit(':').next()?.trim().parse().ok()
+/// Bytes of a process's memory by node; none if that could not be read.
+pub(crate) fn memory(source: &Source, pid: u32) -> Option<BTreeMap<u32, u64>> {
+    let read = nodes(source, pid, &ThpByStart::default(), Limits::default()).into_result();
+    Some(read.ok()?.iter().map(|node| (node.node, node.total().0)).collect())
 }
 
 /// Ticks that the hypervisor withheld from each CPU since boot.
@@ -75,7 +71,9 @@ mod tests {
     use host::{Source, Tree};
     use model::Reading;
 
-    use super::{migrations, steal, stolen, thread};
+    use process::migrations;
+
+    use super::{steal, stolen, thread};
 
     #[test]
     fn a_thread_and_the_steal_of_each_cpu_are_read() {
@@ -92,7 +90,7 @@ mod tests {
         let seen = thread(&source, 5, 6).expect("a thread");
         assert_eq!((seen.name.as_str(), seen.state, seen.cpu), ("a) b", 'R', 3));
         assert_eq!(
-            (times(&source, 5, 6), migrations(&source, 5, 6)),
+            (times(&source, 5, 6), migrations(&source, "/proc/5/task/6")),
             (Some([1200, 34]), Some(17))
         );
         assert_eq!((thread(&source, 5, 7), times(&source, 5, 7)), (None, None));

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use chase::counters::switches::now;
-use host::processes::{Limits, Stat, ThpByStart, nodes};
+use host::processes::Stat;
 use host::{CpuList, Distances, Snapshot, Source};
 use model::placement::{Cpu, End, Method, Missed, NoRecords, Recording, Target};
 use process::{Attention, Failure, Order, Output, Process, WaitError, cpu_time, tree};
@@ -187,9 +187,8 @@ impl<'a> Session<'a> {
         let has_nodes = nodes_here.is_some_and(|nodes| nodes.len() > 1);
         if has_nodes && elapsed >= self.memory_due {
             self.memory_due = elapsed * 2;
-            let read = nodes(&self.source, self.target.pid, &ThpByStart::default(), Limits::default());
-            if let Ok(read) = read.into_result() {
-                self.memory = read.iter().map(|node| (node.node, node.total().0)).collect();
+            if let Some(memory) = poll::memory(&self.source, self.target.pid) {
+                self.memory = memory;
             }
         }
     }
@@ -198,7 +197,6 @@ impl<'a> Session<'a> {
         let ended = now();
         self.recorder.finish();
         match std::mem::replace(&mut self.subject, Subject::Foreign(0, None)) {
-            Subject::Foreign(..) => Ok(self.recording(end, None, ended)),
             Subject::Own(process) if end == End::Gone => {
                 let done = process.end().map_err(Error::Wait)?;
                 // Its last records.
@@ -207,8 +205,8 @@ impl<'a> Session<'a> {
                 let rusage = done.ended.cpu.map(|cpu| cpu.total() - before);
                 Ok(self.recording(of_status(done.ended.status), rusage, ended))
             }
-            Subject::Own(process) => {
-                drop(process);
+            other => {
+                drop(other);
                 Ok(self.recording(end, None, ended))
             }
         }
@@ -344,7 +342,7 @@ fn started(words: &[OsString], snapshot: &Snapshot, is_light: bool) -> Result<(P
 
 /// What a program that was started is recorded by.
 fn recorded_by(process: &mut Process, cpus: &[u32], snapshot: &Snapshot) -> By {
-    let records = process.recorders.switches.take();
+    let records = process.recorders().switches.take();
     let records = records.map(|switches| switches.map(By::records));
     let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
     let by = records.or(clocks.map(|clocks| clocks.map(By::clocks)));

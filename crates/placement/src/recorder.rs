@@ -9,9 +9,9 @@ use host::threads::times;
 use host::{Distances, Snapshot, Source};
 use model::compare::Ran;
 use model::placement::{Migrations, NoRecords};
-use process::{cpu_time, tree};
+use process::{cpu_time, migrations, tree};
 
-use crate::collector::{Collector, LAG};
+use crate::collector::{Collector, LAG, drain_until};
 use crate::kernel::{self, may_record_own, refusal};
 use crate::ledger::Ledger;
 use crate::poll;
@@ -54,7 +54,6 @@ pub(crate) struct Clocks {
     pub(crate) cpu_s: BTreeMap<u32, f64>,
     /// Where all moves are recorded.
     pub(crate) migrations: Option<Migrations>,
-    is_first: bool,
 }
 
 /// A thread as it was looked at last.
@@ -77,8 +76,7 @@ impl By {
         let clocks = Clocks {
             collector,
             cpu_s: BTreeMap::new(),
-            migrations: None,
-            is_first: true,
+            migrations: Some(Migrations::default()),
         };
         Self::looks(NoRecords::NotWanted, Some(Box::new(clocks)))
     }
@@ -225,11 +223,7 @@ impl Recorder {
             full if full < 0.06 => (*period * 2).min(LONGEST),
             _ => *period,
         };
-        pending.sort_by_key(|record| record.at);
-        let ready = pending.partition_point(|record| record.at <= until);
-        for record in pending.drain(..ready) {
-            self.ledger.take(&record);
-        }
+        drain_until(pending, until).for_each(|record| self.ledger.take(&record));
         *period
     }
 
@@ -243,35 +237,33 @@ impl Recorder {
             return;
         };
         let mut there = BTreeSet::new();
-        for pid in tree::of(&self.source, pid).pids {
-            for tid in tree::tasks(&self.source, pid) {
-                let Some(seen) = poll::thread(&self.source, pid, tid) else {
-                    continue;
-                };
-                let Some([ran, queued]) = times(&self.source, pid, tid) else {
-                    continue;
-                };
-                there.insert(tid);
-                let migrations = poll::migrations(&self.source, pid, tid);
-                if !self.ledger.has(tid) {
-                    self.ledger.add(pid, tid, &seen.name);
-                    // All that a thread did counts, if it was started since the beginning.
-                    let (ran, migrations) = if is_first { (ran, migrations) } else { (0, Some(0)) };
-                    last.insert(tid, Look { ran, migrations });
-                }
-                let Some(look) = last.get_mut(&tid) else { continue };
-                if let Some((new, old)) = migrations.zip(look.migrations) {
-                    *counted = Some(counted.unwrap_or(0) + new.saturating_sub(old));
-                }
-                match ran.saturating_sub(look.ran) {
-                    0 => {}
-                    new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
-                    new => self.ledger.seen(tid, seen.cpu, new, now()),
-                }
-                *look = Look { ran, migrations };
-                if let Some(account) = self.ledger.of(tid) {
-                    account.queued = Some(queued);
-                }
+        for (pid, tid) in tree::threads(&self.source, tree::of(&self.source, pid).pids) {
+            let Some(seen) = poll::thread(&self.source, pid, tid) else {
+                continue;
+            };
+            let Some([ran, queued]) = times(&self.source, pid, tid) else {
+                continue;
+            };
+            there.insert(tid);
+            let migrations = migrations(&self.source, &format!("/proc/{pid}/task/{tid}"));
+            if !self.ledger.has(tid) {
+                self.ledger.add(pid, tid, &seen.name);
+                // All that a thread did counts, if it was started since the beginning.
+                let (ran, migrations) = if is_first { (ran, migrations) } else { (0, Some(0)) };
+                last.insert(tid, Look { ran, migrations });
+            }
+            let Some(look) = last.get_mut(&tid) else { continue };
+            if let Some((new, old)) = migrations.zip(look.migrations) {
+                *counted = Some(counted.unwrap_or(0) + new.saturating_sub(old));
+            }
+            match ran.saturating_sub(look.ran) {
+                0 => {}
+                new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
+                new => self.ledger.seen(tid, seen.cpu, new, now()),
+            }
+            *look = Look { ran, migrations };
+            if let Some(account) = self.ledger.of(tid) {
+                account.queued = Some(queued);
             }
         }
         for (_, tid) in self.ledger.alive().into_iter().filter(|(_, tid)| !there.contains(tid)) {
@@ -303,14 +295,10 @@ impl Clocks {
             *self.cpu_s.entry(cpu).or_default() += seconds;
         }
         // Once some are missing, those before are not all either.
-        self.migrations = match (ran.migrations, self.migrations.take(), self.is_first) {
-            (Some(new), all, is_first) if is_first || all.is_some() => {
-                let mut all = all.unwrap_or_default();
-                new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
-                Some(all)
-            }
-            _ => None,
-        };
-        self.is_first = false;
+        let both = self.migrations.zip(ran.migrations);
+        self.migrations = both.map(|(mut all, new)| {
+            new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
+            all
+        });
     }
 }

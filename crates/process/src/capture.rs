@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
+use host::threads::times;
 use model::latency::Frames;
 
 use crate::due::{Due, Ran};
@@ -102,7 +103,7 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
             Err(_) if has_ended(leader, thread) => {}
             Err(error) => captured.refused = Some(error),
         }
-        due.took(thread, used(&Source::live(), leader, thread));
+        due.took(thread, times(&Source::live(), leader, thread).map(|[used, _]| used));
         family.iter().copied().for_each(used::forget);
         (stepping, taken) = (stepping + before.elapsed(), taken + 1);
         next = due.used + distance(due.used, limits.budget, stepping, taken);
@@ -125,27 +126,16 @@ fn distance(used: Duration, budget: Duration, stepping: Duration, taken: u32) ->
 /// All threads of some processes that did not end yet, with their processor time.
 fn threads(family: &[u32]) -> Vec<Ran> {
     let source = Source::live();
-    let of = |&process: &u32| {
-        tree::tasks(&source, process)
-            .into_iter()
-            .map(move |thread| (process, thread))
-    };
     let ran = |(process, thread)| {
-        let used = used(&source, process, thread)?;
+        let [used, _] = times(&source, process, thread)?;
         Some(Ran { process, thread, used })
     };
-    family.iter().flat_map(of).filter_map(ran).collect()
+    tree::threads(&source, family.iter().copied()).filter_map(ran).collect()
 }
 
 fn has_ended(process: u32, thread: u32) -> bool {
     let state = Stat::of_thread(&Source::live(), process, thread).and_then(|stat| stat.state());
     state.is_none_or(|state| matches!(state, 'Z' | 'X'))
-}
-
-/// Nanoseconds on a CPU; none if it has ended, or the kernel does not count.
-fn used(source: &Source, process: u32, thread: u32) -> Option<u64> {
-    let text = source.text(&format!("/proc/{process}/task/{thread}/schedstat"));
-    text.known()?.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

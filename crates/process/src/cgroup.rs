@@ -66,10 +66,9 @@ impl Cgroup {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = base.join(format!("{}{number}", prefix(std::process::id())));
         fs::create_dir(&path).ok()?;
-        let folder = Folder(path);
-        let cgroup = Self::open(&folder.0);
+        let cgroup = Self::open(&path);
         if cgroup.is_none() {
-            let _ = fs::remove_dir(&folder.0);
+            let _ = fs::remove_dir(&path);
         }
         cgroup
     }
@@ -261,30 +260,10 @@ impl Folder {
     }
 }
 
-/// What the guardian removes if this process ends without having done so.
-#[derive(Default)]
-pub(crate) struct Left {
-    base: Option<PathBuf>,
-    prefix: String,
-}
-
-impl Left {
-    pub(crate) fn of_this_process() -> Self {
-        Self {
-            base: own_base().map(Path::to_owned),
-            prefix: prefix(std::process::id()),
-        }
-    }
-
-    pub(crate) fn end(&self) {
-        for (path, _) in self.base.iter().flat_map(|base| ours(base)) {
-            if path
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(&self.prefix))
-            {
-                Folder(path).remove(Instant::now() + END_TIMEOUT);
-            }
-        }
+/// Removes those of a process that ended without having done so.
+pub(crate) fn remove_left(base: &Path, of: u32) {
+    for (path, _) in ours(base).into_iter().filter(|(_, pid)| *pid == of) {
+        Folder(path).remove(Instant::now() + END_TIMEOUT);
     }
 }
 
@@ -292,7 +271,7 @@ fn prefix(pid: u32) -> String {
     format!("{PREFIX}{pid}-")
 }
 
-fn own_base() -> Option<&'static Path> {
+pub(crate) fn own_base() -> Option<&'static Path> {
     let find = || base(&Source::live()).inspect(|base| remove_abandoned(base));
     BASE.get_or_init(find).as_deref()
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
-use rustix::process::{Signal, kill_process, kill_process_group};
+use rustix::process::{Signal, kill_process};
 
 use super::cgroup::Folder;
-use super::handles::{Handles, by_number};
+use super::handles::{Handles, by_number, signal_group};
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
@@ -30,7 +30,9 @@ pub fn stop(source: &Source, root: u32, report: impl Fn(&[u32])) -> io::Result<(
         let is_frozen = cgroup.freeze(until)?;
         return is_frozen.then_some(()).ok_or_else(|| not_stopped(root));
     }
-    signal_group(root, Signal::STOP);
+    if let Some(leader) = by_number(root) {
+        signal_group(leader, Signal::STOP);
+    }
     loop {
         // New children may have come until the last of them was stopped, so all are asked again.
         let family = tree::of(source, root);
@@ -104,12 +106,8 @@ fn signal(pid: u32, signal: Signal) {
 fn signal_all(source: &Source, root: u32, what: Signal) {
     let descendants = tree::of(source, root).pids.into_iter().skip(1);
     descendants.for_each(|pid| signal(pid, what));
-    signal_group(root, what);
-}
-
-fn signal_group(root: u32, signal: Signal) {
-    if let Some(root) = by_number(root) {
-        let _ = kill_process_group(root, signal);
+    if let Some(leader) = by_number(root) {
+        signal_group(leader, what);
     }
 }
 

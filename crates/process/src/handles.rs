@@ -122,10 +122,10 @@ pub(crate) fn has_members(leader: Pid) -> bool {
     test_kill_process_group(leader).is_ok()
 }
 
-/// Kills a process group at once: the kernel lets no member fork in between.
-pub(crate) fn kill_group(leader: Pid) {
+/// Signals a process group at once: the kernel lets no member fork in between.
+pub(crate) fn signal_group(leader: Pid, signal: Signal) {
     // Fails only if there is none.
-    let _ = kill_process_group(leader, Signal::KILL);
+    let _ = kill_process_group(leader, signal);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use host::Source;
 use rustix::process::{Pid, Signal};
 
-use super::{END_TIMEOUT, Handles, group_has_ended_by, kill_group};
+use super::{END_TIMEOUT, Handles, group_has_ended_by, signal_group};
 use crate::tree;
 
 /// A shell in a group of its own, which starts so many processes and waits for them.
@@ -37,7 +37,7 @@ fn a_group_without_its_leader_is_waited_for_until_each_member_has_ended() {
     leader.wait().expect("ended");
     assert_eq!(tree::group(&source, number).map(|members| members.len()), Some(2));
     assert!(!group_has_ended_by(&source, group, Instant::now()), "both still sleep");
-    kill_group(group);
+    signal_group(group, Signal::KILL);
     assert!(group_has_ended_by(&source, group, soon()));
 }
 
@@ -53,7 +53,7 @@ fn handles_reach_what_left_the_group_and_no_process_that_is_another_one() {
     );
     let all = Handles::with_descendants(&source, leader.id(), || true);
     assert!(!all.have_ended_by(Instant::now()));
-    kill_group(group);
+    signal_group(group, Signal::KILL);
     leader.wait().expect("ended");
     all.end_by(Instant::now());
     assert!(all.have_ended_by(Instant::now()), "the other session's, too");

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use chase::counters::program::{Attached, Event};
 use host::Source;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpgid, kill_process_group};
+use rustix::process::{Signal, getpgid};
 
 use crate::cgroup::Cgroup;
 use crate::ended::{END_TIMEOUT, Ended};
@@ -19,7 +18,7 @@ use crate::guard::{self, Place};
 use crate::handles::{self, Handles};
 use crate::outputs::Outputs;
 use crate::segments::Makers;
-use crate::spawn::{Failure, Order, Output, Recorders, Step};
+use crate::spawn::{Failure, Order, Output, Recorders, Started, Step};
 use crate::syscall;
 use crate::tree;
 use crate::watch::{Attention, Seen, Watch};
@@ -35,25 +34,20 @@ const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A child in a process group of its own.
 pub struct Process {
-    pid: Pid,
-    handle: OwnedFd,
-    outputs: Arc<Outputs>,
-    began: Instant,
+    /// With its cgroup, which holds all that descends from it.
+    started: Started,
+    /// What it wrote so far.
+    pub outputs: Arc<Outputs>,
     ended_after: Option<Duration>,
     reaped: bool,
     watch: Watch,
-    /// What counts and records it. Its readers take records out of it.
-    pub recorders: Recorders,
     pause: Duration,
     /// How long its outputs are left alone: it begins with empty ones.
     left_alone: Duration,
     may_leave_servers: bool,
-    /// It holds all that descends from it.
-    cgroup: Option<Cgroup>,
     /// Those that came to this process before, where there is no cgroup.
     orphans: Option<Vec<u32>>,
-    /// The group and those that descend from it, as the guardian knows them.
-    _group: Place,
+    /// Those that descend from it, as the guardian knows them.
     descendants: RefCell<BTreeMap<u32, Place>>,
 }
 
@@ -98,26 +92,26 @@ impl Process {
         let orphans = is_alone.then(|| guard::adopt_orphans(&Source::live()));
         let started = order.start(&outputs, cgroup, !may_leave_servers)?;
         Ok(Self {
-            pid: started.pid,
-            handle: started.handle,
+            started,
             outputs: Arc::new(outputs),
-            began: started.began,
             ended_after: None,
             reaped: false,
-            watch: Watch::new(attention).telling(order.thp_size),
-            recorders: started.recorders,
+            watch: Watch::new(attention, order.thp_size),
             pause: FIRST_PERIOD,
             left_alone: FIRST_PERIOD,
             may_leave_servers,
-            cgroup: started.cgroup,
             orphans,
-            _group: started.place,
             descendants: RefCell::default(),
         })
     }
 
     pub fn id(&self) -> u32 {
-        self.pid.as_raw_nonzero().get().cast_unsigned()
+        self.started.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// What counts and records it. Its readers take records out of it.
+    pub fn recorders(&mut self) -> &mut Recorders {
+        &mut self.started.recorders
     }
 
     /// Reports to the guardian what descends from it: descendants may have groups of their own.
@@ -132,11 +126,6 @@ impl Process {
                 known.insert(pid, place);
             }
         }
-    }
-
-    /// Its number, as the kernel's calls take it.
-    pub fn pid(&self) -> Pid {
-        self.pid
     }
 
     /// Waits until it ends, or for the given time; returns whether it has ended. `before` is called before each reading, and is no
@@ -174,7 +163,7 @@ impl Process {
         while self.ended_after.is_none() {
             let due = Instant::now() + self.pause;
             if self.has_ended_by(until.map_or(due, |until| due.min(until)), stop)? {
-                self.ended_after = Some(self.began.elapsed());
+                self.ended_after = Some(self.started.began.elapsed());
             } else {
                 between(self);
             }
@@ -192,7 +181,7 @@ impl Process {
                 return Err(WaitError::Interrupted);
             }
             let left = due.saturating_duration_since(Instant::now());
-            match handles::has_ended_within(&self.handle, left.min(self.left_alone)) {
+            match handles::has_ended_within(&self.started.handle, left.min(self.left_alone)) {
                 Ok(true) => return Ok(true),
                 Ok(false) | Err(Errno::INTR) => {}
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -216,32 +205,22 @@ impl Process {
         self.pause = (self.pause * 5 / 4).min(LONGEST_PERIOD).max(began.elapsed() * READING);
     }
 
-    /// The end of what it wrote to standard output so far.
-    pub fn output(&self) -> String {
-        self.outputs.output()
-    }
-
-    /// The end of what it wrote to standard error so far.
-    pub fn errors(&self) -> String {
-        self.outputs.errors()
-    }
-
     /// How it ended, if it has.
     ///
     /// # Errors
     /// The kernel's; that it has not ended is `WouldBlock`.
     pub fn status(&self) -> io::Result<ExitStatus> {
-        syscall::peek(self.pid)
+        syscall::peek(self.started.pid)
     }
 
     /// Has it ended, and all that it started with it? Known only of one with a cgroup of its own.
     pub fn has_left_none(&self) -> bool {
-        self.ended_after.is_some() && self.cgroup.as_ref().is_some_and(Cgroup::has_left_none)
+        self.ended_after.is_some() && self.started.cgroup.as_ref().is_some_and(Cgroup::has_left_none)
     }
 
     pub fn ask_to_end(&self) {
         // Fails only if it has ended.
-        let _ = rustix::process::kill_process(self.pid, Signal::TERM);
+        let _ = rustix::process::kill_process(self.started.pid, Signal::TERM);
     }
 
     /// What it used. What it started and left behind ends with it, and has ended when this returns.
@@ -257,7 +236,7 @@ impl Process {
         let ended = self.kill_with(&outside)?;
         let seen = self.watch.finish(ended.max_rss);
         Ok(Done {
-            wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
+            wall: self.ended_after.unwrap_or_else(|| self.started.began.elapsed()),
             outputs: Arc::clone(&self.outputs),
             counts: self.counted(),
             ended,
@@ -269,25 +248,20 @@ impl Process {
     /// is there then is left behind.
     pub fn kill_within(mut self, time: Duration) {
         let outside = self.outside(&Source::live());
-        self.cgroup.iter().for_each(Cgroup::kill);
-        handles::kill_group(self.pid);
+        self.started.cgroup.iter().for_each(Cgroup::kill);
+        handles::signal_group(self.started.pid, Signal::KILL);
         outside.signal(Signal::KILL);
-        if handles::has_ended_within(&self.handle, time).unwrap_or(false) {
+        if handles::has_ended_within(&self.started.handle, time).unwrap_or(false) {
             let _ = self.kill_with(&outside);
         } else {
             self.reaped = true;
-            self.cgroup.take().into_iter().for_each(Cgroup::leave);
+            self.started.cgroup.take().into_iter().for_each(Cgroup::leave);
         }
-    }
-
-    /// How many bytes it wrote so far, to both.
-    pub fn written(&self) -> u64 {
-        self.outputs.written()
     }
 
     /// What its counters counted since they were last read, or from its start.
     pub fn counted(&mut self) -> Vec<(Event, f64)> {
-        let counters = self.recorders.counters.as_mut();
+        let counters = self.started.recorders.counters.as_mut();
         counters.map_or_else(Vec::new, Attached::read)
     }
 
@@ -309,7 +283,7 @@ impl Process {
 
     fn is_outside(&self, pid: u32) -> bool {
         let group = handles::by_number(pid).and_then(|pid| getpgid(Some(pid)).ok());
-        group.is_some_and(|group| group != self.pid)
+        group.is_some_and(|group| group != self.started.pid)
     }
 
     /// Kills all of it, waits until all have ended, and gives what they used. The group is there as long as its leader has not been
@@ -317,21 +291,21 @@ impl Process {
     fn kill_with(&mut self, outside: &Handles) -> io::Result<Ended> {
         let source = Source::live();
         let is_killed = self.ended_after.is_none();
-        let makers = is_killed.then(|| Makers::of_stopped(&source, self.pid, self.began.elapsed()));
-        let has_left_others = self.cgroup.as_ref().is_some_and(|cgroup| cgroup.end(self.id()));
-        handles::kill_group(self.pid);
+        let makers = is_killed.then(|| Makers::of_stopped(&source, self.started.pid, self.started.began.elapsed()));
+        let has_left_others = self.started.cgroup.as_ref().is_some_and(|cgroup| cgroup.end(self.id()));
+        handles::signal_group(self.started.pid, Signal::KILL);
         outside.signal(Signal::KILL);
-        let ended = syscall::wait(self.pid)?;
+        let ended = syscall::wait(self.started.pid)?;
         self.reaped = true;
         let until = Instant::now() + END_TIMEOUT;
-        let has_members = handles::has_members(self.pid);
+        let has_members = handles::has_members(self.started.pid);
         let has_left_others = has_left_others || !outside.is_empty() || has_members || self.has_orphans();
         if has_members {
-            handles::group_has_ended_by(&source, self.pid, until);
+            handles::group_has_ended_by(&source, self.started.pid, until);
         }
         outside.have_ended_by(until);
         makers.iter().for_each(|makers| makers.clear(&source));
-        Ok(ended.of_all(self.cgroup.take().and_then(Cgroup::close), has_left_others))
+        Ok(ended.of_all(self.started.cgroup.take().and_then(Cgroup::close), has_left_others))
     }
 
     /// Without a cgroup: did processes that descend from it lose their parents, as daemons do? Nothing adds up what they use.
@@ -353,11 +327,11 @@ impl Drop for Process {
         let source = Source::live();
         let until = Instant::now() + TERM_TIMEOUT;
         let mut outside = self.outside(&source);
-        let makers = Makers::of(&source, self.pid, self.began.elapsed());
-        let _ = kill_process_group(self.pid, Signal::TERM);
+        let makers = Makers::of(&source, self.started.pid, self.started.began.elapsed());
+        handles::signal_group(self.started.pid, Signal::TERM);
         outside.signal(Signal::TERM);
         let _ = self.wait(Some(TERM_TIMEOUT), &|| false, &mut || {});
-        handles::group_has_ended_by(&source, self.pid, until);
+        handles::group_has_ended_by(&source, self.started.pid, until);
         outside.have_ended_by(until);
         // Those that were started during the grace period.
         outside.extend(self.outside(&source));

@@ -41,7 +41,7 @@ fn a_daemon_in_a_session_of_its_own_is_counted_and_ended() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("pid");
     let process = start(&["sh", "-c", DAEMON, file.to_str().expect("a name")]);
-    let place = process.cgroup.as_ref().expect("a cgroup").path();
+    let place = process.started.cgroup.as_ref().expect("a cgroup").path();
     let done = finished(process);
     let daemon: u32 = fs::read_to_string(&file)
         .expect("written")

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use host::Source;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal};
 
+use crate::handles::signal_group;
 use crate::{syscall, tree};
 
 /// The members of a process group that is about to be killed.
@@ -18,8 +19,7 @@ pub(crate) struct Makers {
 impl Makers {
     /// The members of a group that began so long ago, stopped so that none of them starts another one before it is killed.
     pub(crate) fn of_stopped(source: &Source, leader: Pid, ago: Duration) -> Self {
-        // Fails only if there is none.
-        let _ = kill_process_group(leader, Signal::STOP);
+        signal_group(leader, Signal::STOP);
         Self::of(source, leader, ago)
     }
 

@@ -25,17 +25,17 @@ pub fn of(source: &Source, root: u32) -> Family {
         not_whole: None,
     };
     if let Some(cgroup) = Folder::of(source, root) {
-        family.add(cgroup.pids().into_iter());
+        family.add(cgroup.pids());
     }
     let mut next = 0;
     while let Some(&pid) = family.pids.get(next) {
         next += 1;
         for task in tasks(source, pid) {
-            let folder = format!("/proc/{pid}/task/{task}");
-            match source.text(&format!("{folder}/children")) {
-                Reading::Known(pids) => family.add(pids.split_whitespace().filter_map(|pid| pid.parse().ok())),
+            let has_ended = || source.list(&format!("/proc/{pid}/task/{task}")).known().is_none();
+            match children_of_thread(source, pid, task) {
+                Reading::Known(pids) => family.add(pids),
                 // It ended while it was looked at.
-                Reading::Unread(why) if why.unread == Cause::Absent && source.list(&folder).known().is_none() => {}
+                Reading::Unread(why) if why.unread == Cause::Absent && has_ended() => {}
                 Reading::Unread(why) => match by_parents(source, root) {
                     Some(pids) => return Family { pids, not_whole: None },
                     None => family.not_whole = Some(why),
@@ -47,7 +47,7 @@ pub fn of(source: &Source, root: u32) -> Family {
 }
 
 impl Family {
-    fn add(&mut self, pids: impl Iterator<Item = u32>) {
+    fn add(&mut self, pids: impl IntoIterator<Item = u32>) {
         for pid in pids {
             if !self.pids.contains(&pid) {
                 self.pids.push(pid);
@@ -102,14 +102,30 @@ pub fn with_variable(source: &Source, variable: &[u8]) -> Vec<u32> {
 
 /// The children of all its threads; none where the kernel does not list them (CONFIG_PROC_CHILDREN).
 pub(crate) fn children(source: &Source, pid: u32) -> Vec<u32> {
-    let of_task = |task: u32| source.text(&format!("/proc/{pid}/task/{task}/children")).into_result();
-    let lists = tasks(source, pid).into_iter().filter_map(|task| of_task(task).ok());
-    let parse = |list: String| {
-        list.split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .collect::<Vec<u32>>()
-    };
-    lists.flat_map(parse).collect()
+    let of_thread = |task: u32| children_of_thread(source, pid, task).into_result();
+    let lists = tasks(source, pid).into_iter().filter_map(|task| of_thread(task).ok());
+    lists.flatten().collect()
+}
+
+fn children_of_thread(source: &Source, pid: u32, task: u32) -> Reading<Vec<u32>> {
+    let list = source.text(&format!("/proc/{pid}/task/{task}/children"));
+    list.map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+}
+
+/// The threads of processes, each with its process.
+pub fn threads(source: &Source, pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = (u32, u32)> {
+    let of = |pid| tasks(source, pid).into_iter().map(move |tid| (pid, tid));
+    pids.into_iter().flat_map(of)
+}
+
+/// The program of a process and its arguments; none of one that is gone, or of the kernel.
+pub fn words(source: &Source, pid: u32) -> Vec<String> {
+    let bytes = source
+        .bytes(&format!("/proc/{pid}/cmdline"))
+        .into_result()
+        .unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// The threads of a process; none of one that is gone.

@@ -95,8 +95,8 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// Nothing is seen yet.
-    pub fn new(attention: Attention) -> Self {
+    /// Nothing is seen yet. Pages of a THP size are told from base pages if one is given, which takes root.
+    pub fn new(attention: Attention, thp_size: Option<Bytes>) -> Self {
         Self {
             source: Source::live(),
             began: Instant::now(),
@@ -106,19 +106,13 @@ impl Watch {
             read_memory: 0,
             peak: 0,
             attention,
-            thp_size: None,
+            thp_size,
             seen: Backing::new(),
             seen_text: Backing::new(),
             seen_memory: 0,
             why_not: None,
             migrations: None,
         }
-    }
-
-    /// Also tells pages of a THP size from base pages, which takes root.
-    #[must_use]
-    pub fn telling(self, thp_size: Option<Bytes>) -> Self {
-        Self { thp_size, ..self }
     }
 
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
@@ -141,7 +135,7 @@ impl Watch {
         self.peak = self.peak.max(memory);
         let moves: Option<u64> = tree
             .iter()
-            .filter_map(|&pid| self.migrations_of(pid))
+            .filter_map(|pid| migrations(&self.source, &format!("/proc/{pid}")))
             .reduce(|all, one| all + one);
         self.migrations = self.migrations.max(moves);
         let grown = memory as f64 >= self.last_memory as f64 * GROWN;
@@ -165,15 +159,6 @@ impl Watch {
             // A process that has ended, and is not reaped yet, has no memory.
             Err(why) => none_of_absent(why),
         }
-    }
-
-    fn migrations_of(&self, pid: u32) -> Option<u64> {
-        let text = self.source.text(&format!("/proc/{pid}/sched"));
-        let line = text
-            .known()?
-            .lines()
-            .find(|line| line.starts_with("se.nr_migrations"))?;
-        line.rsplit_once(':')?.1.trim().parse().ok()
     }
 
     /// A walk of more memory takes longer: at worst all that is new is on base pages.
@@ -276,6 +261,14 @@ fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
         format!("it had {peak} at its peak, and {seen} when its page tables were last looked at")
     };
     Unread::new(Cause::Failed, "/proc/PID/smaps", why)
+}
+
+/// How often the kernel moved a process or a thread, by its folder in /proc; `None` without CONFIG_SCHED_DEBUG.
+pub fn migrations(source: &Source, folder: &str) -> Option<u64> {
+    let text = source.text(&format!("{folder}/sched"));
+    let mut lines = text.known()?.lines();
+    let line = lines.find(|line| line.starts_with("se.nr_migrations"))?;
+    line.rsplit_once(':')?.1.trim().parse().ok()
 }
 
 /// This thread's CPU time: time in which others had the CPU is no cost of looking.

@@ -26,7 +26,7 @@ fn machine(memory: Bytes, mapped: Option<Bytes>) -> Source {
 #[test]
 fn a_look_that_came_after_the_memory_was_let_go_of_replaces_none_before_it() {
     let memory = Bytes::mib(96);
-    let mut watch = Watch::new(Attention::Free);
+    let mut watch = Watch::new(Attention::Free, None);
     watch.source = machine(memory, Some(memory));
     watch.tick(71);
     // Long enough ago that another look is due.
@@ -38,7 +38,7 @@ fn a_look_that_came_after_the_memory_was_let_go_of_replaces_none_before_it() {
     assert_eq!(watch.looks.count, 2);
     assert_eq!(watch.finish(memory.0).backing.expect("seen").total(), memory);
 
-    let mut watch = Watch::new(Attention::Free);
+    let mut watch = Watch::new(Attention::Free, None);
     watch.source = machine(memory, None);
     watch.tick(71);
     let why = watch.finish(memory.0).backing.expect_err("nothing was seen");
@@ -47,7 +47,7 @@ fn a_look_that_came_after_the_memory_was_let_go_of_replaces_none_before_it() {
 
 #[test]
 fn a_look_at_half_of_the_memory_says_nothing_of_the_whole() {
-    let mut watch = Watch::new(UNKNOWN);
+    let mut watch = Watch::new(UNKNOWN, None);
     watch.tick(std::process::id());
     watch.peak = 2 * watch.seen_memory;
     let why = watch.finish(0).backing.expect_err("half was not seen");
@@ -60,7 +60,7 @@ fn a_look_at_half_of_the_memory_says_nothing_of_the_whole() {
 #[test]
 fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the_whole() {
     let looked = || {
-        let mut watch = Watch::new(UNKNOWN);
+        let mut watch = Watch::new(UNKNOWN, None);
         watch.tick(std::process::id());
         watch
     };
@@ -79,7 +79,7 @@ fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the
 fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
     let gib = Bytes::gib(1).0;
     let looked = |expected| {
-        let mut watch = Watch::new(Attention::Measured(Bytes(expected)));
+        let mut watch = Watch::new(Attention::Measured(Bytes(expected)), None);
         // Looks so far took what a quiet half of the free time is, and were at half of a GiB.
         (watch.looks.count, watch.looks.seconds) = (3, 0.002);
         watch.last_memory = gib / 2;
@@ -95,13 +95,13 @@ fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
 #[test]
 fn a_look_at_this_very_process_sees_its_memory_and_one_too_short_says_so() {
     let memory = vec![1u8; 8 << 20];
-    let mut watch = Watch::new(UNKNOWN);
+    let mut watch = Watch::new(UNKNOWN, None);
     watch.tick(std::process::id());
     let seen = watch.finish(0);
     let backing = seen.backing.expect("one look");
     assert!(backing.total() >= Bytes(memory.len() as u64), "{backing}");
     assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
-    let why = Watch::new(UNKNOWN).finish(0).backing.expect_err("no look");
+    let why = Watch::new(UNKNOWN, None).finish(0).backing.expect_err("no look");
     assert!(why.to_string().contains("before it could be looked at"), "{why}");
 }
 

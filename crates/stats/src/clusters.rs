@@ -5,8 +5,7 @@
 //! values of a cluster share counts once; no distribution of values is assumed; and a cluster that lies far off moves the interval no
 //! further than one that lies near.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
+use crate::interval::students_t;
 use crate::quantiles::{median, sorted};
 
 /// Correlation of neighbouring clusters up to which the interval is widened.
@@ -24,9 +23,7 @@ pub fn of_clusters<C: AsRef<[f64]>>(clusters: &[C], confidence: f64) -> Option<(
         .collect();
     let all = sorted(&clusters.concat());
     let freedom = clusters.len().checked_sub(1).filter(|&freedom| freedom > 0)? as f64;
-    let t = StudentsT::new(0.0, 1.0, freedom)
-        .ok()?
-        .inverse_cdf(f64::midpoint(1.0, confidence));
+    let t = students_t(freedom, confidence)?;
     let is_rejected = |center: f64| is_rejected(&clusters, center, t);
     if !is_rejected(f64::NEG_INFINITY) {
         return None;

@@ -53,9 +53,12 @@ fn student(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom;
-    let t = StudentsT::new(0.0, 1.0, freedom)
-        .ok()?
-        .inverse_cdf(f64::midpoint(1.0, confidence));
-    let half = t * (variance / n).sqrt();
+    let half = students_t(freedom, confidence)? * (variance / n).sqrt();
     Some((mean - half, mean + half))
+}
+
+/// How many standard errors an interval of that confidence reaches to each side.
+pub(crate) fn students_t(freedom: f64, confidence: f64) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    Some(t.inverse_cdf(f64::midpoint(1.0, confidence)))
 }

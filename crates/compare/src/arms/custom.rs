@@ -33,7 +33,7 @@ pub struct Custom {
     /// This percent of the 2 MiB ranges of its private memory is collapsed from outside; which ones, chance decides in each run.
     pub(crate) share: Option<u8>,
     /// Instead of the program and its arguments.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     /// Variables to set.
     pub(crate) env: BTreeMap<String, String>,
     /// Variables to leave out.
@@ -91,11 +91,6 @@ impl Custom {
         let is_made = self.before.is_some();
         let found = (!is_made).then(|| program::find(OsStr::new(&name), self.path().as_deref()).ok());
         found.flatten()
-    }
-
-    /// The program and its arguments.
-    pub fn words(&self) -> &[String] {
-        &self.command
     }
 
     /// The first way to the pages of its policy, until another turns out to reach more.
@@ -170,21 +165,16 @@ impl Custom {
         let is_other = !self.command.is_empty() || !self.env.is_empty();
         let other = is_other.then(|| program::of_command(command, &given)).transpose()?;
         let program = other.as_ref().unwrap_or(program);
-        self.must_reach((policy, asked), request, command, program)?;
-        technique::setups(policy, program, asked, &given)
+        let asked_of_several = asked.filter(|_| technique::are_several(policy));
+        match asked_of_several.and_then(|asked| self.in_vain(asked, command, program)) {
+            Some(why) => Err(self.wrong(request, why)),
+            None => technique::setups(policy, program, asked, &given),
+        }
     }
 
-    /// A technique that does nothing in this program is refused, unless the program is there to start another.
-    fn must_reach(
-        &self,
-        (policy, asked): (Policy, Option<Technique>),
-        request: &Request,
-        command: &[OsString],
-        program: &Program,
-    ) -> Result<(), Error> {
-        let Some(asked) = asked.filter(|_| technique::are_several(policy)) else {
-            return Ok(());
-        };
+    /// Why a technique does nothing in this program, unless the program is there to start another.
+    fn in_vain(&self, asked: Technique, command: &[OsString], program: &Program) -> Option<String> {
+        let why = technique::in_vain(asked, program)?;
         let path = self.path();
         let (may_start, itself) = match asked {
             Technique::Jvm => (
@@ -196,31 +186,24 @@ impl Custom {
                 "a program that it starts itself, write the variables",
             ),
         };
-        match technique::in_vain(asked, program).filter(|_| !may_start) {
-            Some(why) => {
-                let instead = format!("leave the technique out; of {itself} in env of an arm in --arms-file");
-                Err(self.wrong(request, format!("{why} ({instead})")))
-            }
-            None => Ok(()),
-        }
+        (!may_start).then(|| format!("{why} (leave the technique out; of {itself} in env of an arm in --arms-file)"))
     }
 
     /// An arm with the variables and the layout of this one.
     pub(super) fn with_own(&self, mut arm: Arm) -> Result<Arm, Error> {
         let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
-        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
-        if self.share.is_some_and(|percent| !(1..=99).contains(&percent)) {
-            return Err(Error::asked("share", "expected 1 to 99, percent of the 2 MiB ranges"));
-        }
-        if self.share.is_some() && (self.like.is_some() || self.technique.is_some() || self.layout.is_some()) {
-            let why = "the rest of the memory is on base pages, so that it goes with no like, technique or layout";
+        let layout = layout.map_err(|why| Error::asked("layout", why))?;
+        let is_chosen = self.like.is_some() || self.technique.is_some() || self.layout.is_some();
+        let refused = match self.share {
+            Some(0 | 100..) => Some("expected 1 to 99, percent of the 2 MiB ranges"),
+            Some(_) if is_chosen => {
+                Some("the rest of the memory is on base pages, so that it goes with no like, technique or layout")
+            }
+            Some(_) if !may_collapse() => Some("memory is collapsed from outside, which takes root (CAP_SYS_NICE)"),
+            _ => None,
+        };
+        if let Some(why) = refused {
             return Err(Error::asked("share", why));
-        }
-        if self.share.is_some() && !may_collapse() {
-            return Err(Error::asked(
-                "share",
-                "memory is collapsed from outside, which takes root (CAP_SYS_NICE)",
-            ));
         }
         for setup in std::iter::once(&mut arm.setup).chain(&mut arm.others) {
             self.add_to(setup, layout.as_ref());

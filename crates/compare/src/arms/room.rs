@@ -84,7 +84,7 @@ impl<'a> Room<'a> {
             }
             rooms.push(room);
         }
-        Ok((Lender::new(around, rooms), short))
+        Ok((Lender { around, rooms }, short))
     }
 
     fn rooms(&self, memory: Bytes) -> Vec<(PageKind, Bytes)> {

@@ -109,8 +109,8 @@ impl<E: Executor> Experiment<'_, E> {
         let done = self.whole_blocks();
         let most = self.spec.most.min((room as u32).saturating_add(done).max(least));
         // Only a plan of which no look was made yet may change.
-        if self.plan.made().len() == self.spec.looked.len() {
-            self.plan = looks(self.spec, most.max(done), self.plan.made());
+        if self.plan.made.len() == self.spec.looked.len() {
+            self.plan = looks(self.spec, most.max(done), &self.plan.made);
         }
     }
 

@@ -7,7 +7,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use host::Source;
-use host::processes::{self, areas::counted_within};
+use host::processes::{
+    self,
+    areas::{Area, counted_within},
+};
 use model::collapse::{Collapse, Pieces, Refused};
 use model::{Bytes, Unread};
 
@@ -28,6 +31,21 @@ pub struct Spec {
     pub page: Bytes,
 }
 
+impl Spec {
+    /// The PMD ranges that are meant.
+    ///
+    /// # Errors
+    /// [`Error::Nothing`].
+    pub(super) fn pieces(&self, areas: &[Area]) -> Result<Vec<u64>, Error> {
+        let pieces = self.span.pieces(areas, self.page);
+        if pieces.is_empty() {
+            let (pid, span, page) = (self.pid, self.span.clone(), self.page);
+            return Err(Error::Nothing { pid, span, page });
+        }
+        Ok(pieces)
+    }
+}
+
 /// A share of the time: the process waits for its memory while a piece is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -35,20 +53,17 @@ pub struct Budget {
     pub ms_per_second: u32,
 }
 
-/// Why a budget could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no budget (write milliseconds of each second, 1 to 1000, such as 50ms/s)")]
-pub struct ParseBudgetError(String);
-
 impl FromStr for Budget {
-    type Err = ParseBudgetError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.strip_suffix("ms/s")
             .and_then(|number| number.parse().ok())
             .filter(|ms| (1..=1000).contains(ms))
             .map(|ms_per_second| Self { ms_per_second })
-            .ok_or_else(|| ParseBudgetError(text.to_owned()))
+            .ok_or_else(|| {
+                format!("`{text}` is no budget (write milliseconds of each second, 1 to 1000, such as 50ms/s)")
+            })
     }
 }
 
@@ -107,16 +122,12 @@ pub(super) const RETRY_PERIOD: Duration = Duration::from_millis(2);
 /// # Errors
 /// [`Error`]; pieces that the kernel refuses are no error but counted with their reasons.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Collapse, Error> {
-    let (pid, page) = (spec.pid, spec.page);
+    let pid = spec.pid;
     let mut live = Live::open(pid).map_err(|source| Error::Process { pid, source })?;
     let source = Source::live();
     let name = processes::one_within(&source, pid, PATIENT).into_result()?.name;
     let before = counted_within(&source, pid, PATIENT).into_result()?;
-    let pieces = spec.span.pieces(&before, page);
-    if pieces.is_empty() {
-        let span = spec.span.clone();
-        return Err(Error::Nothing { pid, span, page });
-    }
+    let pieces = spec.pieces(&before)?;
     let done = work(spec, &pieces, &mut live, progress, stop)?;
     let after = counted_within(&source, pid, PATIENT).into_result()?;
     let ms: Vec<f64> = done.took.iter().map(|took| took.as_secs_f64() * 1e3).collect();
@@ -124,7 +135,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         pid,
         name,
         range: spec.span.to_string(),
-        page,
+        page: spec.page,
         before: spec.span.backing(&before),
         after: spec.span.backing(&after),
         pieces: done.pieces,

@@ -11,8 +11,8 @@ pub(crate) use live::MADV_COLLAPSE;
 pub(crate) use pieces::aligned;
 pub(crate) use syscall::process_madvise;
 
-pub use collapse::{Budget, Error, ParseBudgetError, Spec, run};
-pub use pieces::{ParseSpanError, Span};
+pub use collapse::{Budget, Error, Spec, run};
+pub use pieces::Span;
 pub use turn::{Flipped, To};
 
 #[cfg(test)]

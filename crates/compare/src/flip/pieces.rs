@@ -22,13 +22,8 @@ pub enum Span {
     Addresses(Range<u64>),
 }
 
-/// Why a span could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no range (write anon, heap, text, or two addresses in hex such as 7f0000000000-7f0040000000)")]
-pub struct ParseSpanError(String);
-
 impl FromStr for Span {
-    type Err = ParseSpanError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let address = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
@@ -41,7 +36,11 @@ impl FromStr for Span {
                 .and_then(|(start, end)| Some(address(start)?..address(end)?))
                 .filter(|range| range.start < range.end)
                 .map(Self::Addresses)
-                .ok_or_else(|| ParseSpanError(text.to_owned())),
+                .ok_or_else(|| {
+                    format!(
+                        "`{text}` is no range (write anon, heap, text, or two addresses in hex such as 7f0000000000-7f0040000000)"
+                    )
+                }),
         }
     }
 }

@@ -7,7 +7,7 @@ use host::processes::areas::{Area, counted_within};
 use host::processes::status::Status;
 use model::collapse::Refused;
 use model::compare::{Flip, Restored};
-use model::{Backing, Bytes, Unread};
+use model::{Backing, Bytes, PageKind, Unread};
 
 use super::collapse::{Done, Error, RETRIES, RETRY_PERIOD, Spec, refuse, work};
 use super::live::{Live, PATIENT};
@@ -22,6 +22,13 @@ pub enum To {
 }
 
 impl To {
+    pub fn kind(self) -> PageKind {
+        match self {
+            Self::Base => PageKind::Base,
+            Self::Large => PageKind::Thp,
+        }
+    }
+
     /// The name of an arm with such pages.
     pub fn name(self) -> &'static str {
         match self {
@@ -99,11 +106,7 @@ impl Flipped {
             spec,
         };
         let areas = flipped.areas()?;
-        let pieces = flipped.spec.span.pieces(&areas, flipped.spec.page);
-        if pieces.is_empty() {
-            let (span, page) = (flipped.spec.span.clone(), flipped.spec.page);
-            return Err(Error::Nothing { pid, span, page });
-        }
+        let pieces = flipped.spec.pieces(&areas)?;
         flipped.before = flipped.all(&areas);
         flipped.found = Found::of(&pieces, flipped.live.large(&pieces, flipped.spec.page)?);
         Ok(flipped)
@@ -249,39 +252,26 @@ fn split(
         if attempt > 0 {
             target.pause(RETRY_PERIOD * attempt);
         }
-        left = ask(spec, left, target, &mut done, stop)?;
-        let large = target.large(&left, spec.page)?;
-        left.retain(|at| large.contains(at));
+        // Those that are refused for good are counted and left out.
+        let mut asked = Vec::with_capacity(left.len());
+        for at in left {
+            let answer = if stop() { Ok(()) } else { target.split(at) };
+            match answer {
+                Ok(()) => asked.push(at),
+                // Not there any more.
+                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
+                Err(error) => refuse(&mut done, spec.pid, error)?,
+            }
+        }
+        let large = target.large(&asked, spec.page)?;
+        asked.retain(|at| large.contains(at));
+        left = asked;
         if left.is_empty() || stop() {
             break;
         }
     }
     let turned = all - left.len() as u64 - done.pieces.refused;
     Ok((turned, uncut(&done, left.len() as u64)))
-}
-
-/// Asks for every piece once; those that were refused for good are counted and left out.
-fn ask(
-    spec: &Spec,
-    pieces: Vec<u64>,
-    target: &mut dyn Target,
-    done: &mut Done,
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<u64>, Error> {
-    let mut asked = Vec::with_capacity(pieces.len());
-    for at in pieces {
-        if stop() {
-            asked.push(at);
-            continue;
-        }
-        match target.split(at) {
-            Ok(()) => asked.push(at),
-            // Not there any more.
-            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
-            Err(error) => refuse(done, spec.pid, error)?,
-        }
-    }
-    Ok(asked)
 }
 
 /// Why huge pages are still there.

@@ -2,6 +2,7 @@
 
 use host::{Snapshot, Source};
 use model::compare::{Because, Method};
+use process::tree;
 
 use super::{Pair, Whose};
 use crate::around::{Around, Event};
@@ -22,49 +23,30 @@ pub fn compare(
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
     experiment::within(request.budget, stop, |stop| {
-        flipped(request, pid, (source, snapshot), around, stop, log)
+        let pair = Pair::new(request, Whose::Found, snapshot)?;
+        let mut process = pair.open(pid, stop)?.placed(snapshot);
+        process.tell_reach(around)?;
+        let words = tree::words(source, pid);
+        let identity = identity(request.seed, pid, process.started(), &words);
+        log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
+        let spec = Spec {
+            program: words,
+            looked: log.looked.clone(),
+            earlier: log.earlier,
+            seed: log.seed(),
+            loads: None,
+            ..request.spec(Method::Flip, Because::Running, Vec::new())
+        };
+        let spec = pair.spec(pid, spec);
+        let done = log.take_done(&spec);
+        let finished = super::run(&spec, done, &pair.plan, &mut process, log, around);
+        let is_told = finished.compared.is_ok() && matches!(finished.restored, Some(Ok(_)));
+        if !is_told {
+            let restored = finished.restored.as_ref();
+            around.report(&Event::Left { pid, restored });
+        }
+        finished.compared
     })
-}
-
-fn flipped(
-    request: &Request,
-    pid: u32,
-    (source, snapshot): (&Source, &Snapshot),
-    around: &dyn Around,
-    stop: &dyn Fn() -> bool,
-    log: &mut RunLog<'_>,
-) -> Result<Outcome, Error> {
-    let pair = Pair::new(request, Whose::Found, snapshot)?;
-    let mut process = pair.open(pid, stop)?.placed(snapshot);
-    process.tell_reach(around)?;
-    let words = words(source, pid);
-    let identity = identity(request.seed, pid, process.started(), &words);
-    log.open(Head::new(identity, pair.names(), request, Method::Flip, &[]))?;
-    let spec = Spec {
-        program: words,
-        looked: log.looked().to_vec(),
-        earlier: log.earlier(),
-        seed: log.seed(),
-        loads: None,
-        ..request.spec(Method::Flip, Because::Running, Vec::new())
-    };
-    let spec = pair.spec(pid, spec);
-    let done = log.take_done(&spec);
-    let finished = super::run(&spec, done, &pair.plan, &mut process, log, around);
-    let is_told = finished.compared.is_ok() && matches!(finished.restored, Some(Ok(_)));
-    if !is_told {
-        let restored = finished.restored.as_ref();
-        around.report(&Event::Left { pid, restored });
-    }
-    finished.compared
-}
-
-/// The program and its arguments, as the process shows them.
-fn words(source: &Source, pid: u32) -> Vec<String> {
-    let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
-    let bytes = bytes.known().map(Vec::as_slice).unwrap_or_default();
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// Slices of one process cannot be joined to those of another: its id and begin stand in front of its words.

@@ -13,7 +13,7 @@ mod warnings;
 use std::time::Duration;
 
 use model::compare::{Flip, Looks, Metric, Restored, Run, Slice};
-use model::{Backing, PageKind, Unread};
+use model::{Backing, Unread};
 
 pub use self::found::compare as compare_found;
 pub use self::own::Own;
@@ -72,7 +72,7 @@ impl Plan {
 }
 
 /// The process that is compared with itself: a real one, or a made one in tests.
-pub trait Subject {
+pub(crate) trait Subject {
     /// Turns its memory to one page kind.
     ///
     /// # Errors
@@ -93,11 +93,11 @@ pub trait Subject {
     /// # Errors
     /// [`Error::Interrupted`] if the user has had enough; any other if the process ends.
     fn live_on(&mut self, time: Duration) -> Result<(), Error>;
-    /// Runs a load to its end; gives the time that it took and what it printed.
+    /// Runs a load to its end.
     ///
     /// # Errors
     /// If the load cannot be run, or ends badly.
-    fn load(&mut self, line: &str) -> Result<(Duration, String), Error>;
+    fn load(&mut self, line: &str) -> Result<Load, Error>;
     /// Gives it the pages that it had at first.
     ///
     /// # Errors
@@ -107,8 +107,6 @@ pub trait Subject {
     fn has_ended(&self, within: Duration) -> bool;
     /// That it has ended, as an error; the arm is named in it.
     fn gone(&self, arm: &str) -> Error;
-    /// Whose it is: a process that ends with the comparison needs none of its pages back.
-    fn whose(&self) -> Whose;
     /// Why its slices lack hardware counters, or what those leave out.
     fn pmu_note(&self) -> Option<String>;
     fn elapsed(&self) -> Duration;
@@ -116,14 +114,14 @@ pub trait Subject {
 
 /// What came of a comparison in place, and of the process.
 #[derive(Debug)]
-pub struct Finished {
-    pub compared: Result<Outcome, Error>,
+pub(crate) struct Finished {
+    pub(crate) compared: Result<Outcome, Error>,
     /// How the process was left; `None` if it has ended, or is the comparison's own.
-    pub restored: Option<Result<Restored, Error>>,
+    pub(crate) restored: Option<Result<Restored, Error>>,
 }
 
 /// Compares; whatever happens, a process that lives on gets back the pages that it had.
-pub fn run(
+pub(crate) fn run(
     spec: &Spec,
     done: Vec<(Slot, Run)>,
     plan: &Plan,
@@ -135,7 +133,8 @@ pub fn run(
     let compared = executor
         .trial(spec, &mut *around.progress())
         .and_then(|spec| experiment::run(&spec, done, &mut executor, keep, around));
-    let lives_on = executor.subject.whose() == Whose::Found && !executor.subject.has_ended(Duration::ZERO);
+    // A process that ends with the comparison needs none of its pages back.
+    let lives_on = plan.whose == Whose::Found && !executor.subject.has_ended(Duration::ZERO);
     let restored = lives_on.then(|| executor.subject.restore());
     let left = restored.as_ref().and_then(|restored| restored.as_ref().ok());
     let compared = compared.map(|(mut compare, mut all)| {
@@ -208,7 +207,7 @@ impl<S: Subject> InPlace<'_, S> {
         let large = |look: &Look| look.backing.as_ref().ok().map(Backing::large);
         let ends = [large(&before), large(&after)];
         let seconds = (before.took + after.took).as_secs_f64();
-        let mut run = Run::bare(metrics, slice::worse(kind(to), before.backing, after.backing));
+        let mut run = Run::bare(metrics, slice::worse(to.kind(), before.backing, after.backing));
         if let Some(backing) = run.backing.known() {
             let memory = backing.total().0 as f64;
             run.metrics.insert(Metric::Memory.name().to_owned(), memory);
@@ -230,10 +229,7 @@ impl<S: Subject> InPlace<'_, S> {
     fn pass(&mut self) -> Result<Option<Load>, Error> {
         match &self.plan.length {
             Length::Time(time) => self.subject.live_on(*time).map(|()| None),
-            Length::Load(line) => {
-                let (wall, output) = self.subject.load(line)?;
-                Ok(Some(Load { wall, output }))
-            }
+            Length::Load(line) => self.subject.load(line).map(Some),
         }
     }
 
@@ -257,13 +253,6 @@ impl<S: Subject> InPlace<'_, S> {
 struct Look {
     backing: Result<Backing, Unread>,
     took: Duration,
-}
-
-fn kind(to: To) -> PageKind {
-    match to {
-        To::Base => PageKind::Base,
-        To::Large => PageKind::Thp,
-    }
 }
 
 #[cfg(test)]

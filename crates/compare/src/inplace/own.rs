@@ -18,9 +18,8 @@ const MOSTLY: f64 = 0.9;
 
 /// The program, as the machine is set: THP is neither switched off nor advised.
 pub struct Own<'a> {
-    pub(super) worker: Worker,
+    pub(super) worker: Worker<'a>,
     server: Option<Server>,
-    stop: &'a dyn Fn() -> bool,
     /// Why it has no hardware counters, or what they leave out.
     pub(super) pmu_note: Option<String>,
 }
@@ -39,7 +38,6 @@ impl<'a> Own<'a> {
         Ok(Self {
             worker: Worker::start(arm, asked, counting, stop)?,
             server,
-            stop,
             pmu_note: counting.note(),
         })
     }
@@ -49,10 +47,10 @@ impl<'a> Own<'a> {
     /// # Errors
     /// If it ends before, or that takes longer than `patience`.
     pub fn until_it_works(&mut self, patience: Duration) -> Result<(), Error> {
-        let Worker { arm, process, .. } = &mut self.worker;
+        let Worker { arm, process, stop, .. } = &mut self.worker;
         match &self.server {
-            Some(server) => server.wait_until_ready(arm, process, self.stop),
-            None => self.worker.until_it_counts(RISES, patience, self.stop),
+            Some(server) => server.wait_until_ready(arm, process, stop),
+            None => self.worker.until_it_counts(RISES, patience),
         }
     }
 
@@ -102,7 +100,7 @@ impl<'a> Own<'a> {
             return Ok(());
         };
         self.worker.will_end();
-        let Worker { arm, process, .. } = &mut self.worker;
-        server.stop(arm, process, self.stop, &|| false)
+        let Worker { arm, process, stop, .. } = &mut self.worker;
+        server.stop(arm, process, stop, &|| false)
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use host::Snapshot;
+use model::Bytes;
 use model::compare::Method;
-use model::{Bytes, PageKind};
 
 use super::{Length, Plan, Process, SETTLE, Whose};
 use crate::flip::{self, Span, To};
@@ -22,7 +22,6 @@ const USED: f64 = 0.5;
 pub struct Pair {
     range: Span,
     threads: Threads,
-    arms: Vec<(To, Named)>,
     pub(crate) plan: Plan,
     page: Bytes,
 }
@@ -44,12 +43,10 @@ impl Pair {
             None => Length::Time(request.slice.unwrap_or(SLICE)),
         };
         let page = snapshot.pmd_page().into_result();
-        let turns = arms.iter().map(|(to, _)| *to).collect();
         Ok(Self {
-            plan: Plan::new(turns, request.task.asked.clone(), length, whose)?,
+            plan: Plan::new(arms, request.task.asked.clone(), length, whose)?,
             range: request.range.clone(),
             threads: request.threads.clone(),
-            arms,
             page: page.map_err(|why| {
                 Error::asked(
                     "this kernel has no transparent huge pages to collapse into",
@@ -60,7 +57,7 @@ impl Pair {
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
-        self.arms.iter().map(|(_, named)| named.name.clone()).collect()
+        self.plan.arms.iter().map(|to| to.name().to_owned()).collect()
     }
 
     /// The experiment, of a process that is known by now.
@@ -71,7 +68,7 @@ impl Pair {
         };
         Spec {
             method: Method::Flip,
-            arms: self.arms.iter().map(|(_, named)| named.clone()).collect(),
+            arms: self.plan.arms.iter().map(|to| named(*to)).collect(),
             in_place: Some(model::compare::InPlace {
                 pid,
                 started: self.plan.whose == Whose::Own,
@@ -104,31 +101,31 @@ impl Pair {
 }
 
 /// The two arms that pages in place can have.
-fn arms(names: &[String]) -> Result<Vec<(To, Named)>, Error> {
-    let arm = |name: &String| {
-        let (to, kind) = match name.as_str() {
-            "base" => (To::Base, PageKind::Base),
-            "thp" => (To::Large, PageKind::Thp),
-            _ => {
-                let why = "memory of a living process can be flipped to base and thp only (write base,thp; for others start it anew, without --live and --design flip)";
-                return Err(Error::asked(format!("--arms {name}"), why));
-            }
-        };
-        let named = Named {
-            name: name.clone(),
-            technique: to.technique().to_owned(),
-            kind: Some(kind),
-            place: None,
-            shortage: None,
-        };
-        Ok((to, named))
+fn arms(names: &[String]) -> Result<Vec<To>, Error> {
+    let arm = |name: &String| match name.as_str() {
+        "base" => Ok(To::Base),
+        "thp" => Ok(To::Large),
+        _ => {
+            let why = "memory of a living process can be flipped to base and thp only (write base,thp; for others start it anew, without --live and --design flip)";
+            Err(Error::asked(format!("--arms {name}"), why))
+        }
     };
-    let arms: Vec<(To, Named)> = names.iter().map(arm).collect::<Result<_, _>>()?;
-    match arms.as_slice() {
-        [(first, _), (second, _)] if first != second => Ok(arms),
+    let arms: Vec<To> = names.iter().map(arm).collect::<Result<_, _>>()?;
+    match arms[..] {
+        [first, second] if first != second => Ok(arms),
         _ => Err(Error::asked(
             format!("--arms {}", names.join(",")),
             "a flip in place is between two arms (write base,thp)",
         )),
+    }
+}
+
+fn named(to: To) -> Named {
+    Named {
+        name: to.name().to_owned(),
+        technique: to.technique().to_owned(),
+        kind: Some(to.kind()),
+        place: None,
+        shortage: None,
     }
 }

@@ -11,11 +11,12 @@ use model::{Backing, Unread};
 use placement::Collector;
 
 use super::own::Own;
-use super::{Sample, Subject, Whose};
+use super::{Sample, Subject};
 use crate::Error;
 use crate::around::{Around, Event};
 use crate::flip::{self, Flipped, To};
-use crate::live::{Arm, Counting, server};
+use crate::live::server::{self, Load};
+use crate::live::{Arm, Counting};
 use crate::metric::From;
 use crate::score::{Counter, Mark};
 use crate::threads::{Threads, Times};
@@ -173,7 +174,7 @@ impl Subject for Process<'_> {
     fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
         let stat = self.stat();
         let own = self.own.as_ref();
-        let output = || own.map_or_else(String::new, |own| own.worker.process.output());
+        let output = || own.map_or_else(String::new, |own| own.worker.process.outputs.output());
         let counts = counters
             .iter()
             .map(|counter| patiently(counter, arm, &output, self.stop));
@@ -213,13 +214,12 @@ impl Subject for Process<'_> {
         }
     }
 
-    fn load(&mut self, line: &str) -> Result<(Duration, String), Error> {
+    fn load(&mut self, line: &str) -> Result<Load, Error> {
         let arm = Arm {
             name: format!("process {}", self.pid),
             ..Arm::default()
         };
-        let load = server::load(&arm, line, self.stop, || Ok(self.has_ended(Duration::ZERO)))?;
-        Ok((load.wall, load.output))
+        server::load(&arm, line, self.stop, || Ok(self.has_ended(Duration::ZERO)))
     }
 
     fn restore(&mut self) -> Result<Restored, Error> {
@@ -239,10 +239,6 @@ impl Subject for Process<'_> {
         };
         let gone = self.own.as_ref();
         gone.map_or_else(of_another, |own| own.worker.process.gone())
-    }
-
-    fn whose(&self) -> Whose {
-        if self.own.is_some() { Whose::Own } else { Whose::Found }
     }
 
     fn pmu_note(&self) -> Option<String> {

@@ -10,6 +10,7 @@ use model::{Backing, Bytes, PageKind, Unread};
 
 use super::{Finished, Length, Plan, Sample, Subject, Whose, run};
 use crate::flip::To;
+use crate::live::server::Load;
 use crate::metric::Asked;
 use crate::score::{Counter, Mark};
 use crate::threads::Threads;
@@ -137,11 +138,14 @@ impl Subject for Made {
         Ok(())
     }
 
-    fn load(&mut self, _: &str) -> Result<(Duration, String), Error> {
+    fn load(&mut self, _: &str) -> Result<Load, Error> {
         self.events.push("slice");
         let us = if self.to == To::Large { 600 } else { 5000 };
         self.slices += 1;
-        Ok((Duration::from_secs(1), format!("fork_us:{}", us + self.slices * 7 % 5)))
+        Ok(Load {
+            wall: Duration::from_secs(1),
+            output: format!("fork_us:{}", us + self.slices * 7 % 5),
+        })
     }
 
     fn restore(&mut self) -> Result<Restored, Error> {
@@ -165,10 +169,6 @@ impl Subject for Made {
             status: "0".to_owned(),
             said: String::new(),
         }
-    }
-
-    fn whose(&self) -> Whose {
-        self.whose
     }
 
     fn pmu_note(&self) -> Option<String> {

@@ -199,11 +199,6 @@ impl Live<'_> {
         let is_reference = self.arms.first().is_some_and(|reference| reference.name == arm.name);
         is_reference && arm.kind == Some(PageKind::Base) && self.peaks.is_empty()
     }
-
-    /// What a server's memory comes to once all that it shares is touched.
-    fn note_whole(&self, whole: Bytes) {
-        self.whole.set(self.whole.get().max(whole));
-    }
 }
 
 /// What collapsing from outside took is the arm's: without it its pages would not be there.
@@ -247,13 +242,9 @@ fn run(done: Done, arm: &Arm) -> Run {
 }
 
 /// Metrics by their names in a run.
-pub(super) fn named(metrics: impl IntoIterator<Item = (Metric, f64)>) -> impl Iterator<Item = (String, f64)> {
+pub(crate) fn named(metrics: impl IntoIterator<Item = (Metric, f64)>) -> impl Iterator<Item = (String, f64)> {
     let metrics = metrics.into_iter();
     metrics.map(|(metric, value)| (metric.name().to_owned(), value))
-}
-
-fn metrics_of_counts(counts: &[(Event, f64)]) -> Vec<(Metric, f64)> {
-    counted::metrics(counts).0
 }
 
 /// Counts replace what was seen from outside.

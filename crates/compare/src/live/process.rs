@@ -14,7 +14,7 @@ use super::arm::Arm;
 use super::counted::Counting;
 use super::squeeze::Squeeze;
 use crate::excerpt::said;
-use crate::preload::{Armed, Layout, Preload, Report};
+use crate::preload::{Armed, Layout, Report};
 use crate::{Error, switches};
 
 /// Of a program whose memory is not known.
@@ -59,7 +59,7 @@ impl Process {
             unset: &arm.unset,
             thp: arm.setup.thp,
             thp_size: arm.thp_size(),
-            bound: &arm.bound,
+            bound: Some(&arm.bound),
             events: &counting.events,
             places: &counting.cpus,
             shut_in: arm.shut_in.as_deref(),
@@ -71,7 +71,7 @@ impl Process {
         Ok(Self {
             collector: counting.collector(&mut process),
             arm: arm.name.clone(),
-            squeeze: arm.setup.collapse.map(|what| Squeeze::new(what, process.pid())),
+            squeeze: arm.setup.collapse.map(|what| Squeeze::new(what, process.id())),
             process,
             armed,
         })
@@ -112,9 +112,9 @@ impl Process {
 
     /// The end of what it wrote so far, errors if there are any.
     pub(super) fn said(&self) -> String {
-        Some(self.errors())
+        Some(self.outputs.errors())
             .filter(|said| !said.trim().is_empty())
-            .unwrap_or_else(|| self.output())
+            .unwrap_or_else(|| self.outputs.output())
     }
 
     /// That it has ended, as an error.
@@ -123,7 +123,7 @@ impl Process {
         Error::Gone {
             arm: self.arm.clone(),
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
-            said: said(&self.process.errors()),
+            said: said(&self.outputs.errors()),
         }
     }
 
@@ -208,8 +208,8 @@ fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
         let own = arm.setup.env.iter().rev().find(|(own, _)| own == name);
         own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
     };
-    let armed = Preload::ready(arm.library.as_deref()).and_then(|preload| preload.arm(layout, &given));
-    armed.map_err(|why| Error::asked(format!("--arms {}", arm.name), why.to_string()))
+    let armed = Armed::new(arm.library.as_deref(), layout, &given);
+    armed.map_err(|why| Error::asked(format!("--arms {}", arm.name), why))
 }
 
 /// What a failure to start a program means to the user.
@@ -232,10 +232,7 @@ pub(super) fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }:
 /// What was done to a process while it ran, in words, and where the time for that is.
 fn note(squeeze: Option<&Squeeze>, armed: Option<&Armed>, place: &str) -> Option<String> {
     let squeezed = squeeze.map(|squeeze| squeeze.told(place));
-    let armed = armed.map(|armed| match armed.report() {
-        Ok(report) => served(&report),
-        Err(error) => error.to_string(),
-    });
+    let armed = armed.map(|armed| armed.report().map_or_else(|why| why, |report| served(&report)));
     squeezed.or(armed)
 }
 

@@ -11,7 +11,7 @@ use model::{Bytes, Cause, Unread};
 use super::family::{Family, Look, MARK, Used};
 use super::process::Process;
 use super::server::{self, Load, Server};
-use super::{Arm, Live, metrics_of_counts, named};
+use super::{Arm, Live, counted, named};
 use crate::Error;
 use crate::excerpt;
 use crate::metric::From;
@@ -125,7 +125,7 @@ impl<'a> Served<'a> {
 
     fn worth(&mut self, load: &Load, before: Used) -> Result<Worth, Error> {
         let used = self.family.used().since(before);
-        let counts = metrics_of_counts(&self.process.counted());
+        let (counts, _) = counted::metrics(&self.process.counted());
         let metrics = used.into_iter().flatten().chain(counts);
         let metrics = metrics.chain([(Metric::Wall, load.wall.as_secs_f64())]);
         let mut worth: Worth = named(metrics).collect();
@@ -164,7 +164,7 @@ impl<'a> Served<'a> {
             Error::Server { arm, what, said } if said.is_empty() => Error::Server {
                 arm,
                 what,
-                said: excerpt::said(&self.process.errors()),
+                said: excerpt::said(&self.process.outputs.errors()),
             },
             other => other,
         }
@@ -187,7 +187,8 @@ impl<'a> Served<'a> {
         let backing = look.as_ref().map_or_else(|| Err(unread()), |look| look.backing.clone());
         let memory = look.as_ref().filter(|look| look.backing.is_ok());
         let memory = memory.map(|look| (Metric::Memory.name().to_owned(), total(look).0 as f64));
-        self.live.note_whole(look.as_ref().map_or(Bytes(0), |look| look.whole));
+        let whole = look.as_ref().map_or(Bytes(0), |look| look.whole);
+        self.live.whole.set(self.live.whole.get().max(whole));
         let is_about_code = self.arm.setup.collapse == Some(Collapse::Text);
         Ok(Run {
             text: look.filter(|_| is_about_code).map(|look| look.text),

@@ -87,18 +87,22 @@ impl Server {
                     "--ready was still running after {} (its process group is ended)",
                     time(self.patience)
                 );
-                return Err(failed(arm, &what, &question.output()));
+                return Err(failed(arm, &what, &question.outputs.output()));
             }
             let answer = question.end()?;
             if answer.process.ended.status.success() {
                 return Ok(());
             }
             if server.wait(Some(POLL_PERIOD), stop)? {
-                return Err(failed(arm, "the server ended before it was ready", &server.errors()));
+                return Err(failed(
+                    arm,
+                    "the server ended before it was ready",
+                    &server.outputs.errors(),
+                ));
             }
             if Instant::now() >= until {
                 let what = format!("--ready did not end well within {}", time(self.patience));
-                let said = [server.errors(), answer.process.outputs.errors()];
+                let said = [server.outputs.errors(), answer.process.outputs.errors()];
                 let said = said.iter().find(|said| !said.trim().is_empty());
                 return Err(failed(arm, &what, said.map_or("", String::as_str)));
             }
@@ -111,7 +115,7 @@ impl Server {
                 "the command that starts the server did not end within {}",
                 time(self.patience)
             );
-            return Err(failed(arm, &what, &server.errors()));
+            return Err(failed(arm, &what, &server.outputs.errors()));
         }
         match server.status() {
             Ok(status) if status.success() => Ok(()),
@@ -120,7 +124,11 @@ impl Server {
                 &format!("starting the server ended with {status}"),
                 &server.said(),
             )),
-            Err(error) => Err(failed(arm, &format!("starting the server: {error}"), &server.errors())),
+            Err(error) => Err(failed(
+                arm,
+                &format!("starting the server: {error}"),
+                &server.outputs.errors(),
+            )),
         }
     }
 
@@ -164,7 +172,11 @@ impl Server {
         if has_ended && !is_there() {
             Ok(())
         } else {
-            Err(failed(arm, "the server did not stop within 30 s", &server.errors()))
+            Err(failed(
+                arm,
+                "the server did not stop within 30 s",
+                &server.outputs.errors(),
+            ))
         }
     }
 }

@@ -11,7 +11,6 @@ use host::Source;
 use host::processes::areas::{Area, parse_maps};
 use model::{Bytes, Cause, counted};
 use process::cpu_time;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::code::Code;
 use crate::flip::{MADV_COLLAPSE, aligned, process_madvise};
@@ -46,15 +45,14 @@ pub(super) struct Squeeze {
 
 impl Squeeze {
     /// In a process that is there as long as this is used.
-    pub(super) fn new(what: Collapse, pid: Pid) -> Self {
-        let process = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from);
-        let (process, refused) = match process {
+    pub(super) fn new(what: Collapse, pid: u32) -> Self {
+        let (process, refused) = match process::handle(pid) {
             Ok(process) => (Some(process), None),
-            Err(error) => (None, Some(error)),
+            Err(error) => (None, Some(error.into())),
         };
         Self {
             what,
-            pid: pid.as_raw_nonzero().get().cast_unsigned(),
+            pid,
             process,
             done: BTreeSet::new(),
             tries: BTreeMap::new(),
@@ -137,9 +135,7 @@ impl Squeeze {
 
     fn concerns(&self, area: &Area) -> bool {
         match self.what {
-            Collapse::Private | Collapse::Share(_) => {
-                area.is_anonymous() && area.perms.starts_with("rw") && area.perms.ends_with('p')
-            }
+            Collapse::Private | Collapse::Share(_) => area.is_anonymous() && area.is_private_data(),
             Collapse::Text => area.perms.contains('x') && area.name.starts_with('/'),
         }
     }
@@ -204,8 +200,8 @@ mod tests {
 
     #[test]
     fn of_a_share_about_so_many_ranges_are_chosen_and_others_in_another_process() {
-        let chosen = |pid: i32| -> Vec<u64> {
-            let mut squeeze = Squeeze::new(Collapse::Share(30), Pid::from_raw(pid).expect("a number"));
+        let chosen = |pid: u32| -> Vec<u64> {
+            let mut squeeze = Squeeze::new(Collapse::Share(30), pid);
             let mut tried = Vec::new();
             let range = 0x7f00_0000_0000..0x7f00_0000_0000 + 1000 * PAGE.0;
             squeeze.round(std::slice::from_ref(&range), &mut |_, page| {
@@ -223,8 +219,7 @@ mod tests {
 
     #[test]
     fn ranges_that_nothing_is_in_take_bounded_time_and_none_is_forgotten() {
-        let pid = Pid::from_raw(std::process::id().cast_signed()).expect("a number");
-        let mut squeeze = Squeeze::new(Collapse::Private, pid);
+        let mut squeeze = Squeeze::new(Collapse::Private, std::process::id());
         let page = PAGE.0;
         // A terabyte that is reserved, and one page at its end that is there; a try takes 1 ms of this thread's time.
         let reserved = page..(1 << 40) + page;

@@ -66,18 +66,16 @@ impl Threads {
         if let Some(why) = family.not_whole {
             return Err(why);
         }
-        for pid in family.pids {
-            for task in tree::tasks(source, pid) {
-                let folder = format!("/proc/{pid}/task/{task}");
-                if !self.is_meant(source, &folder) {
-                    continue;
-                }
-                match cpu_time(source, &folder) {
-                    Ok(time) => drop(times.insert(task, time)),
-                    // It ended while it was looked at.
-                    Err(why) if why.unread == Cause::Absent => {}
-                    Err(why) => why_not = Some(why),
-                }
+        for (pid, task) in tree::threads(source, family.pids) {
+            let folder = format!("/proc/{pid}/task/{task}");
+            if !self.is_meant(source, &folder) {
+                continue;
+            }
+            match cpu_time(source, &folder) {
+                Ok(time) => drop(times.insert(task, time)),
+                // It ended while it was looked at.
+                Err(why) if why.unread == Cause::Absent => {}
+                Err(why) => why_not = Some(why),
             }
         }
         match (times.is_empty(), why_not) {

@@ -7,141 +7,125 @@ use model::compare::{Metric, Run};
 use model::counted;
 use process::{Attention, Watch, halt};
 
-use super::plan::Plan;
+use super::Plan;
 use crate::Error;
-use crate::live::{self, Arm, Counting};
-use crate::metric::{Asked, From};
+use crate::live;
+use crate::metric::From;
 use crate::score::{self, Counter, Mark, Score};
 use crate::technique::{Collapse, Setup};
 use crate::threads::Threads;
 use crate::worker::Worker;
 
-/// The variable that names a program's arm.
-const VARIABLE: &str = "HUGEWISE_ARM";
 /// Tries to stop a program when its counters can be read, and the first moment between two: each is twice as long as the one
 /// before, since on a busy machine the program may have to wait for a CPU.
 const TRIES: u32 = 10;
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
-/// A program of an arm.
-pub(super) struct Alive(Worker);
-
-impl Alive {
-    pub(super) fn start(
-        arm: &Arm,
-        asked: &[Asked],
-        counting: &Counting,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Self, Error> {
-        let mut arm = arm.clone();
-        arm.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
-        Worker::start(arm, asked, counting, stop).map(Self)
-    }
-
+impl Worker<'_> {
     /// Was it started like this, whatever that is called?
     pub(super) fn has(&self, setup: &Setup) -> bool {
         let mut own = Setup {
             words: setup.words.clone(),
-            ..self.0.arm.setup.clone()
+            ..self.arm.setup.clone()
         };
+        // The variable with its name.
         own.env.pop();
         own == *setup
     }
 
     /// Runs it until every counter has gone up once, and stops it.
-    pub(super) fn until_it_counts(&mut self, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        self.0.until_it_counts(1, plan.patience, stop)?;
-        self.first_halt(&plan.threads, stop)
+    pub(super) fn until_it_halts(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.until_it_counts(1, plan.patience)?;
+        self.first_halt(&plan.threads)
     }
 
     /// Lets it run for a slice. Everything slow happens before and after, while it is stopped.
-    pub(super) fn slice(&mut self, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Run, Error> {
-        self.0.process.squeeze();
-        let awake = self.0.counters.iter().any(is_answered_by_the_program);
-        let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads, stop)).transpose();
+    pub(super) fn slice(&mut self, plan: &Plan) -> Result<Run, Error> {
+        self.process.squeeze();
+        let awake = self.counters.iter().any(is_answered_by_the_program);
+        let asleep = |worker: &Self| (!awake).then(|| worker.mark(&plan.threads)).transpose();
         let before = asleep(self)?;
         // What was counted before this slice is no part of it.
-        self.0.process.counted();
-        self.0.process.ran();
-        halt::go_on(&self.0.source, self.0.id());
+        self.process.counted();
+        self.process.ran();
+        halt::go_on(&self.source, self.id());
         let began = Instant::now();
-        let from = before.map_or_else(|| self.mark(&plan.threads, stop), Ok)?;
-        let mut to = self.rest_and_halt(plan, awake, stop)?;
+        let from = before.map_or_else(|| self.mark(&plan.threads), Ok)?;
+        let mut to = self.rest_and_halt(plan, awake)?;
         // On a busy machine a short slice may pass before the program gets a CPU: then it goes on.
         for _ in 1..TRIES {
             if !to.times.since(&from.times).cpu.is_zero() {
                 break;
             }
-            halt::go_on(&self.0.source, self.0.id());
-            to = self.rest_and_halt(plan, awake, stop)?;
+            halt::go_on(&self.source, self.id());
+            to = self.rest_and_halt(plan, awake)?;
         }
         let wall = began.elapsed();
-        let score = score::between(&self.0.arm.name, &self.0.counters, &from, &to)?;
+        let score = score::between(&self.arm.name, &self.counters, &from, &to)?;
         Ok(self.run(wall, score))
     }
 
     /// Waits for the length of a slice, and stops it; the counters and times at that end.
-    fn rest_and_halt(&mut self, plan: &Plan, awake: bool, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
-        if self.0.process.rest(plan.slice, stop)? {
-            return Err(self.0.process.gone());
+    fn rest_and_halt(&mut self, plan: &Plan, awake: bool) -> Result<Mark, Error> {
+        if self.process.rest(plan.slice, self.stop)? {
+            return Err(self.process.gone());
         }
         if !awake {
-            return self.halt_between_writes(&plan.threads, stop);
+            return self.halt_between_writes(&plan.threads);
         }
-        let to = self.mark(&plan.threads, stop)?;
+        let to = self.mark(&plan.threads)?;
         self.halt().map(|()| to)
     }
 
     /// Stopped while it writes its counter, it would show half of it until its next slice: then it goes on for a moment.
-    fn halt_between_writes(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
+    fn halt_between_writes(&self, threads: &Threads) -> Result<Mark, Error> {
         for tried in 0..TRIES {
             self.halt()?;
-            match self.mark(threads, stop) {
+            match self.mark(threads) {
                 Err(Error::Metric { .. }) => {}
                 other => return other,
             }
-            halt::go_on(&self.0.source, self.0.id());
+            halt::go_on(&self.source, self.id());
             thread::sleep(POLL_PERIOD * (1 << tried));
         }
         self.halt()?;
-        self.mark(threads, stop)
+        self.mark(threads)
     }
 
-    fn first_halt(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        if self.0.counters.iter().any(is_answered_by_the_program) {
+    fn first_halt(&self, threads: &Threads) -> Result<(), Error> {
+        if self.counters.iter().any(is_answered_by_the_program) {
             self.halt()
         } else {
-            self.halt_between_writes(threads, stop).map(drop)
+            self.halt_between_writes(threads).map(drop)
         }
     }
 
     fn halt(&self) -> Result<(), Error> {
-        let stopped = halt::stop(&self.0.source, self.0.id(), |tree| self.0.process.guard(tree));
-        stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.0.arm.name), error.to_string()))
+        let stopped = halt::stop(&self.source, self.id(), |tree| self.process.guard(tree));
+        stopped.map_err(|error| Error::asked(format!("arm {}: stopping it", self.arm.name), error.to_string()))
     }
 
-    fn mark(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
-        let times = threads.times(&self.0.source, self.0.id());
-        let what = || format!("arm {}: the CPU time of its threads", self.0.arm.name);
+    fn mark(&self, threads: &Threads) -> Result<Mark, Error> {
+        let times = threads.times(&self.source, self.id());
+        let what = || format!("arm {}: the CPU time of its threads", self.arm.name);
         let times = times.map_err(|why| Error::asked(what(), why.to_string()))?;
         Ok(Mark {
-            counts: self.0.counts(stop)?,
+            counts: self.counts()?,
             times,
         })
     }
 
     /// What the slice was worth, and what backs the program now that it is stopped.
     fn run(&mut self, wall: Duration, score: Score) -> Run {
-        let mut watch = Watch::new(Attention::Free);
-        watch.tick(self.0.id());
+        let mut watch = Watch::new(Attention::Free, None);
+        watch.tick(self.id());
         let seen = watch.finish(0);
         let memory = (seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64));
         let metrics = [
             (Metric::Wall, wall.as_secs_f64()),
             (Metric::Cpu, score.used.cpu.as_secs_f64()),
         ];
-        let metrics = metrics.into_iter().chain(memory);
-        let metrics = metrics.map(|(metric, value)| (metric.name().to_owned(), value));
+        let metrics = live::named(metrics.into_iter().chain(memory));
         let ended = (score.used.ended > 0).then(|| {
             format!(
                 "{} ended in this slice: the last of its CPU time is not in it",
@@ -149,25 +133,21 @@ impl Alive {
             )
         });
         let mut run = Run {
-            text: (self.0.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
+            text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
             notes: ended.into_iter().collect(),
-            ran: self.0.process.ran(),
+            ran: self.process.ran(),
             ..Run::bare(metrics.chain(score.rates), seen.backing)
         };
-        live::count(&mut run, &self.0.process.counted());
+        live::count(&mut run, &self.process.counted());
         // What kept the arm from its pages stands last, where a verdict looks for it.
         run.notes.extend(self.notes());
         run
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {
-        let lacks = self.0.arm.setup.lacks.clone();
-        self.0.process.note().into_iter().chain(lacks)
-    }
-
-    pub(super) fn ask_to_end(&mut self) {
-        self.0.ask_to_end();
+        let lacks = self.arm.setup.lacks.clone();
+        self.process.note().into_iter().chain(lacks)
     }
 }
 

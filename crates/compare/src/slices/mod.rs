@@ -6,7 +6,6 @@
 //! A/A is between those processes.
 
 mod alive;
-mod plan;
 mod started;
 
 #[cfg(test)]
@@ -17,21 +16,38 @@ use std::time::{Duration, Instant};
 use model::compare::{Run, Start};
 use model::{Bytes, PageKind};
 
-use self::alive::Alive;
-pub use self::plan::Plan;
 pub(crate) use self::started::compare;
 use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
-use super::technique::Setup;
+use super::threads::Threads;
 use super::{Error, Executor};
+use crate::worker::Worker;
 use stats::rounds;
 
 /// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
 /// would say more about a process, but it is processes that differ.
 pub const PER_START: u32 = 4;
 
+/// The variable that names a program's arm.
+const VARIABLE: &str = "HUGEWISE_ARM";
+
 /// What `{arm}` stands for in the second process of the reference, after the reference's name.
 const AGAIN: &str = "-again";
+
+/// How slices are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How long one program runs at a time.
+    pub slice: Duration,
+    /// Whose CPU time its counters are held against.
+    pub threads: Threads,
+    /// How long a program may take until its counters go up.
+    pub patience: Duration,
+    /// Slices of each program that do not count, after each of its starts; one at least.
+    pub warm_up: u32,
+    /// The seed of the order in which programs are started.
+    pub seed: u64,
+}
 
 /// A program that was started, and is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +67,7 @@ pub struct Slices<'a> {
     plan: Plan,
     stop: &'a dyn Fn() -> bool,
     /// In the order in which they were started, each with its arm.
-    alive: Vec<(usize, Alive)>,
+    alive: Vec<(usize, Worker<'a>)>,
     began: Instant,
 }
 
@@ -77,21 +93,6 @@ impl<'a> Slices<'a> {
             alive: Vec::new(),
             began: Instant::now(),
         }
-    }
-
-    /// How many programs there will be.
-    pub fn programs(&self) -> usize {
-        self.arms.len()
-    }
-
-    /// What an arm will lack for its pages, for the notes of its slices.
-    pub fn lacks(&mut self, arm: usize, what: &str) {
-        self.arms[arm].setup.lacks = Some(what.to_owned());
-    }
-
-    /// How each arm gets its pages; what is chosen by trial once its program was started.
-    pub fn setups(&self) -> impl Iterator<Item = &Setup> {
-        self.arms.iter().map(|arm| &arm.setup)
     }
 
     /// The name of the program that is started next; `None` once all are there.
@@ -127,18 +128,20 @@ impl<'a> Slices<'a> {
         })
     }
 
-    fn start(&self, arm: &Arm) -> Result<(Alive, Run), Error> {
-        let mut alive = Alive::start(arm, &self.asked, &self.counting, self.stop)?;
-        alive.until_it_counts(&self.plan, self.stop)?;
-        let mut settled = alive.slice(&self.plan, self.stop)?;
+    fn start(&self, arm: &Arm) -> Result<(Worker<'a>, Run), Error> {
+        let mut named = arm.clone();
+        named.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
+        let mut alive = Worker::start(named, &self.asked, &self.counting, self.stop)?;
+        alive.until_it_halts(&self.plan)?;
+        let mut settled = alive.slice(&self.plan)?;
         for _ in 1..self.plan.warm_up {
-            settled = alive.slice(&self.plan, self.stop)?;
+            settled = alive.slice(&self.plan)?;
         }
         Ok((alive, settled))
     }
 
     /// The reference's way is that of its second process, too.
-    fn take(&mut self, arm: Arm, alive: Alive) {
+    fn take(&mut self, arm: Arm, alive: Worker<'a>) {
         if let (true, Some(twin)) = (self.alive.is_empty(), self.arms.last_mut()) {
             twin.setup = arm.setup.clone();
             twin.others = Vec::new();
@@ -147,17 +150,6 @@ impl<'a> Slices<'a> {
         self.arms[place].setup = arm.setup;
         self.alive.push((place, alive));
         self.began = Instant::now();
-    }
-
-    /// Ends all and starts all anew, each in the way that it was found to take. Which is first is left to chance: a machine
-    /// may treat the first one otherwise.
-    fn start_all(&mut self, start: u32) -> Result<(), Error> {
-        self.end();
-        for place in rounds::order(self.arms.len(), self.plan.seed, start) {
-            let (alive, _) = self.start(&self.arms[place])?;
-            self.alive.push((place, alive));
-        }
-        Ok(())
     }
 
     /// Ends all that were started; the next is the first again.
@@ -169,13 +161,20 @@ impl<'a> Slices<'a> {
     fn slice(&mut self, program: usize) -> Result<Run, Error> {
         let of_program = self.alive.iter_mut().find(|(place, _)| *place == program);
         let (_, alive) = of_program.ok_or_else(|| Error::InPlace("no program of this arm was started".to_owned()))?;
-        alive.slice(&self.plan, self.stop)
+        alive.slice(&self.plan)
     }
 }
 
 impl Executor for Slices<'_> {
+    /// Ends all and starts all anew, each in the way that it was found to take. Which is first is left to chance: a machine
+    /// may treat the first one otherwise.
     fn begin(&mut self, start: u32) -> Result<(), Error> {
-        self.start_all(start)
+        self.end();
+        for place in rounds::order(self.arms.len(), self.plan.seed, start) {
+            let (alive, _) = self.start(&self.arms[place])?;
+            self.alive.push((place, alive));
+        }
+        Ok(())
     }
 
     fn run(&mut self, arm: usize) -> Result<Run, Error> {

@@ -20,11 +20,11 @@ pub(crate) fn compare(
     let mut spec = spec.clone();
     let first = first(around, &mut spec, &mut slices)?;
     if let Some(each) = first.memory {
-        must_fit(slices.programs(), each)?;
+        must_fit(slices.arms.len(), each)?;
     }
     let short = room.borrow(around, first.memory.unwrap_or_default());
     let compared = all(around, &mut spec, &mut slices, &short).and_then(|()| {
-        log.note_ways(slices.setups());
+        log.note_ways(slices.arms.iter().map(|arm| &arm.setup));
         let done = log.take_whole_starts(&spec)?;
         experiment::run(&spec, done, &mut slices, log, around)
     });
@@ -50,7 +50,7 @@ fn all(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>, short: &[S
     let short = |kind: Option<PageKind>| shortage(short, kind);
     for (place, named) in spec.arms.iter().enumerate() {
         if let Some(why) = short(named.kind) {
-            slices.lacks(place, why);
+            slices.arms[place].setup.lacks = Some(why.to_owned());
         }
     }
     while slices.next().is_some() {

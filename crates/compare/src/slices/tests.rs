@@ -89,7 +89,7 @@ fn only_the_arm_whose_turn_it_is_runs_and_none_outlives_the_comparison() {
                 .is_some_and(|memory| memory.0 > 100_000)
         );
     }
-    assert_eq!((slices.programs(), left(&folder)), (3, 6));
+    assert_eq!((slices.arms.len(), left(&folder)), (3, 6));
     // As for every further start, in whatever order.
     slices.begin(0).expect("starts anew");
     assert_eq!(left(&folder), 6);

@@ -33,13 +33,8 @@ pub(crate) fn warnings(arms: &[Arm], per_start: u32) -> impl Iterator<Item = War
 
 fn warning(reference: &Arm, arm: &Arm, apart: &Apart) -> Warning {
     let cpus: CpuList = apart.more().collect();
-    let percent = |of: usize| {
-        100.0
-            * apart
-                .more()
-                .map(|cpu| apart.means[of].get(&cpu).unwrap_or(&0.0))
-                .sum::<f64>()
-    };
+    let share = |of: usize| apart.more().map(move |cpu| apart.0[of].get(&cpu).unwrap_or(&0.0));
+    let percent = |of: usize| 100.0 * share(of).sum::<f64>();
     let text = format!(
         "`{}` spent {:.0} % of its CPU time on CPUs {cpus}, `{}` {:.0} %: a difference between them may be one between these CPUs (--place \
          puts all arms on the same ones)",
@@ -84,9 +79,7 @@ fn mean<'a>(shares: impl IntoIterator<Item = &'a Shares>) -> Shares {
 }
 
 /// Mean shares of the chosen run of each block, and of its peers.
-struct Apart {
-    means: [Shares; 2],
-}
+struct Apart([Shares; 2]);
 
 impl Apart {
     fn of(blocks: &[Vec<Shares>], chosen: &[usize]) -> Option<Self> {
@@ -94,31 +87,21 @@ impl Apart {
         let peers: Vec<Shares> = blocks
             .iter()
             .zip(chosen)
-            .map(|(block, chosen)| {
-                mean(
-                    block
-                        .iter()
-                        .enumerate()
-                        .filter(|(at, _)| at != chosen)
-                        .map(|(_, one)| one),
-                )
-            })
+            .map(|(block, &chosen)| mean(block[..chosen].iter().chain(&block[chosen + 1..])))
             .collect();
-        (!blocks.is_empty()).then(|| Self {
-            means: [own, mean(&peers)],
-        })
+        (!blocks.is_empty()).then(|| Self([own, mean(&peers)]))
     }
 
     /// CPUs on which the chosen runs spent more of their time.
     fn more(&self) -> impl Iterator<Item = u32> {
-        let [own, peers] = &self.means;
+        let Self([own, peers]) = self;
         let is_more = |(cpu, share): &(&u32, &f64)| **share > *peers.get(cpu).unwrap_or(&0.0);
         own.iter().filter(is_more).map(|(&cpu, _)| cpu)
     }
 
     /// The part of the time that is elsewhere: 0 of the same places, 1 of other ones.
     fn distance(&self) -> f64 {
-        let [own, peers] = &self.means;
+        let Self([own, peers]) = self;
         let more = |cpu: u32| own.get(&cpu).unwrap_or(&0.0) - peers.get(&cpu).unwrap_or(&0.0);
         self.more().map(more).sum()
     }

@@ -47,9 +47,9 @@ pub fn of(arms: &[Arm], wanted: &Wanted, block_seconds: f64, smallest: f64, time
 }
 
 /// Half of the interval that the test of verdicts gives, on average over which run of a block is asked about.
-fn half(triples: &[[f64; 3]]) -> Option<f64> {
+fn half(triples: &[(u32, [f64; 3])]) -> Option<f64> {
     let blocks = |own: usize, shift: f64| -> Vec<Block> {
-        let block = |scores: &[f64; 3]| {
+        let block = |(_, scores): &(u32, [f64; 3])| {
             let mut peers = [scores[0] - shift, scores[1], scores[2]].to_vec();
             let own = peers.remove(own);
             Block { own, peers }

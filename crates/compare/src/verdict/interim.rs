@@ -19,9 +19,10 @@ const RESERVE: f64 = 0.2;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    at: Vec<u32>,
+    /// After how many blocks.
+    pub at: Vec<u32>,
     /// Looks that were made, in this session or before.
-    made: Vec<Spent>,
+    pub made: Vec<Spent>,
     /// Blocks at the last look of an earlier session.
     from: u32,
     /// What the looks of this plan may spend together.
@@ -59,22 +60,8 @@ impl Plan {
         }
     }
 
-    /// After how many blocks.
-    pub fn at(&self) -> &[u32] {
-        &self.at
-    }
-
     pub fn most(&self) -> u32 {
         self.at.last().copied().unwrap_or(1)
-    }
-
-    pub fn made(&self) -> &[Spent] {
-        &self.made
-    }
-
-    /// Is there a look after so many blocks?
-    pub fn is_look(&self, blocks: u32) -> bool {
-        self.at.contains(&blocks)
     }
 
     /// Notes that a look was made; gives it if it is new.
@@ -125,16 +112,16 @@ mod tests {
     fn all_looks_together_spend_four_fifths_of_the_whole_and_no_more() {
         for most in [1, 6, 20, 30, 31, 100] {
             let plan = Plan::new(most, 0.05, &[]);
-            let spent: f64 = plan.at().iter().map(|&look| plan.level(look)).sum();
+            let spent: f64 = plan.at.iter().map(|&look| plan.level(look)).sum();
             assert!((spent - 0.04).abs() < 1e-12, "{most}: {spent}");
-            assert!(plan.at().iter().all(|&look| plan.level(look) > 0.0));
+            assert!(plan.at.iter().all(|&look| plan.level(look) > 0.0));
         }
     }
 
     #[test]
     fn runs_that_end_early_may_spend_what_the_plan_has_left() {
         let plan = Plan::new(30, 0.05, &[]);
-        assert_eq!(plan.at(), [10, 20, 30]);
+        assert_eq!(plan.at, [10, 20, 30]);
         let before: f64 = plan.level(10);
         assert!((plan.rest(17) + before - 0.04).abs() < 1e-12);
         assert!((plan.rest(7) - 0.04).abs() < 1e-12);
@@ -146,11 +133,11 @@ mod tests {
         for most in [10, 20, 30, 30, 90, 91, 200] {
             let mut plan = Plan::new(most, 0.05, &made);
             assert_eq!(plan.most(), most);
-            for look in plan.at().to_vec() {
+            for look in plan.at.clone() {
                 let level = plan.level(look);
                 plan.make(Spent { blocks: look, level });
             }
-            made = plan.made().to_vec();
+            made = plan.made.clone();
         }
         let spent: f64 = made.iter().map(|look| look.level).sum();
         assert!((0.0499..0.05).contains(&spent), "{made:?}");
@@ -161,6 +148,6 @@ mod tests {
             (again.most(), again.level(200)),
             (200, made.last().expect("a look").level)
         );
-        assert!(!again.is_look(60));
+        assert!(!again.at.contains(&60));
     }
 }

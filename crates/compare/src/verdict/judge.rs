@@ -113,11 +113,11 @@ fn references(reference: &Arm, wanted: &Wanted) -> BTreeMap<u32, (f64, f64)> {
 }
 
 /// The scores of an arm and of both runs of the reference in each block that has all three.
-pub(crate) fn triples(reference: &Arm, arm: &Arm, wanted: &Wanted) -> Vec<[f64; 3]> {
+pub(crate) fn triples(reference: &Arm, arm: &Arm, wanted: &Wanted) -> Vec<(u32, [f64; 3])> {
     let references = references(reference, wanted);
     let of = |run: &Run| {
         let &(first, second) = references.get(&run.block)?;
-        Some([score(run, wanted)?, first, second])
+        Some((run.block, [score(run, wanted)?, first, second]))
     };
     arm.runs.iter().filter_map(of).collect()
 }
@@ -138,12 +138,8 @@ struct Compared<'a> {
 
 impl<'a> Compared<'a> {
     fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, noise: f64, rules: Rules) -> Self {
-        let references = references(reference, wanted);
-        let scores = |run: &Run| {
-            let &(first, second) = references.get(&run.block)?;
-            Some((run.block, [score(run, wanted)?, first, second]))
-        };
-        let blocks: Vec<Block> = by_start(arm.runs.iter().filter_map(scores), rules.per_start)
+        let scores = triples(reference, arm, wanted).into_iter();
+        let blocks: Vec<Block> = by_start(scores, rules.per_start)
             .map(|[own, first, second]| Block {
                 own,
                 peers: vec![first, second],

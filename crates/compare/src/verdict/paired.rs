@@ -5,12 +5,10 @@
 //! `ranks`: the probability is what it gives, the interval holds every shift of the run that it does not reject, and the
 //! estimate is the shift by which it sees no difference at all (Hodges and Lehmann). So they cannot contradict each other.
 
-mod block;
 mod ranks;
 
 use std::cmp::Ordering;
 
-pub use self::block::Block;
 use self::ranks::Ranks;
 use crate::interim::LEAST;
 
@@ -18,6 +16,22 @@ use crate::interim::LEAST;
 pub(crate) const REJECTED: f64 = 0.05;
 /// Shifts are found to a millionth, as a ratio.
 const FINE: f64 = 1e-6;
+
+/// One run and its peers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The score of the run that is asked about.
+    pub own: f64,
+    /// Those of its peers, one at least.
+    pub peers: Vec<f64>,
+}
+
+impl Block {
+    /// All scores, as if the run had done worse by so much.
+    fn all(&self, shift: f64) -> impl Iterator<Item = f64> + '_ {
+        std::iter::once(self.own - shift).chain(self.peers.iter().copied())
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

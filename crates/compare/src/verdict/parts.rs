@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use model::Reading;
-use model::compare::{Arm, Difference, Even, Metric, Parts, Run};
+use model::compare::{Arm, Compare, Difference, Even, Method, Metric, Parts, Run};
 
 use crate::paired::{self, Block};
 
@@ -18,8 +18,16 @@ const LENGTHS: (f64, f64) = (1e-3, 1e3);
 /// Halvings of that range, in logarithms: to a ten-thousandth.
 const HALVINGS: u32 = 18;
 
+/// Those of whole runs: neither loads nor slices have a start-up.
+pub(crate) fn of_runs(compare: &Compare, level: f64) -> Vec<Parts> {
+    match compare.design.method {
+        Method::Runs if compare.design.loads.is_none() => of(&compare.arms, level),
+        _ => Vec::new(),
+    }
+}
+
 /// Every arm whose parts disagree beyond chance; `level` is what the test may spend, as for the verdicts.
-pub(crate) fn of(arms: &[Arm], level: f64) -> Vec<Parts> {
+fn of(arms: &[Arm], level: f64) -> Vec<Parts> {
     let Some((reference, others)) = arms.split_first() else {
         return Vec::new();
     };

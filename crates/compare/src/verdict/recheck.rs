@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::compare::{Compare, Design, Judged, Method, Metric};
+use model::compare::{Compare, Design, Judged, Metric};
 
 use crate::judge::{self, Rules};
 use crate::metric::Wanted;
@@ -34,10 +34,7 @@ pub fn recheck(kept: &Compare, metrics: &[String], smallest_effect: Option<f64>)
         .collect::<Result<Vec<_>, _>>()?;
     (compare.verdicts, compare.controls) = judged(&compare, &wanted, smallest);
     compare.design.smallest_effect = smallest;
-    compare.parts = match compare.design.method {
-        Method::Runs if compare.design.loads.is_none() => parts::of(&compare.arms, level(&compare)),
-        _ => Vec::new(),
-    };
+    compare.parts = parts::of_runs(&compare, level(&compare));
     let warnings = warnings::all(&compare);
     Ok((compare, warnings))
 }

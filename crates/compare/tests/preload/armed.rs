@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Once;
 
-use compare::preload::{Armed, Layout, Preload, Report, library};
+use compare::preload::{Armed, Layout, Report, library};
 
 /// The LD_PRELOAD library and the variables that load it.
 pub(crate) fn armed(layout: &str) -> Armed {
-    let preload = Preload::ready(Some(&file())).expect("a library");
-    preload
-        .arm(&layout.parse::<Layout>().expect(layout), &|_| None)
-        .expect("armed")
+    let layout: Layout = layout.parse().expect(layout);
+    Armed::new(Some(&file()), &layout, &|_| None).expect("armed")
 }
 
 /// The library in a file.

@@ -141,7 +141,7 @@ fn run_program(
     };
     let made = match prepared.too_short(recorded.cpu) {
         Some(why) => Runs::Nothing(why),
-        None => prepared.made(&around, &mut log, warnings)?,
+        None => prepared.made(&mut log, warnings)?,
     };
     match made {
         Runs::Stopped => Ok(None),

@@ -32,27 +32,25 @@ pub(super) fn of_thread(process: &Proc, thread: &Thread, cpu: u32) -> Vec<Fix> {
 
 /// All threads of a process: now, and at its next start.
 pub(super) fn of_process(process: &Proc, cpus: &[u32]) -> Vec<Fix> {
-    let now = fix(FixWith::Shell, format!("taskset -acp {} {}", list(cpus), process.pid));
-    let next = match &process.unit {
-        Some(unit) => vec![
-            fix(FixWith::Systemd, format!("CPUAffinity={}", list(cpus))),
-            plan(unit, &format!("cpus={}", list(cpus).to_string().replace(',', "+"))),
-        ],
-        None => vec![fix(
-            FixWith::Start,
-            format!("numactl --physcpubind={} {}", list(cpus), program(process)),
-        )],
-    };
-    [now].into_iter().chain(next).collect()
+    let cpus = list(cpus).to_string();
+    let now = format!("taskset -acp {cpus} {}", process.pid);
+    let placement = format!("cpus={}", cpus.replace(',', "+"));
+    let of_unit = (format!("CPUAffinity={cpus}"), placement);
+    now_and_next(process, now, of_unit, &format!("--physcpubind={cpus}"))
 }
 
-/// The same line of the unit, written by hugewise.
-fn plan(unit: &str, placement: &str) -> Fix {
-    let unit = unit.strip_suffix(".service").unwrap_or(unit);
-    fix(
-        FixWith::Plan,
-        format!("hugewise plan --for placement:{unit},{placement}"),
-    )
+/// A line for now; for the next start those of its unit, and the same written by hugewise, or else numactl with such options.
+fn now_and_next(process: &Proc, now: String, (line, placement): (String, String), options: &str) -> Vec<Fix> {
+    let mut fixes = vec![fix(FixWith::Shell, now)];
+    if let Some(unit) = &process.unit {
+        let unit = unit.strip_suffix(".service").unwrap_or(unit);
+        let plan = format!("hugewise plan --for placement:{unit},{placement}");
+        fixes.extend([fix(FixWith::Systemd, line), fix(FixWith::Plan, plan)]);
+    } else {
+        let program = process.arguments.first().map_or("PROGRAM", String::as_str);
+        fixes.push(fix(FixWith::Start, format!("numactl {options} {program}")));
+    }
+    fixes
 }
 
 pub(super) fn of_vcpus(process: &Proc, cpus: &[u32]) -> Vec<Fix> {
@@ -69,18 +67,9 @@ pub(super) fn of_vcpus(process: &Proc, cpus: &[u32]) -> Vec<Fix> {
 
 /// Memory to the node of the CPUs: now, and at the next start.
 pub(super) fn of_memory(process: &Proc, home: u32, away: u32) -> Vec<Fix> {
-    let now = fix(FixWith::Shell, format!("migratepages {} {away} {home}", process.pid));
-    let next = match &process.unit {
-        Some(unit) => vec![
-            fix(FixWith::Systemd, format!("NUMAPolicy=bind\nNUMAMask={home}")),
-            plan(unit, &format!("memory={home}")),
-        ],
-        None => vec![fix(
-            FixWith::Start,
-            format!("numactl --cpunodebind={home} --membind={home} {}", program(process)),
-        )],
-    };
-    [now].into_iter().chain(next).collect()
+    let now = format!("migratepages {} {away} {home}", process.pid);
+    let of_unit = (format!("NUMAPolicy=bind\nNUMAMask={home}"), format!("memory={home}"));
+    now_and_next(process, now, of_unit, &format!("--cpunodebind={home} --membind={home}"))
 }
 
 /// What the group gets anyway.
@@ -98,8 +87,4 @@ fn vcpupin(number: u32, cpu: u32) -> Fix {
 /// libvirt names its guests `guest=NAME,debug-threads=on`.
 fn is_of_libvirt(process: &Proc) -> bool {
     process.arguments.iter().any(|argument| argument.starts_with("guest="))
-}
-
-fn program(process: &Proc) -> &str {
-    process.arguments.first().map_or("PROGRAM", String::as_str)
 }

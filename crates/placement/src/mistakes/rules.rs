@@ -79,7 +79,7 @@ fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
 /// Busy threads of one process that may use the same CPU only.
 fn shared_cpu(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let mut by_cpu: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
-    for thread in process.threads.iter().filter(|thread| thread.is_runnable()) {
+    for thread in process.threads.iter().filter(|thread| thread.is_runnable) {
         if let Some(cpu) = thread.pinned() {
             by_cpu.entry(cpu).or_default().push(thread);
         }
@@ -182,7 +182,7 @@ fn cpuset_cut(_: &Scene, process: &Proc) -> Option<Mispinned> {
 /// Threads on isolated CPUs stay where they start.
 fn isolated_together(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let is_inside = |allowed: &CpuList| allowed.len() > 1 && allowed.iter().all(|cpu| scene.isolated.contains(cpu));
-    let mut runnable: Vec<&Thread> = process.threads.iter().filter(|thread| thread.is_runnable()).collect();
+    let mut runnable: Vec<&Thread> = process.threads.iter().filter(|thread| thread.is_runnable).collect();
     runnable.retain(|thread| thread.allowed.as_ref().is_some_and(is_inside));
     let inside = runnable;
     let on: BTreeSet<u32> = inside.iter().filter_map(|thread| thread.cpu).collect();

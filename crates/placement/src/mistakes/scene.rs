@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use host::processes::{Limits, ThpByStart, nodes};
 use host::snapshot::Topology;
 use host::threads::{Look, Seen, times};
 use host::{CpuList, Membership, Snapshot, Source};
@@ -50,8 +49,8 @@ pub(crate) struct Thread {
     /// Where it was at every look; `None` if it moved.
     pub(crate) cpu: Option<u32>,
     busy: Option<bool>,
-    /// Did it run or wait for a CPU at every look?
-    runnable: bool,
+    /// Did it run or wait for a CPU at every look? Threads that share a CPU are not busy, each of them.
+    pub(crate) is_runnable: bool,
     ran: Option<u64>,
 }
 
@@ -112,7 +111,7 @@ impl Scene {
     pub(crate) fn note_shared(&mut self) {
         let threads = self.processes.iter().flat_map(|process| &process.threads);
         let shared: Vec<u32> = threads
-            .filter(|thread| thread.is_runnable())
+            .filter(|thread| thread.is_runnable)
             .filter_map(|thread| thread.cpu)
             .collect();
         self.used.extend(shared);
@@ -126,9 +125,7 @@ impl Scene {
         let is_wanted = |process: &Proc| wanted.is_none_or(|wanted| wanted.contains(&process.pid));
         for process in self.processes.iter_mut().filter(|process| is_wanted(process)) {
             if process.threads.iter().any(Thread::is_busy) || process.vcpus().next().is_some() {
-                let read = nodes(source, process.pid, &ThpByStart::default(), Limits::default());
-                let read = read.into_result().unwrap_or_default();
-                process.memory = read.iter().map(|node| (node.node, node.total().0)).collect();
+                process.memory = poll::memory(source, process.pid).unwrap_or_default();
             }
         }
     }
@@ -170,12 +167,7 @@ impl Scene {
 impl Proc {
     /// `None` of one that has ended, and of threads of the kernel, which have no arguments.
     fn read(source: &Source, pid: u32) -> Option<Self> {
-        let arguments = source.bytes(&format!("/proc/{pid}/cmdline")).into_result().ok()?;
-        let words = arguments.split(|&byte| byte == 0).filter(|word| !word.is_empty());
-        let arguments: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        if arguments.is_empty() {
-            return None;
-        }
+        let arguments = Some(tree::words(source, pid)).filter(|words| !words.is_empty())?;
         let tasks = tree::tasks(source, pid).into_iter();
         let threads: Vec<Thread> = tasks.filter_map(|tid| Thread::read(source, pid, tid)).collect();
         let membership = Membership::read(source, pid).into_result().ok();
@@ -243,7 +235,7 @@ impl Thread {
             name: seen.name,
             allowed,
             cpu: Some(seen.cpu),
-            runnable: seen.state == 'R',
+            is_runnable: seen.state == 'R',
             busy: (!source.is_live()).then_some(seen.state == 'R'),
             ran: times(source, pid, tid).map(|[ran, _]| ran),
         })
@@ -251,7 +243,7 @@ impl Thread {
 
     fn recall(&mut self, seen: Option<&Seen>) {
         self.busy = Some(seen.and_then(|seen| seen.share).is_some_and(|share| share >= BUSY));
-        self.runnable = seen.is_some_and(|seen| seen.is_runnable);
+        self.is_runnable = seen.is_some_and(|seen| seen.is_runnable);
         self.cpu = seen.and_then(|seen| seen.cpu);
     }
 
@@ -263,20 +255,15 @@ impl Thread {
         let is_busy = share >= BUSY;
         self.ran = ran;
         self.busy = Some(self.busy.unwrap_or(true) && is_busy);
-        if is_busy || self.runnable {
+        if is_busy || self.is_runnable {
             let seen = poll::thread(source, pid, self.tid);
             self.cpu = self.cpu.filter(|_| self.cpu == seen.as_ref().map(|seen| seen.cpu));
-            self.runnable &= seen.is_some_and(|seen| seen.state == 'R');
+            self.is_runnable &= seen.is_some_and(|seen| seen.state == 'R');
         }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
         self.busy == Some(true)
-    }
-
-    /// Threads that share a CPU are not busy, each of them.
-    pub(crate) fn is_runnable(&self) -> bool {
-        self.runnable
     }
 
     /// The only CPU that it may use.

@@ -6,7 +6,6 @@
 //! executes its program. What a program started in a session of its own, just before, descends from nobody known when the kernel has
 //! killed that program: a variable that it inherited shows it.
 
-mod slot;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +14,8 @@ use std::fmt;
 use std::io::{self, PipeWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::Ordering;
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,8 +32,6 @@ use crate::segments::Makers;
 use crate::syscall::{self, wait};
 use crate::tree;
 
-pub(crate) use slot::Slot;
-
 /// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
 /// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
@@ -44,6 +42,14 @@ const DISMISSED: u8 = 1;
 const FREE: i32 = 0;
 /// It is about to be filled.
 const TAKEN: i32 = i32::MIN;
+
+/// A process or group to end, in memory that the guardian shares: as `kill` takes it, a process, or the group of minus that number.
+#[derive(Default)]
+pub(crate) struct Slot {
+    target: AtomicI32,
+    /// Nanoseconds from boot until it was registered: a process of this id that began later is another one.
+    since: AtomicU64,
+}
 
 /// The guardian, as this process has it.
 struct Guard {
@@ -147,14 +153,14 @@ impl Guard {
         let start = || {
             let (name, value) = mark();
             let mark = [name.as_bytes(), value.as_bytes()].join(&b'=');
-            let guard = Self::start(&cgroup::Left::of_this_process(), &mark)?;
+            let guard = Self::start(cgroup::own_base(), &mark)?;
             syscall::at_exit(dismiss).map(|()| guard)
         };
         let guard = GUARD.get_or_init(start).as_ref();
         guard.map_err(|error| io::Error::new(error.kind(), error.to_string()))
     }
 
-    fn start(cgroups: &cgroup::Left, mark: &[u8]) -> io::Result<Self> {
+    fn start(cgroups: Option<&Path>, mark: &[u8]) -> io::Result<Self> {
         let slots = syscall::shared(SLOTS)?;
         let (ended, alive) = io::pipe()?;
         let ward = rustix::process::getpid();
@@ -210,7 +216,7 @@ extern "C" fn dismiss() {
 }
 
 /// The guardian's life, with the pipe's end as its only file: on its own, so that no terminal and no signal to others ends it.
-fn keep_watch(ward: Pid, slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
+fn keep_watch(ward: Pid, slots: &[Slot], cgroups: Option<&Path>, mark: &[u8]) {
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"hugewise-guard");
     let _ = rustix::process::chdir("/");
@@ -228,7 +234,9 @@ fn keep_watch(ward: Pid, slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
             makers.clear(&source);
         }
     }
-    cgroups.end();
+    if let Some(base) = cgroups {
+        cgroup::remove_left(base, ward.as_raw_nonzero().get().cast_unsigned());
+    }
     if word != [DISMISSED] {
         see_end(ward, until);
     }
@@ -291,7 +299,7 @@ impl Slot {
         // Without its leader, a group that still has members keeps the number to itself.
         (is_same(source, number, since) != Some(false)).then(|| {
             let makers = Makers::of_stopped(source, pid, Duration::from_nanos(now().saturating_sub(since)));
-            handles::kill_group(pid);
+            handles::signal_group(pid, Signal::KILL);
             Killed::Group(pid, makers)
         })
     }

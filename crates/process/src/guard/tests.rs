@@ -14,7 +14,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
 use super::{FREE, Guard, Place, Slot, end_marked, is_same, now};
-use crate::cgroup::Left;
 
 /// Longer than any test.
 fn sleeper() -> Child {
@@ -140,7 +139,7 @@ fn a_place_is_free_again_when_it_is_given_back() {
 #[test]
 fn a_guardian_that_is_dismissed_is_gone_and_not_left_for_others_to_wait_for() {
     // Other tests' programs are none of its own.
-    let guard = Guard::start(&Left::default(), b"HUGEWISE_TEST=none").expect("a guardian");
+    let guard = Guard::start(None, b"HUGEWISE_TEST=none").expect("a guardian");
     let place = format!("/proc/{}", guard.pid);
     assert!(std::fs::exists(&place).expect("looked"));
     guard.dismiss();
@@ -163,7 +162,7 @@ fn the_last_thing_is_done_when_a_killed_process_has_ended() {
     let life = || {
         super::at_end(last);
         PLACE.get_or_init(|| (std::process::id(), told.clone()));
-        let guard = Guard::start(&Left::default(), b"HUGEWISE_TEST=none").expect("a guardian");
+        let guard = Guard::start(None, b"HUGEWISE_TEST=none").expect("a guardian");
         drop(guard.alive.lock().expect("not poisoned").take());
         sleep(Duration::from_millis(300));
     };

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use rustix::fs::Mode;
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
-use rustix::process::{Resource, Rlimit, chdir, getrlimit, setrlimit, setsid, umask};
+use rustix::process::{Resource, Rlimit, chdir, getrlimit, setrlimit, umask};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, Gid, Uid, set_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid,
     set_thread_res_uid,
@@ -109,12 +109,6 @@ impl Prepared<'_> {
         };
         Ok(set_capabilities(None, none)?)
     }
-}
-
-/// A session of its own, of which it leads the only group: it has no terminal, and cannot get this one's.
-pub(crate) fn lead_session() -> io::Result<()> {
-    setsid()?;
-    Ok(())
 }
 
 /// No more than that, and no more than this process has.

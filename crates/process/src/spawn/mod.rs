@@ -21,7 +21,7 @@ use rustix::thread::CpuSet;
 use crate::cgroup::Cgroup;
 use crate::guard::{Place, mark};
 use crate::outputs::Outputs;
-use crate::rights::{self, Prepared};
+use crate::rights::Prepared;
 use crate::syscall::{Stack, Switched, bind, execute, take_files, unblock_signals, vfork, wait};
 
 pub(crate) use image::Image;
@@ -38,11 +38,11 @@ pub(crate) struct Started {
     pub(crate) handle: OwnedFd,
     /// When it executed the program: making a process is no part of the program's time.
     pub(crate) began: Instant,
-    /// The guardian knows of it as long as this lives.
-    pub(crate) place: Place,
     pub(crate) recorders: Recorders,
     /// What it was started in, if it was to be and could be.
     pub(crate) cgroup: Option<Cgroup>,
+    /// The guardian knows of it, and its group, as long as this lives.
+    pub(crate) _place: Place,
 }
 
 /// What counts and records a program from its first instruction on, as far as that was ordered.
@@ -155,9 +155,9 @@ impl Order<'_> {
             handle,
             // It did not come to that if it was killed before.
             began: left.began.unwrap_or_else(Instant::now),
-            place,
             recorders: left.recorders,
             cgroup,
+            _place: place,
         })
     }
 
@@ -171,18 +171,19 @@ impl Order<'_> {
     ) -> Result<(), Failure> {
         tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
         let group = match shut_in {
-            Some(_) => rights::lead_session(),
-            None => rustix::process::setpgid(None, None).map_err(io::Error::from),
+            // Of its own session it leads the only group: it has no terminal, and cannot get this one's.
+            Some(_) => rustix::process::setsid().map(drop),
+            None => rustix::process::setpgid(None, None),
         };
         group.map_err(|error| Step::Group.failed(error))?;
         place.lead();
-        if !self.bound.cpus.is_empty() {
-            let cpus = self.bound.cpus.iter().fold(CpuSet::new(), with_cpu);
+        if let Some(bound) = self.bound.filter(|bound| !bound.cpus.is_empty()) {
+            let cpus = bound.cpus.iter().fold(CpuSet::new(), with_cpu);
             rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| Step::Cpus.failed(error))?;
         }
-        if !self.bound.nodes.is_empty() {
-            let mask = node_mask(&self.bound.nodes);
-            bind(&mask, self.bound.interleave).map_err(|error| Step::Nodes.failed(error))?;
+        if let Some(bound) = self.bound.filter(|bound| !bound.nodes.is_empty()) {
+            let mask = node_mask(&bound.nodes);
+            bind(&mask, bound.interleave).map_err(|error| Step::Nodes.failed(error))?;
         }
         // Opened in the table of files that both have, before the child has its own.
         let switches = || Switches::of(0, self.switches, Recorded::Switches);

@@ -29,6 +29,7 @@ pub enum ThpSwitch {
     ExceptAdvised,
 }
 
+#[derive(Default)]
 pub struct Order<'a> {
     /// The program and its arguments.
     pub words: &'a [OsString],
@@ -39,7 +40,8 @@ pub struct Order<'a> {
     pub thp: ThpSwitch,
     /// The THP size that is told from base pages when its pages are looked at.
     pub thp_size: Option<Bytes>,
-    pub bound: &'a Bound,
+    /// Wherever the machine puts it, without one.
+    pub bound: Option<&'a Bound>,
     pub events: &'a [Countable],
     /// The CPUs on which its context switches are recorded; empty for no recording.
     pub switches: &'a [u32],
@@ -62,29 +64,12 @@ pub enum Output {
     Passed,
 }
 
-/// Wherever the machine puts it.
-static ANYWHERE: Bound = Bound {
-    cpus: Vec::new(),
-    nodes: Vec::new(),
-    interleave: false,
-};
-
 impl<'a> Order<'a> {
     /// The program as it is, with nothing counted and its output kept.
     pub fn plain(words: &'a [OsString]) -> Self {
         Self {
             words,
-            env: &[],
-            unset: &[],
-            thp: ThpSwitch::Left,
-            thp_size: None,
-            bound: &ANYWHERE,
-            events: &[],
-            switches: &[],
-            places: &[],
-            output: Output::Kept,
-            shut_in: None,
-            inherited: &[],
+            ..Self::default()
         }
     }
 }

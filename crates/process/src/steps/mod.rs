@@ -31,7 +31,7 @@ pub fn window(process: u32, thread: u32, bound: Bound, stop: &dyn Fn() -> bool) 
     let mut taken = Taken::ask(process, thread)?;
     if taken.wait()? {
         let stepped = taken.step(bound, stop, &mut window);
-        if !taken.is_stopped() {
+        if !taken.is_stopped {
             // The call of the kernel in which it is may wait for them.
             others.let_go();
         }

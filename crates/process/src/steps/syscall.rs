@@ -21,12 +21,15 @@ pub(super) enum Stop {
 }
 
 fn request(what: libc::c_uint, thread: u32, data: usize) -> io::Result<()> {
-    // SAFETY: none of the requests made here writes to this process's memory.
-    checked(unsafe { libc::ptrace(what, thread, ptr::null_mut::<c_void>(), data) })
+    // SAFETY: none of the requests made here takes an address or writes to this process's memory.
+    unsafe { ptrace(what, thread, 0, ptr::without_provenance_mut(data)) }
 }
 
-fn checked(result: libc::c_long) -> io::Result<()> {
-    match result {
+/// # Safety
+/// `data` is what the request takes: a number, or where registers are in this process.
+unsafe fn ptrace(what: libc::c_uint, thread: u32, at: u64, data: *mut c_void) -> io::Result<()> {
+    // SAFETY: the address is the other thread's, and the caller vouches for the data.
+    match unsafe { libc::ptrace(what, thread, at, data) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
@@ -55,14 +58,7 @@ pub(super) fn let_go(thread: u32, signal: c_int) -> io::Result<()> {
 pub(super) fn registers(thread: u32) -> io::Result<Registers> {
     let mut registers = MaybeUninit::<Registers>::zeroed();
     // SAFETY: the kernel fills in the structure, which is the one of this CPU.
-    checked(unsafe {
-        libc::ptrace(
-            libc::PTRACE_GETREGS,
-            thread,
-            ptr::null_mut::<c_void>(),
-            registers.as_mut_ptr(),
-        )
-    })?;
+    unsafe { ptrace(libc::PTRACE_GETREGS, thread, 0, registers.as_mut_ptr().cast()) }?;
     // SAFETY: all-zero is valid in numbers, and the kernel filled it in.
     Ok(unsafe { registers.assume_init() })
 }
@@ -101,10 +97,10 @@ pub(super) fn hide_trap_flag(thread: u32) -> io::Result<()> {
         return Ok(());
     };
     // SAFETY: one word of the other thread's stack is written, which its last instruction wrote.
-    checked(unsafe {
-        let at = ptr::without_provenance_mut::<c_void>(at as usize);
-        libc::ptrace(libc::PTRACE_POKEDATA, thread, at, (pushed & !TRAP) as usize)
-    })
+    unsafe {
+        let word = ptr::without_provenance_mut((pushed & !TRAP) as usize);
+        ptrace(libc::PTRACE_POKEDATA, thread, at, word)
+    }
 }
 
 /// Did a step push a word? One that delivers a signal may stop where its handler begins, with a whole frame on the stack and before the instruction.
@@ -145,14 +141,14 @@ pub(super) fn clear_trap_flag(thread: u32) -> io::Result<()> {
 
 fn set_registers(thread: u32, registers: &Registers) -> io::Result<()> {
     // SAFETY: the kernel reads the structure, which is the one of this CPU.
-    checked(unsafe {
-        libc::ptrace(
+    unsafe {
+        ptrace(
             libc::PTRACE_SETREGS,
             thread,
-            ptr::null_mut::<c_void>(),
-            ptr::from_ref(registers),
+            0,
+            ptr::from_ref(registers).cast_mut().cast(),
         )
-    })
+    }
 }
 
 /// Eight bytes of a thread's stack; none where it ends before.

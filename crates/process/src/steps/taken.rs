@@ -40,7 +40,8 @@ pub(super) struct Taken {
     process: u32,
     /// To be delivered when it goes on.
     signal: i32,
-    is_stopped: bool,
+    /// Does it stand still?
+    pub(super) is_stopped: bool,
 }
 
 impl Taken {
@@ -74,11 +75,6 @@ impl Taken {
         if let Some(Stop::Signal(signal)) = stopped {
             self.signal = signal;
         }
-        self.is_stopped
-    }
-
-    /// Does it stand still?
-    pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 

@@ -29,20 +29,10 @@ pub struct Rule {
 }
 
 /// Why a layout is not available.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{text}` in a layout: {why} (write a page kind, then rules such as 0-512M=hugetlb-2M or 1G-=thp, or min=4M, with commas between)"
-)]
-pub struct ParseLayoutError {
-    text: String,
-    why: String,
-}
-
-fn fail(text: &str, why: &(impl fmt::Display + ?Sized)) -> ParseLayoutError {
-    ParseLayoutError {
-        text: text.to_owned(),
-        why: why.to_string(),
-    }
+fn fail(text: &str, why: &(impl fmt::Display + ?Sized)) -> String {
+    format!(
+        "`{text}` in a layout: {why} (write a page kind, then rules such as 0-512M=hugetlb-2M or 1G-=thp, or min=4M, with commas between)"
+    )
 }
 
 impl Layout {
@@ -50,7 +40,7 @@ impl Layout {
     ///
     /// # Errors
     /// For kinds that no call can order: mTHP sizes are up to the machine's settings.
-    pub fn of(kind: PageKind) -> Result<Self, ParseLayoutError> {
+    pub fn of(kind: PageKind) -> Result<Self, String> {
         Self {
             kind,
             minimum: None,
@@ -73,7 +63,7 @@ impl Layout {
     /// # Errors
     /// If the rule overlaps another, is empty, or has a kind that no call can order.
     #[cfg(test)]
-    pub(super) fn with_rule(mut self, rule: Rule) -> Result<Self, ParseLayoutError> {
+    pub(super) fn with_rule(mut self, rule: Rule) -> Result<Self, String> {
         self.rules.push(rule);
         self.checked()
     }
@@ -83,7 +73,7 @@ impl Layout {
         std::iter::once(self.kind).chain(self.rules.iter().map(|rule| rule.kind))
     }
 
-    fn checked(mut self) -> Result<Self, ParseLayoutError> {
+    fn checked(mut self) -> Result<Self, String> {
         self.rules.sort_by_key(|rule| rule.from);
         for kind in self.kinds() {
             to_abi(kind).ok_or_else(|| fail(&kind.to_string(), "no call orders pages of this kind"))?;
@@ -159,7 +149,7 @@ pub(super) fn from_abi(kind: Kind) -> PageKind {
 }
 
 impl FromStr for Layout {
-    type Err = ParseLayoutError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut parts = text.split(',').map(str::trim);
@@ -181,7 +171,7 @@ impl FromStr for Layout {
     }
 }
 
-fn rule(part: &str, range: &str, kind: &str) -> Result<Rule, ParseLayoutError> {
+fn rule(part: &str, range: &str, kind: &str) -> Result<Rule, String> {
     let (from, to) = range
         .split_once('-')
         .ok_or_else(|| fail(part, "there is no `-` between its ends"))?;

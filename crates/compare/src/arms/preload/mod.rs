@@ -24,7 +24,7 @@ use preload_abi::{BYTES, VARIABLE, WORDS};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, FdFlags};
 
-pub use layout::{Layout, ParseLayoutError, Rule};
+pub use layout::{Layout, Rule};
 pub use report::{Report, Tally};
 
 /// Built by this crate's build script; empty for targets that it does not know.
@@ -33,107 +33,13 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libhugewise_pr
 /// Programs count on low numbers of descriptors: those that they inherit from here begin at this one.
 const LEAST_FD: i32 = 500;
 
-/// Why the library cannot be put in front of programs.
-#[derive(Debug, thiserror::Error)]
-pub enum PreloadError {
-    /// Built for a target that the library does not know.
-    #[error(
-        "this build has no preload library, which is there for glibc (build for a *-linux-gnu target, or choose another technique)"
-    )]
-    NotBuilt,
-    #[error(
-        "{what} cannot be made: {error} (a seccomp profile that forbids memfd_create, or too many open files; choose another technique)"
-    )]
-    NoFile {
-        what: &'static str,
-        /// What the kernel said.
-        error: io::Error,
-    },
-    /// The counts cannot be read back.
-    #[error("the preload library's counts cannot be read: {0}")]
-    NoReport(io::Error),
-}
-
-/// The library in a file of its own.
-#[derive(Debug)]
-pub struct Preload {
-    /// What LD_PRELOAD is to name.
-    names: OsString,
-    /// The file, where it is in memory.
-    in_memory: Option<OwnedFd>,
-}
+/// For a target that the library does not know.
+const NOT_BUILT: &str = "this build has no preload library, which is there for glibc (build for a *-linux-gnu target, \
+                         or choose another technique)";
 
 /// The library's bytes, for a file; none for targets that it does not know.
 pub fn library() -> Option<&'static [u8]> {
     Some(LIBRARY).filter(|library| !library.is_empty())
-}
-
-impl Preload {
-    /// The library in a file, or in memory.
-    ///
-    /// # Errors
-    /// If this build has none, or no memory file can be made.
-    pub fn ready(file: Option<&Path>) -> Result<Self, PreloadError> {
-        let library = library().ok_or(PreloadError::NotBuilt)?;
-        if let Some(file) = file {
-            return Ok(Self {
-                names: file.into(),
-                in_memory: None,
-            });
-        }
-        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-        let file = memory_file("libhugewise_preload.so", library, seals);
-        let library = file.map_err(|error| PreloadError::NoFile {
-            what: "a file for the preload library",
-            error,
-        })?;
-        // By two names: the loader takes the second for the first again, and either can be out of a program's reach.
-        let (own, fd) = (std::process::id(), library.as_raw_fd());
-        Ok(Self {
-            names: format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}").into(),
-            in_memory: Some(library),
-        })
-    }
-
-    /// Orders and counts for one run of a program: every process of it adds to the same counts. `given` is what the program would
-    /// find in a variable without the library.
-    ///
-    /// # Errors
-    /// If no memory file can be made.
-    pub fn arm(self, layout: &Layout, given: &dyn Fn(&str) -> Option<OsString>) -> Result<Armed, PreloadError> {
-        // The standard library seeds its hash maps from the kernel.
-        let nonce = RandomState::new().build_hasher().finish();
-        let words = layout.words(nonce);
-        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
-        let file = memory_file("hugewise-preload-counts", &bytes_of(&words), seals);
-        let page = file.map_err(|error| PreloadError::NoFile {
-            what: "a page for the preload library's counts",
-            error,
-        })?;
-        let own = std::process::id();
-        // Behind those that are preloaded anyway, so that their memory calls go through it as well.
-        let behind = |name: &str, own: &OsStr| {
-            let mut list = given(name).filter(|list| !list.is_empty()).unwrap_or_default();
-            if !list.is_empty() {
-                list.push(":");
-            }
-            list.push(own);
-            (name.into(), list)
-        };
-        let env = vec![
-            behind("LD_PRELOAD", &self.names),
-            // A program with AddressSanitizer ends where its runtime is not the first library.
-            behind("ASAN_OPTIONS", OsStr::new("verify_asan_link_order=0")),
-            (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
-        ];
-        let in_memory = self.in_memory.as_ref().map(AsRawFd::as_raw_fd);
-        Ok(Armed {
-            env,
-            inherited: in_memory.into_iter().chain([page.as_raw_fd()]).collect(),
-            page,
-            library: self,
-        })
-    }
 }
 
 /// A program's environment with the LD_PRELOAD library, and its counts. Keep it until the program has ended: while it lives, children of
@@ -145,30 +51,91 @@ pub struct Armed {
     /// The descriptors that it needs.
     pub inherited: Vec<RawFd>,
     page: OwnedFd,
-    library: Preload,
+    /// What LD_PRELOAD is to name.
+    names: OsString,
+    /// The library's file, where it is in memory.
+    _in_memory: Option<OwnedFd>,
 }
 
 impl Armed {
+    /// Orders and counts for one run of a program: every process of it adds to the same counts. The library is in that file, or
+    /// else in memory. `given` is what the program would find in a variable without the library.
+    ///
+    /// # Errors
+    /// If this build has no library, or no memory file can be made.
+    pub fn new(file: Option<&Path>, layout: &Layout, given: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, String> {
+        let library = library().ok_or(NOT_BUILT)?;
+        let (names, in_memory) = match file {
+            Some(file) => (file.into(), None),
+            None => library_in_memory(library).map(|(names, file)| (names, Some(file)))?,
+        };
+        // The standard library seeds its hash maps from the kernel.
+        let nonce = RandomState::new().build_hasher().finish();
+        let words = layout.words(nonce);
+        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
+        let file = memory_file("hugewise-preload-counts", &bytes_of(&words), seals);
+        let page = file.map_err(|error| not_made("a page for the preload library's counts", &error))?;
+        let own = std::process::id();
+        // Behind those that are preloaded anyway, so that their memory calls go through it as well.
+        let behind = |name: &str, own: &OsStr| {
+            let mut list = given(name).filter(|list| !list.is_empty()).unwrap_or_default();
+            if !list.is_empty() {
+                list.push(":");
+            }
+            list.push(own);
+            (name.into(), list)
+        };
+        let env = vec![
+            behind("LD_PRELOAD", &names),
+            // A program with AddressSanitizer ends where its runtime is not the first library.
+            behind("ASAN_OPTIONS", OsStr::new("verify_asan_link_order=0")),
+            (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
+        ];
+        Ok(Self {
+            env,
+            inherited: in_memory.iter().chain([&page]).map(AsRawFd::as_raw_fd).collect(),
+            page,
+            names,
+            _in_memory: in_memory,
+        })
+    }
+
     /// What was counted so far, in all processes of the program.
     ///
     /// # Errors
     /// If the page of counts cannot be read.
-    pub fn report(&self) -> Result<Report, PreloadError> {
+    pub fn report(&self) -> Result<Report, String> {
         let mut bytes = [0; BYTES];
         let read = rustix::io::pread(&self.page, &mut bytes[..], 0);
-        let failed = |error: Errno| PreloadError::NoReport(error.into());
-        match read.map_err(failed)? {
+        let read = read.map_err(io::Error::from).and_then(|read| match read {
             BYTES => Ok(Report::of(&words_of(&bytes))),
-            _ => Err(PreloadError::NoReport(io::ErrorKind::UnexpectedEof.into())),
-        }
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        });
+        read.map_err(|error| format!("the preload library's counts cannot be read: {error}"))
     }
 
     /// Did the loader complain into the program's errors that it cannot load the library?
     pub(crate) fn is_complained_of(&self, errors: &str) -> bool {
-        let names = self.library.names.to_string_lossy();
+        let names = self.names.to_string_lossy();
         let mut lines = errors.lines().filter(|line| line.contains("cannot be preloaded"));
         lines.any(|line| names.split(':').any(|name| line.contains(name)))
     }
+}
+
+/// The library in memory, and what LD_PRELOAD is to name.
+fn library_in_memory(library: &[u8]) -> Result<(OsString, OwnedFd), String> {
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    let file = memory_file("libhugewise_preload.so", library, seals);
+    let file = file.map_err(|error| not_made("a file for the preload library", &error))?;
+    // By two names: the loader takes the second for the first again, and either can be out of a program's reach.
+    let (own, fd) = (std::process::id(), file.as_raw_fd());
+    Ok((format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}").into(), file))
+}
+
+fn not_made(what: &str, error: &io::Error) -> String {
+    format!(
+        "{what} cannot be made: {error} (a seccomp profile that forbids memfd_create, or too many open files; choose another technique)"
+    )
 }
 
 /// A sealed file in memory, inherited by children under a high number.

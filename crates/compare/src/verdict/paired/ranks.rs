@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::block::Block;
+use super::Block;
 use stats::median;
 
 /// Contention makes some blocks rough; calm ones are more precise. So scores are weighed by how far a block's own lie

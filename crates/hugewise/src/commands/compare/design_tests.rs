@@ -1,7 +1,7 @@
 //! Which design is taken for which arms and metrics.
 
 use clap::Parser;
-use compare::design::{Made, has_ended, made};
+use compare::design::{enough, has_ended, in_effect, is_unfit};
 use compare::inplace::{Pair, Whose};
 use compare::{Choice, Error, Outcome};
 use host::Snapshot;
@@ -139,13 +139,10 @@ fn a_result_without_its_pages_is_unfit_and_its_reason_stays() {
     let (mut compare, warnings) = cut(30);
     let last = compare.arms[1].runs.last_mut().expect("a run");
     last.notes.push("prctl".to_owned());
-    let in_effect =
-        |compare: &model::compare::Compare| Made::Compared(Box::new((compare.clone(), warnings.clone()))).in_effect();
-    assert!(matches!(in_effect(&compare), Made::Compared(_)));
+    assert!(in_effect((compare.clone(), warnings.clone())).is_ok());
     compare.arms[1].took_effect = Reading::Known(false);
-    let Made::Unfit(error) = in_effect(&compare) else {
-        panic!("nothing was compared")
-    };
+    let error = in_effect((compare, warnings)).expect_err("nothing was compared");
+    assert!(is_unfit(&error));
     let text = error.to_string();
     assert!(
         text.contains("did not take effect") && text.ends_with("(prctl)"),
@@ -155,16 +152,15 @@ fn a_result_without_its_pages_is_unfit_and_its_reason_stays() {
 
 #[test]
 fn too_few_slices_and_a_program_that_does_not_suit_are_unfit_and_a_wish_to_stop_is_not() {
-    let is_unfit = |compared| matches!(made(compared), Ok(Made::Unfit(_)));
-    assert!(is_unfit(Ok(cut(5))) && !is_unfit(Ok(cut(6))));
+    assert!(enough(cut(5)).is_err_and(|error| is_unfit(&error)) && enough(cut(6)).is_ok());
     let gone = Error::Gone {
         arm: "base".to_owned(),
         status: "0".to_owned(),
         said: String::new(),
     };
     assert!(has_ended(&gone) && !has_ended(&Error::InPlace("x".to_owned())));
-    assert!(is_unfit(Err(gone)) && is_unfit(Err(Error::InPlace("x".to_owned()))));
-    assert!(made(Err(Error::Interrupted)).is_err() && made(Err(Error::Keep("full".to_owned()))).is_err());
+    assert!(is_unfit(&gone) && is_unfit(&Error::InPlace("x".to_owned())));
+    assert!(!is_unfit(&Error::Interrupted) && !is_unfit(&Error::Keep("full".to_owned())));
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn compared(
         store::say_left(&session.ui, &request.program());
     }
     stop::on_signals()?;
-    Ok(comparison.carry_out(&around, &stop::is_asked, log))
+    Ok(comparison.carry_out(&stop::is_asked, log))
 }
 
 fn not_compared(args: &args::Compare, error: Error) -> anyhow::Result<Outcome> {
@@ -181,7 +181,7 @@ fn request(
     let mut task = task(args, workload.as_ref())?;
     let mut arms = compare::policy::arms(&args.arms, &snapshot.thp)?;
     if let Some((_, reference)) = commands.first() {
-        task.command = reference.words().iter().map(Into::into).collect();
+        task.command = reference.command.iter().map(Into::into).collect();
         arms = commands.iter().map(|(name, _)| name.clone()).collect();
     }
     let request = Request {

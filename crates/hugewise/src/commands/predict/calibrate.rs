@@ -72,7 +72,7 @@ impl<'a> Prepared<'a> {
     pub(super) fn of(
         request: &'a Request,
         snapshot: &'a Snapshot,
-        around: &Around<'_>,
+        around: &'a Around<'_>,
         log: &mut RunLog<'_>,
     ) -> anyhow::Result<Self> {
         let comparison = Comparison::prepare(request, snapshot, around, log)?;
@@ -97,15 +97,10 @@ impl<'a> Prepared<'a> {
     }
 
     /// What the program saves of its user time on huge pages. The trace is there already, so that runs which fail leave a prediction without them.
-    pub(super) fn made(
-        self,
-        around: &Around<'_>,
-        log: &mut RunLog<'_>,
-        warnings: &mut Vec<Warning>,
-    ) -> anyhow::Result<Runs> {
+    pub(super) fn made(self, log: &mut RunLog<'_>, warnings: &mut Vec<Warning>) -> anyhow::Result<Runs> {
         stop::on_signals()?;
         let time = self.time;
-        let compared = self.comparison.carry_out(around, &stop::is_asked, log);
+        let compared = self.comparison.carry_out(&stop::is_asked, log);
         let why = match compared {
             Err(Error::Interrupted) => return Ok(Runs::Stopped),
             Ok((compare, _)) if compare.design.ended == Ended::Interrupted => return Ok(Runs::Stopped),

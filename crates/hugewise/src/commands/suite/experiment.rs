@@ -121,7 +121,7 @@ impl Bench<'_> {
     ) -> Result<(Compare, Vec<Warning>), Error> {
         let mut log = RunLog::new(store);
         let comparison = Comparison::prepare(request, self.snapshot, around, &mut log)?;
-        comparison.carry_out(around, &stop::is_asked, &mut log)
+        comparison.carry_out(&stop::is_asked, &mut log)
     }
 }
 
