@@ -127,6 +127,7 @@ pub struct Cache {
 
 /// Load-to-use latencies in core cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Latencies {
     /// First-level cache.
     pub l1: Option<f64>,
@@ -150,7 +151,7 @@ struct Table {
     cpus: Vec<Cpu>,
 }
 
-/// Reads a table of CPUs; `place` names it in errors. Unknown fields are ignored.
+/// Reads a table of CPUs; `place` names it in errors. Unknown fields of a CPU are ignored.
 ///
 /// # Errors
 /// If it is not JSON of that shape; the text says line and column.
