@@ -98,7 +98,7 @@ impl TlbKind {
 pub struct PageSize(pub Bytes);
 
 impl TryFrom<String> for PageSize {
-    type Error = model::ParseBytesError;
+    type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse().map(Self)
