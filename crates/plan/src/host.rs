@@ -56,12 +56,8 @@ impl<'a> Host<'a> {
     }
 
     pub(super) fn group_name(&self, gid: u32) -> Option<&str> {
-        let accounts = self.config.accounts.known()?;
-        accounts
-            .groups
-            .iter()
-            .find(|(known, _)| **known == gid)
-            .map(|(_, group)| &*group.name)
+        let group = self.config.accounts.known()?.groups.get(&gid)?;
+        Some(&group.name)
     }
 
     pub(super) fn before(&self, target: &Target) -> Reading<Value> {
@@ -231,12 +227,8 @@ impl<'a> Host<'a> {
     }
 
     pub(super) fn group(&self, name: &str) -> Option<u32> {
-        let accounts = self.config.accounts.known()?;
-        accounts
-            .groups
-            .iter()
-            .find(|(_, group)| group.name == name)
-            .map(|(gid, _)| *gid)
+        let groups = &self.config.accounts.known()?.groups;
+        groups.iter().find(|(_, group)| group.name == name).map(|(gid, _)| *gid)
     }
 
     pub(super) fn distribution(&self) -> Distribution {

@@ -13,8 +13,8 @@ use model::Unread;
 
 use crate::error::WriterError;
 use crate::gave_back::{GaveBack, Outcome};
-use crate::held::Held;
 use crate::journal::{Journal, Ledger, Run};
+use crate::lease::Held;
 use crate::owner::Owner;
 use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};

@@ -112,7 +112,7 @@ pub(super) fn revert(
     forget: bool,
 ) -> Vec<RevertStep> {
     let entries = log.story.entries.clone();
-    let back = |entry: Entry| {
+    let step = |entry: Entry| {
         let has_it = |upper: &ChangeLog| upper.story.entries.iter().any(|upper| upper.place == entry.place);
         let (came, found, note) = match above.iter().any(has_it) {
             true => lift::lift(access, log, above, &entry),
@@ -126,7 +126,7 @@ pub(super) fn revert(
             note,
         }
     };
-    entries.into_iter().rev().map(back).collect()
+    entries.into_iter().rev().map(step).collect()
 }
 
 /// What came of one place, what was found there, and what to know.

@@ -4,9 +4,8 @@ use model::{Bytes, Unread};
 
 use super::{Inner, Writer};
 use crate::error::{LeaseError, WriterError};
-use crate::held::Held;
 use crate::journal::Journal;
-use crate::lease::PoolLease;
+use crate::lease::{Held, PoolLease};
 use crate::pool;
 use crate::pool_setting::PoolSetting;
 

@@ -59,6 +59,19 @@ pub enum FittedOn {
     SharesOfRunOne,
 }
 
+impl FittedOn {
+    /// Was throughput of this run among it?
+    pub fn has(self, run: &Explains) -> bool {
+        match self {
+            Self::AllRuns => true,
+            Self::NodeZero => run.node == 0,
+            Self::NodeOne => run.node == 1,
+            Self::RunOne => run.node == 1 && run.run == "Run 1",
+            Self::SharesOfRunOne => false,
+        }
+    }
+}
+
 /// One fitted parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
