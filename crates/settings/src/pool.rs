@@ -57,7 +57,8 @@ impl Memory {
         let total = bytes("MemTotal")?;
         Ok(Self {
             total,
-            available: bytes("MemAvailable")?,
+            // Linux before 3.14 has no such line; what is free is less.
+            available: bytes("MemAvailable").or_else(|missing| bytes("MemFree").map_err(|_| missing))?,
             left: LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE)),
             cache: cache.map(|(cached, shared)| Bytes(cached.0.saturating_sub(shared.0))),
         })
