@@ -40,7 +40,6 @@ pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(
 
 /// Memory as a pool that is to grow finds it.
 pub(crate) struct Memory {
-    pub(crate) total: Bytes,
     /// What can be had without pushing out other programs' pages.
     pub(crate) available: Bytes,
     /// What of it is always left to them, where nothing else was asked for.
@@ -54,12 +53,9 @@ impl Memory {
         let meminfo = sink::text(sink, "/proc/meminfo")?;
         let bytes = |name| meminfo_bytes(&meminfo, name);
         let cache = bytes("Cached").ok().zip(bytes("Shmem").ok());
-        let total = bytes("MemTotal")?;
         Ok(Self {
-            total,
-            // Linux before 3.14 has no such line; what is free is less.
-            available: bytes("MemAvailable").or_else(|missing| bytes("MemFree").map_err(|_| missing))?,
-            left: LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE)),
+            available: bytes("MemAvailable")?,
+            left: left_of(bytes("MemTotal")?),
             cache: cache.map(|(cached, shared)| Bytes(cached.0.saturating_sub(shared.0))),
         })
     }
@@ -68,6 +64,16 @@ impl Memory {
     pub(crate) fn room(&self, page: Bytes, leave: Option<Bytes>) -> u64 {
         self.available.0.saturating_sub(leave.unwrap_or(self.left).0) / page.0.max(1)
     }
+}
+
+/// All memory. Also kernels that do not say what of it is available (before 3.14) say this.
+pub(crate) fn total(sink: &dyn Sink) -> Result<Bytes, crate::WriterError> {
+    meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "MemTotal")
+}
+
+/// What of all memory is always left to other programs, where nothing else was asked for.
+pub(crate) fn left_of(total: Bytes) -> Bytes {
+    LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE))
 }
 
 /// The page size of the pool that `/proc/sys/vm/nr_hugepages` is about.

@@ -9,7 +9,7 @@ use super::access::Access;
 use super::error::SetupError;
 use super::survey::Task;
 use crate::place::{Place, State};
-use crate::pool::{self, Memory};
+use crate::pool;
 
 /// More than this share of memory set aside by `vm.min_free_kbytes` leaves programs to the OOM killer.
 const MOST_FREE_SHARE: u64 = 20;
@@ -22,8 +22,9 @@ pub(super) fn check(access: &Access<'_>, tasks: &[&Task]) -> Result<(), SetupErr
     if !tasks.iter().any(|task| may_take_memory(&task.place)) {
         return Ok(());
     }
-    let Memory { total, left, .. } = Memory::read(access.sink())?;
-    let most = Bytes(total.0.saturating_sub(access.leave.unwrap_or(left).0));
+    let total = pool::total(access.sink())?;
+    let left = access.leave.unwrap_or(pool::left_of(total));
+    let most = Bytes(total.0.saturating_sub(left.0));
     // The machine's usual page size is only missing where there are no pools.
     let usual = pool::usual_page(access.sink()).unwrap_or(Bytes::mib(2));
     let mut all: BTreeMap<Bytes, (u64, &Place)> = BTreeMap::new();
