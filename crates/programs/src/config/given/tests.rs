@@ -732,7 +732,7 @@ fn what_only_a_run_of_a_script_shows_is_said() {
             "vm.nr_hugepages=${N}",
         ),
         (
-            "for n in 0 1\ndo\necho 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages\ndone",
+            "for n in $NODES\ndo\necho 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages\ndone",
             "a.sh:3",
             "node${n}",
         ),
