@@ -2,6 +2,7 @@
 
 use model::Bytes;
 
+use super::commands::{encloses, in_commands};
 use super::keep::Kept;
 use super::pattern::expand;
 use super::recorder::Recorder;
@@ -49,7 +50,7 @@ const SETTINGS: [(&str, Keep); 34] = [
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
-    ("/etc/{rc.local,rc.d/rc.local}", about_memory),
+    ("/etc/{rc.local,rc.d/rc.local}", of_script),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
         unit,
@@ -181,13 +182,24 @@ fn about_memory(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, names_memory)
 }
 
+fn of_script(bytes: &[u8]) -> Kept {
+    let text = String::from_utf8_lossy(bytes);
+    if !text.lines().any(names_memory) {
+        return Kept::idle();
+    }
+    let mut of_commands = in_commands(&text).into_iter();
+    Kept::lines(bytes, |line| {
+        of_commands.next() == Some(true) || names_memory(line) || encloses(line)
+    })
+}
+
 fn about_memory_or_profile(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| {
         names_memory(line) || line.trim_start().starts_with(['[']) || line.trim_start().starts_with("include")
     })
 }
 
-/// Limits and memory of a unit. Its command and its environment can hold secrets.
+/// Limits and memory of a unit. Its other commands and its environment can hold secrets.
 fn unit(bytes: &[u8]) -> Kept {
     let keys = [
         "Limit",
@@ -201,8 +213,11 @@ fn unit(bytes: &[u8]) -> Kept {
         "Group=",
         "[",
     ];
+    let mut of_commands = in_commands(&String::from_utf8_lossy(bytes)).into_iter();
     Kept::lines(bytes, |line| {
-        keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
+        of_commands.next() == Some(true)
+            || keys.iter().any(|key| line.trim_start().starts_with(key))
+            || names_memory(line)
     })
 }
 
