@@ -116,19 +116,24 @@ pub fn multiply_float(turns: u64) {
 
 /// The bytes of the chase kernel, to run the very same code elsewhere (in a guest).
 pub fn bytes(access: Access) -> &'static [u8] {
-    match access {
-        Access::Read => between(hugewise_chase_read as *const u8, hugewise_chase_read_end as *const u8),
-        Access::Write => between(hugewise_chase_write as *const u8, hugewise_chase_write_end as *const u8),
-    }
+    let (start, end) = match access {
+        Access::Read => (hugewise_chase_read as *const u8, hugewise_chase_read_end as *const u8),
+        Access::Write => (hugewise_chase_write as *const u8, hugewise_chase_write_end as *const u8),
+    };
+    // SAFETY: labels of one assembly block above, in this order.
+    unsafe { between(start, end) }
 }
 
 /// The bytes of the multiplication kernel.
 pub fn multiply_bytes() -> &'static [u8] {
-    between(hugewise_multiply as *const u8, hugewise_multiply_end as *const u8)
+    // SAFETY: labels of one assembly block above, in this order.
+    unsafe { between(hugewise_multiply as *const u8, hugewise_multiply_end as *const u8) }
 }
 
-pub(crate) fn between(start: *const u8, end: *const u8) -> &'static [u8] {
-    // SAFETY: both labels stand in one assembly block above, `end` after `start`; code is mapped readable for ever.
+/// # Safety
+/// Both are labels of one assembly block, `end` behind `start`.
+pub(crate) unsafe fn between(start: *const u8, end: *const u8) -> &'static [u8] {
+    // SAFETY: one block is one piece of code, which is mapped readable for ever.
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 

@@ -19,11 +19,19 @@ pub struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes of private memory, readable and writable, with extra `mmap` flags.
+    /// Maps `len` bytes of private memory, readable and writable, on base pages whatever the machine's default is.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn anonymous(len: usize, extra: MapFlags) -> io::Result<Self> {
+    pub fn on_base_pages(len: usize) -> io::Result<Self> {
+        let mapping = Self::anonymous(len, MapFlags::empty())?;
+        // Refused only by kernels without THP, which is as good.
+        let _ = mapping.advise(0, len, Advice::LinuxNoHugepage);
+        Ok(mapping)
+    }
+
+    /// Maps `len` bytes of private memory, readable and writable, with extra `mmap` flags, none of which sets its address.
+    pub(crate) fn anonymous(len: usize, extra: MapFlags) -> io::Result<Self> {
         Self::protected(len, ProtFlags::READ | ProtFlags::WRITE, extra)
     }
 
@@ -69,16 +77,10 @@ impl Mapping {
         );
     }
 
-    /// `madvise` on a part of the mapping. Only advice that keeps the mapping and its content meaningful is passed here.
-    ///
-    /// # Errors
-    /// The kernel's.
-    ///
-    /// # Panics
-    /// If the part reaches beyond the mapping.
-    pub fn advise(&self, offset: usize, len: usize, advice: Advice) -> io::Result<()> {
+    /// `madvise` on a part of the mapping, with advice that keeps it mapped.
+    pub(crate) fn advise(&self, offset: usize, len: usize, advice: Advice) -> io::Result<()> {
         self.check(offset, len);
-        // SAFETY: the range lies in a mapping we own, whose content is not used before it is populated.
+        // SAFETY: the range lies in a mapping we own; what advice drops comes back as zeros or from the file.
         unsafe { rustix::mm::madvise(self.start().add(offset).cast(), len, advice)? };
         Ok(())
     }
@@ -91,7 +93,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Writes a zero to the first byte of every `step` bytes: brings pages in on kernels without MADV_POPULATE_WRITE.
+    /// Writes a zero to the first byte of every `step` bytes: brings pages in on kernels without MADV_POPULATE_WRITE. The mapping is writable.
     pub(crate) fn touch(&mut self, offset: usize, len: usize, step: usize) {
         self.check(offset, len);
         for at in (offset..offset + len).step_by(step) {

@@ -12,14 +12,6 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// Why a size could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a size: {why} (write a number and a unit, such as 16K, 2M, 1G or 3.5G)")]
-pub struct ParseBytesError {
-    text: String,
-    why: &'static str,
-}
-
 const UNITS: [(char, u64); 5] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10), ('B', 1)];
 
 impl Bytes {
@@ -84,13 +76,11 @@ impl fmt::Display for Bytes {
 }
 
 impl FromStr for Bytes {
-    type Err = ParseBytesError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fail = |why| ParseBytesError {
-            text: text.to_owned(),
-            why,
-        };
+        let fail =
+            |why| format!("`{text}` is not a size: {why} (write a number and a unit, such as 16K, 2M, 1G or 3.5G)");
         let trimmed = text.trim();
         let digits = trimmed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = trimmed[digits.len()..].to_ascii_uppercase();

@@ -21,11 +21,6 @@ pub enum GuestPage {
     Size1G,
 }
 
-/// Why a guest page size could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a page size that a guest can map (write 4K, 2M or 1G)")]
-pub struct ParseGuestPageError(String);
-
 impl GuestPage {
     /// All of them, smallest first.
     pub const ALL: [Self; 3] = [Self::Size4K, Self::Size2M, Self::Size1G];
@@ -47,14 +42,14 @@ impl fmt::Display for GuestPage {
 }
 
 impl FromStr for GuestPage {
-    type Err = ParseGuestPageError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let size = text.parse::<Bytes>().ok();
         Self::ALL
             .into_iter()
             .find(|page| Some(page.size()) == size)
-            .ok_or_else(|| ParseGuestPageError(text.to_owned()))
+            .ok_or_else(|| format!("`{text}` is not a page size that a guest can map (write 4K, 2M or 1G)"))
     }
 }
 

@@ -21,13 +21,6 @@ pub enum Pattern {
     Stride(Bytes),
 }
 
-/// Why a pattern could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a pattern (write random-line, line-per-page, page-random, or stride-SIZE with a multiple of 64B and its unit, such as stride-256B)"
-)]
-pub struct ParsePatternError(String);
-
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,10 +33,14 @@ impl fmt::Display for Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = ParsePatternError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fail = || ParsePatternError(text.to_owned());
+        let fail = || {
+            format!(
+                "`{text}` is not a pattern (write random-line, line-per-page, page-random, or stride-SIZE with a multiple of 64B and its unit, such as stride-256B)"
+            )
+        };
         match text {
             "random-line" => Ok(Self::RandomLine),
             "line-per-page" => Ok(Self::LinePerPage),

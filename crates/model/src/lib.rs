@@ -39,12 +39,12 @@ mod words;
 
 pub use address::Address;
 pub use backing::Backing;
-pub use bytes::{Bytes, ParseBytesError};
+pub use bytes::Bytes;
 pub use collector::Collector;
 pub use envelope::{Envelope, Machine, Tool};
 pub use estimate::Estimate;
 pub use not_measured::NotMeasured;
-pub use page::{PageKind, ParsePageKindError};
+pub use page::PageKind;
 pub use progress::{Progress, time_left};
 pub use reading::{Cause, Reading, Unread};
 pub use warning::Warning;

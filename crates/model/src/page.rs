@@ -18,11 +18,6 @@ pub enum PageKind {
     Hugetlb(Bytes),
 }
 
-/// Why a page kind could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a page kind (write base, thp, mthp-SIZE such as mthp-64K, or hugetlb-SIZE such as hugetlb-2M)")]
-pub struct ParsePageKindError(String);
-
 impl PageKind {
     /// hugetlb pages of 2 MiB, the common case on x86-64.
     pub const HUGETLB_2M: Self = Self::Hugetlb(Bytes::mib(2));
@@ -80,11 +75,15 @@ impl fmt::Display for PageKind {
 }
 
 impl FromStr for PageKind {
-    type Err = ParsePageKindError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let lower = text.trim().to_ascii_lowercase();
-        let fail = || ParsePageKindError(text.to_owned());
+        let fail = || {
+            format!(
+                "`{text}` is not a page kind (write base, thp, mthp-SIZE such as mthp-64K, or hugetlb-SIZE such as hugetlb-2M)"
+            )
+        };
         let size = |digits: &str| {
             digits
                 .parse::<Bytes>()

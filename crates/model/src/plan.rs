@@ -1,7 +1,6 @@
 //! The shape of a plan: changes in the order of their application, each with what was, what shall be, why, and the risk.
 
 mod check;
-mod condense;
 mod content;
 mod edit;
 mod error;
@@ -23,6 +22,7 @@ use crate::{Bytes, Reading};
 pub use content::mount_unit;
 pub use edit::{Edit, Hunk, Sum};
 pub use error::PlanError;
+pub use hugetlbfs::MountOptions;
 
 /// The schema of a plan in its [`Envelope`](crate::Envelope).
 pub const SCHEMA: &str = "hugewise/plan/3";

@@ -142,7 +142,10 @@ impl<T> Reading<T> {
 
     /// As a `Result`, for `?`.
     pub fn into_result(self) -> Result<T, Unread> {
-        self.into()
+        match self {
+            Self::Known(value) => Ok(value),
+            Self::Unread(unread) => Err(unread),
+        }
     }
 }
 
@@ -151,15 +154,6 @@ impl<T> From<Result<T, Unread>> for Reading<T> {
         match result {
             Ok(value) => Self::Known(value),
             Err(unread) => Self::Unread(unread),
-        }
-    }
-}
-
-impl<T> From<Reading<T>> for Result<T, Unread> {
-    fn from(reading: Reading<T>) -> Self {
-        match reading {
-            Reading::Known(value) => Ok(value),
-            Reading::Unread(unread) => Err(unread),
         }
     }
 }

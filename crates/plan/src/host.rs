@@ -1,20 +1,21 @@
 //! The machine as a planner sees it: its settings, its files, and what stands in each target now.
 
 use host::groups::{self, GroupLevel};
-use host::snapshot::{Feature, MountTree, Pool};
+use host::snapshot::{Feature, MountTree};
 use host::{Snapshot, Source};
-use model::plan::{Plan, Target, Value, chosen};
+use model::plan::{MountOptions, Plan, Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
 use programs::config::mysql::Options;
 use programs::config::postgres::Configuration;
 use programs::config::{Config, Distribution, Setting};
 
 use super::goal::Goal;
+use super::share::persistent;
 use super::{PlanningError, Recorded, Wanted};
 
 /// Everything that a plan is made from. The same source gives the same plan.
 pub struct Host<'a> {
-    source: &'a Source,
+    pub(super) source: &'a Source,
     /// The kernel's settings.
     pub snapshot: Snapshot,
     /// What was asked for in files and at boot.
@@ -55,12 +56,8 @@ impl<'a> Host<'a> {
     }
 
     pub(super) fn group_name(&self, gid: u32) -> Option<&str> {
-        let accounts = self.config.accounts.known()?;
-        accounts
-            .groups
-            .iter()
-            .find(|(known, _)| **known == gid)
-            .map(|(_, group)| &*group.name)
+        let group = self.config.accounts.known()?.groups.get(&gid)?;
+        Some(&group.name)
     }
 
     pub(super) fn before(&self, target: &Target) -> Reading<Value> {
@@ -86,10 +83,7 @@ impl<'a> Host<'a> {
     fn persistent(&self, directory: &str) -> Reading<Value> {
         let all = self.source.number(&format!("{directory}/nr_hugepages"));
         let surplus = self.source.number(&format!("{directory}/surplus_hugepages"));
-        let pages = all
-            .into_result()
-            .and_then(|all| Ok(all.saturating_sub(surplus.or_if_absent(0)?)));
-        Reading::from(pages).map(Value::Pages)
+        Reading::from(persistent(&all, &surplus)).map(Value::Pages)
     }
 
     /// A capture without `/etc` says nothing about files.
@@ -138,11 +132,6 @@ impl<'a> Host<'a> {
         self.has_directory("/etc")
     }
 
-    /// A line of a file, if it is there.
-    pub(super) fn line(&self, path: &str) -> Reading<String> {
-        self.source.line(path)
-    }
-
     /// The control group of this path and those above it, with what they allow of hugetlb pages.
     pub(super) fn levels(&self, path: &str) -> Vec<GroupLevel> {
         let pools = self.snapshot.pools.known().into_iter().flatten();
@@ -178,7 +167,9 @@ impl<'a> Host<'a> {
                 .iter()
                 .rev()
                 .find(|mount| mount.target == at && mount.kind == "hugetlbfs");
-            top.map_or(Value::Absent, |mount| Value::Text(mount_options(&mount.options)))
+            top.map_or(Value::Absent, |mount| {
+                Value::Text(MountOptions::parse(&mount.options.join(",")).to_string())
+            })
         })
     }
 
@@ -218,10 +209,6 @@ impl<'a> Host<'a> {
             .unwrap_or(Bytes::mib(2))
     }
 
-    pub(super) fn pool(&self, size: Bytes) -> Option<&Pool> {
-        self.snapshot.pool(size)
-    }
-
     /// Sizes of pools that this kernel has, in words.
     pub(super) fn pool_sizes(&self) -> String {
         let pools = self.snapshot.pools.known().map(Vec::as_slice).unwrap_or_default();
@@ -240,12 +227,8 @@ impl<'a> Host<'a> {
     }
 
     pub(super) fn group(&self, name: &str) -> Option<u32> {
-        let accounts = self.config.accounts.known()?;
-        accounts
-            .groups
-            .iter()
-            .find(|(_, group)| group.name == name)
-            .map(|(gid, _)| *gid)
+        let groups = &self.config.accounts.known()?.groups;
+        groups.iter().find(|(_, group)| group.name == name).map(|(gid, _)| *gid)
     }
 
     pub(super) fn distribution(&self) -> Distribution {
@@ -259,36 +242,15 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Options of a hugetlbfs mount in one order, with those that the kernel leaves out.
-fn mount_options(options: &[String]) -> String {
-    let find = |name: &str| {
-        options
-            .iter()
-            .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
-    };
-    let mode = find("mode")
-        .and_then(|mode| u32::from_str_radix(mode, 8).ok())
-        .unwrap_or(0o755);
-    let page = find("pagesize").map(|page| {
-        page.parse()
-            .map_or_else(|_| page.to_owned(), |size: Bytes| size.exact())
-    });
-    let page = page.map(|page| format!("pagesize={page},")).unwrap_or_default();
-    format!(
-        "{page}uid={},gid={},mode={mode:04o}",
-        find("uid").unwrap_or("0"),
-        find("gid").unwrap_or("0")
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Host, mount_options};
+    use super::Host;
     use host::{Source, Tree};
+    use model::plan::MountOptions;
 
     #[test]
     fn the_kernel_s_options_come_in_one_order_with_its_defaults() {
-        let options = |text: &str| mount_options(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let options = |text: &str| MountOptions::parse(text).to_string();
         assert_eq!(
             options("rw,relatime,gid=501,mode=770,pagesize=1024M"),
             "pagesize=1G,uid=0,gid=501,mode=0770"

@@ -62,7 +62,8 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, jvm: &JvmGoal, needs: &[Need]) -> R
         true => shared(drafts, &user)?,
         false => differences(drafts, &user),
     }
-    options(drafts, jvm, kind, needs.first().map_or(Bytes::mib(2), |need| need.page));
+    let page = needs.first().map_or(Bytes::mib(2), |need| need.page);
+    instruct(drafts, jvm, kind, &kind.options(page));
     Ok(())
 }
 
@@ -116,10 +117,6 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
     }
     instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
     Ok(())
-}
-
-fn options(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, page: Bytes) {
-    instruct(drafts, jvm, kind, &kind.options(page));
 }
 
 fn instruct(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, options: &str) {

@@ -9,7 +9,7 @@ use programs::config::{Distribution, Setting};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
-use super::share::{Account, Demand, Share};
+use super::share::{Account, Demand, Share, persistent};
 use super::{Host, PlanningError, Wanted, boot};
 
 /// Pages from this size on are rarely there once the machine has run for a while: they are asked for at boot.
@@ -36,7 +36,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &[Wanted]) -> Result<(), Pl
 }
 
 fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>, wanted: &[Wanted]) -> Result<(), String> {
-    let Some(pool) = drafts.host.pool(page) else {
+    let Some(pool) = drafts.host.snapshot.pool(page) else {
         return without_directory(drafts, page, node, demand);
     };
     let share = Account::of(drafts.host, pool, node, wanted).share(demand);
@@ -141,8 +141,7 @@ fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
         .known()
         .and_then(|parts| parts.iter().find(|part| Some(part.node) == node));
     let (all, surplus) = part.map_or((&pool.nr, &pool.surplus), |part| (&part.nr, &part.surplus));
-    let now = all.as_ref().into_result();
-    let now = now.and_then(|all| Ok(all.saturating_sub(surplus.or_if_absent(0)?)));
+    let now = persistent(all, surplus);
     // Pages that are there already cost nothing; where they could not be counted, all are taken to be new.
     let from = match &now {
         Ok(_) => FROM.to_owned(),
@@ -178,12 +177,8 @@ fn others(drafts: &Drafts<'_>, page: Bytes) -> Vec<String> {
     let (config, default) = (&drafts.host.config, drafts.host.default_page());
     let boot = config.boot.known().and_then(|boot| boot.pages_of(page, Some(default)));
     let boot = boot.map(|pages| format!("/proc/cmdline: hugepages={pages}"));
-    let files = config.sysctl.known().filter(|_| page == default);
-    let files = files.into_iter().flat_map(|files| files.all("vm.nr_hugepages"));
-    let files = files.filter(|line| !line.place.starts_with(SYSCTL_D));
-    boot.into_iter()
-        .chain(files.map(|line| format!("{}: vm.nr_hugepages = {}", line.place, line.value)))
-        .collect()
+    let files = (page == default).then(|| also_set(drafts, "vm.nr_hugepages"));
+    boot.into_iter().chain(files.into_iter().flatten()).collect()
 }
 
 /// A kernel without such a pool in its directories. One before 2.6.27 has a single one, of the default size, and no directories. Later ones make a

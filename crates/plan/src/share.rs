@@ -7,6 +7,11 @@ use model::{Bytes, Reading, Unread};
 use super::goal::Goal;
 use super::{Host, Need, Recorded, Wanted};
 
+/// Pages of a pool without the surplus, which come and go with their mappings.
+pub(super) fn persistent(all: &Reading<u64>, surplus: &Reading<u64>) -> Result<u64, Unread> {
+    Ok(all.as_ref().into_result()?.saturating_sub(surplus.or_if_absent(0)?))
+}
+
 /// What all goals together want of one pool.
 #[derive(Default)]
 pub(super) struct Demand<'g> {
@@ -209,9 +214,6 @@ impl<'a> Account<'a> {
 
     /// Pages without the surplus.
     fn now(&self) -> Result<u64, Unread> {
-        let persistent = |all: &Reading<u64>, surplus: &Reading<u64>| {
-            Ok(all.as_ref().into_result()?.saturating_sub(surplus.or_if_absent(0)?))
-        };
         match self.part()? {
             None => persistent(&self.pool.nr, &self.pool.surplus),
             Some(None) => Ok(0),

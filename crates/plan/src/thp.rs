@@ -74,7 +74,7 @@ pub(super) fn overruled(drafts: &Drafts<'_>, name: &str, value: &str) -> Option<
 
 fn one(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
     let path = format!("{THP}/{name}");
-    let line = drafts.host.line(&path);
+    let line = drafts.host.source.line(&path);
     check(&path, value, &line)?;
     let id = format!("thp-{name}");
     let others = others(drafts, name);

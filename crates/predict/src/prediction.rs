@@ -53,10 +53,15 @@ pub struct Row {
 
 /// Shares of 2 MiB ranges on huge pages, in percent, that are predicted where the program was run.
 const SHARES: [u8; 3] = [30, 50, 70];
+/// The pages that are predicted on a machine.
+fn pages(machine: &Machine) -> impl Iterator<Item = Bytes> {
+    let pages = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)].into_iter();
+    pages.filter(|&page| machine.maps(page))
+}
+
 /// The settings that are predicted on a machine: every page natively, and those pairs behind a hypervisor.
 pub fn settings(machine: &Machine) -> Vec<Setting> {
-    let pages = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
-    let pages: Vec<Bytes> = pages.into_iter().filter(|&page| machine.maps(page)).collect();
+    let pages: Vec<Bytes> = pages(machine).collect();
     let native = pages.iter().map(|&page| Setting::new(Mode::Native, page, page));
     let pairs = |mode: Mode| {
         let all = pages
@@ -72,12 +77,8 @@ pub fn settings(machine: &Machine) -> Vec<Setting> {
 
 /// What can be run here beside those, for a program on base pages in a setting: every larger page, and shares of its memory on huge ones.
 pub fn settings_beside(machine: &Machine, base: Setting) -> Vec<Setting> {
-    let on = |&page: &Bytes| Setting {
-        guest_page: page,
-        ..base
-    };
-    let pages = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
-    let pages = pages.iter().filter(|&&page| machine.maps(page)).map(on);
+    let on = |guest_page: Bytes| Setting { guest_page, ..base };
+    let pages = pages(machine).map(on);
     let shares = SHARES.into_iter().map(|percent| base.with_share(percent));
     let known = settings(machine);
     pages.chain(shares).filter(|setting| !known.contains(setting)).collect()

@@ -6,7 +6,7 @@ use std::thread;
 use crate::error::ReplayError;
 use crate::stretch::{Stretch, each_stretch};
 use crate::trace::Trace;
-use crate::trace::own::Head;
+use crate::trace::own::{Head, Told};
 use translation::machine::{Machine, RowReading};
 use translation::study::{
     Curve, Curves, MachineFacts, Setting, Simulation, StudyError, Sweep, engine, possible, unknown, weighed,
@@ -65,10 +65,8 @@ impl Replayed {
 pub struct Part {
     /// The share of the run that it stands for, in any unit: processor time that is nearer to this window than to another one, or accesses.
     pub weight: f64,
-    /// Microseconds of processor time before it, where it is a window.
-    at_us: u64,
-    /// Base pages that were used since the window before, if the kernel counted them.
-    used_pages: Option<u64>,
+    /// What the trace says of it, where it is a window.
+    window: Told,
     /// Instructions, where the trace has them.
     pub instructions: f64,
     /// What it comes to in each setting.
@@ -81,7 +79,7 @@ impl Part {
     /// The share of so many TLB entries that may hold other pages by the time the window begins: none where fewer pages were used since the window
     /// before, all where they were not counted.
     pub(super) fn lost(&self, entries: u64) -> f64 {
-        match self.used_pages {
+        match self.window.used_pages {
             Some(used) => 1.0 - (entries as f64 / used.max(1) as f64).min(1.0),
             None => 1.0,
         }
@@ -122,7 +120,6 @@ pub fn replay<R: Read + Send>(
         if parts.len() > MOST_PARTS && !has_windows {
             parts = joined(&parts);
         }
-        Ok(())
     })?;
     if has_windows {
         let is_whole = parts.iter().map(|part| part.kept[0].accesses).sum::<u64>() < replay.accesses;
@@ -180,8 +177,7 @@ impl<'a> Running<'a> {
         self.forgetting.iter_mut().for_each(Engine::flush);
         Part {
             weight: counted.len() as f64,
-            at_us: stretch.at_us,
-            used_pages: stretch.used_pages,
+            window: stretch.window,
             instructions: stretch.instructions(),
             kept,
             forgot: each(&mut self.forgetting, count),
@@ -192,7 +188,7 @@ impl<'a> Running<'a> {
 /// Each window stands for the time around it, up to the middle between two; the first one for all before it, the last one for all up to the end of the run, if that is
 /// known. Windows without times are all alike.
 fn weigh(windows: &mut [Part], end: Option<u64>) {
-    let times: Vec<u64> = windows.iter().map(|window| window.at_us).collect();
+    let times: Vec<u64> = windows.iter().map(|part| part.window.at_us).collect();
     let middle = |place: usize| f64::midpoint(times[place] as f64, times[place + 1] as f64);
     let last = times.len().saturating_sub(1);
     for (place, window) in windows.iter_mut().enumerate() {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::error::ReplayError;
+use crate::trace::own::Told;
 use crate::trace::{Trace, TraceError};
 use translation::{Access, Accesses};
 
@@ -20,10 +20,8 @@ pub(super) struct Stretch {
     /// Bytes of the trace up to its end.
     pub(super) offset: u64,
     instructions: u64,
-    /// Microseconds of processor time before it, where it is a window.
-    pub(super) at_us: u64,
-    /// Base pages that were used since the window before, if the kernel counted them.
-    pub(super) used_pages: Option<u64>,
+    /// What the trace says of it, where it is a window.
+    pub(super) window: Told,
 }
 
 impl Stretch {
@@ -75,16 +73,14 @@ impl<R: Read> Wanted<'_, R> {
         if self.left == 0 || !stretch.fill(self.trace, self.long.min(wanted))? {
             return Ok(false);
         }
-        let window = self.trace.finished_window();
+        stretch.window = *self.trace.finished_window();
         let has_windows = self.trace.head().is_some();
         stretch.offset = self.trace.offset();
         stretch.instructions = if has_windows {
-            window.instructions
+            stretch.window.instructions
         } else {
             self.trace.told().instructions - before
         };
-        stretch.at_us = window.at_us;
-        stretch.used_pages = window.used_pages;
         // Half of a window always warms up.
         let all = stretch.accesses.len() as u64;
         let half = if has_windows { all / 2 } else { 0 };
@@ -102,8 +98,8 @@ pub(super) fn each_stretch<R: Read + Send>(
     trace: &mut Trace<R>,
     (warm_up, left): (u64, u64),
     long: usize,
-    mut run: impl FnMut(&Stretch) -> Result<(), ReplayError>,
-) -> Result<(), ReplayError> {
+    mut run: impl FnMut(&Stretch),
+) -> Result<(), TraceError> {
     let mut wanted = Wanted {
         trace,
         warm_up,
@@ -125,7 +121,7 @@ pub(super) fn each_stretch<R: Read + Send>(
         });
         for stretch in next {
             let stretch = stretch?;
-            run(&stretch)?;
+            run(&stretch);
             // The decoder may have ended.
             let _ = empty.send(stretch);
         }

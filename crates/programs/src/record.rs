@@ -2,6 +2,7 @@
 //! lists what it left out.
 
 mod accounts;
+mod commands;
 mod keep;
 mod mappings;
 mod pattern;

@@ -12,7 +12,7 @@ use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
-use crate::line_file::{LineFile, record, whole_lines};
+use crate::line_file::{LineFile, each_record};
 use crate::owner::Owner;
 use crate::pool_setting::{PoolSetting, Which};
 use crate::reserve::Moved;
@@ -210,24 +210,17 @@ pub(crate) struct Story {
 /// Reads a journal. A last line without its end was cut off before its write was made, and is left out.
 pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Story, Unread> {
     let mut story = Story::default();
-    for (n, line) in whole_lines(bytes).enumerate() {
-        let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{place}:{}", n + 1), why);
-        let Some(record) = record(line).map_err(|error| garbled(&error.to_string()))? else {
-            continue;
-        };
-        match record {
-            Record::Run(first) if n == 0 && first.format == FORMAT => story.run = Some(first),
-            Record::Run(first) if n == 0 => {
-                let theirs = (first.format, first.version);
-                return Err(garbled(&format!(
-                    "format {} of hugewise {} is not known here",
-                    theirs.0, theirs.1
-                )));
-            }
-            _ if n == 0 => return Err(garbled("wanted `run` on the first line")),
-            record => story.ledger.enter(&record).map_err(garbled)?,
+    each_record(bytes, place, |n, record| match record {
+        Record::Run(first) if n == 0 && first.format == FORMAT => {
+            story.run = Some(first);
+            Ok(())
         }
-    }
+        Record::Run(Run { format, version, .. }) if n == 0 => {
+            Err(format!("format {format} of hugewise {version} is not known here"))
+        }
+        _ if n == 0 => Err("wanted `run` on the first line".to_owned()),
+        record => story.ledger.enter(&record).map_err(str::to_owned),
+    })?;
     Ok(story)
 }
 

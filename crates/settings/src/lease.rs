@@ -6,7 +6,7 @@ use model::Bytes;
 
 use crate::error::WriterError;
 use crate::gave_back::GaveBack;
-use crate::held::Held;
+use crate::pool_setting::PoolSetting;
 use crate::writer::Writer;
 
 /// Room for a number of hugetlb pages, given back when dropped (also on errors and when a panic unwinds).
@@ -22,6 +22,24 @@ pub struct PoolLease {
     /// when they are mapped, so the mapping itself is the proof.
     pub(crate) obtained: u64,
     pub(crate) held: Vec<Held>,
+}
+
+/// A share of one setting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) setting: PoolSetting,
+    /// How much of the value is ours.
+    pub(crate) pages: u64,
+    /// The value without any share of hugewise's.
+    pub(crate) base: u64,
+    /// The value that our share was added to.
+    pub(crate) from: u64,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} -> {}", self.setting, self.from, self.from + self.pages)
+    }
 }
 
 /// Fewer pages than were asked for.

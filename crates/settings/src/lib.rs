@@ -8,7 +8,6 @@
 
 mod error;
 mod gave_back;
-mod held;
 mod journal;
 mod lease;
 mod line_file;

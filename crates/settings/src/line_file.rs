@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use model::{Cause, Unread};
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -98,9 +99,25 @@ fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, W
     Ok(bytes)
 }
 
+/// Enters the record of each whole line, by the line's number from 0; an error names the line. A last line without its end was cut off before
+/// what it announces was done.
+pub(crate) fn each_record<T: DeserializeOwned>(
+    bytes: &[u8],
+    place: &str,
+    mut enter: impl FnMut(usize, T) -> Result<(), String>,
+) -> Result<(), Unread> {
+    let lines = bytes[..whole(bytes)].split_inclusive(|&byte| byte == b'\n');
+    for (n, line) in lines.enumerate() {
+        let record = record(line).map_err(|error| error.to_string());
+        let entered = record.and_then(|record| record.map_or(Ok(()), |record| enter(n, record)));
+        entered.map_err(|why| Unread::new(Cause::Garbled, format!("{place}:{}", n + 1), why))?;
+    }
+    Ok(())
+}
+
 /// The record in a line; `None` for the beginning of one that a full disk tore before its change was made. A whole record may have been
 /// written behind such a beginning.
-pub(crate) fn record<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, serde_json::Error> {
+fn record<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, serde_json::Error> {
     let error = match serde_json::from_slice(line) {
         Ok(record) => return Ok(Some(record)),
         Err(error) => error,
@@ -114,11 +131,6 @@ pub(crate) fn record<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, serd
     let mut whole = starts.take(MOST_TRIES).filter(|&at| is_torn(&line[..at]));
     let found = whole.find_map(|at| serde_json::from_slice(&line[at..]).ok());
     found.map(Some).ok_or(error)
-}
-
-/// Its whole lines. A last line without its end was cut off before what it announces was done.
-pub(crate) fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes[..whole(bytes)].split_inclusive(|&byte| byte == b'\n')
 }
 
 /// Bytes up to the end of the last whole line.

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use model::Bytes;
-use model::plan::{Sum, Target, Value, chosen};
+use model::plan::{MountOptions, Sum, Target, Value, chosen};
 use serde::{Deserialize, Serialize};
 
 /// A place on the machine that hugewise may change, by its absolute path.
@@ -141,39 +140,6 @@ pub(crate) fn wanted(target: &Target, after: &Value, now: &State) -> State {
         }
         (Target::Mount { .. }, Some(options)) => State::Mounted(options),
         (_, Some(text)) => State::setting(&text),
-    }
-}
-
-/// The options that distinguish one hugetlbfs from another; sizes are left out, the kernel rounds and rewrites them.
-struct MountOptions {
-    page: Option<Bytes>,
-    uid: u32,
-    gid: u32,
-    mode: u32,
-}
-
-impl MountOptions {
-    /// As typed, or as the kernel lists them: it leaves out root and its own default mode.
-    fn parse(options: &str) -> Self {
-        let find = |name: &str| {
-            let mut values = options.split(',').filter_map(|option| option.split_once('='));
-            values.find(|(key, _)| *key == name).map(|(_, value)| value)
-        };
-        let id = |name| find(name).and_then(|id| id.parse().ok()).unwrap_or(0);
-        Self {
-            page: find("pagesize").and_then(|size| size.parse().ok()),
-            uid: id("uid"),
-            gid: id("gid"),
-            mode: find("mode")
-                .and_then(|mode| u32::from_str_radix(mode, 8).ok())
-                .unwrap_or(0o755),
-        }
-    }
-
-    /// A size that is not named is the kernel's own.
-    fn is(&self, other: &Self) -> bool {
-        let same_page = self.page.zip(other.page).is_none_or(|(one, two)| one == two);
-        same_page && (self.uid, self.gid, self.mode) == (other.uid, other.gid, other.mode)
     }
 }
 

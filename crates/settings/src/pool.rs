@@ -3,7 +3,6 @@
 use model::{Bytes, Cause, Unread};
 
 use crate::error::LeaseError;
-use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
 
 /// Memory that is always left to other programs, as the larger of a share of memory and a fixed size: below it, reclaim starts
@@ -39,34 +38,11 @@ pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(
     })
 }
 
-/// How many more pages memory has room for, when `leave` (or, without, the usual share) is left to other programs.
-pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result<u64, crate::WriterError> {
-    Ok(Memory::read(sink)?.room(page, leave))
-}
-
-/// All of memory, and the most of it that pools can be planned to take.
-pub(crate) struct Most {
-    pub(crate) total: Bytes,
-    pub(crate) most: Bytes,
-}
-
-/// How much of memory pools can have in all, when `leave` (or, without, the usual share) is left to other programs.
-pub(crate) fn most(sink: &dyn Sink, leave: Option<Bytes>) -> Result<Most, crate::WriterError> {
-    let total = meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "MemTotal")?;
-    let left = leave.unwrap_or(usual_left(total));
-    let most = Bytes(total.0.saturating_sub(left.0));
-    Ok(Most { total, most })
-}
-
-fn usual_left(total: Bytes) -> Bytes {
-    LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE))
-}
-
 /// Memory as a pool that is to grow finds it.
 pub(crate) struct Memory {
     /// What can be had without pushing out other programs' pages.
     pub(crate) available: Bytes,
-    /// What of it is always left to them.
+    /// What of it is always left to them, where nothing else was asked for.
     pub(crate) left: Bytes,
     /// Page cache that can be dropped: without shared memory.
     pub(crate) cache: Option<Bytes>,
@@ -79,7 +55,7 @@ impl Memory {
         let cache = bytes("Cached").ok().zip(bytes("Shmem").ok());
         Ok(Self {
             available: bytes("MemAvailable")?,
-            left: usual_left(bytes("MemTotal")?),
+            left: left_of(bytes("MemTotal")?),
             cache: cache.map(|(cached, shared)| Bytes(cached.0.saturating_sub(shared.0))),
         })
     }
@@ -90,23 +66,19 @@ impl Memory {
     }
 }
 
+/// All memory. Also kernels that do not say what of it is available (before 3.14) say this.
+pub(crate) fn total(sink: &dyn Sink) -> Result<Bytes, crate::WriterError> {
+    meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "MemTotal")
+}
+
+/// What of all memory is always left to other programs, where nothing else was asked for.
+pub(crate) fn left_of(total: Bytes) -> Bytes {
+    LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE))
+}
+
 /// The page size of the pool that `/proc/sys/vm/nr_hugepages` is about.
 pub(crate) fn usual_page(sink: &dyn Sink) -> Result<Bytes, crate::WriterError> {
     meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "Hugepagesize")
-}
-
-/// The limit of surplus pages at which `missing` more can be mapped, given that it is `now`.
-pub(crate) fn raised_overcommit(sink: &dyn Sink, setting: PoolSetting, now: u64, missing: u64) -> Result<u64, Unread> {
-    let (_, surplus) = setting.total_and_surplus(sink)?;
-    // Pages in use that someone took out of the pool count as surplus, possibly beyond the limit; the limit must pass them.
-    Ok(now.max(surplus).saturating_add(missing))
-}
-
-/// The pool size at which `missing` more pages are free. The kernel turns surplus pages into persistent ones before it
-/// allocates any, so those are passed first; they become surplus again when the lease ends.
-pub(crate) fn raised_pages(sink: &dyn Sink, setting: PoolSetting, missing: u64) -> Result<u64, Unread> {
-    let (total, _) = setting.total_and_surplus(sink)?;
-    Ok(total.saturating_add(missing))
 }
 
 fn meminfo_bytes(text: &str, name: &str) -> Result<Bytes, crate::WriterError> {

@@ -13,8 +13,8 @@ use model::Unread;
 
 use crate::error::WriterError;
 use crate::gave_back::{GaveBack, Outcome};
-use crate::held::Held;
 use crate::journal::{Journal, Ledger, Run};
+use crate::lease::Held;
 use crate::owner::Owner;
 use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
@@ -102,14 +102,7 @@ pub(crate) struct OnLoan {
     /// How much of its value is theirs.
     pub(crate) pages: u64,
     /// The values that would show that the setting was restored.
-    bases: Vec<u64>,
-}
-
-impl OnLoan {
-    /// Would a run that gives back take this value for one that is free of its share?
-    pub(crate) fn would_mislead(&self, value: u64) -> bool {
-        self.bases.contains(&value)
-    }
+    pub(crate) bases: Vec<u64>,
 }
 
 impl Writer {

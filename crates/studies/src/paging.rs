@@ -1,12 +1,10 @@
 //! Published experiments, simulated: what is published beside what comes out, and which values were fitted to make it so.
 
-mod pages;
 mod table;
 
 use model::{Bytes, names};
 
 use crate::claims::{self, Claim};
-use pages::{BASE, HUGE, LARGE};
 use table::{coverage, true_reach};
 use translation::machine::Machine;
 use translation::patterns::Pattern;
@@ -14,6 +12,11 @@ use translation::study::{
     Choice, MIDDLE, MachineFacts, Published, Range, Setting, Simulation, Study, StudyError, Weights, counted, result,
 };
 use translation::{Counts, Exits, Mode};
+
+/// The page sizes of the published experiments.
+const BASE: Bytes = Bytes::kib(4);
+const LARGE: Bytes = Bytes::mib(2);
+const HUGE: Bytes = Bytes::gib(1);
 
 names! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

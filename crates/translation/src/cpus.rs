@@ -98,7 +98,7 @@ impl TlbKind {
 pub struct PageSize(pub Bytes);
 
 impl TryFrom<String> for PageSize {
-    type Error = model::ParseBytesError;
+    type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse().map(Self)
@@ -127,6 +127,7 @@ pub struct Cache {
 
 /// Load-to-use latencies in core cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Latencies {
     /// First-level cache.
     pub l1: Option<f64>,
@@ -150,7 +151,7 @@ struct Table {
     cpus: Vec<Cpu>,
 }
 
-/// Reads a table of CPUs; `place` names it in errors. Unknown fields are ignored.
+/// Reads a table of CPUs; `place` names it in errors. Unknown fields of a CPU are ignored.
 ///
 /// # Errors
 /// If it is not JSON of that shape; the text says line and column.

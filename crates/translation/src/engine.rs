@@ -90,7 +90,11 @@ pub struct Counts {
 impl Counts {
     /// First-level TLB misses that another level held.
     pub fn second_level_hits(&self) -> u64 {
-        second_level_hits(self.levels.iter().copied())
+        self.levels
+            .iter()
+            .skip(1)
+            .map(|level| level.lookups - level.misses)
+            .sum()
     }
 }
 
@@ -107,10 +111,6 @@ impl AddAssign<&Self> for Counts {
         self.exits.add(more.exits);
         self.shootdowns += more.shootdowns;
     }
-}
-
-fn second_level_hits(levels: impl Iterator<Item = LevelCounts>) -> u64 {
-    levels.skip(1).map(|level| level.lookups - level.misses).sum()
 }
 
 /// A machine that runs accesses: for each virtual CPU a set of TLBs, and one or more walkers behind it that do not influence each other.

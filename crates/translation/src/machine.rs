@@ -11,7 +11,7 @@ use model::tlb::Ways;
 use serde::Deserialize;
 
 use super::access::Side;
-use crate::cpus::{self, Cpu, PageSize, TlbRow};
+use crate::cpus::{self, Cpu, Latencies, PageSize, TlbRow};
 use crate::tlb::level::Array;
 use crate::toml_file::TomlFile;
 use crate::walk::caches::{Cache, PLACES};
@@ -73,7 +73,7 @@ struct Typed {
     page_sizes: Option<Vec<PageSize>>,
     tlb: Option<Vec<TlbRow>>,
     cache: Option<Vec<cpus::Cache>>,
-    latency_cycles: FileLatencies,
+    latency_cycles: Latencies,
     l2_tlb_hit_cycles: Option<f64>,
     walk_cycles: Option<f64>,
     walk_reads: Option<f64>,
@@ -88,15 +88,6 @@ struct Typed {
     remote_cost: Option<f64>,
     frame_run: Option<f64>,
     frame_spread: Option<PageSize>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct FileLatencies {
-    l1: Option<f64>,
-    l2: Option<f64>,
-    l3: Option<f64>,
-    mem: Option<f64>,
 }
 
 impl Machine {
@@ -195,7 +186,7 @@ impl Typed {
             page_sizes: pages.or(cpu.page_sizes.clone()),
             tlb: tlb.or(Some(cpu.tlb.clone())),
             cache: self.cache.or(Some(cpu.caches.clone())),
-            latency_cycles: FileLatencies {
+            latency_cycles: Latencies {
                 l1: own.l1.or(table.l1),
                 l2: own.l2.or(table.l2),
                 l3: own.l3.or(table.l3),
@@ -219,7 +210,7 @@ impl Typed {
 
     /// Numbers that no machine has.
     fn check(&self, place: &str) -> Result<(), MachineError> {
-        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles;
+        let Latencies { l1, l2, l3, mem } = self.latency_cycles;
         let latencies = [
             ("latency_cycles.l1", l1),
             ("latency_cycles.l2", l2),
@@ -295,7 +286,7 @@ impl Typed {
         let rows = self.cache.unwrap_or_default();
         let rows: Vec<&cpus::Cache> = rows.iter().filter(|row| row.kind != "instruction").collect();
         let caches: Vec<Cache> = rows.iter().map_while(|row| cache(row)).collect();
-        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles;
+        let Latencies { l1, l2, l3, mem } = self.latency_cycles;
         Ok(Machine {
             id: id.to_owned(),
             name: self.name.unwrap_or_default(),

@@ -50,10 +50,6 @@ impl Reuse {
         }
     }
 
-    pub(super) fn pages(&self) -> usize {
-        self.moments.len()
-    }
-
     /// Pages whose last access was at a moment or before.
     fn until(&self, moment: usize) -> u32 {
         let mut at = moment / WORD;

@@ -113,7 +113,7 @@ impl FromStr for Setting {
         let mode: Mode = mode.parse()?;
         let (guest, host) = match pages.split_once('/') {
             Some((_, host)) if mode == Mode::Native || host.contains('+') => return Err(fail()),
-            Some((guest, host)) => (guest, Some(page(host)?)),
+            Some((guest, host)) => (guest, Some(host.parse()?)),
             None => (pages, None),
         };
         let (guest_page, share) = guest_pages(guest)?;
@@ -124,20 +124,16 @@ impl FromStr for Setting {
     }
 }
 
-fn page(text: &str) -> Result<Bytes, String> {
-    text.parse::<Bytes>().map_err(|error| error.to_string())
-}
-
 /// Reads `2M`, or `4K+30%`: base pages and the percentage of PMD ranges on 2 MiB pages.
 ///
 /// # Errors
 /// If the page is no size, or there can be no such share.
 pub fn guest_pages(text: &str) -> Result<(Bytes, Option<u8>), String> {
     let Some((base, share)) = text.split_once('+') else {
-        return Ok((page(text)?, None));
+        return Ok((text.parse()?, None));
     };
     let percent = share.strip_suffix('%').and_then(|number| number.parse::<u8>().ok());
-    match (page(base)?, percent) {
+    match (base.parse()?, percent) {
         (page, _) if page != Bytes::kib(4) => Err(format!(
             "`{text}`: a share of 2M pages is beside pages of 4K, as in 4K+30%"
         )),

@@ -94,15 +94,15 @@ impl TomlFile<'_> {
     }
 
     /// Sets a whole number, if the file has it.
-    pub fn set_whole(
+    pub fn set_whole<T: From<u32>>(
         self,
         name: &str,
         typed: &Option<Spanned<i64>>,
         [least, most]: [u32; 2],
-        to: &mut u32,
+        to: &mut T,
     ) -> Result<(), FileError> {
         if let Some(typed) = typed {
-            *to = self.whole(name, typed, least, most)?;
+            *to = self.whole(name, typed, least, most)?.into();
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use std::ptr::NonNull;
 
 use chase::Mapping;
 use chase::arena::Arena;
-use rustix::mm::{Advice, MapFlags};
 
 use crate::Error;
 
@@ -101,12 +100,10 @@ impl Owned {
     /// Maps `len` bytes (rounded up to whole pages), on base pages whatever the machine's default is.
     pub(crate) fn new(len: u64) -> Result<Self, Error> {
         let len = len.next_multiple_of(PAGE) as usize;
-        let mapping = Mapping::anonymous(len, MapFlags::empty()).map_err(|source| Error::OutOfMemory {
+        let mapping = Mapping::on_base_pages(len).map_err(|source| Error::OutOfMemory {
             bytes: len as u64,
             source,
         })?;
-        // Refused only by kernels without THP, which is as good.
-        let _ = mapping.advise(0, len, Advice::LinuxNoHugepage);
         Ok(Self(mapping))
     }
 

@@ -89,7 +89,8 @@ unsafe extern "sysv64" {
 
 /// The bytes of the loop that walks rings, to run the very same code elsewhere (in a guest).
 pub fn ring_bytes() -> &'static [u8] {
-    between(hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8)
+    // SAFETY: labels of one assembly block above, in this order.
+    unsafe { between(hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8) }
 }
 
 /// How a tour finds its next word.

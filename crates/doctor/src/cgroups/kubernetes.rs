@@ -1,11 +1,14 @@
 //! What containers and Kubernetes need to use hugetlb pages.
 
-use host::snapshot::Pool;
+use host::snapshot::{Feature, Pool};
 use model::Bytes;
+use model::findings::Severity;
 use programs::Evidence;
+use programs::config::given::{Container, Pod};
 use programs::{GroupLevel, Kind, Limit};
 
-use crate::facts::{bytes, default_size, each, known, persistent, pool_file, pools, programs};
+use crate::demand::who;
+use crate::facts::{bytes, default_size, each, known, pages_for, persistent, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn no_mount(evidence: &Evidence) -> Answer {
@@ -91,4 +94,79 @@ fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>,
         .fix("systemctl restart kubelet")
         .fix("and fill pools at boot, before it starts"),
     ))
+}
+
+/// A hugetlbfs in a pod with a user namespace of its own: the run-time makes an idmapped mount of each volume.
+pub(super) fn idmapped(evidence: &Evidence, pod: &Pod) -> Option<Case> {
+    let users = pod.own_users.as_ref()?;
+    let kernel = &evidence.snapshot.kernel;
+    let is_old = kernel.has(Feature::IdmappedHugetlbfs) == Some(false);
+    let (place, name, medium) = match (pod.volumes.first(), pod.of_host.first()) {
+        (Some(own), _) => (&own.place, &own.name, own.medium.as_str()),
+        (None, Some(name)) => (&pod.place, name, "the host's hugetlbfs"),
+        (None, None) => return None,
+    };
+    is_old.then(|| {
+        Case::sure(format!(
+            "the pod {} does not start on this node: with hostUsers: false its volume {name} needs an idmapped mount, which hugetlbfs has since Linux 6.9",
+            pod.name
+        ))
+        .seen(users, "hostUsers", "false")
+        .seen(place, format!("volume {name}"), medium)
+        .seen("/proc/sys/kernel/osrelease", "", &kernel.release)
+        .fix("run it on nodes with Linux 6.9 or later")
+        .fix("or leave hostUsers: false out of this pod")
+        .fix("or leave the volume out, if its program maps pages without a path (MAP_HUGETLB, memfd_create)")
+    })
+}
+
+/// What a PostgreSQL in a container needs beside its own shared memory.
+pub(super) fn preloaded(container: &Container) -> Option<String> {
+    let set = container.postgres.as_ref()?.settings.last("shared_preload_libraries")?;
+    (!set.value.is_empty()).then(|| {
+        format!(
+            "and pages for {}, which takes shared memory of its own: a tenth more is a start",
+            set.value
+        )
+    })
+}
+
+/// Is it a page size that this node's CPU or kernel does not have, whatever is on its boot line?
+pub(super) fn lacks_size(evidence: &Evidence, page: Bytes) -> bool {
+    let sizes = evidence.snapshot.pools.known().filter(|pools| !pools.is_empty());
+    let is_possible = match page {
+        _ if page == Bytes::gib(1) => evidence.snapshot.cpu.has("pdpe1gb").known() != Some(&false),
+        // Before Linux 5.8 it may only be missing beside another default size.
+        _ => page == Bytes::mib(2),
+    };
+    evidence.has_machine && !is_possible && sizes.is_some_and(|pools| pools.iter().all(|pool| pool.size != page))
+}
+
+/// Pages of a size that the node does not have, and those of the largest smaller size that it has.
+pub(super) fn on_no_such(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case> {
+    let mut asked = container.hugetlb().into_iter();
+    let (page, quantity) = asked.find(|(page, _)| lacks_size(evidence, *page))?;
+    let pools = evidence.snapshot.pools.known()?;
+    let other = pools.iter().rfind(|pool| pool.size < page).or(pools.first())?;
+    let (size, has) = (page.exact(), other.size.exact());
+    let whole = Bytes(quantity.amount).round_up_to(other.size);
+    let case = Case::sure(format!(
+        "{} requests pages of {size}, and this node has no pages of that size: the pod stays Pending",
+        who(pod, container)
+    ));
+    let need = pages_for(whole, other.size);
+    let is_short = persistent(other).is_ok_and(|pages| pages < need);
+    let case = case
+        .severity(Severity::Warning)
+        .wants(other.size)
+        .seen(&quantity.place, quantity.field(), &quantity.written)
+        .seen(other.directory(), "its pages", &has)
+        .fix(format!(
+            "hugepages-{has}i: {}Mi in its limits and requests, and the medium HugePages-{has}i of its volume",
+            whole.0 >> 20
+        ))
+        .when(is_short, |case| {
+            case.fill_as(other, need, |command| format!("and its pages in the pool: {command}"))
+        });
+    Some(case.fix(format!("or run it on nodes whose CPU and kernel have pages of {size}")))
 }

@@ -9,6 +9,7 @@ use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
+use super::kubernetes::{idmapped, lacks_size, on_no_such, preloaded};
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages, who};
 use crate::facts::pages_for;
 use crate::rule::{Answer, Case};
@@ -66,14 +67,17 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
             cases.extend(no_multiple(pod, container));
         }
         cases.extend(volumes(pod));
+        cases.extend(idmapped(evidence, pod));
         for container in &pod.containers {
             cases.extend(asks_unrequested(evidence, pod, container));
             cases.extend(too_few(evidence, pod, container));
             cases.extend(on_no_node(evidence, pod, container));
+            cases.extend(on_no_such(evidence, pod, container));
         }
     }
     if evidence.files.sets_pools() || evidence.has_machine {
-        for short in shortages(evidence, FileKind::Pod)? {
+        let short = shortages(evidence, FileKind::Pod)?.into_iter();
+        for short in short.filter(|short| !lacks_size(evidence, short.page)) {
             let text = format!(
                 "{} {}: a node with this pool cannot run it",
                 short.demand.who,
@@ -254,7 +258,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         _ => "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number"
             .to_owned(),
     };
-    let case = case.fix_if(is_least, own);
+    let case = case.fix_if(is_least, own).with(preloaded(container), Case::fix);
     Some(case.fix_if(
         other,
         format!(

@@ -179,3 +179,26 @@ fn c10_hugetlb_pages_that_count_as_memory() {
     clear("C10", with("rw,memory_hugetlb_accounting", 2000));
     clear("C10", with("rw", 1000));
 }
+
+#[test]
+fn c11_a_heap_as_large_as_the_limit_of_its_group() {
+    let limit = |max: &str| {
+        let at = format!("/sys/fs/cgroup{POD}/memory.max");
+        node("0", "0", 0).line(&at, max)
+    };
+    let java = |heap: &str| process(71, "java").arg(heap).arg("Main").cgroup(POD);
+    let full = found("C11", java("-Xmx1g").on(limit("1073741824")));
+    assert!(full.fix[0].contains("-Xmx of 768M"), "{full:#?}");
+    let part = found("C11", java("-XX:MaxRAMPercentage=100").on(limit("1073741824")));
+    assert!(part.fix[0].contains("MaxRAMPercentage=75"), "{part:#?}");
+    clear("C11", java("-Xmx768m").on(limit("1073741824")));
+    clear("C11", java("-Xmx1g").on(limit("max")));
+    clear("C11", java("-Xmx1g").arg("-XX:+UseLargePages").on(limit("1073741824")));
+    not_judged(
+        "C11",
+        java("-Xmx1g")
+            .on(limit("1073741824"))
+            .denied(&format!("/sys/fs/cgroup{POD}/memory.max")),
+        "denied",
+    );
+}

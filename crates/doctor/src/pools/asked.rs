@@ -1,8 +1,8 @@
 //! Pools that are smaller than files or the boot command line request.
 
 use host::snapshot::Pool;
-use model::Bytes;
 use model::findings::Severity;
+use model::{Bytes, Cause};
 use programs::Evidence;
 use programs::config::{Boot, requested};
 
@@ -44,7 +44,9 @@ pub(super) fn pool_short(evidence: &Evidence) -> Answer {
         known(&evidence.config.pool_lines)?;
         // What a file asks for has a finding of its own, with that counter.
         let is_known = is_asked_for(evidence, default_size(evidence)?).unwrap_or(false);
-        cases.extend(failed_since_boot(evidence).filter(|_| !is_known && !is_starved(evidence)));
+        if !is_known && !is_starved(evidence) {
+            cases.extend(failed_since_boot(evidence)?);
+        }
     }
     Ok(cases)
 }
@@ -251,16 +253,19 @@ fn with_all(evidence: &Evidence, pool: &Pool, place: &str) -> String {
     }
 }
 
-fn failed_since_boot(evidence: &Evidence) -> Option<Case> {
+fn failed_since_boot(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     let count = evidence.snapshot.memory.count("htlb_buddy_alloc_fail");
-    let failed = *count.known().filter(|count| **count > 0)?;
-    Some(
+    if count.unread().is_some_and(|why| why.unread == Cause::Absent) {
+        return Ok(None);
+    }
+    let failed = *known(&count)?;
+    let case =
         Case::hint(format!(
             "{failed} attempts since boot to allocate a page for a pool failed; the kernel does not record the request itself"
         ))
         .severity(Severity::Info)
         .seen("/proc/vmstat", "htlb_buddy_alloc_fail", failed)
         .fix("write requests to /etc/sysctl.d or the boot command line, so that they can be compared with the pool")
-        .fix("echo 1 > /proc/sys/vm/compact_memory, then request the pages again"),
-    )
+        .fix("echo 1 > /proc/sys/vm/compact_memory, then request the pages again");
+    Ok((failed > 0).then_some(case))
 }

@@ -19,21 +19,20 @@ struct Mapped<'e> {
 }
 
 impl<'e> Mapped<'e> {
-    /// `None` where it is not known what is resident.
-    fn of(program: &'e Program) -> Option<Self> {
+    fn of(program: &'e Program) -> Result<Self, Reason> {
         let is_file = |area: &&Area| {
             let is_named = area.name.starts_with('/') && !area.name.starts_with("/dev/");
             is_named && area.inode != 0 && !area.is_hugetlb() && !area.is_shmem()
         };
-        let areas = program.areas().ok()?.iter().filter(is_file);
+        let areas = program.areas()?.iter().filter(is_file);
         let mut files: BTreeMap<(&str, u64, u64), (Bytes, Bytes)> = BTreeMap::new();
         for area in areas {
-            let own = (area.size(), area.resident()?);
+            let own = (area.size(), area.resident().unwrap_or(area.size()));
             files.insert((&area.device, area.inode, area.offset), own);
         }
         let all = files.values().map(|(size, _)| *size).sum();
         let resident = files.values().map(|(_, resident)| *resident).sum();
-        Some(Self { program, all, resident })
+        Ok(Self { program, all, resident })
     }
 }
 
@@ -47,9 +46,17 @@ pub(super) fn beside_files(evidence: &Evidence, pool: &Pool) -> Result<Option<Ca
     }
     let left = total.0.saturating_sub(sum(&by_pool(evidence, persistent)?).0);
     let is_short = |mapped: &Mapped<'_>| mapped.all.0 > left && mapped.resident.0 < mapped.all.0 / 10 * 9;
-    let all = running(evidence).filter_map(Mapped::of).filter(is_short);
-    let most = all.max_by_key(|mapped| mapped.all);
-    Ok(most.map(|mapped| case(evidence, pool, idle, &mapped)))
+    let all = running(evidence).map(Mapped::of);
+    let (all, unread): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
+    let all = all.into_iter().flatten().filter(is_short);
+    match (
+        all.max_by_key(|mapped| mapped.all),
+        unread.into_iter().find_map(Result::err),
+    ) {
+        (Some(most), _) => Ok(Some(case(evidence, pool, idle, &most))),
+        (None, Some(why)) => Err(why),
+        (None, None) => Ok(None),
+    }
 }
 
 fn case(evidence: &Evidence, pool: &Pool, idle: Bytes, mapped: &Mapped<'_>) -> Case {

@@ -39,10 +39,14 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let is_waited_for =
             || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
         let is_settled = || starves(evidence, pool) || is_waited_for();
-        if let Some(case) = beside_files(evidence, pool).ok().flatten().filter(|_| !is_settled()) {
-            return Ok(Some(case));
+        let beside = beside_files(evidence, pool);
+        if !matches!(beside, Ok(None)) && is_settled() {
+            return Ok(None);
         }
-        if !is_idle(pool)? || is_settled() {
+        if matches!(beside, Ok(Some(_))) || !is_idle(pool)? {
+            return beside;
+        }
+        if is_settled() {
             return Ok(None);
         }
         let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use host::snapshot::Pool;
 use host::snapshot::thp::THP;
-use model::findings::{Finding, Planned};
+use model::findings::{Confidence, Finding, Planned, Severity};
 use model::{Bytes, Reading};
 use programs::Evidence;
 
@@ -26,14 +26,7 @@ impl Draft {
     /// Takes over the evidence of another that reads the same: one thing to do in several places is one finding.
     pub(crate) fn absorbs(&mut self, other: &Self) -> bool {
         let (own, its) = (&mut self.finding, &other.finding);
-        let without_evidence = |of: &Finding| Finding {
-            evidence: Vec::new(),
-            ..of.clone()
-        };
-        if without_evidence(own) != without_evidence(its)
-            || self.wants != other.wants
-            || self.remedies != other.remedies
-        {
+        if read(own) != read(its) || self.wants != other.wants || self.remedies != other.remedies {
             return false;
         }
         for proof in &its.evidence {
@@ -48,6 +41,19 @@ impl Draft {
     fn is_late(&self) -> bool {
         self.remedies.iter().any(|remedy| remedy.keeps.is_some())
     }
+}
+
+/// What a reader gets of a finding beside its evidence; its name is that of its id, and its fixes are yet to come.
+fn read(finding: &Finding) -> (&str, Severity, Confidence, &str, &str) {
+    let Finding {
+        id,
+        severity,
+        confidence,
+        consequence,
+        link,
+        ..
+    } = finding;
+    (id, *severity, *confidence, consequence, link)
 }
 
 /// Memory in per cent that pools may have: the kernel and programs need the rest.

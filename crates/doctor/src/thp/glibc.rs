@@ -94,23 +94,23 @@ pub(super) fn rooms(evidence: &Evidence) -> Result<Vec<(Bytes, u64)>, Reason> {
 
 /// What its options and its environment ask for.
 fn asked_of(evidence: &Evidence, program: &Program) -> Result<Vec<Told>, Reason> {
-    let mut all = options::told(evidence, program);
-    match known(&program.tunables) {
-        Ok(tunables) => all.extend(told(|name| tunables.get(name).map(String::as_str))),
-        Err(why) if all.is_empty() => return Err(why),
-        Err(_) => {}
+    let options = options::told(evidence, program);
+    let variables = known(&program.tunables).map(|set| Vec::from_iter(told(|name| set.get(name).map(String::as_str))));
+    match (options, variables) {
+        (Ok(options), Ok(variables)) => Ok([options, variables].concat()),
+        (Ok(told), Err(_)) | (Err(_), Ok(told)) if !told.is_empty() => Ok(told),
+        (Err(why), _) | (_, Err(why)) => Err(why),
     }
-    Ok(all)
 }
 
 /// Has it pages of that size? Where no mapping shows a size, those of any size count.
 fn has_pages(program: &Program, page: Option<Bytes>) -> Result<bool, Reason> {
-    let areas = program.areas().unwrap_or_default().iter();
-    let sizes: Vec<Bytes> = areas.filter_map(Area::hugetlb_page).collect();
-    Ok(match page {
-        Some(page) if !sizes.is_empty() => sizes.contains(&page),
-        _ => program.hugetlb()?.0 > 0,
-    })
+    let has_any = program.hugetlb()?.0 > 0;
+    let Some(page) = page.filter(|_| has_any) else {
+        return Ok(has_any);
+    };
+    let sizes: Vec<Bytes> = program.areas()?.iter().filter_map(Area::hugetlb_page).collect();
+    Ok(sizes.is_empty() || sizes.contains(&page))
 }
 
 /// What a program asks for, where the pools have too little room for it, and how much they have.

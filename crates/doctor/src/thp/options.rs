@@ -7,8 +7,9 @@ use programs::{Area, Evidence, HUGEPAGE_SIZE, Program, RANDOMX_1G, page_options}
 
 use super::glibc::{rooms, unmet_by};
 use super::told::Told;
-use crate::facts::{default_size, pages_for, persistent, running};
+use crate::facts::{default_size, known, pages_for, persistent, running};
 use crate::pools::places;
+use crate::rule::Reason;
 
 /// What RandomX keeps: its data set and its cache.
 const RANDOMX: Bytes = Bytes::mib(2080 + 256);
@@ -44,11 +45,12 @@ pub(super) fn told_by(name: &str, value: &str) -> Option<Told> {
 }
 
 /// What options of a program ask for. Of pages of 1G that the CPU does not have A15 says so.
-pub(super) fn told(evidence: &Evidence, program: &Program) -> Vec<Told> {
+pub(super) fn told(evidence: &Evidence, program: &Program) -> Result<Vec<Told>, Reason> {
     let has_1g = || evidence.snapshot.cpu.has("pdpe1gb").known() == Some(&true);
+    known(&program.arguments)?;
     let mut all = told_of(program);
     all.retain(|told| told.page != Some(Bytes::gib(1)) || evidence.snapshot.pool(Bytes::gib(1)).is_some() || has_1g());
-    all
+    Ok(all)
 }
 
 fn told_of(program: &Program) -> Vec<Told> {

@@ -21,7 +21,7 @@ pub fn page_kind(text: &str) -> Result<PageKind, String> {
         _ => None,
     };
     let named = text.parse::<PageKind>();
-    named.or_else(|error| by_size().ok_or_else(|| error.to_string()))
+    named.or_else(|error| by_size().ok_or(error))
 }
 
 /// A page kind that comes without a pool and is measured by `measure migration`.
@@ -38,7 +38,7 @@ pub fn movable_page(text: &str) -> Result<PageKind, String> {
 pub fn page_size(text: &str) -> Result<Bytes, String> {
     let of_kind = || text.parse::<PageKind>().ok().map(|kind| kind.x86_size());
     let size = text.parse::<Bytes>();
-    size.or_else(|error| of_kind().ok_or_else(|| error.to_string()))
+    size.or_else(|error| of_kind().ok_or(error))
 }
 
 /// A process id.

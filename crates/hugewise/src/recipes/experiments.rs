@@ -203,9 +203,7 @@ impl Reader<'_> {
         let published = published.transpose()?;
         Ok(Planned {
             time: self.parsed(&entry.time, values::duration)?,
-            memory: self.parsed(&entry.memory, |text| {
-                text.parse::<Bytes>().map_err(|error| error.to_string())
-            })?,
+            memory: self.parsed(&entry.memory, str::parse::<Bytes>)?,
             metrics: self.metrics(&entry.metrics, &chosen)?,
             experiment: Experiment {
                 notice: chosen.notice().map(str::to_owned),

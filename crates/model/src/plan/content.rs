@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use super::edit::Edit;
 use super::error::Flaw;
-use parsed::{Known, Line, Parsed};
+use parsed::{Line, Parsed};
 use sort::is_own;
 
 pub(super) use sort::Sort;
@@ -71,7 +71,7 @@ pub(super) fn check_edit(sort: Sort, path: &str, edit: &Edit) -> Result<(), Flaw
         );
         for line in lines::parse(sort, path, &text).iter().skip(1) {
             match &line.what {
-                Line::Known(Known { wrong: Some(why), .. }) => return flaw(line.text, why),
+                Line::Known { wrong: Some(why), .. } => return flaw(line.text, why),
                 Line::Other if !hunk.removes.iter().any(|gone| gone == line.text) => {
                     return flaw(line.text, lines::ALLOWED);
                 }
@@ -134,7 +134,7 @@ fn added_lines_are_plain(path: &str, sort: Sort, old: &[Parsed<'_>], new: &[Pars
 fn known_lines_are_right(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
     let stood: BTreeSet<(&str, &str)> = old.iter().map(|line| (line.section, line.text)).collect();
     for line in new {
-        if let Line::Known(Known { wrong: Some(why), .. }) = &line.what
+        if let Line::Known { wrong: Some(why), .. } = &line.what
             && !stood.contains(&(line.section, line.text))
         {
             return Err(line.flaw(path, why));

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sha256::sha256;
+use super::{Plan, Target, Value};
+use crate::Reading;
 
 /// Lines of two texts whose pairs are compared one by one; of more, all between the first and the last change are changed.
 const MOST_PAIRS: usize = 4 << 20;
@@ -124,6 +126,28 @@ impl Edit {
                 .collect::<Vec<_>>()
         };
         self.edits.iter().flat_map(of).collect()
+    }
+}
+
+impl Plan {
+    /// The same plan without whole files: of those that are there it holds a checksum and the lines that change.
+    #[must_use]
+    pub fn with_edits(mut self) -> Self {
+        for change in &mut self.changes {
+            let (Target::File { .. }, Reading::Known(Value::Text(before)), Value::Text(after)) =
+                (&change.target, &change.before, &change.after)
+            else {
+                continue;
+            };
+            let edit = Edit::between(before, after);
+            // What is added ends its lines; a text that does not is none of ours.
+            if edit.applied_to(before).as_ref() != Some(after) {
+                continue;
+            }
+            change.before = Reading::Known(Value::Sum(Sum::of(before)));
+            change.after = Value::Edit(edit);
+        }
+        self
     }
 }
 

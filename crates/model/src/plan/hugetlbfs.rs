@@ -1,6 +1,50 @@
 //! A hugetlbfs of a plan: where it may be mounted, and the options that it takes.
 
+use std::fmt;
+
 use super::settings;
+use crate::Bytes;
+
+/// The options that distinguish one hugetlbfs from another; sizes are left out, the kernel rounds and rewrites them.
+pub struct MountOptions {
+    page: Option<Bytes>,
+    uid: u32,
+    gid: u32,
+    mode: u32,
+}
+
+impl MountOptions {
+    /// As typed, or as the kernel lists them: it leaves out root and its own default mode.
+    pub fn parse(options: &str) -> Self {
+        let find = |name: &str| {
+            let mut values = options.split(',').filter_map(|option| option.split_once('='));
+            values.find(|(key, _)| *key == name).map(|(_, value)| value)
+        };
+        let id = |name| find(name).and_then(|id| id.parse().ok()).unwrap_or(0);
+        let mode = find("mode").and_then(|mode| u32::from_str_radix(mode, 8).ok());
+        Self {
+            page: find("pagesize").and_then(|size| size.parse().ok()),
+            uid: id("uid"),
+            gid: id("gid"),
+            mode: mode.unwrap_or(0o755),
+        }
+    }
+
+    /// Are both the same? A size that is not named is the kernel's own.
+    pub fn is(&self, other: &Self) -> bool {
+        let same_page = self.page.zip(other.page).is_none_or(|(one, two)| one == two);
+        same_page && (self.uid, self.gid, self.mode) == (other.uid, other.gid, other.mode)
+    }
+}
+
+impl fmt::Display for MountOptions {
+    /// In one order, with those that the kernel leaves out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { page, uid, gid, mode } = self;
+        let page = page.map_or_else(String::new, |page| format!("pagesize={},", page.exact()));
+        write!(f, "{page}uid={uid},gid={gid},mode={mode:04o}")
+    }
+}
 
 /// Where a hugetlbfs may be mounted, in words.
 pub(super) const MOUNTS: &str =

@@ -75,11 +75,6 @@ pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError>
     })
 }
 
-fn needed<T>(words: &mut Words, key: &str, check: fn(&str) -> Option<T>, wanted: &str) -> Result<T, GoalError> {
-    let value = words.checked(key, check, wanted)?;
-    words.needed(key, value, wanted)
-}
-
 fn pool(words: &mut Words) -> Result<PoolGoal, GoalError> {
     let mut pools = Vec::new();
     for (size, count) in words.drain(names::page) {
@@ -165,7 +160,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
         return Err(words.fail("collector", &collector.to_string(), wanted));
     }
     Ok(JvmGoal {
-        heap: needed(words, "heap", names::size, SIZE)?,
+        heap: words.needed("heap", names::size, SIZE)?,
         user: words.checked("user", names::account, ACCOUNT)?,
         group: words.checked("group", names::account, ACCOUNT)?,
         service: words.checked("service", names::service, SERVICE)?,
@@ -187,7 +182,7 @@ fn database(words: &mut Words, kind: Kind, server: &Server) -> Result<DatabaseGo
     Ok(DatabaseGoal {
         kind,
         is_mariadb: words.kind() == "mariadb",
-        file: needed(words, "file", names::path, PATH)?,
+        file: words.needed("file", names::path, PATH)?,
         page: words.checked("pages", names::page, PAGE)?,
         user: words
             .checked("user", names::account, ACCOUNT)?
@@ -205,7 +200,7 @@ fn database(words: &mut Words, kind: Kind, server: &Server) -> Result<DatabaseGo
 
 fn placement(words: &mut Words) -> Result<PlacementGoal, GoalError> {
     let goal = PlacementGoal {
-        service: needed(words, "service", names::service, SERVICE)?,
+        service: words.needed("service", names::service, SERVICE)?,
         cpus: words.checked("cpus", names::cpus, CPUS)?,
         memory: words.checked("memory", names::node, "the number of a node")?,
         by: words.typed("by", "affinity or cpuset")?.unwrap_or(PlacedBy::Affinity),
@@ -219,7 +214,7 @@ fn placement(words: &mut Words) -> Result<PlacementGoal, GoalError> {
 fn oracle(words: &mut Words) -> Result<OracleGoal, GoalError> {
     let few = |text: &str| text.parse().ok().filter(|count| (1..1000).contains(count));
     Ok(OracleGoal {
-        sga: needed(words, "sga", names::size, SIZE)?,
+        sga: words.needed("sga", names::size, SIZE)?,
         instances: words.checked("instances", few, "a number of instances")?.unwrap_or(1),
         user: words
             .checked("user", names::account, ACCOUNT)?
@@ -230,7 +225,7 @@ fn oracle(words: &mut Words) -> Result<OracleGoal, GoalError> {
 fn vm(words: &mut Words) -> Result<VmGoal, GoalError> {
     let few = |text: &str| text.parse().ok().filter(|count| (1..10_000).contains(count));
     Ok(VmGoal {
-        memory: needed(words, "memory", names::size, "the guest's memory, such as vm:64G")?,
+        memory: words.needed("memory", names::size, "the guest's memory, such as vm:64G")?,
         page: words.checked("pages", names::page, PAGE)?.unwrap_or(Bytes::mib(2)),
         hypervisor: words
             .typed("hypervisor", "libvirt, qemu, cloud-hypervisor or esx")?

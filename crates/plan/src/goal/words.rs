@@ -101,12 +101,6 @@ impl Words {
         }
     }
 
-    /// Takes a value out. The first word of a goal may stand without its key.
-    pub(super) fn take(&mut self, key: &str) -> Option<String> {
-        let at = self.pairs.iter().position(|(known, _)| known == key)?;
-        Some(self.pairs.remove(at).1)
-    }
-
     /// Gives the word without a key its key.
     pub(super) fn name_first(&mut self, key: &str) {
         if let Some(first) = self.pairs.iter_mut().find(|(known, _)| known.is_empty()) {
@@ -126,12 +120,16 @@ impl Words {
         check: impl Fn(&str) -> Option<T>,
         wanted: &str,
     ) -> Result<Option<T>, GoalError> {
-        let Some(text) = self.take(key) else { return Ok(None) };
+        let Some(at) = self.pairs.iter().position(|(known, _)| known == key) else {
+            return Ok(None);
+        };
+        let (_, text) = self.pairs.remove(at);
         check(&text).map(Some).ok_or_else(|| self.fail(key, &text, wanted))
     }
 
-    /// A value that must be there.
-    pub(super) fn needed<T>(&self, key: &str, value: Option<T>, wanted: &str) -> Result<T, GoalError> {
+    /// Takes a value that must be there, and passes a check.
+    pub(super) fn needed<T>(&mut self, key: &str, check: fn(&str) -> Option<T>, wanted: &str) -> Result<T, GoalError> {
+        let value = self.checked(key, check, wanted)?;
         value.ok_or_else(|| self.fail(key, "", wanted))
     }
 

@@ -220,17 +220,10 @@ impl<R: Read> Trace<R> {
     pub(super) fn line(&mut self, block: &mut Vec<Access>) -> Result<Next, TraceError> {
         self.state.line += 1;
         let found = next_line(&mut self.bytes).map_err(|reason| self.at(0, reason))?;
-        let Some((line, length)) = found else {
+        let Some(((sides, address), length)) = found else {
             return Ok(Next::End);
         };
         self.bytes.take(length);
-        let (sides, address): (&[Side], _) = match line {
-            Line::Other => return Ok(Next::More),
-            Line::Fetch(address) => (&[Side::Fetch], address),
-            Line::Load(address) => (&[Side::Load], address),
-            Line::Store(address) => (&[Side::Store], address),
-            Line::Modify(address) => (&[Side::Load, Side::Store], address),
-        };
         for &side in sides {
             self.add(block, address, side).map_err(|reason| self.at(0, reason))?;
         }
@@ -238,14 +231,8 @@ impl<R: Read> Trace<R> {
     }
 }
 
-enum Line {
-    Fetch(u64),
-    Load(u64),
-    Store(u64),
-    Modify(u64),
-    /// Valgrind's own words.
-    Other,
-}
+/// The accesses of a line, all to one address; none of valgrind's own words.
+type Line = (&'static [Side], u64);
 
 /// The next line with its length; none at the end.
 fn next_line<R: Read>(bytes: &mut Bytes<R>) -> Result<Option<(Line, usize)>, Reason> {
@@ -269,10 +256,12 @@ fn lackey(line: &[u8]) -> Result<Line, Reason> {
     const EXPECTED: Reason = Reason::Malformed(
         "no line of lackey: expected `I  ADDRESS,SIZE`, ` L ADDRESS,SIZE`, ` S ...` or ` M ...`, or valgrind's `==PID==`",
     );
-    let (kind, rest) = match line {
-        [] | [b'=', b'=', ..] | [b'-', b'-', ..] | [b'*', b'*', ..] => return Ok(Line::Other),
-        [b'I', b' ', b' ', rest @ ..] => (b'I', rest),
-        [b' ', kind @ (b'L' | b'S' | b'M'), b' ', rest @ ..] => (*kind, rest),
+    let (sides, rest): (&[Side], _) = match line {
+        [] | [b'=', b'=', ..] | [b'-', b'-', ..] | [b'*', b'*', ..] => return Ok((&[], 0)),
+        [b'I', b' ', b' ', rest @ ..] => (&[Side::Fetch], rest),
+        [b' ', b'L', b' ', rest @ ..] => (&[Side::Load], rest),
+        [b' ', b'S', b' ', rest @ ..] => (&[Side::Store], rest),
+        [b' ', b'M', b' ', rest @ ..] => (&[Side::Load, Side::Store], rest),
         _ => return Err(EXPECTED),
     };
     let comma = rest.iter().position(|&byte| byte == b',').ok_or(EXPECTED)?;
@@ -286,10 +275,5 @@ fn lackey(line: &[u8]) -> Result<Line, Reason> {
         let digit = char::from(digit).to_digit(16).ok_or(EXPECTED)?;
         address = address << 4 | u64::from(digit);
     }
-    Ok(match kind {
-        b'I' => Line::Fetch(address),
-        b'L' => Line::Load(address),
-        b'S' => Line::Store(address),
-        _ => Line::Modify(address),
-    })
+    Ok((sides, address))
 }

@@ -122,7 +122,7 @@ fn put(mut number: u64, bytes: &mut Vec<u8>) {
 }
 
 /// What heads a window.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     pub instructions: u64,
     /// Microseconds of the program's processor time before it.

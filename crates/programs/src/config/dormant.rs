@@ -4,7 +4,7 @@ use host::Source;
 use model::Unread;
 
 use super::files::{content, first, has_configuration, listed, said};
-use super::{Setting, policy, pool_lines, unit};
+use super::{Setting, commands, policy, pool_lines, unit};
 
 /// A line that writes the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,8 +106,9 @@ fn units(source: &Source, at_boot: &[String]) -> Result<Vec<Dormant>, Unread> {
             let path = format!("{directory}/{name}");
             let text = content(source, &path)?.unwrap_or_default();
             let is_wanted = |line: &str| ["WantedBy=", "RequiredBy="].iter().any(|key| line.starts_with(key));
-            let lines = policy::in_unit(&path, &text, &mut Vec::new());
-            if let Some(line) = lines.into_iter().next().filter(|_| text.lines().any(is_wanted)) {
+            let written = commands::of_unit(&path, &text, &mut Vec::new()).settings;
+            let line = written.iter().find_map(policy::of_file);
+            if let Some(line) = line.filter(|_| text.lines().any(is_wanted)) {
                 let starter = Starter::Unit(name);
                 all.push(Dormant { line, starter });
             }

@@ -85,19 +85,35 @@ pub(crate) fn said<'a>(
         .map(move |(number, text)| Line { path, number, text })
 }
 
-/// The same, each with the text of those that it goes on in behind a backslash.
-pub(crate) fn joined<'a>(path: &'a str, text: &'a str, comment: &'static [char]) -> Vec<(Line<'a>, String)> {
-    let mut all: Vec<(Line<'a>, String)> = Vec::new();
+/// The same, each with those that it goes on in behind a backslash. An empty line ends it, and a comment does not, as systemd has it.
+pub(crate) fn grouped<'a>(path: &'a str, text: &'a str, comment: &'static [char]) -> Vec<Vec<Line<'a>>> {
+    let mut all: Vec<Vec<Line<'a>>> = Vec::new();
     let mut goes_on = false;
-    for line in said(path, text, comment) {
-        let own = line.text.strip_suffix('\\').unwrap_or(line.text);
-        match all.last_mut().filter(|_| goes_on) {
-            Some((_, whole)) => *whole += &format!(" {}", own.trim_end()),
-            None => all.push((line, own.trim_end().to_owned())),
+    for (number, text) in (1..).zip(text.lines().map(str::trim)) {
+        goes_on &= !text.is_empty();
+        if text.is_empty() || text.starts_with(comment) {
+            continue;
         }
-        goes_on = own.len() < line.text.len();
+        let line = Line { path, number, text };
+        match all.last_mut().filter(|_| goes_on) {
+            Some(group) => group.push(line),
+            None => all.push(vec![line]),
+        }
+        goes_on = text.ends_with('\\');
     }
     all
+}
+
+/// The text of such lines.
+pub(crate) fn whole(lines: &[Line<'_>]) -> String {
+    let own = |line: &Line<'_>| line.text.strip_suffix('\\').unwrap_or(line.text).trim_end().to_owned();
+    lines.iter().map(own).collect::<Vec<_>>().join(" ")
+}
+
+/// The first of such lines, with the text of all.
+pub(crate) fn joined<'a>(path: &'a str, text: &'a str, comment: &'static [char]) -> Vec<(Line<'a>, String)> {
+    let groups = grouped(path, text, comment);
+    groups.iter().map(|lines| (lines[0], whole(lines))).collect()
 }
 
 /// The same below lines such as `[section]`, each with the one that it is below.

@@ -166,8 +166,9 @@ impl Config {
         let sysctl = sysctl_files::read(source).into();
         let limits = limits::read(source).into();
         let mut noticed = Vec::new();
-        let thp_policy: Reading<Vec<Setting>> = policy::read(source, &next_boot, &mut noticed).into();
-        let pool_lines = pool_lines::read(source, &next_boot, &mut noticed).into();
+        let units = commands::of_units(source, &mut noticed);
+        let thp_policy: Reading<Vec<Setting>> = policy::read(source, &next_boot, &units, &mut noticed).into();
+        let pool_lines = pool_lines::read(source, &next_boot, &units, &mut noticed).into();
         let refused = refused::all(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {
             lines.retain(|line| boot::is_policy(&line.value));

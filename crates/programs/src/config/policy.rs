@@ -3,7 +3,8 @@
 use model::Unread;
 
 use super::files::{first, has_configuration, listed, said};
-use super::{Boot, BootLine, Setting, commands, unit, written};
+use super::given::script::{Unresolved, Written};
+use super::{Boot, BootLine, Setting, unit, written};
 use host::Source;
 
 const ENABLED: &str = "transparent_hugepage/enabled";
@@ -20,6 +21,7 @@ pub(super) fn set(place: impl Into<String>, value: &str) -> Setting {
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
+    units: &Result<Vec<Written>, Unread>,
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<Setting>, Unread> {
     has_configuration(source)?;
@@ -34,7 +36,11 @@ pub(super) fn read(
         refused.extend(written::refused(&setting));
         lines.extend(of_file(&setting));
     }
-    lines.extend(units(source, refused)?);
+    // Units such as `disable-thp.service`.
+    for written in units.as_ref().map_err(Clone::clone)? {
+        let settings = written.known(Unresolved::may_be_policy)?;
+        lines.extend(settings.iter().filter_map(of_file));
+    }
     // tuned leaves the policy alone when the command line sets it (plugin_vm).
     if lines.iter().all(|line| line.place != "/proc/cmdline") {
         lines.extend(tuned(source)?);
@@ -52,12 +58,6 @@ fn boot(source: &Source) -> Result<Option<Setting>, Unread> {
 pub(super) fn of_file(setting: &Setting) -> Option<Setting> {
     let is_policy = setting.name.ends_with(ENABLED) && written::refused(setting).is_none();
     is_policy.then(|| set(&setting.place, &setting.value))
-}
-
-/// Units such as `disable-thp.service`, whose command writes to the file.
-fn units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec<Setting>, Unread> {
-    let units = unit_files(source)?.into_iter();
-    Ok(units.flat_map(|(path, text)| in_unit(&path, &text, refused)).collect())
 }
 
 /// The files of units that are named for huge pages and start at boot.
@@ -93,12 +93,6 @@ pub(super) fn units_at_boot(source: &Source) -> Result<Vec<String>, Unread> {
 pub(super) fn is_named(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("thp") || name.contains("huge")
-}
-
-/// Commands of a unit that write the policy.
-pub(super) fn in_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Vec<Setting> {
-    let written = commands::of_unit(path, text, refused);
-    written.iter().filter_map(of_file).collect()
 }
 
 /// The active profile and, if that says nothing, the ones it includes.

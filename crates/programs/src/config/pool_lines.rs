@@ -6,8 +6,8 @@ use host::Source;
 use model::{Bytes, Unread};
 
 use super::files::{content, first, has_configuration, in_sections, said};
-use super::given::script;
-use super::{Boot, BootLine, PoolRequest, Setting, commands, policy, sysctl_files, tuned, written};
+use super::given::script::{self, Unresolved, Written};
+use super::{Boot, BootLine, PoolRequest, Setting, sysctl_files, tuned, written};
 
 /// Where the files of nodes are.
 const OF_NODES: &str = "system/node/node";
@@ -26,20 +26,22 @@ pub struct PoolLine {
 }
 
 /// Those of sysfs.conf and tmpfiles, then those of units and of rc.local, then those of tuned, then those of the next boot; the first one for a size holds.
+///
+/// # Errors
+/// If a file may not be read, or commands may set a pool to what only a run shows.
 pub(super) fn read(
     source: &Source,
     next: &Result<Option<BootLine>, Unread>,
+    units: &Result<Vec<Written>, Unread>,
     refused: &mut Vec<Unread>,
 ) -> Result<Vec<PoolLine>, Unread> {
     has_configuration(source)?;
     let mut lines = summed(&written::sysfs_conf(source)?);
     lines.extend(summed(&written::tmpfiles(source)?));
-    for (path, text) in policy::unit_files(source)? {
-        // What is refused of it is so already.
-        lines.extend(summed(&commands::of_unit(&path, &text, &mut Vec::new())));
-    }
-    if let Some((path, text)) = first(source, RC_LOCAL.map(str::to_owned))? {
-        lines.extend(summed(&script::written(&path, &text, 0)));
+    let units = units.as_ref().map_err(Clone::clone)?;
+    let script = first(source, RC_LOCAL.map(str::to_owned))?.map(|(path, text)| script::written(&path, &text, 0));
+    for written in units.iter().chain(&script) {
+        lines.extend(summed(written.known(Unresolved::may_be_pool)?));
     }
     for (path, text) in tuned::profiles(source)? {
         lines.extend(in_profile(&path, &text, refused));

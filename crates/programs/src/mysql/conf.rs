@@ -170,8 +170,21 @@ fn pair(line: &str) -> Option<(String, String)> {
 
 /// What a server's arguments set, in their order.
 pub(crate) fn set_by(arguments: &[String]) -> Vec<(String, String)> {
-    let options = arguments.iter().filter_map(|word| word.strip_prefix("--"));
-    options.filter_map(written).collect()
+    let mut all = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let Some((name, value)) = word.strip_prefix("--").and_then(written) else {
+            continue;
+        };
+        // The value of such an option may be the next word (my_getopt).
+        if SIZES.contains(&&*name) || name == INSTANCES {
+            let next = arguments.get(at + 1).filter(|next| !next.starts_with('-'));
+            let value = if word.contains('=') { Some(&value) } else { next };
+            all.extend(value.map(|value| (name, value.clone())));
+        } else {
+            all.push((name, value));
+        }
+    }
+    all
 }
 
 fn written(line: &str) -> Option<(String, String)> {
@@ -225,9 +238,19 @@ fn refused(setting: &Setting) -> Option<Unread> {
     if setting.name == NAME && !is_on(&setting.value) && !is_switch() {
         return Some(setting.garbled("ON or OFF, so the server takes it for OFF"));
     }
+    let name = setting.name.as_str();
+    // The beginning of a name stands for it.
+    let is_known = NAME.starts_with(name) || ["super_large_pages", "large_page_size"].contains(&name);
+    if (name.contains("huge") || name.contains("large_page")) && !is_known {
+        let why = format!("the server has no option {name}: large-pages is meant. It does not start with it");
+        return Some(Unread::new(Cause::Garbled, &setting.place, why));
+    }
     (SIZES.contains(&&*setting.name) && size(&setting.value).is_none())
         .then(|| setting.garbled("a size such as 8G: the server does not start with it"))
 }
+
+/// How many parts the buffer pool has.
+pub(super) const INSTANCES: &str = "innodb_buffer_pool_instances";
 
 /// Settings of a size in bytes that decide on pages.
 const SIZES: [&str; 6] = [

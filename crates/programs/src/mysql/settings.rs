@@ -105,7 +105,7 @@ impl Innodb {
             POOL => self.pool = size().unwrap_or(self.pool),
             POOL_MAX => self.pool_max = size(),
             POOL_CHUNK => self.chunk = size().unwrap_or(self.chunk),
-            "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
+            conf::INSTANCES => self.instances = value.parse().ok(),
             "innodb_log_buffer_size" => self.log_buffer = size().unwrap_or(self.log_buffer),
             "key_buffer_size" => self.key_buffer = size(),
             "aria_pagecache_buffer_size" => self.aria = size(),
@@ -147,5 +147,24 @@ mod tests {
         let settings = Innodb::of([("innodb_buffer_pool_size", "8G")]).with_options(&arguments);
         assert_eq!((settings.pool, settings.instances), (Bytes::gib(2), Some(2)));
         assert!(Innodb::is_pool_among(&arguments) && !Innodb::is_pool_among(&arguments[..1]));
+        let words = [
+            "mysqld",
+            "--innodb-buffer-pool-size",
+            "16G",
+            "--key_buffer_size",
+            "1G",
+            "--innodb-buffer-pool-instances",
+            "4",
+            "--skip-name-resolve",
+            "--aria-pagecache-buffer-size",
+        ];
+        let words = words.map(str::to_owned);
+        let file = Innodb::of([("innodb_buffer_pool_size", "8G"), ("aria_pagecache_buffer_size", "2G")]);
+        let settings = file.with_options(&words);
+        assert_eq!(
+            (settings.pool, settings.key_buffer, settings.instances, settings.aria),
+            (Bytes::gib(16), Some(Bytes::gib(1)), Some(4), Some(Bytes::gib(2)))
+        );
+        assert!(Innodb::is_pool_among(&words) && !Innodb::is_pool_among(&words[..2]));
     }
 }

@@ -61,6 +61,7 @@ impl Reader for Lines {
                 if let Err(wanted) = value::value(&setting.name, &setting.value) {
                     self.refused.push(setting.garbled(wanted));
                 }
+                self.refused.extend(value::misspelt(&setting));
                 self.settings.push(setting);
                 None
             }

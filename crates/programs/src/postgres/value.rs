@@ -1,6 +1,8 @@
 //! Values of postgresql.conf as the server takes them: what its scanner (guc-file.l) and its units (guc.c) refuse is refused here.
 
-use model::Bytes;
+use model::{Bytes, Cause, Unread};
+
+use crate::config::Setting;
 
 /// `huge_pages`, whose words the server compares without regard to case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +87,35 @@ pub fn value(name: &str, text: &str) -> Result<Option<Value>, &'static str> {
         (Ok(number), Some(unit)) => Value::Bytes(Bytes(number.saturating_mul(unit))),
         (Ok(number), None) => Value::Count(number),
     }))
+}
+
+/// A parameter that it does not have, and the one of its own that is meant.
+pub(crate) fn misspelt(set: &Setting) -> Option<Unread> {
+    const KNOWN: [&str; 5] = [
+        "huge_pages",
+        "huge_page_size",
+        "huge_pages_status",
+        "shared_buffers",
+        "shared_memory_size_in_huge_pages",
+    ];
+    let name = set.name.as_str();
+    // Those with a point are of extensions.
+    if KNOWN.contains(&name) || name.contains('.') {
+        return None;
+    }
+    let is_of_pages = ["huge", "large_page", "largepage"]
+        .iter()
+        .any(|word| name.contains(word));
+    let meant = match is_of_pages {
+        true if name.contains("size") => "huge_page_size",
+        true => "huge_pages",
+        false if name.starts_with("share") && name.contains("buffer") => "shared_buffers",
+        false => return None,
+    };
+    let why = format!(
+        "PostgreSQL has no parameter {name}: {meant} is meant. The server does not start with it, or Patroni leaves it out"
+    );
+    Some(Unread::new(Cause::Garbled, &set.place, why))
 }
 
 impl HugePages {

@@ -40,7 +40,7 @@ impl Kept {
 
     /// Lines for which `keeps` holds, without secrets. The others are blank, so that numbers of lines stay true; blank
     /// lines at the end go, and so does a file without any such line.
-    pub(super) fn lines(bytes: &[u8], keeps: impl Fn(&str) -> bool) -> Self {
+    pub(super) fn lines(bytes: &[u8], mut keeps: impl FnMut(&str) -> bool) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let (mut kept, mut blanked, mut redacted) = (String::new(), 0, Vec::new());
         for (number, line) in (1..).zip(text.lines()) {

@@ -2,6 +2,7 @@
 
 use model::Bytes;
 
+use super::commands::{encloses, in_commands};
 use super::keep::Kept;
 use super::pattern::expand;
 use super::recorder::Recorder;
@@ -30,7 +31,7 @@ const POSTGRES: [&str; 9] = [
 ];
 
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [(&str, Keep); 37] = [
+const SETTINGS: [(&str, Keep); 38] = [
     ("/etc/os-release", whole),
     ("/etc/fstab", memory_file_systems),
     ("/etc/sysctl.conf", assignments),
@@ -51,7 +52,8 @@ const SETTINGS: [(&str, Keep); 37] = [
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
-    ("/etc/{rc.local,rc.d/rc.local,crontab}", about_memory),
+    ("/etc/{rc.local,rc.d/rc.local}", of_script),
+    ("/etc/crontab", about_memory),
     ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", about_memory),
     ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", about_memory),
     ("/etc/cron.d/*{thp,THP,huge,Huge}*", about_memory),
@@ -196,13 +198,24 @@ fn about_memory(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, names_memory)
 }
 
+fn of_script(bytes: &[u8]) -> Kept {
+    let text = String::from_utf8_lossy(bytes);
+    if !text.lines().any(names_memory) {
+        return Kept::idle();
+    }
+    let mut of_commands = in_commands(&text).into_iter();
+    Kept::lines(bytes, |line| {
+        of_commands.next() == Some(true) || names_memory(line) || encloses(line)
+    })
+}
+
 fn about_memory_or_profile(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, |line| {
         names_memory(line) || line.trim_start().starts_with(['[']) || line.trim_start().starts_with("include")
     })
 }
 
-/// Limits and memory of a unit. Its command and its environment can hold secrets.
+/// Limits and memory of a unit. Its other commands and its environment can hold secrets.
 fn unit(bytes: &[u8]) -> Kept {
     let keys = [
         "Limit",
@@ -218,8 +231,11 @@ fn unit(bytes: &[u8]) -> Kept {
         "RequiredBy=",
         "[",
     ];
+    let mut of_commands = in_commands(&String::from_utf8_lossy(bytes)).into_iter();
     Kept::lines(bytes, |line| {
-        keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
+        of_commands.next() == Some(true)
+            || keys.iter().any(|key| line.trim_start().starts_with(key))
+            || names_memory(line)
     })
 }
 

@@ -14,16 +14,12 @@ use crate::writer::{OnLoan, Writer};
 pub(super) struct Access<'a> {
     writer: &'a Writer,
     /// Memory that growing pools leaves to other programs; without, the usual.
-    leave: Option<Bytes>,
+    pub(super) leave: Option<Bytes>,
 }
 
 impl<'a> Access<'a> {
     pub(super) fn new(writer: &'a Writer, leave: Option<Bytes>) -> Self {
         Self { writer, leave }
-    }
-
-    pub(super) fn leave(&self) -> Option<Bytes> {
-        self.leave
     }
 
     pub(super) fn sink(&self) -> &dyn Sink {
@@ -67,7 +63,11 @@ impl<'a> Access<'a> {
             return self.sink().put(place, from, to).map_err(fail);
         };
         self.writer.beside_loans(setting, |on_loan| {
-            self.check_loans(place, &on_loan, pages)?;
+            // A measurement that gives back takes the value of before its lease as a sign that it was restored already.
+            if on_loan.bases.contains(&pages.saturating_add(on_loan.pages)) {
+                let (place, pages) = (place.clone(), on_loan.pages);
+                return Err(SetupError::OnLoan { place, pages });
+            }
             let put = match setting.which {
                 Which::Overcommit => setting.write(self.sink(), pages.saturating_add(on_loan.pages)),
                 Which::Pages | Which::NodePages(_) => grow::to(self.sink(), setting, pages, on_loan.pages, self.leave),
@@ -105,17 +105,6 @@ impl<'a> Access<'a> {
         };
         let page = crate::pool::usual_page(self.sink()).ok()?;
         Some(PoolSetting { page, which })
-    }
-
-    /// A measurement that gives back takes the value of before its lease as a sign that it was restored already.
-    fn check_loans(&self, place: &Place, on_loan: &OnLoan, pages: u64) -> Result<(), SetupError> {
-        if !on_loan.would_mislead(pages.saturating_add(on_loan.pages)) {
-            return Ok(());
-        }
-        Err(SetupError::OnLoan {
-            place: place.clone(),
-            pages: on_loan.pages,
-        })
     }
 
     /// Is it a pool, which may come out smaller than asked for?

@@ -108,7 +108,7 @@ fn made(access: &Access<'_>, log: &mut ChangeLog, planned: &Change, task: &Task)
     );
     if short && let Some(page) = access.page(place) {
         let missing = to.number().unwrap_or(0).saturating_sub(now.number().unwrap_or(0));
-        step.note = grow::shortfall(access.sink(), page, missing, access.leave());
+        step.note = grow::shortfall(access.sink(), page, missing, access.leave);
     }
     Ok(step)
 }
@@ -141,7 +141,7 @@ fn conclude(
     let result = match made {
         Ok(applied) if applied.end != End::RolledBack => Ok(applied),
         Ok(applied) => {
-            let told = undo::revert(access, &mut log, &mut [], false, false);
+            let told = undo::revert(access, &mut log, &mut [], false);
             match told.iter().all(|back| back.outcome.is_settled()) {
                 true => Ok(rolled_back(applied)),
                 false => Err(SetupError::RolledBack {
@@ -152,7 +152,7 @@ fn conclude(
         }
         Err(cause) => Err(SetupError::RolledBack {
             cause: Box::new(cause),
-            told: undo::revert(access, &mut log, &mut [], false, false),
+            told: undo::revert(access, &mut log, &mut [], false),
         }),
     };
     // What was done is done, whether or not a journal with nothing in it could be removed.

@@ -22,26 +22,24 @@ pub(super) fn check(access: &Access<'_>, tasks: &[&Task]) -> Result<(), SetupErr
     if !tasks.iter().any(|task| may_take_memory(&task.place)) {
         return Ok(());
     }
-    let limit = pool::most(access.sink(), access.leave())?;
+    let total = pool::total(access.sink())?;
+    let left = access.leave.unwrap_or(pool::left_of(total));
+    let most = Bytes(total.0.saturating_sub(left.0));
     // The machine's usual page size is only missing where there are no pools.
     let usual = pool::usual_page(access.sink()).unwrap_or(Bytes::mib(2));
     let mut all: BTreeMap<Bytes, (u64, &Place)> = BTreeMap::new();
     for task in tasks {
         let (pools, free) = asked(task, usual);
-        if let Some(kib) = free.filter(|kib| kib.saturating_mul(1024) > limit.total.0 / MOST_FREE_SHARE) {
-            let most = Bytes(limit.total.0 / MOST_FREE_SHARE);
-            return Err(too_much(
-                &task.place,
-                &format!("vm.min_free_kbytes = {kib}"),
-                most,
-                limit.total,
-            ));
+        if let Some(kib) = free.filter(|kib| kib.saturating_mul(1024) > total.0 / MOST_FREE_SHARE) {
+            let most = Bytes(total.0 / MOST_FREE_SHARE);
+            let what = format!("vm.min_free_kbytes = {kib}");
+            return Err(too_much(&task.place, what, most, total));
         }
         for (page, pages) in pools {
             // What one place asks for at boot and another now is the same pool.
-            let most = all.entry(page).or_insert((0, &task.place));
-            if pages >= most.0 {
-                *most = (pages, &task.place);
+            let largest = all.entry(page).or_insert((0, &task.place));
+            if pages >= largest.0 {
+                *largest = (pages, &task.place);
             }
         }
     }
@@ -51,18 +49,19 @@ pub(super) fn check(access: &Access<'_>, tasks: &[&Task]) -> Result<(), SetupErr
         .iter()
         .max_by_key(|(page, (pages, _))| page.0.saturating_mul(*pages));
     match largest {
-        Some((page, (pages, place))) if sum > limit.most.0 => {
+        Some((page, (pages, place))) if sum > most.0 => {
             let what = format!("{pages} pages of {}", page.exact());
-            Err(too_much(place, &what, limit.most, limit.total))
+            Err(too_much(place, what, most, total))
         }
         _ => Ok(()),
     }
 }
 
-fn too_much(place: &Place, what: &str, most: Bytes, total: Bytes) -> SetupError {
+fn too_much(place: &Place, what: String, most: Bytes, total: Bytes) -> SetupError {
+    let place = place.clone();
     SetupError::TooMuch {
-        place: place.clone(),
-        what: what.to_owned(),
+        place,
+        what,
         most,
         total,
     }

@@ -12,7 +12,7 @@ use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::error::WriterError;
-use crate::line_file::{LineFile, record, whole_lines};
+use crate::line_file::{LineFile, each_record};
 use crate::place::{Place, State};
 use crate::reserve::Moved;
 use crate::state_dir::StateDir;
@@ -262,20 +262,15 @@ impl Story {
 /// its end was cut off before its change was made, and is left out.
 pub(super) fn parse(bytes: &[u8], name: &str) -> Result<Option<Story>, Unread> {
     let mut story: Option<Story> = None;
-    for (n, line) in whole_lines(bytes).enumerate() {
-        let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{name}:{}", n + 1), why);
-        let Some(record) = record(line).map_err(|error| garbled(&error.to_string()))? else {
-            continue;
-        };
-        match (&mut story, record) {
-            (None, Record::Plan(head)) => {
-                check(&head).map_err(|why| garbled(&why))?;
-                story = Some(Story::new(head));
-            }
-            (None, _) => return Err(garbled("wanted `plan` on the first line")),
-            (Some(story), record) => story.enter(record).map_err(garbled)?,
+    each_record(bytes, name, |_, record| match (&mut story, record) {
+        (None, Record::Plan(head)) => {
+            check(&head)?;
+            story = Some(Story::new(head));
+            Ok(())
         }
-    }
+        (None, _) => Err("wanted `plan` on the first line".to_owned()),
+        (Some(story), record) => story.enter(record).map_err(str::to_owned),
+    })?;
     Ok(story)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use model::Bytes;
 
 use crate::error::WriterError;
-use crate::pool;
+use crate::pool::Memory;
 use crate::pool_setting::{PoolSetting, Which};
 use crate::sink::Sink;
 
@@ -31,7 +31,7 @@ pub(super) fn to(
     }
     let mut fruitless = 0;
     loop {
-        let aim = wanted.min(now.saturating_add(pool::room(sink, setting.page, leave)?));
+        let aim = wanted.min(now.saturating_add(Memory::read(sink)?.room(setting.page, leave)));
         if aim <= now {
             return Ok(());
         }
@@ -50,7 +50,7 @@ pub(super) fn to(
 
 /// Why a pool has fewer pages than asked for, and what helps.
 pub(super) fn shortfall(sink: &dyn Sink, page: Bytes, missing: u64, leave: Option<Bytes>) -> String {
-    let Ok(memory) = pool::Memory::read(sink) else {
+    let Ok(memory) = Memory::read(sink) else {
         return "free memory, ask for less, or have the pages from boot on".to_owned();
     };
     let left = leave.unwrap_or(memory.left);

@@ -3,36 +3,24 @@
 //! One line announces the whole in the journal of the plan that goes: the value that will stand there, and what the journals above will
 //! say. Whoever comes after a kill finishes what that line announces.
 
-use model::setup::{RevertOutcome, RevertStep};
+use model::setup::RevertOutcome;
 
 use super::access::Access;
 use super::change_log::{ChangeLog, Entry, Rebased, Record};
 use super::error::SetupError;
+use super::undo::Outcome;
 use super::without::without;
 use crate::place::{Place, State};
 use crate::reserve::Moved;
 
 /// Takes the entry of `log` for a place out from below those of the plans above it.
-pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [ChangeLog], entry: &Entry) -> RevertStep {
-    let place = &entry.place;
-    let lifted = access.look(place).map_err(SetupError::from).and_then(|now| {
-        let outcome = lifted(access, log, above, entry, &now)?;
-        Ok((now, outcome))
+pub(super) fn lift(access: &Access<'_>, log: &mut ChangeLog, above: &mut [ChangeLog], entry: &Entry) -> Outcome {
+    let lifted = access.look(&entry.place).map_err(SetupError::from).and_then(|now| {
+        let (came, note) = lifted(access, log, above, entry, &now)?;
+        Ok((came, now.to_string(), note))
     });
-    let (found, (came, note)) = match lifted {
-        Ok((now, outcome)) => (now.to_string(), outcome),
-        Err(error) => ("(unread)".to_owned(), (RevertOutcome::Failed, error.to_string())),
-    };
-    RevertStep {
-        place: place.to_string(),
-        found,
-        before: entry.before.to_string(),
-        outcome: came,
-        note,
-    }
+    lifted.unwrap_or_else(|error| (RevertOutcome::Failed, "(unread)".to_owned(), error.to_string()))
 }
-
-type Outcome = (RevertOutcome, String);
 
 fn lifted(
     access: &Access<'_>,
@@ -40,7 +28,7 @@ fn lifted(
     above: &mut [ChangeLog],
     entry: &Entry,
     now: &State,
-) -> Result<Outcome, SetupError> {
+) -> Result<(RevertOutcome, String), SetupError> {
     let place = &entry.place;
     let Some((to, rebased)) = planned(place, entry, above, now) else {
         let note = "it is not as the plans on record left it: undo those above first, or all".to_owned();

@@ -30,7 +30,7 @@ mod tests;
 mod undo_tests;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::Bytes;
 use model::plan::PoolNeed;
@@ -106,19 +106,13 @@ impl Setup {
 
     /// The journals, oldest first. Call under the lock.
     fn logs(home: &StateDir) -> Result<Vec<ChangeLog>, SetupError> {
-        let opened = home.journals()?.into_iter().map(|path| ChangeLog::open(home, &path));
-        let opened: Result<Vec<Option<ChangeLog>>, WriterError> = opened.collect();
-        Ok(opened.map_err(SetupError::Journal)?.into_iter().flatten().collect())
+        each_journal(home, |path| ChangeLog::open(home, path))
     }
 
     /// What the journals say, oldest first, without the lock: for those who only read.
     fn stories(&self) -> Result<Vec<Story>, SetupError> {
-        let Some(home) = self.home()? else {
-            return Ok(Vec::new());
-        };
-        let read = home.journals()?.into_iter().map(|path| change_log::story(&path));
-        let read: Result<Vec<Option<Story>>, WriterError> = read.collect();
-        Ok(read.map_err(SetupError::Journal)?.into_iter().flatten().collect())
+        self.home()?
+            .map_or(Ok(Vec::new()), |home| each_journal(home, change_log::story))
     }
 
     /// The pool pages that plans on record are for.
@@ -134,6 +128,16 @@ impl Setup {
     fn is_restarted(&self, story: &Story) -> Result<bool, SetupError> {
         Ok(self.writer.boot()? != story.head.boot)
     }
+}
+
+/// What there is in each journal, oldest first.
+fn each_journal<T>(
+    home: &StateDir,
+    read: impl Fn(&Path) -> Result<Option<T>, WriterError>,
+) -> Result<Vec<T>, SetupError> {
+    let journals = home.journals()?;
+    let read: Result<Vec<T>, WriterError> = journals.iter().filter_map(|path| read(path).transpose()).collect();
+    read.map_err(SetupError::Journal)
 }
 
 /// For the fuzz target: the journal of a plan is read, or refused with a place in the file.

@@ -39,13 +39,17 @@ impl Setup {
         let picked = picked(&logs, which)?;
         let access = Access::new(&self.writer, None);
         self.writer.prepare()?;
-        let restarted = self.restarted(&mut logs)?;
+        for log in &mut logs {
+            if self.is_restarted(&log.story)? {
+                log.story.restarted();
+            }
+        }
         lift::finish_all(&access, &mut logs)?;
         for nth in (0..logs.len()).rev().filter(|&nth| picked[nth]) {
             let (below, above) = logs.split_at_mut(nth + 1);
             let log = &mut below[nth];
-            steps.extend(revert(&access, log, above, restarted[nth], forget));
-            notes.extend(needs_reboot(log, restarted[nth]));
+            steps.extend(revert(&access, log, above, forget));
+            notes.extend(needs_reboot(log));
         }
         notes.extend(still_applied(&logs, &picked));
         for log in logs {
@@ -55,19 +59,6 @@ impl Setup {
             }
         }
         Ok(none(steps, notes))
-    }
-
-    /// After which of them was the machine restarted? Their journals take that in.
-    fn restarted(&self, logs: &mut [ChangeLog]) -> Result<Vec<bool>, SetupError> {
-        let mut restarted = Vec::new();
-        for log in logs {
-            let is_restarted = self.is_restarted(&log.story)?;
-            if is_restarted {
-                log.story.restarted();
-            }
-            restarted.push(is_restarted);
-        }
-        Ok(restarted)
     }
 }
 
@@ -118,22 +109,15 @@ pub(super) fn revert(
     access: &Access<'_>,
     log: &mut ChangeLog,
     above: &mut [ChangeLog],
-    restarted: bool,
     forget: bool,
 ) -> Vec<RevertStep> {
     let entries = log.story.entries.clone();
-    let back = |entry: Entry| {
+    let step = |entry: Entry| {
         let has_it = |upper: &ChangeLog| upper.story.entries.iter().any(|upper| upper.place == entry.place);
-        if above.iter().any(has_it) {
-            return lift::lift(access, log, above, &entry);
-        }
-        let walk = Walk {
-            access,
-            restarted,
-            forget,
+        let (came, found, note) = match above.iter().any(has_it) {
+            true => lift::lift(access, log, above, &entry),
+            false => back(access, log, &entry, forget).unwrap_or_else(|error| failed(access, &entry, &error)),
         };
-        let outcome = walk.back(log, &entry);
-        let (came, found, note) = outcome.unwrap_or_else(|error| failed(access, &entry, &error));
         RevertStep {
             place: entry.place.to_string(),
             found,
@@ -142,88 +126,85 @@ pub(super) fn revert(
             note,
         }
     };
-    entries.into_iter().rev().map(back).collect()
+    entries.into_iter().rev().map(step).collect()
 }
 
 /// What came of one place, what was found there, and what to know.
-type Outcome = (RevertOutcome, String, String);
+pub(super) type Outcome = (RevertOutcome, String, String);
 
-struct Walk<'a> {
-    access: &'a Access<'a>,
-    /// Has the machine been restarted since the change?
-    restarted: bool,
-    forget: bool,
+fn back(access: &Access<'_>, log: &mut ChangeLog, entry: &Entry, forget: bool) -> Result<Outcome, SetupError> {
+    let now = access.look(&entry.place)?;
+    if now.is(&entry.before) {
+        return settle(access, log, entry, &now);
+    }
+    let is_reset = log.story.is_restarted && !entry.place.is_on_disk();
+    if is_reset && !(entry.owns(&now) && sets_again(log)) {
+        let note = "the machine has been restarted since, and this is not what hugewise put there";
+        let_go(log, entry)?;
+        return Ok((RevertOutcome::Restarted, now.to_string(), note.to_owned()));
+    }
+    match entry.owns(&now) {
+        true => restore(access, log, entry, &now, forget),
+        false => leave(log, entry, &now, by_others(entry), forget),
+    }
 }
 
-impl Walk<'_> {
-    fn back(&self, log: &mut ChangeLog, entry: &Entry) -> Result<Outcome, SetupError> {
-        let now = self.access.look(&entry.place)?;
-        if now.is(&entry.before) {
-            return self.settle(log, entry, &now);
-        }
-        let gone = self.restarted && !entry.place.is_on_disk() && !(entry.owns(&now) && sets_again(log));
-        if gone {
-            forget(log, entry)?;
-            let note = "the machine has been restarted since, and this is not what hugewise put there";
-            return Ok((RevertOutcome::Restarted, now.to_string(), note.to_owned()));
-        }
-        match entry.owns(&now) {
-            true => self.restore(log, entry, &now),
-            false => self.leave(log, entry, &now, by_others(entry)),
-        }
+/// The previous value is in place.
+fn settle(access: &Access<'_>, log: &mut ChangeLog, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
+    if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
+        // A write that was cut short may have left its draft beside the file; this removes it.
+        access.put(&entry.place, now, now)?;
     }
-
-    /// The previous value is in place.
-    fn settle(&self, log: &mut ChangeLog, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
-        if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
-            // A write that was cut short may have left its draft beside the file; this removes it.
-            self.access.put(&entry.place, now, now)?;
-        }
-        if entry.reserve.is_some() {
-            let sink = self.access.sink();
-            let now = reserve::now(sink);
-            reserve::restore(sink, reserve::wanted(entry.reserve, now, now))?;
-        }
-        forget(log, entry)?;
-        let came = match self.restarted && !entry.place.is_on_disk() {
-            true => RevertOutcome::Restarted,
-            false => RevertOutcome::AlreadyBack,
-        };
-        Ok((came, now.to_string(), String::new()))
+    if entry.reserve.is_some() {
+        let kept = reserve::now(access.sink());
+        reserve::restore(access.sink(), reserve::wanted(entry.reserve, kept, kept))?;
     }
+    let_go(log, entry)?;
+    let came = match log.story.is_restarted && !entry.place.is_on_disk() {
+        true => RevertOutcome::Restarted,
+        false => RevertOutcome::AlreadyBack,
+    };
+    Ok((came, now.to_string(), String::new()))
+}
 
-    fn restore(&self, log: &mut ChangeLog, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
-        let found = now.to_string();
-        let to = self.access.reachable(&entry.place, &entry.before)?;
-        let got = match now.is(&to) {
-            true => to.clone(),
-            false => match change(self.access, log, &entry.place, now, &to) {
-                Err(SetupError::Put { source, .. }) if is_filled(&source) => {
-                    return self.leave(log, entry, now, "others have put something into it".to_owned());
-                }
-                changed => changed?,
-            },
-        };
-        if got.is(&entry.before) {
-            return Ok((RevertOutcome::Restored, found, String::new()));
-        }
-        let (came, note) = match to.is(&entry.before) {
-            true => (RevertOutcome::Failed, format!("reads `{got}` after the write")),
-            false => {
-                let note = format!("{to} pages are in use: run `hugewise undo` again when they are not");
-                (RevertOutcome::InUse, note)
+fn restore(
+    access: &Access<'_>,
+    log: &mut ChangeLog,
+    entry: &Entry,
+    now: &State,
+    forget: bool,
+) -> Result<Outcome, SetupError> {
+    let found = now.to_string();
+    let to = access.reachable(&entry.place, &entry.before)?;
+    let got = match now.is(&to) {
+        true => to.clone(),
+        false => match change(access, log, &entry.place, now, &to) {
+            Err(SetupError::Put { source, .. }) if source.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                let why = "others have put something into it".to_owned();
+                return leave(log, entry, now, why, forget);
             }
-        };
-        Ok((came, found, note))
+            changed => changed?,
+        },
+    };
+    if got.is(&entry.before) {
+        return Ok((RevertOutcome::Restored, found, String::new()));
     }
-
-    fn leave(&self, log: &mut ChangeLog, entry: &Entry, now: &State, why: String) -> Result<Outcome, SetupError> {
-        if !self.forget {
-            return Ok((RevertOutcome::Changed, now.to_string(), why));
+    let (came, note) = match to.is(&entry.before) {
+        true => (RevertOutcome::Failed, format!("reads `{got}` after the write")),
+        false => {
+            let note = format!("{to} pages are in use: run `hugewise undo` again when they are not");
+            (RevertOutcome::InUse, note)
         }
-        forget(log, entry)?;
-        Ok((RevertOutcome::Forgotten, now.to_string(), why))
+    };
+    Ok((came, found, note))
+}
+
+fn leave(log: &mut ChangeLog, entry: &Entry, now: &State, why: String, forget: bool) -> Result<Outcome, SetupError> {
+    if !forget {
+        return Ok((RevertOutcome::Changed, now.to_string(), why));
     }
+    let_go(log, entry)?;
+    Ok((RevertOutcome::Forgotten, now.to_string(), why))
 }
 
 fn by_others(entry: &Entry) -> String {
@@ -246,7 +227,7 @@ fn failed(access: &Access<'_>, entry: &Entry, error: &SetupError) -> Outcome {
     (came, found, error.to_string())
 }
 
-fn forget(log: &mut ChangeLog, entry: &Entry) -> Result<(), SetupError> {
+fn let_go(log: &mut ChangeLog, entry: &Entry) -> Result<(), SetupError> {
     let place = entry.place.clone();
     Ok(log.append(Record::Forget { place })?)
 }
@@ -257,14 +238,11 @@ fn sets_again(log: &ChangeLog) -> bool {
     changes.any(|change| matches!(change.target, Target::File { .. }))
 }
 
-fn is_filled(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::DirectoryNotEmpty
-}
-
 /// After a restart with a change that counts from boot on, only another restart is without it.
-fn needs_reboot(log: &ChangeLog, restarted: bool) -> Vec<String> {
-    let changes = log.story.head.plan.changes.iter();
-    let boot = changes.filter(|change| change.risk.reboot && restarted && change.target.is_applicable());
+fn needs_reboot(log: &ChangeLog) -> Vec<String> {
+    let story = &log.story;
+    let changes = story.head.plan.changes.iter();
+    let boot = changes.filter(|change| change.risk.reboot && story.is_restarted && change.target.is_applicable());
     boot.map(|change| format!("{}: the machine runs with it until it is restarted", change.target))
         .collect()
 }

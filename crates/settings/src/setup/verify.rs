@@ -39,12 +39,11 @@ impl Setup {
             }
             None => self.applied(&access, programs)?,
         };
-        let (plans, asked): (Vec<VerifiedPlan>, Vec<Plan>) = plans.into_iter().unzip();
+        let (mut plans, asked): (Vec<VerifiedPlan>, Vec<Plan>) = plans.into_iter().unzip();
         let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&access, plan)).collect();
         let is_asked = |kind| kinds.iter().any(|asked| asked.covers(kind));
         let users = processes.as_ref().map(|rows| users(rows, is_asked));
         let notes = notes(&kinds, &users, processes);
-        let mut plans = plans;
         for (verified, plan) in plans.iter_mut().zip(&asked) {
             verified.state = state(&access, verified, plan, &users);
         }

@@ -4,9 +4,8 @@ use model::{Bytes, Unread};
 
 use super::{Inner, Writer};
 use crate::error::{LeaseError, WriterError};
-use crate::held::Held;
 use crate::journal::Journal;
-use crate::lease::PoolLease;
+use crate::lease::{Held, PoolLease};
 use crate::pool;
 use crate::pool_setting::PoolSetting;
 
@@ -56,7 +55,9 @@ impl Inner {
         lease.obtained = free;
         let setting = PoolSetting::overcommit(page);
         let raised = self.raise(own, lease, setting, |now| {
-            pool::raised_overcommit(sink, setting, now, missing)
+            let (_, surplus) = setting.total_and_surplus(sink)?;
+            // Pages in use that someone took out of the pool count as surplus, possibly beyond the limit; the limit must pass them.
+            Ok(now.max(surplus).saturating_add(missing))
         });
         match raised {
             Ok(()) => lease.obtained = lease.asked,
@@ -74,7 +75,12 @@ impl Inner {
             if missing == 0 {
                 break;
             }
-            self.raise(own, lease, setting, |_| pool::raised_pages(sink, setting, missing))?;
+            self.raise(own, lease, setting, |_| {
+                // The kernel turns surplus pages into persistent ones before it allocates any, so those are passed first; they become
+                // surplus again when the lease ends.
+                let (total, _) = setting.total_and_surplus(sink)?;
+                Ok(total.saturating_add(missing))
+            })?;
         }
         lease.obtained = pool::unclaimed(sink, page)?.min(lease.asked);
         Ok(())

@@ -2,15 +2,40 @@
 
 use model::Bytes;
 
-pub use super::captured::{Captured, CapturedVm};
 use super::engine::SECOND;
 use super::lost::costs;
 use super::result::outcome;
 use super::scenario::WHOLE;
 pub use super::what_if::{Advice, Change, Drawn, Unknown, WhatIf};
-use super::{Content, HostMemory, PAGE, Pages, PatternCost, Policy, REGION, Scenario, Vm};
+use super::{
+    Content, Host, HostMemory, Khugepaged, Ksm, PAGE, Pages, PatternCost, Policy, REGION, Scenario, Translation, Vm,
+};
 use translation::random::{Chance, mixed};
 use translation::study::Range;
+
+/// A running machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapturedVm {
+    pub name: String,
+    pub memory: Bytes,
+    pub resident: Bytes,
+    pub pages: Pages,
+}
+
+#[derive(Clone, Debug)]
+pub struct Captured {
+    pub name: String,
+    pub host: Host,
+    pub vms: Vec<CapturedVm>,
+    /// Does KSM merge pages?
+    pub is_merging: bool,
+    /// Of the pages that KSM looked at, the part that is merged or volatile, if it has scanned all twice.
+    pub merged: Option<[f64; 2]>,
+    pub ksm: Ksm,
+    pub khugepaged: Khugepaged,
+    /// How time lost to translation is found.
+    pub translation: Translation,
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {

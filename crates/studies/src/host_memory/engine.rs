@@ -8,7 +8,7 @@ use super::machine::Machine;
 use super::policy::Policy;
 use super::region::{Backing, CLASSES, Class, Place};
 use super::scenario::{Pages, Scenario};
-use super::states::{Edge, Level, States, next};
+use super::states::{Edge, Level, next};
 use super::totals::Totals;
 use super::{Ns, PAGE, PAGES, REGION};
 use translation::random::Chance;
@@ -53,12 +53,7 @@ pub(super) struct Engine<'a> {
 impl<'a> Engine<'a> {
     pub(super) fn new(scenario: &'a Scenario, policy: Policy) -> Self {
         let host = &scenario.host;
-        let states = if policy.is_linux() {
-            States::Linux
-        } else {
-            scenario.states
-        };
-        let edges = states.edges(host.memory);
+        let edges = scenario.states_under(policy).edges(host.memory);
         let blocks = host.memory.0 / REGION;
         let (machines, chunks) = machines(scenario, policy);
         let mut engine = Self {

@@ -5,7 +5,6 @@
 //! Nothing here reads a file or a clock.
 
 pub mod advice;
-mod captured;
 mod content;
 mod cost;
 mod demand;
@@ -17,7 +16,6 @@ mod khugepaged;
 mod ksmd;
 mod lost;
 mod machine;
-mod patterns;
 mod policy;
 pub mod preset;
 mod reclaim;
@@ -33,8 +31,7 @@ mod typed;
 mod what_if;
 
 pub use kernel::{Khugepaged, Ksm};
-pub use lost::PatternCost;
-pub use patterns::Translation;
+pub use lost::{PatternCost, Translation};
 pub use policy::Policy;
 pub use result::{Amounts, HostMemory, Outcome, Sample, VmMemory, simulate};
 pub use scenario::{Content, Host, Pages, Rates, Scenario, Vm};

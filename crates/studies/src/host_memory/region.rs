@@ -87,13 +87,11 @@ impl Region {
         places[to as usize] += count as u16;
     }
 
-    /// All pages of a place go to another; how many.
-    pub(super) fn move_all(&mut self, from: Place, to: Place) -> u32 {
-        let count = self.at(from);
+    /// All pages of a place go to another.
+    pub(super) fn move_all(&mut self, from: Place, to: Place) {
         for class in CLASSES {
             self.move_pages(class, from, to, self.count(class, from));
         }
-        count
     }
 
     /// Shared pages of a class are written: they are unique now, and in memory of their own.

@@ -170,11 +170,7 @@ pub(super) fn outcome(scenario: &Scenario, policy: Policy, translation: &[Patter
     }
     Outcome {
         policy,
-        states: if policy.is_linux() {
-            States::Linux
-        } else {
-            scenario.states
-        },
+        states: scenario.states_under(policy),
         edges: engine.edges.clone(),
         samples,
         totals: totals(&engine, &sums, steps),

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use model::Bytes;
 
 use super::kernel::{Khugepaged, Ksm};
+use super::lost::Translation;
 use super::policy::Policy;
 use super::states::States;
 use super::{Ns, PAGE, REGION};
-use crate::host_memory::patterns::Translation;
 
 /// The most machines.
 pub(super) const MOST_VMS: usize = 10_000;
@@ -252,6 +252,14 @@ impl Scenario {
         let mut contents = all.into_iter().map(|(content, _)| content);
         let mut before = contents.next()?;
         contents.find(|content| std::mem::replace(&mut before, content) == *content)
+    }
+
+    /// The states of free memory under a policy: Linux has its own.
+    pub(super) fn states_under(&self, policy: Policy) -> States {
+        match policy.is_linux() {
+            true => States::Linux,
+            false => self.states,
+        }
     }
 
     fn is_salted(&self, policy: Policy) -> bool {

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::pages::HUGE;
+use super::HUGE;
 use crate::claims::{self, Claim};
 use translation::machine::Machine;
 use translation::reach;

@@ -196,7 +196,7 @@ fn worlds(scenario: &Scenario) -> (Vec<World>, Vec<Range<u32>>) {
         let chance = Chance::new(scenario.seed, u64::MAX);
         let load = Load {
             demand: Demand::Time,
-            ..console.load
+            ..console
         };
         worlds.push(World::new(scenario.vms.len() as u32, CONSOLE_SHARES, load, chance));
     }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::scenario::{check_costs, check_vm};
-use super::{Console, Costs, Demand, Idle, Load, MOST_CPUS, MOST_WORLDS, Ns, Policy, Scenario, Topology, Vm};
+use super::{Costs, Demand, Idle, Load, MOST_CPUS, MOST_WORLDS, Ns, Policy, Scenario, Topology, Vm};
 use crate::tables::{Part, Whole, Word, tables};
 use translation::toml_file::{FileError, Scale, TomlFile, numbered};
 
@@ -75,8 +75,7 @@ fn scenario(file: TomlFile<'_>, typed: &Typed, policy: Option<Policy>, seed: u64
     }
     if let Some(console) = &typed.console {
         let TypedLoad { burst_ms, sleep_ms } = console.get_ref();
-        let load = load(file, burst_ms, sleep_ms, Demand::Time)?;
-        scenario.console = Some(Console { load });
+        scenario.console = Some(load(file, burst_ms, sleep_ms, Demand::Time)?);
     }
     times(file, typed, &mut scenario)?;
     match scenario.check() {
@@ -99,12 +98,9 @@ fn times(file: TomlFile<'_>, typed: &Typed, scenario: &mut Scenario) -> Result<(
         file.set_scaled("skew_limit_ms", &typed.skew_limit_ms, MS, limit)?;
     }
     file.set_part("sibling_chance", &typed.sibling_chance, &mut scenario.sibling_chance)?;
-    if let Some(mhz) = &typed.core_mhz {
-        scenario.core_mhz = u64::from(file.whole("core_mhz", mhz, 1, 100_000)?);
-    }
-    if let Some(mhz) = &typed.host_reserved_mhz {
-        scenario.host_mhz = u64::from(file.whole("host_reserved_mhz", mhz, 0, u32::MAX)?);
-    }
+    file.set_whole("core_mhz", &typed.core_mhz, [1, 100_000], &mut scenario.core_mhz)?;
+    let host = &mut scenario.host_mhz;
+    file.set_whole("host_reserved_mhz", &typed.host_reserved_mhz, [0, u32::MAX], host)?;
     let length = scenario.duration_ns / 25;
     scenario.chart_ns = [scenario.duration_ns / 2, length.min(400_000_000)];
     Ok(())
@@ -171,9 +167,7 @@ fn vms(file: TomlFile<'_>, at: &Spanned<TypedVm>, used: Topology, all: &mut Vec<
     file.set_whole("count", &typed.count, [1, MOST_WORLDS as u32], &mut count)?;
     let load = load(file, &typed.burst_ms, &typed.sleep_ms, typed.demand.unwrap_or_default())?;
     let mut vm = Vm::new(&typed.name, vcpus, load);
-    if let Some(shares) = &typed.shares {
-        vm.shares = u64::from(file.whole("shares", shares, vcpus, 1_000_000_000)?);
-    }
+    file.set_whole("shares", &typed.shares, [vcpus, 1_000_000_000], &mut vm.shares)?;
     if let Some(node) = &typed.node {
         vm.node = Some(file.whole("node", node, 0, used.nodes - 1)?);
     }

@@ -34,7 +34,7 @@ mod world;
 pub use policy::Policy;
 pub use reserve::{Denied, Reservation};
 pub use result::{CpuTime, Fairness, Residency, Schedule, Slice, VmTime, Waits, simulate};
-pub use scenario::{Console, Costs, Demand, Idle, Load, MOST_WORLDS, Scenario, Vm};
+pub use scenario::{Costs, Demand, Idle, Load, MOST_WORLDS, Scenario, Vm};
 pub use topology::{MOST_CPUS, Move, Topology};
 
 /// Nanoseconds.

@@ -2,7 +2,7 @@
 
 use model::placement::PublishedRun;
 
-use super::{Console, Costs, Demand, Load, Ns, Policy, Scenario, Topology, Vm};
+use super::{Costs, Demand, Load, Ns, Policy, Scenario, Topology, Vm};
 
 /// Mean burst of a virtual CPU.
 const BURST: Ns = 8_000_000;
@@ -56,10 +56,9 @@ pub(super) fn scenario(run: &PublishedRun, costs: &Costs, seed: u64) -> Scenario
     vm.node = Some(if run.numa { run.node } else { 0 });
     vm.seen = seen(&guest_shares(run), run.threads_per_core as usize);
     let console = run.shares.first().copied().unwrap_or(0.0) / 100.0;
-    let console = load(CONSOLE_BURST, console);
     Scenario {
         costs: costs.clone(),
-        console: Some(Console { load: console }),
+        console: Some(load(CONSOLE_BURST, console)),
         duration_ns: DURATION,
         ..Scenario::new(topology(run), policy(run), vec![vm], seed)
     }

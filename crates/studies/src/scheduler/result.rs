@@ -8,7 +8,7 @@ use super::engine::Engine;
 use super::explained::Explained;
 use super::fairness::{entitled, jain};
 use super::rates::POINT;
-use super::{Costs, Ns, Policy, Reservation, Scenario, Topology};
+use super::{Costs, Load, Ns, Policy, Reservation, Scenario, Topology};
 
 /// The result: `hugewise simulate scheduler`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -190,7 +190,7 @@ pub(super) fn of(scenario: &Scenario, engine: &Engine) -> Schedule {
 
 fn vms(scenario: &Scenario, engine: &Engine) -> Vec<VmTime> {
     let seconds = scenario.duration_ns as f64 / SECOND;
-    let console = scenario.console.map_or(0.0, |console| console.load.duty());
+    let console = scenario.console.map_or(0.0, Load::duty);
     let capacity = f64::from(engine.rules.topology.cpus()) - console;
     // What it wanted is when it could have run: on a slow CPU, such as one with a busy sibling, the same work wants more time.
     let wanted = |place: usize| engine.wanted(place) as f64 / scenario.duration_ns as f64;

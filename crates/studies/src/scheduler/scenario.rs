@@ -143,13 +143,6 @@ impl Vm {
     }
 }
 
-/// The hypervisor's console: it runs on CPU 0, before every virtual CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Console {
-    /// What it does.
-    pub load: Load,
-}
-
 /// What is simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -160,8 +153,8 @@ pub struct Scenario {
     pub costs: Costs,
     /// The virtual machines.
     pub vms: Vec<Vm>,
-    /// The console, if there is one.
-    pub console: Option<Console>,
+    /// What the hypervisor's console does, if there is one: it runs on CPU 0, before every virtual CPU.
+    pub console: Option<Load>,
     /// Time simulated.
     pub duration_ns: Ns,
     /// How long a world runs before others have their turn.
@@ -232,9 +225,7 @@ impl Scenario {
         check_costs(&self.costs)?;
         Ok(used)
     }
-}
 
-impl Scenario {
     /// ESX starts no machine with more virtual CPUs than the host has, or with a reservation above the host's.
     fn powers_on(&self, vm: &Vm, used: Topology) -> Result<(), String> {
         if vm.vcpus > used.cpus() {

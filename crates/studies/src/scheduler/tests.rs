@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::engine::Engine;
 use super::result::{VmTime, of};
 use super::world::State;
-use super::{Console, Costs, Demand, Denied, Idle, Load, Ns, Policy, Scenario, Schedule, Topology, Vm, simulate};
+use super::{Costs, Demand, Denied, Idle, Load, Ns, Policy, Scenario, Schedule, Topology, Vm, simulate};
 
 const MS: Ns = 1_000_000;
 const X3950: Topology = Topology {
@@ -92,7 +92,7 @@ prop_compose! {
         };
         Scenario {
             costs,
-            console: console.then_some(Console { load: load(1, 20) }),
+            console: console.then_some(load(1, 20)),
             duration_ns: 1_000 * MS,
             quantum_ns: quantum,
             skew_limit_ns: skew,
@@ -203,7 +203,7 @@ proptest! {
 fn the_same_seed_gives_the_same_events_on_any_machine() {
     let found = Policy::ALL.map(|policy| {
         let scenario = Scenario {
-            console: Some(Console { load: load(1, 20) }),
+            console: Some(load(1, 20)),
             ..for_seconds(10, policy, vms(12, 2, load(8, 2)))
         };
         let mut engine = Engine::new(&scenario).expect("a scenario");

@@ -123,11 +123,6 @@ impl Shards {
         f64::from(self.below) / f64::from(1 << BITS)
     }
 
-    /// Pages that are kept now.
-    pub fn pages(&self) -> usize {
-        self.reuse.pages()
-    }
-
     /// The share of accesses that miss in a fully associative TLB of so many entries under LRU. From 16,384 on, entries are rounded by
     /// less than 1 in 8,192. Fewer entries than one sampled page stands for are not resolved.
     pub fn miss_ratio(&self, entries: u64) -> f64 {

@@ -215,7 +215,7 @@ fn mebibytes(text: &str) -> Result<Bytes, String> {
             .checked_mul(1 << 20)
             .map(Bytes)
             .ok_or_else(|| format!("{text} MiB is too much")),
-        Err(_) => text.parse().map_err(|error| format!("{error}")),
+        Err(_) => text.parse(),
     }
 }
 

@@ -21,18 +21,14 @@ pub(super) enum Line {
     /// The head of a section that hugewise writes into.
     Section,
     /// It sets something that hugewise knows.
-    Known(Known),
+    Known {
+        /// What it sets.
+        key: String,
+        /// What is wrong with it, if something is.
+        wrong: Option<String>,
+    },
     /// Anything else.
     Other,
-}
-
-/// A line that sets something known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    /// What it sets.
-    pub(super) key: String,
-    /// What is wrong with it, if something is.
-    pub(super) wrong: Option<String>,
 }
 
 impl Parsed<'_> {
@@ -49,7 +45,7 @@ impl Parsed<'_> {
     /// What it sets, and in which section.
     pub(super) fn key(&self) -> Option<(&str, &str)> {
         match &self.what {
-            Line::Known(known) => Some((self.section, &known.key)),
+            Line::Known { key, .. } => Some((self.section, key)),
             _ => None,
         }
     }
@@ -57,10 +53,10 @@ impl Parsed<'_> {
 
 /// A known line; `Err` says what is wrong with it.
 pub(super) fn known(key: impl Into<String>, right: Result<(), String>) -> Line {
-    Line::Known(Known {
+    Line::Known {
         key: key.into(),
         wrong: right.err(),
-    })
+    }
 }
 
 /// A condition that a value must meet.

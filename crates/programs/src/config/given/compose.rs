@@ -27,8 +27,10 @@ pub struct Run {
     pub is_partial: bool,
     /// Has it CAP_IPC_LOCK, by its name or as one of all?
     pub may_lock: bool,
-    /// Has it a limit of memory?
-    pub is_limited: bool,
+    /// Its limit of memory.
+    pub memory: Option<Setting>,
+    /// The place of its command, where it is another one.
+    pub(super) started: Option<String>,
     /// Is it a unit of systemd?
     pub is_quadlet: bool,
     /// Does a command of Podman start it?
@@ -108,7 +110,7 @@ impl Run {
         let place = place.to_owned();
         match name {
             "--privileged" => self.may_lock |= !is_off(value),
-            "-m" | "--memory" => self.is_limited = true,
+            "-m" | "--memory" => self.memory = Some(Setting::new(place, "--memory", value)),
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -182,10 +184,10 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     let limits = service.get("ulimits");
     let is_elsewhere = limits.is_some_and(|node| node.what == What::Alias);
     run.is_partial = is_elsewhere || ["<<", "extends"].iter().any(|key| service.get(key).is_some());
-    let limit = service.get("mem_limit");
-    run.is_limited = limit
-        .or_else(|| service.at(&["deploy", "resources", "limits", "memory"]))
-        .is_some();
+    let limit = service.get("mem_limit").map(|node| ("mem_limit", node));
+    let of_deploy = || Some(("memory", service.at(&["deploy", "resources", "limits", "memory"])?));
+    let limit = limit.or_else(of_deploy);
+    run.memory = limit.map(|(key, node)| Setting::new(node.place(), key, node.text().unwrap_or_default()));
     for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }
@@ -214,6 +216,7 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     }
     for key in ["entrypoint", "command"] {
         let Some(node) = service.get(key) else { continue };
+        run.started = Some(node.place());
         let words = node.items().iter().filter_map(Node::text).map(str::to_owned);
         run.words.extend(words);
         run.words.extend(node.text().and_then(shlex::split).unwrap_or_default());

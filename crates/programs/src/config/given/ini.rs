@@ -11,6 +11,7 @@ use crate::config::mysql::{self, Options};
 use crate::config::{Setting, Settings};
 use crate::postgres::conf::Lines;
 use crate::postgres::need::Postgres;
+use crate::postgres::value;
 
 /// A server by its configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,14 @@ impl Server {
             let set = self.settings.last(&server.setting.replace('-', "_"));
             (server.asks)(set.map(|set| set.value.as_str()))
         })
+    }
+
+    /// Parameters that it does not have, by a name near one of its own.
+    pub(super) fn misspelt(&self) -> Vec<Unread> {
+        match self.kind {
+            Kind::Postgres => self.settings.iter().filter_map(value::misspelt).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// What decides PostgreSQL's pages.

@@ -253,8 +253,11 @@ impl FileKind {
             Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
             Self::Pod => {
                 let is_object = any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:"));
+                let has_resources =
+                    any(|line| line == "resources:") && !text.lines().any(|line| line.trim_end() == "services:");
+                let has_heap = any(|line| line.contains("-Xmx") || line.contains("-XX:MaxRAM"));
                 // Values of a chart.
-                is_object || (any(|line| line == "resources:") && any(|line| line.starts_with("hugepages-")))
+                is_object || (has_resources && (has_heap || any(|line| line.starts_with("hugepages-"))))
             }
             Self::Compose => {
                 shell::starts(text, is_runtime)

@@ -2,6 +2,7 @@
 
 use model::{Cause, Unread};
 
+use super::config_map::ConfigMaps;
 use super::garbled::empty;
 use super::node::{self, Setup};
 use super::operators;
@@ -24,6 +25,7 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
     let documents = yaml::documents(path, text)?;
     let all: Vec<&Node> = documents.iter().flat_map(objects).collect();
     read.pods.extend(operators::stackgres(&all)?);
+    let maps = ConfigMaps::of(&all);
     for document in &documents {
         if document.text_of("kind") == Some("KubeletConfiguration") {
             is_kubelet = true;
@@ -39,8 +41,14 @@ pub(super) fn parse(path: &str, text: &str, refused: &mut Vec<Unread>) -> Result
                 read.pods.push(pod);
                 continue;
             }
-            for spec in specs(object) {
-                read.pods.push(pod::pod(object, spec)?);
+            let specs = specs(object);
+            for spec in &specs {
+                read.pods.push(pod::pod(object, spec, &maps)?);
+            }
+            // An object of an operator has resources without containers.
+            if specs.is_empty() && object.get("kind").is_some() {
+                let name = object.get("metadata").map_or_else(String::new, pod::named);
+                read.pods.extend(operators::of_values(&name, object)?);
             }
         }
     }

@@ -4,6 +4,8 @@ mod asks;
 mod bottlerocket;
 mod bounds;
 mod compose;
+mod config_map;
+mod confined;
 mod dockerd;
 mod garbled;
 mod guest;
@@ -52,6 +54,7 @@ use starts::{Start, with_arguments};
 pub use asks::Asks;
 pub use bounds::Bounds;
 pub use compose::Run;
+pub use confined::{Confined, Taken};
 pub use garbled::Refusal;
 pub use guest::{Backing, Guest, Manager, Wrong};
 pub use ini::Server;
@@ -243,12 +246,22 @@ impl Given {
         let options = java.iter().chain(in_pods).flat_map(Java::refused);
         let of_containers = self.pods.iter().flat_map(|pod| &pod.refused);
         let of_containers = of_containers.chain(self.runs.iter().flat_map(|run| &run.refused));
-        self.garbled
+        let mut all: Vec<Unread> = self
+            .garbled
             .iter()
             .chain(of_containers)
             .cloned()
             .chain(options)
-            .collect()
+            .collect();
+        let servers = self.servers(Kind::Postgres);
+        let in_pods = self.containers().filter_map(|container| container.postgres.as_ref());
+        for misspelt in servers.iter().chain(in_pods).flat_map(Server::misspelt) {
+            // Several instances may have one file.
+            if !all.contains(&misspelt) {
+                all.push(misspelt);
+            }
+        }
+        all
     }
 
     /// Was a file of that kind given?
@@ -285,7 +298,7 @@ impl Given {
     pub fn limits_memory(&self, line: &Setting) -> bool {
         let is_limited = |container: &&Container| container.limits.iter().any(|limit| limit.resource == "memory");
         let of_pods = self.containers().filter(is_limited);
-        let of_runs = self.runs.iter().filter(|run| run.is_limited);
+        let of_runs = self.runs.iter().filter(|run| run.memory.is_some());
         let mut all = of_pods
             .flat_map(|container| &container.environment)
             .chain(of_runs.flat_map(|run| &run.environment));

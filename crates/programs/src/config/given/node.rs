@@ -19,7 +19,7 @@ pub(super) struct Setup {
     pub(super) sysctl: Vec<Setting>,
     /// Files below /sys.
     pub(super) sysfs: Vec<Setting>,
-    /// A profile of tuned, by the lines of the
+    /// A profile of tuned, by the lines of the file.
     pub(super) profiles: Vec<String>,
     pub(super) limits: Vec<LimitLine>,
     /// Files that it writes, of kinds that are known by their names: path, kind and text.
@@ -279,7 +279,7 @@ fn about_pages(node: &Node) -> Option<&Node> {
     }
 }
 
-/// A text with empty lines in front, so that its lines have the numbers that they have in the
+/// A text with empty lines in front, so that its lines have the numbers that they have in the file.
 pub(super) fn in_place(node: &Node, text: &str) -> String {
     "\n".repeat(node.line.saturating_sub(1)) + text
 }

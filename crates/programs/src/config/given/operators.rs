@@ -3,8 +3,10 @@
 use model::Unread;
 
 use super::asks::Asks;
+use super::config_map;
 use super::ini::Server;
 use super::pod::{Container, IN_RESOURCES, Pod, Quantity, Volume, named, quantities, quantity};
+use super::starts::Start;
 use super::yaml::Node;
 use crate::config::Setting;
 use crate::{Kind, image_names};
@@ -183,6 +185,8 @@ fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
     } else {
         sets
     };
+    // Earlier ones do not, which a parameter of another name shows that was to switch them off.
+    let may_ask = sets.is_empty() || !server.misspelt().is_empty();
     let containers = instances.iter().map(|node| {
         let resources = |key| quantities(node.at(&["resources", key]));
         Ok(Container {
@@ -194,7 +198,7 @@ fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
             requests: resources("requests")?,
             limits: resources("limits")?,
             sized_in: IN_RESOURCES,
-            asks: sets.is_empty().then(|| asks(&server)),
+            asks: may_ask.then(|| asks(&server)),
             postgres: Some(server.clone()),
             version: version(spec),
             ..Container::default()
@@ -208,17 +212,61 @@ fn cluster(object: &Node) -> Result<Option<Pod>, Unread> {
     }))
 }
 
+/// Options of a JVM beside the resources of a chart or of an operator's object: in texts and variables, and by their names (Strimzi's `jvmOptions`).
+fn java_options(values: &Node) -> Vec<Setting> {
+    let texts = values.entries().iter().filter_map(|(name, node)| node.setting(name));
+    let texts = texts.filter(|set| set.value.contains("-X"));
+    let lists = ["env", "extraEnv", "extraEnvs", "extraEnvVars"].iter();
+    let variables = lists.flat_map(|key| values.items_of(key));
+    let variables = variables.filter_map(|node| node.get("value")?.setting(node.text_of("name")?));
+    let own = values.get("jvmOptions").map_or(&[][..], Node::entries).iter();
+    let own = own.flat_map(|(name, node)| {
+        let more = node.entries().iter().filter(move |_| name == "-XX");
+        let more = more.filter_map(|(option, value)| {
+            let option = match value.text()? {
+                "true" => format!("-XX:+{option}"),
+                "false" => format!("-XX:-{option}"),
+                text => format!("-XX:{option}={text}"),
+            };
+            Some(Setting::new(value.place(), "jvmOptions", option))
+        });
+        let size = node.text().map(|size| format!("{name}{size}"));
+        let size = size.map(|option| Setting::new(node.place(), "jvmOptions", option));
+        size.into_iter().chain(more)
+    });
+    texts.chain(variables).chain(own).collect()
+}
+
+/// The server of PostgreSQL whose file is a text beside the resources of a chart.
+fn beside(values: &Node) -> Option<Server> {
+    let texts = values.entries().iter();
+    let set = texts.flat_map(|(name, node)| config_map::of_file(Kind::Postgres, name, node).0);
+    let set: Vec<Setting> = set.collect();
+    (!set.is_empty()).then(|| Server::new(Kind::Postgres, &values.place(), set))
+}
+
 /// The containers of a chart's values: wherever these have resources with hugetlb pages, by the key above them.
 pub(super) fn of_values(name: &str, values: &Node) -> Result<Vec<Pod>, Unread> {
     let resources = |key| quantities(values.at(&["resources", key]));
     let (requests, limits) = (resources("requests")?, resources("limits")?);
     let mut asked = requests.iter().chain(&limits);
     let mut pods = Vec::new();
-    if asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
-        let place = values.place();
+    let start = Start {
+        place: values.place(),
+        words: Vec::new(),
+        environment: java_options(values),
+    };
+    let java = start
+        .java()
+        .filter(|_| limits.iter().any(|limit| limit.resource == "memory"));
+    if java.is_some() || asked.any(|quantity| quantity.resource.starts_with("hugepages-")) {
+        let place = start.place;
         let container = Container {
             place: place.clone(),
             name: name.to_owned(),
+            java,
+            postgres: beside(values),
+            environment: start.environment,
             requests,
             limits,
             sized_in: IN_RESOURCES,

@@ -3,6 +3,7 @@
 use model::{Bytes, Unread};
 
 use super::asks::{self, Asks};
+use super::config_map::{self, ConfigMaps};
 use super::ini::Server;
 use super::java::Java;
 use super::namespaces;
@@ -23,6 +24,10 @@ pub struct Pod {
     /// Its containers, those that run first included.
     pub containers: Vec<Container>,
     pub volumes: Vec<Volume>,
+    /// Names of the volumes that are a hugetlbfs of the host.
+    pub of_host: Vec<String>,
+    /// The place of `hostUsers: false`: it has a user namespace of its own.
+    pub own_users: Option<String>,
     /// Settings with which it does not start.
     pub(super) refused: Vec<Unread>,
 }
@@ -130,7 +135,15 @@ impl Container {
     }
 }
 
-pub(super) fn pod(object: &Node, spec: &Node) -> Result<Pod, Unread> {
+/// What the containers of a pod have in common.
+struct Around<'n> {
+    volumes: &'n [Node],
+    /// The volumes that are a hugetlbfs of the host.
+    of_host: Vec<String>,
+    maps: &'n ConfigMaps<'n>,
+}
+
+pub(super) fn pod<'n>(object: &Node, spec: &'n Node, maps: &'n ConfigMaps<'n>) -> Result<Pod, Unread> {
     let lists = ["initContainers", "containers"].map(|key| spec.items_of(key));
     let volumes = spec.items_of("volumes");
     let of_host: Vec<String> = volumes
@@ -138,8 +151,10 @@ pub(super) fn pod(object: &Node, spec: &Node) -> Result<Pod, Unread> {
         .filter(|node| asks::is_of_host(node))
         .map(named)
         .collect();
+    let around = Around { volumes, of_host, maps };
     let containers = lists.concat();
-    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(node, &of_host)).collect();
+    let containers: Result<Vec<_>, _> = containers.iter().map(|node| container(node, &around)).collect();
+    let users = spec.get("hostUsers").filter(|node| node.text() == Some("false"));
     let sysctls = spec.at(&["securityContext", "sysctls"]).map_or(&[][..], Node::items);
     let refused = sysctls.iter().filter_map(|node| {
         let name = node.get("name")?.text()?;
@@ -151,6 +166,8 @@ pub(super) fn pod(object: &Node, spec: &Node) -> Result<Pod, Unread> {
         name: named(object.get("metadata").unwrap_or(object)),
         containers: containers?,
         volumes: volumes.iter().filter_map(volume).collect(),
+        of_host: around.of_host,
+        own_users: users.map(Node::place),
     })
 }
 
@@ -159,21 +176,28 @@ pub(super) fn named(node: &Node) -> String {
     name.unwrap_or("without a name").to_owned()
 }
 
-/// `of_host` are the volumes that are a hugetlbfs of the host.
-fn container(node: &Node, of_host: &[String]) -> Result<Container, Unread> {
+fn container(node: &Node, around: &Around<'_>) -> Result<Container, Unread> {
     let mounts = node.items_of("volumeMounts");
     let variables = node.items_of("env");
-    let environment: Vec<Setting> = variables.iter().filter_map(variable).collect();
+    let mut environment = around.maps.variables(node);
+    environment.extend(variables.iter().filter_map(|node| variable(node, around.maps)));
     let lists = ["command", "args"].into_iter().filter_map(|key| node.get(key));
     let words: Vec<&Node> = lists.flat_map(Node::items).collect();
     let start = start(node, &words, &environment);
-    let postgres = start.server(Kind::Postgres).map(|server| over_image(server, node));
-    let mysql = start.server(Kind::Mysql).filter(Server::asks);
+    let over_files = |mut server: Server| {
+        let of_files = around.maps.settings(server.kind, around.volumes);
+        let of_variables = configuration(server.kind, variables);
+        server.settings = of_files.with(&of_variables).with(&server.settings);
+        server
+    };
+    let postgres = start.server(Kind::Postgres).map(over_files);
+    let postgres = postgres.map(|server| over_image(server, node));
+    let mysql = start.server(Kind::Mysql).map(over_files).filter(Server::asks);
     let switch = "without --large-pages";
     let of_mysql = |_: &Server| Asks::new(start.place.clone(), "--large-pages", "the server", switch);
     let asks = asks::of_start(node, &words, &start)
         .or_else(|| mysql.as_ref().map(of_mysql))
-        .or_else(|| asks::of_mounts(mounts, of_host));
+        .or_else(|| asks::of_mounts(mounts, &around.of_host));
     let directories = mounts.iter().filter_map(|mount| mount.get("mountPath")?.text());
     Ok(Container {
         asks,
@@ -202,6 +226,15 @@ fn over_image(mut server: Server, node: &Node) -> Server {
         server.settings = own.with(&server.settings);
     }
     server
+}
+
+/// What variables set of a server that hold a whole configuration of Patroni.
+fn configuration(kind: Kind, variables: &[Node]) -> Settings {
+    const NAMES: [&str; 2] = ["PATRONI_CONFIGURATION", "SPILO_CONFIGURATION"];
+    let is_one = |node: &&Node| node.text_of("name").is_some_and(|name| NAMES.contains(&name));
+    let values = variables.iter().filter(is_one).filter_map(|node| node.get("value"));
+    let set = values.flat_map(|value| config_map::of_file(kind, "", value).0);
+    Settings(set.collect())
 }
 
 fn hook(node: &Node) -> Option<Setting> {
@@ -233,12 +266,9 @@ pub(super) fn image(node: &Node) -> Option<&str> {
     node.get("image")?.text()
 }
 
-fn variable(node: &Node) -> Option<Setting> {
-    Some(Setting::new(
-        node.place(),
-        node.text_of("name")?,
-        node.text_of("value")?,
-    ))
+fn variable(node: &Node, maps: &ConfigMaps<'_>) -> Option<Setting> {
+    let value = node.text_of("value").or_else(|| maps.variable(node))?;
+    Some(Setting::new(node.place(), node.text_of("name")?, value))
 }
 
 fn volume(node: &Node) -> Option<Volume> {

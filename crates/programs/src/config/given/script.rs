@@ -4,10 +4,12 @@ mod commands;
 mod files;
 mod flow;
 mod known;
+mod loops;
 mod mounts;
 mod printed;
 mod words;
 mod writes;
+mod written;
 
 use std::mem;
 
@@ -20,11 +22,13 @@ use crate::config::{PoolWrite, Setting};
 use commands::{Command, assignment, commands, plain};
 use flow::Flow;
 use known::{is_known, launched, lost};
+use loops::unrolled;
 pub use mounts::HugeMount;
 use mounts::{mount, unmount};
 use printed::{of_text, printed};
 use words::{MOST, Variables, Word};
 use writes::{Write, settle};
+pub(in crate::config) use written::{Unresolved, Written, written};
 
 /// What of a script is about pages.
 #[derive(Debug, Default)]
@@ -44,7 +48,7 @@ pub(super) struct Script {
     /// Known programs.
     pub(super) starts: Vec<Start>,
     /// What only a run shows, with its place.
-    pub(super) unresolved: Vec<String>,
+    pub(super) unresolved: Vec<Unresolved>,
 }
 
 impl Script {
@@ -95,12 +99,11 @@ pub(super) fn read_behind(path: &str, text: &str, before: usize) -> Script {
     settle(&reader.writes, reader.script)
 }
 
-/// What commands write to files of the kernel, by sysctl too: the last value for each. A quote that is open ends with them.
-pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Vec<Setting> {
-    let closed = ["", "'", "\""].map(|quote| format!("{text}{quote}"));
-    let whole = closed.iter().find(|text| tokens(text).is_some());
-    let script = whole.map_or_else(Script::default, |text| read_behind(path, text, before));
-    [script.sysctl, script.sysfs].concat()
+/// The program behind launchers that a command starts for which there is no shell, if it is none itself.
+pub(in crate::config) fn no_shell(words: &[String]) -> Option<&str> {
+    let plain: Vec<Word> = words.iter().map(|word| Word::plain(word)).collect();
+    let program = file_name(words.get(launched(&plain))?);
+    (!SHELLS.contains(&program) && !is_of_another_user(program)).then_some(program)
 }
 
 #[derive(Default)]
@@ -137,12 +140,15 @@ impl Reader<'_> {
     fn run(&mut self, text: &str, before: usize) {
         let outer = mem::replace(&mut self.before, before);
         match tokens(text) {
-            Some(tokens) => commands(tokens).iter().for_each(|command| self.command(command)),
+            Some(tokens) => unrolled(commands(tokens))
+                .iter()
+                .for_each(|command| self.command(command)),
             None if text.contains("hugepage") => {
                 let place = self.place(1);
-                self.script.unresolved.push(format!(
-                    "{place}: a quote, a parenthesis or a here-document is not closed, so nothing of the script is judged"
-                ));
+                let why = "a quote, a parenthesis or a here-document is not closed, so nothing of the script is judged";
+                self.script
+                    .unresolved
+                    .push(Unresolved::new(place, why, Some(String::new())));
             }
             None => {}
         }
@@ -213,7 +219,7 @@ impl Reader<'_> {
             "tee" => {
                 let printed = self.input(command, piped);
                 for into in arguments.iter().filter(|word| !word.text.starts_with('-')) {
-                    self.write_all(into, &printed, is_sure);
+                    self.write_all(command.line, into, &printed, is_sure);
                 }
                 self.piped = printed;
             }
@@ -239,7 +245,11 @@ impl Reader<'_> {
                 let inner = self.commands_of_shell(command, name, arguments, piped);
                 self.inner(inner, is_sure);
             }
-            _ => self.program(line, words, at, assigned, is_sure),
+            "eval" => self.inner(Some((line, Word::join(arguments, " ").text)), is_sure),
+            _ => {
+                self.print(command, Vec::new(), is_sure);
+                self.program(line, words, at, assigned, is_sure);
+            }
         }
     }
 
@@ -247,7 +257,7 @@ impl Reader<'_> {
     fn print(&mut self, command: &Command, printed: Vec<(usize, Word)>, is_sure: bool) {
         for into in &command.into {
             let into = self.variables.whole(into);
-            self.write_all(&into, &printed, is_sure);
+            self.write_all(command.line, &into, &printed, is_sure);
         }
         self.piped = printed;
     }
@@ -290,9 +300,12 @@ impl Reader<'_> {
         if self.inner >= MOST_INNER || self.depth >= DEEPEST {
             if text.contains("hugepage") {
                 let place = self.place(line);
-                self.script.unresolved.push(format!(
-                    "{place}: nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
-                ));
+                let why = format!(
+                    "nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
+                );
+                self.script
+                    .unresolved
+                    .push(Unresolved::new(place, why, Some(String::new())));
             }
             return;
         }
@@ -308,11 +321,12 @@ impl Reader<'_> {
         self.depth -= 1;
     }
 
-    fn unresolved(&mut self, line: usize, what: &str) {
-        let place = self.place(line);
-        self.script.unresolved.push(format!(
-            "{place}: `{what}` is not judged: only a run of the script shows what it comes to"
-        ));
+    /// What only a run shows, with the word for the file of the kernel that it may write.
+    fn unresolved(&mut self, line: usize, what: &str, file: Option<&Word>) {
+        let why = format!("`{what}` is not judged: only a run of the script shows what it comes to");
+        let file = file.map(|word| format!("{} {}", word.text, word.open));
+        let unresolved = Unresolved::new(self.place(line), why, file);
+        self.script.unresolved.push(unresolved);
     }
 
     /// A program that is known, or another one.
@@ -325,7 +339,7 @@ impl Reader<'_> {
             return;
         }
         if let Some(what) = lost(program, own) {
-            self.unresolved(line, &what);
+            self.unresolved(line, &what, None);
             // A JVM has its other options.
             if !is_java(program) {
                 return;
@@ -341,9 +355,8 @@ impl Reader<'_> {
         self.body = body;
         let place = self.place(line);
         if self.flow.is_in_loop() {
-            self.script.unresolved.push(format!(
-                "{place}: {program} is started in a loop, and one start of it is judged"
-            ));
+            let why = format!("{program} is started in a loop, and one start of it is judged");
+            self.script.unresolved.push(Unresolved::new(&place, why, None));
         }
         let mut shown = words.to_vec();
         shown.retain(|word| !is_java(program) || !word.is_open());

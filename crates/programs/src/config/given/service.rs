@@ -20,6 +20,8 @@ pub struct Service {
     pub(super) may_lock: bool,
     /// `CapabilityBoundingSet=`, if it has any.
     pub bounds: Option<Bounds>,
+    /// `MemoryMax=`.
+    pub(super) memory: Option<Setting>,
     /// Limits and THP.
     pub unit: Unit,
     /// `Environment=`, a variable each.
@@ -125,6 +127,7 @@ impl Service {
     /// What systemd wants in place of what it ignores is the error.
     fn set(&mut self, section: Option<&str>, setting: &Setting) -> Result<(), &'static str> {
         match setting.name.as_str() {
+            "MemoryMax" | "MemoryLimit" => self.memory = Some(setting.clone()),
             "User" => self.user = Some(setting.clone()).filter(|user| !user.value.is_empty()),
             "AmbientCapabilities" => {
                 let names = setting.value.to_ascii_uppercase();

@@ -12,7 +12,9 @@ use super::{
     nix, nova, provision, proxmox, script, service,
 };
 use crate::config::files::{Line, in_sections, said};
-use crate::config::{BootLine, Parameters, Setting, Vmware, grub, limits, policy, sysctl_files, tuned, written};
+use crate::config::{
+    BootLine, Parameters, Setting, Vmware, commands, grub, limits, policy, sysctl_files, tuned, written,
+};
 use crate::dpdk;
 
 impl Given {
@@ -91,7 +93,8 @@ impl Given {
         for (place, words) in script.boot.into_iter().chain(of_grub) {
             self.push_boot(node::boot_line(place, &words));
         }
-        self.unresolved.extend(script.unresolved);
+        self.unresolved
+            .extend(script.unresolved.iter().map(ToString::to_string));
         if dpdk::is_ovs(text) {
             self.kinds.insert(FileKind::Dpdk);
             self.ovs.extend(dpdk::ovs(path, text));
@@ -277,7 +280,10 @@ impl Given {
             self.services.len() - 1
         });
         self.services[at].take(path, text, &mut self.garbled);
-        let policies = policy::in_unit(path, text, &mut self.garbled);
-        self.policies.extend(policies);
+        let written = commands::of_unit(path, text, &mut self.garbled);
+        self.policies
+            .extend(written.settings.iter().filter_map(policy::of_file));
+        self.unresolved
+            .extend(written.unresolved.iter().map(ToString::to_string));
     }
 }

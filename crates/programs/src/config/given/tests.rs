@@ -325,7 +325,11 @@ fn commands_of_containers_are_read_as_their_programs_do() {
     for text in attached {
         let given = self::given(&[("db.container", text)]);
         let run = &given.runs[0];
-        assert_eq!((run.image.as_str(), run.is_limited), ("postgres:17", true), "{text}");
+        assert_eq!(
+            (run.image.as_str(), run.memory.is_some()),
+            ("postgres:17", true),
+            "{text}"
+        );
         let variables: Vec<&str> = run.environment.iter().map(|set| set.value.as_str()).collect();
         assert_eq!(
             (variables, &run.words[1..]),
@@ -728,7 +732,7 @@ fn what_only_a_run_of_a_script_shows_is_said() {
             "vm.nr_hugepages=${N}",
         ),
         (
-            "for n in 0 1\ndo\necho 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages\ndone",
+            "for n in $NODES\ndo\necho 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages\ndone",
             "a.sh:3",
             "node${n}",
         ),

@@ -6,7 +6,15 @@ use super::writes::Write;
 use crate::config::{Setting, grub, sysctl_files};
 
 impl Reader<'_> {
-    pub(super) fn write_all(&mut self, into: &Word, printed: &[(usize, Word)], is_sure: bool) {
+    /// What a command at a line writes into a file.
+    pub(super) fn write_all(&mut self, line: usize, into: &Word, printed: &[(usize, Word)], is_sure: bool) {
+        if printed.is_empty() {
+            let into = self.located(into);
+            let is_of_kernel = into.is_open() || ["/sys/", "/proc/"].iter().any(|below| into.text.starts_with(below));
+            if is_of_kernel && into.is_about_pages() {
+                self.unresolved(line, &format!("> {}", into.text), Some(&into));
+            }
+        }
         for (line, what) in printed {
             self.write(*line, into, what, is_sure);
         }
@@ -20,27 +28,27 @@ impl Reader<'_> {
         let is_about_pages = into.is_about_pages() || what.is_about_pages();
         if into.is_open() || what.is_open() || is_relative || is_pattern {
             if is_about_pages {
-                self.unresolved(line, &format!("{value} > {path}"));
+                self.unresolved(line, &format!("{value} > {path}"), Some(into));
             }
             return;
         }
         let place = self.place(line);
         let pair = value.split_once('=').filter(|_| !value.starts_with('#'));
         if let Some(name) = path.strip_prefix("/proc/sys/") {
-            self.keep(sysctl_files::taken_as(Setting::new(place, name, value)), is_sure);
+            self.keep(sysctl_files::taken_as(Setting::new(place, name, value)), is_sure, true);
         } else if path.starts_with("/sys/") {
-            self.keep(Setting::new(place, path, value), is_sure);
+            self.keep(Setting::new(place, path, value), is_sure, true);
         } else if path.ends_with("/sysctl.conf") || path.contains("/sysctl.d/") {
             if let Some((name, value)) = pair {
                 let setting = Setting::new(place, name.trim(), value.trim());
-                self.keep(sysctl_files::taken_as(setting), is_sure);
+                self.keep(sysctl_files::taken_as(setting), is_sure, false);
             }
         } else if path.ends_with("/default/grub") || path.contains("/default/grub.d/") {
             // A line that GRUB's scripts never take is wrong whenever it is written.
             if is_sure || grub::parameter(value).is_some() {
                 self.script.grub.push((place, value.to_owned()));
             } else if is_about_pages {
-                self.unresolved(line, &format!("{value} > {path}"));
+                self.unresolved(line, &format!("{value} > {path}"), None);
             }
         }
     }
@@ -79,7 +87,7 @@ impl Reader<'_> {
             if is_sure && !word.is_open() {
                 self.script.boot.push((self.place(line), words.to_owned()));
             } else {
-                self.unresolved(line, &format!("grubby --args={words}"));
+                self.unresolved(line, &format!("grubby --args={words}"), None);
             }
         }
     }
@@ -89,7 +97,7 @@ impl Reader<'_> {
         let sets =
             |word: &Word| word.is_about_pages() && !word.text.ends_with("/d") && !word.text.starts_with("--delete");
         if words.iter().any(sets) {
-            self.unresolved(line, &Word::join(words, " ").text);
+            self.unresolved(line, &Word::join(words, " ").text, None);
         }
     }
 
@@ -101,17 +109,18 @@ impl Reader<'_> {
             };
             if !word.is_open() {
                 let setting = Setting::new(self.place(line), name.trim(), value.trim());
-                self.keep(sysctl_files::taken_as(setting), is_sure);
+                self.keep(sysctl_files::taken_as(setting), is_sure, true);
             } else if word.is_about_pages() {
-                self.unresolved(line, &format!("sysctl {}", word.text));
+                self.unresolved(line, &format!("sysctl {}", word.text), Some(word));
             }
         }
     }
 
-    fn keep(&mut self, setting: Setting, is_sure: bool) {
+    fn keep(&mut self, setting: Setting, is_sure: bool, is_at_once: bool) {
         self.writes.push(Write {
             setting,
             is_sure,
+            is_at_once,
             after: self.programs,
         });
     }

@@ -8,37 +8,52 @@ use crate::config::given::shell::file_name;
 use crate::{Kind, dpdk, page_options};
 
 /// Programs that start another one.
-const LAUNCHERS: [&str; 17] = [
+const LAUNCHERS: [&str; 24] = [
+    "busybox",
     "cgexec",
+    "chroot",
     "chrt",
     "command",
     "doas",
     "env",
     "exec",
+    "flock",
     "hugectl",
     "ionice",
     "nice",
     "nohup",
+    "nsenter",
     "numactl",
+    "runcon",
     "setsid",
     "stdbuf",
     "sudo",
     "systemd-run",
     "taskset",
     "time",
+    "timeout",
+    "unshare",
 ];
+
+/// Those of them that have a path in front of the program.
+const WITH_PATH: [&str; 2] = ["chroot", "flock"];
 
 /// Where the program of a command is, behind launchers with their options.
 pub(super) fn launched(words: &[Word]) -> usize {
-    let mut is_value = false;
+    let (mut is_value, mut is_path) = (false, false);
     let passes = |(at, word): &(usize, &Word)| {
         let text = word.text.as_str();
+        let name = file_name(text);
         // `$QEMU_DIR/qemu-system-x86_64` is a program, wherever it is.
-        let is_program = text.contains('/') && !file_name(text).contains('$');
+        let is_program = text.contains('/') && !name.contains('$');
         let is_open = word.is_open() && !is_program;
         let is_option = text.starts_with('-') || text.contains('=') || text == "all" || is_open;
-        let is_argument = is_option || text.starts_with(|c: char| c.is_ascii_digit());
-        let passes = is_value || LAUNCHERS.contains(&file_name(text)) || (*at > 0 && is_argument);
+        // `USER:ROLE:TYPE` of runcon.
+        let is_argument = is_option || text.starts_with(|c: char| c.is_ascii_digit()) || text.matches(':').count() > 1;
+        let is_launcher = LAUNCHERS.contains(&name);
+        let is_own = is_path && text.starts_with('/');
+        let passes = is_value || is_own || is_launcher || (*at > 0 && is_argument);
+        is_path = (is_path || (is_launcher && WITH_PATH.contains(&name))) && !is_own;
         is_value = matches!(text, "-u" | "-g") && !is_value;
         passes
     };

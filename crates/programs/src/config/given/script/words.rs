@@ -19,7 +19,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    fn plain(text: &str) -> Self {
+    pub(super) fn plain(text: &str) -> Self {
         Self {
             text: text.to_owned(),
             open: String::new(),

@@ -1,0 +1,134 @@
+//! Memory that programs are configured to take, of every place where it is written.
+
+use super::super::Given;
+use super::{binary, decimal};
+use model::Bytes;
+
+/// What the only program of a file is configured to take, its limit, and whether that is too much.
+fn confined(path: &str, text: &str) -> Option<(String, Bytes, Bytes, bool)> {
+    let mut given = Given::default();
+    given.add(path, text.as_bytes(), None).expect("a file");
+    let all = given.confined();
+    assert!(all.len() < 2, "{all:?}");
+    let own = all.into_iter().next()?;
+    let is_full = own.taken.exceeds(own.limit);
+    Some((own.taken.set.place, own.taken.bytes, own.limit, is_full))
+}
+
+fn compose(lines: &str) -> String {
+    format!("services:\n  app:\n    image: app:1\n    mem_limit: 4g\n{lines}")
+}
+
+#[test]
+fn heaps_of_every_place_count_against_the_limit() {
+    let of = |place: &str, bytes, is_full| Some((place.to_owned(), bytes, Bytes::gib(4), is_full));
+    for (lines, place, bytes, is_full) in [
+        (
+            "    command: java -Xmx4g -jar a.jar\n",
+            "c/compose.yaml:5",
+            Bytes::gib(4),
+            true,
+        ),
+        (
+            "    command: sh -c \"exec java -Xmx3g -jar a.jar\"\n",
+            "c/compose.yaml:5",
+            Bytes::gib(3),
+            false,
+        ),
+        (
+            "    environment:\n      JAVA_TOOL_OPTIONS: -XX:MaxRAMPercentage=75.0\n",
+            "c/compose.yaml:6",
+            Bytes::gib(3),
+            false,
+        ),
+        (
+            "    environment:\n      - JAVA_OPTS=-XX:MaxRAMFraction=1\n",
+            "c/compose.yaml:6",
+            Bytes::gib(4),
+            true,
+        ),
+        (
+            "    environment:\n      - SOLR_HEAP=4g\n",
+            "c/compose.yaml:6",
+            Bytes::gib(4),
+            true,
+        ),
+        (
+            "    environment:\n      - NODE_OPTIONS=--max-old-space-size=3072\n",
+            "c/compose.yaml:6",
+            Bytes::gib(3),
+            false,
+        ),
+        (
+            "    environment:\n      - JAVA_OPTS=-Xmx3g -XX:MaxDirectMemorySize=1g\n",
+            "c/compose.yaml:6",
+            Bytes::gib(4),
+            true,
+        ),
+        (
+            "    command: redis-server --maxmemory 4gb\n",
+            "c/compose.yaml:5",
+            Bytes::gib(4),
+            true,
+        ),
+        (
+            "    command: memcached -m 4096\n",
+            "c/compose.yaml:5",
+            Bytes::gib(4),
+            true,
+        ),
+    ] {
+        assert_eq!(
+            confined("c/compose.yaml", &compose(lines)),
+            of(place, bytes, is_full),
+            "{lines}"
+        );
+    }
+    for lines in [
+        "    command: java -jar a.jar\n",
+        "    command: java -XX:MaxRAMPercentage=100 -XX:-UseContainerSupport -jar a.jar\n",
+    ] {
+        assert_eq!(confined("c/compose.yaml", &compose(lines)), None, "{lines}");
+    }
+}
+
+#[test]
+fn services_and_commands_have_limits_too() {
+    let unit = "[Service]\nMemoryMax=2G\nEnvironment=\"OPTS=-Xms2g\"\nExecStart=/usr/bin/java -Xmx2g -jar /a.jar\n";
+    let full = Some(("a.service:4".to_owned(), Bytes::gib(2), Bytes::gib(2), true));
+    assert_eq!(confined("a.service", unit), full);
+    assert_eq!(confined("a.service", &unit.replace("2G", "infinity")), None);
+    let run = "docker run -m 1g -e JAVA_OPTS=-Xmx1g app:1\n";
+    let full = Some(("run:1".to_owned(), Bytes::gib(1), Bytes::gib(1), true));
+    assert_eq!(confined("run", run), full);
+}
+
+#[test]
+fn a_file_of_options_belongs_to_the_only_service() {
+    let mut given = Given::default();
+    let unit = "[Service]\nMemoryMax=4G\nExecStart=/usr/share/elasticsearch/bin/systemd-entrypoint\n";
+    for (path, text) in [("es.service", unit), ("jvm.options", "-Xms4g\n-Xmx4g\n")] {
+        given.add(path, text.as_bytes(), None).expect("a file");
+    }
+    let all = given.confined();
+    let [own] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(
+        (own.taken.set.place.as_str(), own.taken.bytes),
+        ("jvm.options", Bytes::gib(4))
+    );
+}
+
+#[test]
+fn sizes_of_each_writer() {
+    let both = |text: &str| (binary(text, 1), decimal(text, 1));
+    assert_eq!(both("1g"), (Some(Bytes::gib(1)), Some(Bytes(1_000_000_000))));
+    assert_eq!(both("10240m").0, Some(Bytes::mib(10240)));
+    assert_eq!(both("1.5GiB").0, Some(Bytes(3 << 29)));
+    assert_eq!(both("2gb"), (Some(Bytes::gib(2)), Some(Bytes::gib(2))));
+    assert_eq!(
+        (both("80%"), both("infinity"), both("-1")),
+        ((None, None), (None, None), (None, None))
+    );
+    assert_eq!(binary("4096", 1 << 20), Some(Bytes::gib(4)));
+    assert_eq!(binary("100b", 1 << 20), Some(Bytes(100)));
+}
