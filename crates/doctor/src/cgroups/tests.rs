@@ -193,7 +193,8 @@ fn c11_a_heap_as_large_as_the_limit_of_its_group() {
     assert!(part.fix[0].contains("MaxRAMPercentage=75"), "{part:#?}");
     clear("C11", java("-Xmx768m").on(limit("1073741824")));
     clear("C11", java("-Xmx1g").on(limit("max")));
-    clear("C11", java("-Xmx1g").arg("-XX:+UseLargePages").on(limit("1073741824")));
+    let large = process(71, "java").arg("-XX:+UseLargePages").arg("-Xmx1g");
+    clear("C11", large.arg("Main").cgroup(POD).on(limit("1073741824")));
     not_judged(
         "C11",
         java("-Xmx1g")
