@@ -239,13 +239,7 @@ impl FileKind {
             // Indented it is the text of a file within another.
             Self::Unit => text.lines().any(|line| line.trim_end() == "[Service]"),
             Self::Environment if shell::starts(text, is_java) || shell::starts(text, is_runtime) => false,
-            Self::Environment => any(|line| {
-                let (name, value) = line.trim_start_matches("export ").split_once('=').unwrap_or_default();
-                let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-                let has_options = value.contains("-XX:") || value.contains("-Xm") || name == "GLIBC_TUNABLES";
-                let name = name.trim_end_matches('+');
-                !name.is_empty() && name.chars().all(is_name) && has_options
-            }),
+            Self::Environment => any(is_variable),
             Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
             Self::Postgres => {
                 any(|line| named(line, "shared_buffers") || named(line, "huge_pages")) || ini::is_patroni(text)
@@ -253,31 +247,21 @@ impl FileKind {
             Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
             Self::Pod => {
                 let is_object = any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:"));
-                let has_resources =
-                    any(|line| line == "resources:") && !text.lines().any(|line| line.trim_end() == "services:");
                 let has_heap = any(|line| line.contains("-Xmx") || line.contains("-XX:MaxRAM"));
-                // Values of a chart.
-                is_object || (has_resources && (has_heap || any(|line| line.starts_with("hugepages-"))))
+                let is_chart = any(|line| line == "resources:") && !has_services(text);
+                is_object || (is_chart && (has_heap || any(|line| line.starts_with("hugepages-"))))
             }
             Self::Compose => {
-                shell::starts(text, is_runtime)
-                    || dockerd::is_daemon("", text)
-                    || quadlet::is_quadlet(text)
-                    || (text.lines().any(|line| line.trim_end() == "services:")
-                        && any(|line| line.starts_with("image:") || line.starts_with("build:")))
+                let is_file =
+                    has_services(text) && any(|line| ["image:", "build:"].iter().any(|key| line.starts_with(key)));
+                is_file || shell::starts(text, is_runtime) || dockerd::is_daemon("", text) || quadlet::is_quadlet(text)
             }
             Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
             Self::Qemu => shell::starts(text, is_hypervisor),
             Self::Firecracker => is_firecracker(text),
             Self::Proxmox => any(proxmox::is_key) && any(|line| line.starts_with("memory:")),
             Self::Vmware => any(|line| vmware_name(line).is_some()),
-            Self::Dpdk => {
-                let is_section = |line: &str| {
-                    let section = line.split_once('{').map_or("", |(name, _)| name.trim());
-                    matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
-                };
-                any(is_section) || dpdk::is_ovs(text)
-            }
+            Self::Dpdk => any(is_section_of_vpp) || dpdk::is_ovs(text),
             Self::Node => node::is_setup(text) || bottlerocket::is_user_data(text),
             Self::Oracle => Parameters::is_in(text),
             Self::Nova => nova::is_nova(text),
@@ -288,6 +272,25 @@ impl FileKind {
             Self::Provision => provision::is_tool(text) && provision::is_about_pages(text),
         }
     }
+}
+
+/// Options in a variable that is set.
+fn is_variable(line: &str) -> bool {
+    let (name, value) = line.trim_start_matches("export ").split_once('=').unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let has_options = value.contains("-XX:") || value.contains("-Xm") || name == "GLIBC_TUNABLES";
+    let name = name.trim_end_matches('+');
+    !name.is_empty() && name.chars().all(is_name) && has_options
+}
+
+/// As a compose file has them: indented they are something else's.
+fn has_services(text: &str) -> bool {
+    text.lines().any(|line| line.trim_end() == "services:")
+}
+
+fn is_section_of_vpp(line: &str) -> bool {
+    let section = line.split_once('{').map_or("", |(name, _)| name.trim());
+    matches!(section, "unix" | "dpdk" | "buffers" | "statseg")
 }
 
 /// Scripts that hand a Java program its options in variables: Tomcat's, WildFly's, Cassandra's, Solr's, Hadoop's, Spark's.
