@@ -40,6 +40,8 @@ pub struct Run {
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
+    /// Its volumes as they are written: `./my.cnf:/etc/mysql/my.cnf`.
+    pub(super) volumes: Vec<String>,
     /// Settings with which it does not start.
     pub(super) refused: Vec<Unread>,
 }
@@ -51,6 +53,13 @@ impl Run {
             words: self.words.clone(),
             environment: self.environment.clone(),
         }
+    }
+
+    /// Does one of its volumes hold a file, or the directory of it?
+    pub(super) fn mounts(&self, path: &str) -> bool {
+        let of_host = self.volumes.iter().filter_map(|volume| volume.split(':').next());
+        let mut paths = of_host.filter(|source| source.contains('/'));
+        paths.any(|source| path.rsplit('/').take(2).any(|part| part == shell::file_name(source)))
     }
 
     /// The largest heap of the JVM in it, if its options are known.
@@ -111,6 +120,7 @@ impl Run {
         match name {
             "--privileged" => self.may_lock |= !is_off(value),
             "-m" | "--memory" => self.memory = Some(Setting::new(place, "--memory", value)),
+            "-v" | "--volume" => self.volumes.push(value.to_owned()),
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -201,6 +211,9 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     if let Some(environment) = service.get("environment") {
         set_all(&mut run, environment);
     }
+    let volumes = service.items_of("volumes").iter();
+    let volumes = volumes.filter_map(|node| node.text().or_else(|| node.text_of("source")));
+    run.volumes.extend(volumes.map(str::to_owned));
     for device in service.items_of("devices") {
         run.device(device.place(), device.text().unwrap_or_default());
     }

@@ -2,12 +2,14 @@
 
 use model::Bytes;
 
+use super::compose::is_runtime;
 use super::ini::Server;
 use super::pod::{Container, Pod};
 use super::shell::file_name;
 use super::starts::Start;
-use super::{Given, Run};
+use super::{Given, Run, Service};
 use crate::config::Setting;
+use crate::postgres::value::HugePages;
 use crate::{Jvm, JvmKind, Kind, image_names, size};
 
 /// A program with a limit of memory.
@@ -19,6 +21,10 @@ pub struct Confined {
     /// The limit, as it is written.
     pub set: Setting,
     pub taken: Taken,
+    /// 1 MiB as the limit is written.
+    pub mega: &'static str,
+    /// May the kernel swap its memory out, as far as is known?
+    pub may_swap: bool,
 }
 
 /// What a program is configured to take of memory.
@@ -28,6 +34,8 @@ pub struct Taken {
     /// What sets it: its place, the option or variable, and its value.
     pub set: Setting,
     pub bytes: Bytes,
+    /// What of that is a JVM's direct memory, and what sets it.
+    pub direct: Option<(Setting, Bytes)>,
     /// What the program needs beside that at least.
     pub beside: Bytes,
     /// How much of a limit does, in percent.
@@ -45,48 +53,50 @@ impl Given {
     pub fn confined(&self) -> Vec<Confined> {
         let mut all = Vec::new();
         for pod in &self.pods {
-            all.extend(pod.containers.iter().filter_map(|own| self.of_container(pod, own)));
+            all.extend(pod.containers.iter().filter_map(|own| of_container(pod, own)));
         }
         all.extend(self.runs.iter().filter_map(|run| self.of_run(run)));
         for service in &self.services {
-            let Some(set) = &service.memory else { continue };
             let starts = service.starts(&self.environment).into_iter();
-            all.extend(starts.filter_map(|start| {
-                let limit = binary(&set.value, 1)?;
-                let taken = taken(&start.split(), "", self.server_of(&start).as_ref(), limit);
-                let taken = taken.or_else(|| of_java(&self.start_of_file()?, "", limit))?;
-                Some(Confined::new(service.name.clone(), limit, set.clone(), taken))
-            }));
+            // The limit of a unit does not hold for a container that its command starts.
+            let starts = starts.filter(|start| start.from(is_runtime).is_none());
+            all.extend(starts.filter_map(|start| self.of_service(service, &start)));
         }
         all
     }
 
-    /// A JVM with the options of the only file of them, which belongs to the only service.
-    fn start_of_file(&self) -> Option<Start> {
+    fn of_service(&self, service: &Service, start: &Start) -> Option<Confined> {
+        let set = service.memory.clone()?;
+        let limit = binary(&set.value, 1)?;
+        let is_alone = self.services.len() == 1 && self.runs.is_empty();
+        let server = self.server_of(start, |path| is_alone || start.names(file_name(path)));
+        let taken = taken(&start.split(), "", server.as_ref(), limit);
+        let taken = taken.or_else(|| of_java(&self.start_of_file(service, start)?, "", limit))?;
+        Some(Confined {
+            who: service.name.clone(),
+            limit,
+            set,
+            taken,
+            mega: "M",
+            may_swap: true,
+        })
+    }
+
+    /// A JVM with the options of the only file of them, where the only service names it or reads such a file.
+    fn start_of_file(&self, service: &Service, start: &Start) -> Option<Start> {
         let ([only], [_]) = (&self.java[..], &self.services[..]) else {
             return None;
         };
-        Some(Start {
+        let is_of = |name: &str| service.name.contains(name) || start.names(name);
+        let reads_it = match WITH_OPTIONS.into_iter().find(|name| only.path.contains(*name)) {
+            Some(name) => is_of(name),
+            None => WITH_OPTIONS.into_iter().any(is_of),
+        };
+        (reads_it || start.names(file_name(&only.path))).then(|| Start {
             place: only.path.clone(),
             words: only.arguments.clone(),
             environment: Vec::new(),
         })
-    }
-
-    fn of_container(&self, pod: &Pod, own: &Container) -> Option<Confined> {
-        let memory = own.limits.iter().find(|limit| limit.resource == "memory")?;
-        let limit = Some(Bytes(memory.amount)).filter(|limit| limit.0 > 0)?;
-        let start = Start {
-            place: own.place.clone(),
-            words: own.words.clone(),
-            environment: own.environment.clone(),
-        };
-        let server = own.postgres.clone().or_else(|| self.server_of(&start));
-        let taken = taken(&start.split(), &own.image, server.as_ref(), limit)?;
-        let is_counted = !taken.asks || own.hugetlb().is_empty();
-        let set = Setting::new(&memory.place, memory.field(), &memory.written);
-        let who = format!("{} of the pod {}", own.name, pod.name);
-        is_counted.then(|| Confined::new(who, limit, set, taken))
     }
 
     fn of_run(&self, run: &Run) -> Option<Confined> {
@@ -96,29 +106,74 @@ impl Given {
             place: run.started.as_ref().unwrap_or(&run.place).clone(),
             ..run.start()
         };
-        let taken = taken(&start.split(), &run.image, self.server_of(&start).as_ref(), limit)?;
-        Some(Confined::new(run.name.clone(), limit, set, taken))
+        let server = self.server_of(&start, |path| start.names(file_name(path)) || run.mounts(path));
+        let taken = taken(&start.split(), &run.image, server.as_ref(), limit)?;
+        Some(Confined {
+            who: run.name.clone(),
+            limit,
+            set,
+            taken,
+            mega: "M",
+            may_swap: true,
+        })
     }
 
-    /// The server that is started, with the settings of the only file of its kind.
-    fn server_of(&self, start: &Start) -> Option<Server> {
-        let kinds = [Kind::Postgres, Kind::Mysql].into_iter();
-        let mut started = kinds.filter_map(|kind| Some((kind, start.server(kind)?)));
-        let (kind, own) = started.next()?;
-        match &self.servers(kind)[..] {
-            [only] => Some(only.clone()),
-            _ => Some(own),
-        }
+    /// The server that is started, with the settings of the only file of its kind where that is known to be its own.
+    fn server_of(&self, start: &Start, is_own: impl Fn(&str) -> bool) -> Option<Server> {
+        let mut kinds = [Kind::Postgres, Kind::Mysql].into_iter();
+        let started = kinds.find_map(|kind| start.server(kind))?;
+        let kind = started.kind;
+        let mut files = self.servers.iter().filter(move |server| server.kind == kind);
+        Some(match (files.next(), files.next()) {
+            (Some(only), None) if is_own(&only.path) => Server {
+                settings: only.settings.with(&started.settings),
+                ..started
+            },
+            _ => started,
+        })
     }
 }
 
-impl Confined {
-    fn new(who: String, limit: Bytes, set: Setting, taken: Taken) -> Self {
-        Self { who, limit, set, taken }
-    }
+/// Programs whose scripts hand on a file of JVM options.
+const WITH_OPTIONS: [&str; 7] = [
+    "cassandra",
+    "elasticsearch",
+    "kafka",
+    "logstash",
+    "neo4j",
+    "opensearch",
+    "solr",
+];
+
+fn of_container(pod: &Pod, own: &Container) -> Option<Confined> {
+    let memory = own.limits.iter().find(|limit| limit.resource == "memory")?;
+    let limit = Some(Bytes(memory.amount)).filter(|limit| limit.0 > 0)?;
+    let start = Start {
+        place: own.place.clone(),
+        words: own.words.clone(),
+        environment: own.environment.clone(),
+    };
+    let server = own.postgres.clone().or_else(|| own.mysql.clone());
+    let server = server.or_else(|| start.server(Kind::Mysql));
+    let taken = taken(&start.split(), &own.image, server.as_ref(), limit)?;
+    let is_counted = !taken.asks || own.hugetlb().is_empty();
+    is_counted.then(|| Confined {
+        who: format!("{} of the pod {}", own.name, pod.name),
+        limit,
+        set: Setting::new(&memory.place, memory.field(), &memory.written),
+        // Without a request the kubelet allows no page of a pool.
+        taken: Taken { asks: false, ..taken },
+        mega: "Mi",
+        may_swap: false,
+    })
 }
 
 impl Start {
+    /// Is this in one of its words?
+    fn names(&self, name: &str) -> bool {
+        self.words.iter().any(|word| word.contains(name))
+    }
+
     /// Its words as a shell takes them, and `java` in front of options alone.
     fn split(&self) -> Self {
         let apart = |word: &String| shlex::split(word).unwrap_or_else(|| vec![word.clone()]);
@@ -134,13 +189,10 @@ impl Start {
 const BESIDE_HEAP: Bytes = Bytes::mib(64);
 
 impl Taken {
-    /// A JVM with a heap of that size and a limit: the heap, and the buffers beside it that it was given a size for.
-    pub fn of_jvm(jvm: &Jvm, heap: Bytes, set: Setting, limit: Bytes) -> Self {
+    /// A JVM with a heap of that size and a limit: the heap, and the direct memory beside it, with what sets both.
+    pub fn of_jvm(jvm: &Jvm, heap: Bytes, limit: Bytes, set: Setting, direct: Option<Setting>) -> Self {
         // A size above the limit is to be no limit at all.
-        let direct = jvm
-            .direct
-            .filter(|direct| *direct <= limit)
-            .map_or(0, |direct| direct.0);
+        let direct = direct.zip(jvm.direct.filter(|direct| *direct <= limit));
         let tables = match jvm.kind {
             JvmKind::HotSpot => {
                 let page = Bytes::mib(2);
@@ -152,7 +204,8 @@ impl Taken {
         Self {
             program: "the JVM",
             set,
-            bytes: Bytes(heap.0.saturating_add(direct)),
+            bytes: Bytes(heap.0.saturating_add(direct.as_ref().map_or(0, |(_, direct)| direct.0))),
+            direct,
             beside: Bytes(tables.0.saturating_add(rest.0)),
             share: if limit < Bytes::gib(4) { 75 } else { 80 },
             is_part: jvm.heap_max.is_none() && jvm.part_of_ram.is_some(),
@@ -170,9 +223,28 @@ impl Taken {
         }
     }
 
-    /// Does the program not fit into a limit?
+    /// The most that it does well to take of a limit.
+    pub fn most(&self, limit: Bytes) -> Bytes {
+        Bytes(limit.0.saturating_mul(self.share) / 100)
+    }
+
+    /// Does the program not fit into a limit, and take more of it than that?
     pub fn exceeds(&self, limit: Bytes) -> bool {
-        self.bytes.0.saturating_add(self.beside.0) >= limit.0
+        self.bytes > self.most(limit) && self.bytes.0.saturating_add(self.beside.0) >= limit.0
+    }
+
+    /// A size as its option takes it, rounded down.
+    pub fn written(&self, size: Bytes) -> String {
+        let mib = size.0 >> 20;
+        let is_bare = self.set.value.ends_with(|c: char| c.is_ascii_digit());
+        match self.program {
+            "PostgreSQL" => format!("{mib}MB"),
+            "Redis" => format!("{mib}mb"),
+            "MongoDB" => format!("{}.{}", mib >> 10, ((mib & 1023) * 10) >> 10),
+            "Memcached" | "Node.js" => mib.to_string(),
+            "the JVM" if is_bare && HEAPS.contains(&self.option()) => mib.to_string(),
+            _ => format!("{mib}M"),
+        }
     }
 }
 
@@ -206,13 +278,12 @@ const HEAPS: [&str; 14] = [
 ];
 
 fn of_java(start: &Start, image: &str, limit: Bytes) -> Option<Taken> {
-    let java = start.java();
-    let jvm = java.as_ref().map_or_else(Jvm::default, |java| java.jvm.clone());
-    let heap = jvm.heap_within(limit).zip(java.as_ref());
-    if let Some((heap, java)) = heap {
+    let (jvm, arguments) = start.java().map(|java| (java.jvm, java.arguments)).unwrap_or_default();
+    let direct = written(start, &arguments, &["-XX:MaxDirectMemorySize="]);
+    if let Some(heap) = jvm.heap_within(limit) {
         let names = if jvm.heap_max.is_some() { SIZES } else { PARTS };
-        let set = written(start, &java.arguments, &names)?;
-        return Some(Taken::of_jvm(&jvm, heap, set, limit));
+        let set = written(start, &arguments, &names)?;
+        return Some(Taken::of_jvm(&jvm, heap, limit, set, direct));
     }
     let of_minecraft = image_names::name(image) == "minecraft-server";
     let holds_heap = |set: &&Setting| {
@@ -220,7 +291,7 @@ fn of_java(start: &Start, image: &str, limit: Bytes) -> Option<Taken> {
     };
     let set = start.environment.iter().rev().find(holds_heap)?;
     let heap = binary(&set.value, 1 << 20)?;
-    Some(Taken::of_jvm(&jvm, heap, set.clone(), limit))
+    Some(Taken::of_jvm(&jvm, heap, limit, set.clone(), direct))
 }
 
 /// The option that holds, at the variable that has it or at the command.
@@ -243,13 +314,18 @@ fn of_server(server: &Server) -> Option<Taken> {
     };
     let set = server.settings.last(name)?;
     let bytes = match server.kind {
-        Kind::Postgres => server.postgres().ok()?.shared_buffers,
+        // With `on` it starts with pages of a pool alone, which the limit does not count.
+        Kind::Postgres => {
+            let postgres = server.postgres().ok()?;
+            (!matches!(postgres.huge_pages, HugePages::On)).then_some(postgres.shared_buffers)?
+        }
         _ => server.mysql_bytes(name).ok()??,
     };
     Some(Taken {
         program,
         set: set.clone(),
         bytes,
+        direct: None,
         beside: Bytes(0),
         share,
         is_part: false,
@@ -324,6 +400,7 @@ fn of_option(start: &Start, image: &str) -> Option<Taken> {
             program: own.program,
             set,
             bytes: decimal(value, own.unit)?,
+            direct: None,
             beside: Bytes(0),
             share: 75,
             is_part: false,
