@@ -1,7 +1,7 @@
 //! Memory that programs are configured to take, of every place where it is written.
 
 use super::super::Given;
-use super::{binary, decimal};
+use super::taken::{binary, decimal};
 use model::Bytes;
 
 /// What the only program of a file is configured to take, its limit, and whether that is too much.
