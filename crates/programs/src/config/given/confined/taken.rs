@@ -123,6 +123,10 @@ const HEAPS: [&str; 14] = [
 ];
 
 pub(super) fn of_java(start: &Start, image: &str, limit: Bytes) -> Option<Taken> {
+    // Of several, the command does not show which is the large one.
+    if start.words.iter().filter(|word| file_name(word) == "java").count() > 1 {
+        return None;
+    }
     let (jvm, arguments) = start.java().map(|java| (java.jvm, java.arguments)).unwrap_or_default();
     let direct = written(start, &arguments, &["-XX:MaxDirectMemorySize="]);
     if let Some(heap) = jvm.heap_within(limit) {
