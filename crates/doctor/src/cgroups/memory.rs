@@ -126,7 +126,7 @@ fn least(groups: &Groups) -> Result<Option<(Bytes, &str)>, Reason> {
         if let Limit::Bytes(max) = max.clone().into_result()?
             && least.is_none_or(|(before, _)| max < before.0)
         {
-            least = Some((Bytes(max), file));
+            least = Some((Bytes(max), file.as_str()));
         }
     }
     Ok(least)

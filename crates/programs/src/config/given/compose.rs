@@ -29,6 +29,8 @@ pub struct Run {
     pub may_lock: bool,
     /// Its limit of memory.
     pub memory: Option<Setting>,
+    /// Its limit of memory and swap together, as written.
+    pub(super) swap: Option<String>,
     /// The place of its command, where it is another one.
     pub(super) started: Option<String>,
     /// Is it a unit of systemd?
@@ -121,6 +123,7 @@ impl Run {
             "--privileged" => self.may_lock |= !is_off(value),
             "-m" | "--memory" => self.memory = Some(Setting::new(place, "--memory", value)),
             "-v" | "--volume" => self.volumes.push(value.to_owned()),
+            "--memory-swap" => self.swap = Some(value.to_owned()),
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -198,6 +201,7 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     let of_deploy = || Some(("memory", service.at(&["deploy", "resources", "limits", "memory"])?));
     let limit = limit.or_else(of_deploy);
     run.memory = limit.map(|(key, node)| Setting::new(node.place(), key, node.text().unwrap_or_default()));
+    run.swap = service.text_of("memswap_limit").map(str::to_owned);
     for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }

@@ -61,7 +61,7 @@ impl Given {
             set,
             taken,
             mega: "M",
-            may_swap: true,
+            may_swap: !service.has_no_swap,
         })
     }
 
@@ -97,7 +97,8 @@ impl Given {
             set,
             taken,
             mega: "M",
-            may_swap: true,
+            // As large as that of memory alone it leaves no swap.
+            may_swap: run.swap.as_deref().and_then(|swap| binary(swap, 1)) != Some(limit),
         })
     }
 
