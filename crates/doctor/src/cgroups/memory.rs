@@ -2,8 +2,8 @@
 
 use model::Bytes;
 use programs::config::Setting;
-use programs::config::given::{FileKind, Taken};
-use programs::{Area, Evidence, GroupLevel, Groups, Jvm, Limit, Program};
+use programs::config::given::{Confined, FileKind, Taken};
+use programs::{Area, Evidence, Groups, Jvm, Limit, Program};
 
 use crate::demand::Room;
 use crate::facts::{each_jvm, each_looked_into, known, programs, total};
@@ -86,6 +86,7 @@ pub(super) fn blocked(evidence: &Evidence) -> Answer {
 
 /// JVMs whose heap leaves no room below the limit of their control group.
 pub(super) fn heap_fills(evidence: &Evidence) -> Answer {
+    let swap = evidence.snapshot.memory.get("SwapTotal");
     each_jvm(
         evidence,
         |jvm| !jvm.wants_hugetlb(),
@@ -93,92 +94,131 @@ pub(super) fn heap_fills(evidence: &Evidence) -> Answer {
             let Some(groups) = program.cgroup()? else {
                 return Ok(None);
             };
-            let Some((limit, level)) = least(groups)? else {
+            let Some((limit, file)) = least(groups)? else {
                 return Ok(None);
             };
             let memory = total(evidence).map_or(limit, |total| limit.min(total));
             let Some(heap) = jvm.granted.or_else(|| jvm.heap_within(memory)) else {
                 return Ok(None);
             };
-            let taken = Taken::of_jvm(jvm, heap, heap_set(program, jvm, heap), limit);
-            let set = Setting::new(format!("{}/memory.max", level.directory), "", limit.to_string());
-            Ok(taken
-                .exceeds(limit)
-                .then(|| too_full(&program.title(), limit, &set, &taken)))
+            let is_part = jvm.heap_max.is_none() && jvm.part_of_ram.is_some();
+            let set = set_of(program, jvm, if is_part { "MaxRAM" } else { "-Xmx" }, heap);
+            let direct = jvm
+                .direct
+                .map(|direct| set_of(program, jvm, "-XX:MaxDirectMemorySize", direct));
+            let own = Confined {
+                who: program.title(),
+                limit,
+                set: Setting::new(file, "", limit.to_string()),
+                taken: Taken::of_jvm(jvm, heap, limit, set, direct),
+                mega: if groups.path.contains("kubepods") { "Mi" } else { "M" },
+                may_swap: swap.known().is_none_or(|swap| swap.0 > 0),
+            };
+            Ok(own.taken.exceeds(limit).then(|| too_full(&own, false)))
         },
     )
 }
 
-/// The least of the memory limits of a process, and the group that has it.
-fn least(groups: &Groups) -> Result<Option<(Bytes, &GroupLevel)>, Reason> {
-    let mut least: Option<(Bytes, &GroupLevel)> = None;
-    for level in &groups.levels {
-        if let Limit::Bytes(max) = level.memory_max.or_if_absent(Limit::Unlimited)?
+/// The least of the memory limits of a process, and its file.
+fn least(groups: &Groups) -> Result<Option<(Bytes, &str)>, Reason> {
+    let mut least: Option<(Bytes, &str)> = None;
+    for (file, max) in &groups.memory {
+        if let Limit::Bytes(max) = max.clone().into_result()?
             && least.is_none_or(|(before, _)| max < before.0)
         {
-            least = Some((Bytes(max), level));
+            least = Some((Bytes(max), file.as_str()));
         }
     }
     Ok(least)
 }
 
-/// What sets the largest heap of a running JVM, as far as its options show it.
-fn heap_set(program: &Program, jvm: &Jvm, heap: Bytes) -> Setting {
-    let is_part = jvm.heap_max.is_none() && jvm.part_of_ram.is_some();
-    let word = if is_part { "MaxRAM" } else { "-Xmx" };
+/// What sets a size of a running JVM, as far as its options show it.
+fn set_of(program: &Program, jvm: &Jvm, word: &str, size: Bytes) -> Setting {
     let mut arguments = program.arguments.known().into_iter().flatten();
     let own = arguments.rfind(|argument| argument.contains(word));
     let place = jvm.places.get(word).cloned();
     let place = place.unwrap_or_else(|| program.file("cmdline"));
-    Setting::new(place, "", own.cloned().unwrap_or_else(|| format!("{word}: {heap}")))
+    Setting::new(place, "", own.cloned().unwrap_or_else(|| format!("{word}: {size}")))
 }
 
 /// Programs of files whose configured memory leaves no room below their limit. Pages of a pool do not count against it.
 pub(super) fn takes_all(evidence: &Evidence) -> Answer {
-    let has_pool = Room::of(evidence).is_ok_and(|room| room.filled().next().is_some());
+    let room = Room::of(evidence);
+    let holds = |bytes: Bytes| {
+        let is_enough = |(page, (pages, _)): (Bytes, &(u64, String))| page.0.saturating_mul(*pages) >= bytes.0;
+        room.as_ref().is_ok_and(|room| room.filled().any(is_enough))
+    };
     let all = evidence.files.confined();
-    let full = all
-        .iter()
-        .filter(|own| own.taken.exceeds(own.limit) && !(own.taken.asks && has_pool));
-    Ok(full
-        .map(|own| too_full(&own.who, own.limit, &own.set, &own.taken))
+    let full = all.iter().filter(|own| own.taken.exceeds(own.limit));
+    let counted = full.filter(|own| !(own.taken.asks && holds(own.taken.bytes)));
+    Ok(counted
+        .map(|own| too_full(own, own.taken.asks && room.is_err()))
         .collect())
 }
 
-fn too_full(who: &str, limit: Bytes, set: &Setting, taken: &Taken) -> Case {
-    let is_jvm = taken.program == "the JVM";
-    let rest = match is_jvm {
-        true => "its code, metaspace, threads and buffers",
-        false => "all its other memory",
+/// `may_be_huge`: it is not known whether a pool has pages for it.
+fn too_full(own: &Confined, may_be_huge: bool) -> Case {
+    let (taken, limit) = (&own.taken, own.limit);
+    let rest = match taken.program {
+        "the JVM" => "its code, metaspace, threads and buffers",
+        _ => "all its other memory",
     };
     let when = if taken.at_start {
         "already as it starts (AlwaysPreTouch)"
     } else {
         "once it has filled that"
     };
+    let unless = match (own.may_swap, may_be_huge) {
+        (true, true) => ", unless it can swap or a pool of huge pages backs it",
+        (true, false) => ", unless it can swap",
+        (false, true) => ", unless a pool of huge pages backs it",
+        (false, false) => "",
+    };
     let case = Case::likely(format!(
-        "{} of {who} may take {} of a memory limit of {limit}, which leaves too little for {rest}: the kernel kills it {when} (OOMKilled)",
-        taken.program, taken.bytes
+        "{} of {} may take {} of a memory limit of {limit}, which leaves too little for {rest}: the kernel kills it {when} (OOMKilled){unless}",
+        taken.program, own.who, taken.bytes
     ))
-    .seen_line(set)
-    .seen_line(&taken.set);
-    let (share, option) = (taken.share, taken.option());
-    let most = (limit.0.saturating_mul(share) / 100) >> 20;
-    let enough = (taken.bytes.0.saturating_mul(100) / share).div_ceil(1 << 20);
+    .seen_line(&own.set)
+    .seen_line(&taken.set)
+    .with(taken.direct.as_ref(), |case, (set, _)| case.seen_line(set));
+    let case = case.fix(smaller(taken, limit));
     let case = match taken.is_part {
-        true => case.fix(format!(
-            "-XX:MaxRAMPercentage={share} or less in its place, which is a heap of {most}M at most"
-        )),
-        false => case
-            .fix(format!(
-                "{option} of {most}M at most ({share} % of the limit{})",
-                if is_jvm {
-                    ", with direct memory, and -Xms no larger"
-                } else {
-                    ""
-                }
-            ))
-            .fix(format!("or a memory limit of {enough}M or more")),
+        true => case,
+        false => {
+            let enough = (taken.bytes.0.saturating_mul(100) / taken.share).div_ceil(1 << 20);
+            case.fix(format!("or a memory limit of {enough}{} or more", own.mega))
+        }
     };
     case.fix("then start it anew: a limit and the options of a program hold from its start on")
+}
+
+/// What the program is to take in place of what it takes.
+fn smaller(taken: &Taken, limit: Bytes) -> String {
+    let (share, most) = (taken.share, taken.most(limit));
+    let direct = taken.direct.as_ref().map_or(Bytes(0), |(_, direct)| *direct);
+    let heap = Bytes(most.0.saturating_sub(direct.0));
+    let (option, size) = (taken.option(), taken.written(heap));
+    let beside = match direct.0 {
+        0 => String::new(),
+        _ => format!(" beside {direct} of direct memory"),
+    };
+    if heap.0 < limit.0 / 4 {
+        let sum = most.0 >> 20;
+        return format!(
+            "a smaller -XX:MaxDirectMemorySize, so that the heap and direct memory come to {sum}M at most ({share} % of the limit)"
+        );
+    }
+    if taken.is_part {
+        let of_direct = direct.0.saturating_mul(100).div_ceil(limit.0.max(1));
+        let percent = share.saturating_sub(of_direct);
+        return format!(
+            "-XX:MaxRAMPercentage={percent} or less in its place, which is a heap of {}M at most{beside}",
+            heap.0 >> 20
+        );
+    }
+    let initial = match taken.program {
+        "the JVM" => ", and -Xms no larger",
+        _ => "",
+    };
+    format!("{option} of {size} at most{beside} ({share} % of the limit{initial})")
 }

@@ -191,7 +191,22 @@ fn c11_a_heap_as_large_as_the_limit_of_its_group() {
     assert!(full.fix[0].contains("-Xmx of 768M"), "{full:#?}");
     let part = found("C11", java("-XX:MaxRAMPercentage=100").on(limit("1073741824")));
     assert!(part.fix[0].contains("MaxRAMPercentage=75"), "{part:#?}");
+    let direct = process(71, "java")
+        .arg("-Xmx768m")
+        .arg("-XX:MaxDirectMemorySize=256m")
+        .arg("Main");
+    let direct = found("C11", direct.cgroup(POD).on(limit("1073741824")));
+    assert!(
+        direct.fix[0].contains("-Xmx of 512M at most beside 256M"),
+        "{direct:#?}"
+    );
     clear("C11", java("-Xmx768m").on(limit("1073741824")));
+    // v1: the limit is in the hierarchy of its own controller, or not known.
+    let of_v1 = |tree: Tree| tree.file("/proc/71/cgroup", "9:memory:/app\n1:name=systemd:/app\n");
+    let own = "/sys/fs/cgroup/memory/app/memory.limit_in_bytes";
+    found("C11", of_v1(java("-Xmx1g").on(machine())).line(own, 1_u64 << 30));
+    clear("C11", of_v1(java("-Xmx768m").on(machine())).line(own, 1_u64 << 30));
+    not_judged("C11", of_v1(java("-Xmx1g").on(machine())), "memory.limit_in_bytes");
     clear("C11", java("-Xmx1g").on(limit("max")));
     let large = process(71, "java").arg("-XX:+UseLargePages").arg("-Xmx1g");
     clear("C11", large.arg("Main").cgroup(POD).on(limit("1073741824")));

@@ -121,7 +121,9 @@ impl Reader for Groups {
             None if self.groups[depth] == Group::Server => match pair(line.text) {
                 Some((name, value)) => {
                     let setting = line.setting(name, value);
-                    self.options.refused.extend(refused(&setting));
+                    // An option that the server may not know is written so.
+                    let is_loose = line.text.trim_start().starts_with("loose");
+                    self.options.refused.extend(refused(&setting, is_loose));
                     self.options.settings.0.push(setting);
                 }
                 None => self.options.refused.push(line.garbled("`name` or `name = value`")),
@@ -233,7 +235,7 @@ pub fn is_on(value: &str) -> bool {
 }
 
 /// Why the server does not take a value as a user may mean it.
-fn refused(setting: &Setting) -> Option<Unread> {
+fn refused(setting: &Setting, is_loose: bool) -> Option<Unread> {
     let is_switch = || matches!(setting.value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE");
     if setting.name == NAME && !is_on(&setting.value) && !is_switch() {
         return Some(setting.garbled("ON or OFF, so the server takes it for OFF"));
@@ -241,7 +243,7 @@ fn refused(setting: &Setting) -> Option<Unread> {
     let name = setting.name.as_str();
     // The beginning of a name stands for it.
     let is_known = NAME.starts_with(name) || ["super_large_pages", "large_page_size"].contains(&name);
-    if (name.contains("huge") || name.contains("large_page")) && !is_known {
+    if (name.contains("huge") || name.contains("large_page")) && !is_known && !is_loose {
         let why = format!("the server has no option {name}: large-pages is meant. It does not start with it");
         return Some(Unread::new(Cause::Garbled, &setting.place, why));
     }

@@ -29,6 +29,8 @@ pub struct Run {
     pub may_lock: bool,
     /// Its limit of memory.
     pub memory: Option<Setting>,
+    /// Its limit of memory and swap together, as written.
+    pub(super) swap: Option<String>,
     /// The place of its command, where it is another one.
     pub(super) started: Option<String>,
     /// Is it a unit of systemd?
@@ -40,6 +42,8 @@ pub struct Run {
     pub environment: Vec<Setting>,
     /// What it starts, the program first.
     pub words: Vec<String>,
+    /// Its volumes as they are written: `./my.cnf:/etc/mysql/my.cnf`.
+    pub(super) volumes: Vec<String>,
     /// Settings with which it does not start.
     pub(super) refused: Vec<Unread>,
 }
@@ -51,6 +55,13 @@ impl Run {
             words: self.words.clone(),
             environment: self.environment.clone(),
         }
+    }
+
+    /// Does one of its volumes hold a file, or the directory of it?
+    pub(super) fn mounts(&self, path: &str) -> bool {
+        let of_host = self.volumes.iter().filter_map(|volume| volume.split(':').next());
+        let mut paths = of_host.filter(|source| source.contains('/'));
+        paths.any(|source| path.rsplit('/').take(2).any(|part| part == shell::file_name(source)))
     }
 
     /// The largest heap of the JVM in it, if its options are known.
@@ -111,6 +122,8 @@ impl Run {
         match name {
             "--privileged" => self.may_lock |= !is_off(value),
             "-m" | "--memory" => self.memory = Some(Setting::new(place, "--memory", value)),
+            "-v" | "--volume" => self.volumes.push(value.to_owned()),
+            "--memory-swap" => self.swap = Some(value.to_owned()),
             "--name" => value.clone_into(&mut self.name),
             "--cap-add" => self.allow(value),
             "--device" => self.device(place, value),
@@ -188,6 +201,7 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     let of_deploy = || Some(("memory", service.at(&["deploy", "resources", "limits", "memory"])?));
     let limit = limit.or_else(of_deploy);
     run.memory = limit.map(|(key, node)| Setting::new(node.place(), key, node.text().unwrap_or_default()));
+    run.swap = service.text_of("memswap_limit").map(str::to_owned);
     for capability in service.items_of("cap_add") {
         run.allow(capability.text().unwrap_or_default());
     }
@@ -201,6 +215,9 @@ fn of_service(name: &str, service: &Node) -> Result<Run, Unread> {
     if let Some(environment) = service.get("environment") {
         set_all(&mut run, environment);
     }
+    let volumes = service.items_of("volumes").iter();
+    let volumes = volumes.filter_map(|node| node.text().or_else(|| node.text_of("source")));
+    run.volumes.extend(volumes.map(str::to_owned));
     for device in service.items_of("devices") {
         run.device(device.place(), device.text().unwrap_or_default());
     }

@@ -66,7 +66,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Run, Unread> {
 }
 
 /// Settings that are read here, and what those with several values become.
-const KEYS: [(&str, &str); 11] = [
+const KEYS: [(&str, &str); 12] = [
     ("AddCapability", "--cap-add"),
     ("AddDevice", "--device"),
     ("ContainerName", "--name"),
@@ -78,6 +78,7 @@ const KEYS: [(&str, &str); 11] = [
     ("PodmanArgs", ""),
     ("Sysctl", "--sysctl"),
     ("Ulimit", "--ulimit"),
+    ("Volume", "--volume"),
 ];
 
 #[cfg(test)]

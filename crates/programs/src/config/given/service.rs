@@ -22,6 +22,8 @@ pub struct Service {
     pub bounds: Option<Bounds>,
     /// `MemoryMax=`.
     pub(super) memory: Option<Setting>,
+    /// `MemorySwapMax=0`.
+    pub(super) has_no_swap: bool,
     /// Limits and THP.
     pub unit: Unit,
     /// `Environment=`, a variable each.
@@ -128,6 +130,7 @@ impl Service {
     fn set(&mut self, section: Option<&str>, setting: &Setting) -> Result<(), &'static str> {
         match setting.name.as_str() {
             "MemoryMax" | "MemoryLimit" => self.memory = Some(setting.clone()),
+            "MemorySwapMax" => self.has_no_swap = setting.value == "0",
             "User" => self.user = Some(setting.clone()).filter(|user| !user.value.is_empty()),
             "AmbientCapabilities" => {
                 let names = setting.value.to_ascii_uppercase();

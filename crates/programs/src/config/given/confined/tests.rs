@@ -1,7 +1,8 @@
 //! Memory that programs are configured to take, of every place where it is written.
 
 use super::super::Given;
-use super::{binary, decimal};
+use super::Confined;
+use super::taken::{binary, decimal};
 use model::Bytes;
 
 /// What the only program of a file is configured to take, its limit, and whether that is too much.
@@ -103,18 +104,78 @@ fn services_and_commands_have_limits_too() {
     assert_eq!(confined("run", run), full);
 }
 
-#[test]
-fn a_file_of_options_belongs_to_the_only_service() {
+fn of_files(files: &[(&str, &str)]) -> Vec<Confined> {
     let mut given = Given::default();
-    let unit = "[Service]\nMemoryMax=4G\nExecStart=/usr/share/elasticsearch/bin/systemd-entrypoint\n";
-    for (path, text) in [("es.service", unit), ("jvm.options", "-Xms4g\n-Xmx4g\n")] {
+    for (path, text) in files {
         given.add(path, text.as_bytes(), None).expect("a file");
     }
-    let all = given.confined();
-    let [own] = &all[..] else { panic!("{all:?}") };
+    given.confined()
+}
+
+#[test]
+fn a_file_of_options_belongs_to_a_service_that_reads_it() {
+    let of = |path: &str, command: &str| {
+        let unit = format!("[Service]\nMemoryMax=4G\nExecStart={command}\n");
+        let all = of_files(&[("a.service", &unit), (path, "-Xms4g\n-Xmx4g\n")]);
+        let places = all
+            .into_iter()
+            .map(|own| (own.taken.set.place, own.taken.bytes.0 >> 30));
+        places.collect::<Vec<_>>()
+    };
+    let elasticsearch = "/usr/share/elasticsearch/bin/systemd-entrypoint";
+    let full = |path: &str| vec![(path.to_owned(), 4)];
+    assert_eq!(of("jvm.options", elasticsearch), full("jvm.options"));
+    assert_eq!(of("app.vmoptions", "/opt/app/run app.vmoptions"), full("app.vmoptions"));
+    assert!(of("/etc/logstash/jvm.options", elasticsearch).is_empty());
+    assert!(of("jvm.options", "/usr/sbin/nginx").is_empty());
+}
+
+#[test]
+fn a_server_s_file_counts_for_a_container_that_mounts_or_names_it() {
+    let file = ("conf/my.cnf", "[mysqld]\ninnodb_buffer_pool_size=8G\n");
+    let of = |lines: &str| {
+        let compose = format!("services:\n  db:\n    image: mysql:8\n    mem_limit: 1g\n{lines}");
+        let all = of_files(&[("compose.yaml", &compose), file]);
+        all.first().map(|own| own.taken.bytes)
+    };
+    for lines in [
+        "    volumes:\n      - ./conf/my.cnf:/etc/mysql/conf.d/my.cnf:ro\n",
+        "    volumes:\n      - ./conf:/etc/mysql/conf.d\n",
+        "    volumes:\n      - {type: bind, source: ./conf/my.cnf, target: /etc/my.cnf}\n",
+        "    command: --defaults-file=/etc/mysql/my.cnf\n",
+    ] {
+        assert_eq!(of(lines), Some(Bytes::gib(8)), "{lines}");
+    }
+    for lines in ["", "    volumes:\n      - conf:/var/lib/mysql\n"] {
+        assert_eq!(of(lines), None, "{lines}");
+    }
+    let own = "    command: --innodb-buffer-pool-size=2G\n";
+    assert_eq!(of(own), Some(Bytes::gib(2)));
+}
+
+#[test]
+fn sizes_are_written_as_each_program_takes_them() {
+    let of = |lines: &str| {
+        let all = of_files(&[("compose.yaml", &compose(lines))]);
+        all.first().map(|own| own.taken.written(Bytes::mib(1638)))
+    };
+    for (lines, written) in [
+        ("    command: java -Xmx4294967296 -jar a.jar\n", "1638M"),
+        ("    environment:\n      - HADOOP_HEAPSIZE=4096\n", "1638"),
+        ("    environment:\n      - SOLR_HEAP=4g\n", "1638M"),
+        (
+            "    command: node --max-old-space-size=4096 a.js\n    environment: {A: b}\n",
+            "1638",
+        ),
+        ("    command: mongod --wiredTigerCacheSizeGB 4\n", "1.5"),
+        ("    command: redis-server --maxmemory 4gb\n", "1638mb"),
+        ("    command: postgres -c shared_buffers=4GB\n", "1638MB"),
+    ] {
+        assert_eq!(of(lines).as_deref(), Some(written), "{lines}");
+    }
     assert_eq!(
-        (own.taken.set.place.as_str(), own.taken.bytes),
-        ("jvm.options", Bytes::gib(4))
+        of("    command: postgres -c shared_buffers=4GB -c huge_pages=on\n"),
+        None
     );
 }
 
