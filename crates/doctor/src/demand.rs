@@ -42,6 +42,10 @@ pub(super) struct Demand {
     pub(super) nodes: Option<CpuList>,
     /// What distinguishes it from others of its kind: names of settings and their values.
     pub(super) marks: Vec<(&'static str, String)>,
+    /// Pages that it takes beyond those bytes.
+    pub(super) beyond: u64,
+    /// Where a program that runs shows them.
+    pub(super) shown: Option<Setting>,
     /// How it needs fewer pages.
     pub(super) fewer: Option<String>,
     /// How it gets pages of another size than the default one.
@@ -76,6 +80,8 @@ impl Demand {
             bytes,
             nodes: None,
             marks: Vec::new(),
+            beyond: 0,
+            shown: None,
             fewer: None,
             other: Other::None,
         }
@@ -141,8 +147,10 @@ impl Shortage {
     pub(super) fn case(&self, consequence: String) -> Case {
         let (size, part) = (self.page.exact(), &self.part);
         let asked = part.pages.saturating_sub(self.left).saturating_add(self.need);
+        let asked = asked.saturating_add(self.demand.beyond);
         let case = Case::likely(consequence).seen_line(&self.demand.seen);
         let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
+        let case = case.with(self.demand.shown.as_ref(), Case::seen_line);
         // What needs no reboot comes first.
         let (named, remedy) = (self.named(), self.remedy(asked));
         let case = match named {
@@ -194,13 +202,14 @@ impl Shortage {
         let size = self.page.exact();
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
-            // What an instance takes beside its SGA (`hugewise size oracle`).
-            let more = match self.demand.asker {
-                FileKind::Oracle => ", and 4 more for each instance",
-                _ => "",
+            let of_which = match (self.demand.asker, self.demand.beyond) {
+                (FileKind::Postgres, _) => " (the least, for version 15)".to_owned(),
+                (FileKind::Mysql, _) => " (the least that does)".to_owned(),
+                (_, 0) => String::new(),
+                (_, beyond) => format!(" ({beyond} of them beyond its SGA)"),
             };
             let text = format!(
-                "{or}request {asked} pages of {size} or more{more}: {}",
+                "{or}request {asked} pages of {size} or more{of_which}: {}",
                 self.way.ask(self.page, asked)
             );
             return Remedy::new(text).need(Need::pool(self.page, asked));
@@ -306,6 +315,8 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             continue;
         }
         let Err(left) = spare.take(page, part.as_ref(), need) else {
+            // What it takes beyond is not left for the next one.
+            spare.take(page, part.as_ref(), demand.beyond).ok();
             continue;
         };
         if demand.asker != asker {
