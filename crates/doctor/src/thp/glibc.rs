@@ -147,14 +147,11 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
 fn why_unmet(evidence: &Evidence, told: &Told, room: u64) -> String {
     match told.page {
         Some(page) if told.pages == 0 => {
-            let others = match is_lacking(evidence, page) {
-                true => format!(": this machine has those of {}", sizes(evidence)),
-                false => String::new(),
+            let room = match is_lacking(evidence, page) {
+                true => format!("this kernel has none of that size: it has those of {}", sizes(evidence)),
+                false => format!("{room} can be had"),
             };
-            format!(
-                "it is configured to take pages of {}, and {room} can be had{others}",
-                page.exact()
-            )
+            format!("it is configured to take pages of {}, and {room}", page.exact())
         }
         Some(page) => format!(
             "it is configured to take {} of {}, and {room} can be had",
@@ -206,11 +203,12 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
             };
             let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
             let pages = told.least();
-            let case = case.fix_with(Need::more(page, pages), text);
-            case.with(options::lowered(evidence, program, told), |case, text| {
-                case.fix_with(Need::more(page, pages), text)
-            })
-            .otherwise(without_room(evidence, page))
+            // A request of a file counts after the reboot.
+            let lowered = options::lowered(evidence, program, told);
+            let texts = lowered.into_iter().chain([text]);
+            texts
+                .fold(case, |case, text| case.fix_with(Need::more(page, pages), text))
+                .otherwise(without_room(evidence, page))
         }
         None => case.fix("fill the pool, then restart it"),
     };
