@@ -201,7 +201,7 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
                 true => format!("{} of {}", count(more, "more page", "more pages"), page.exact()),
                 false => format!("fill the pool of {}", page.exact()),
             };
-            let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
+            let text = format!("{what}{}", fill(evidence, page, counted.then_some(more)));
             let pages = told.least();
             // A request of a file counts after the reboot.
             let lowered = options::lowered(evidence, program, told);
@@ -244,14 +244,14 @@ fn named(case: Case, told: &Told, rooms: &[(Bytes, u64)]) -> Case {
     })
 }
 
-/// How a pool gets so many more pages. Those of 1G are made at boot, before memory is fragmented.
+/// How a pool gets so many more pages, up to the end of the sentence. Those of 1G are made at boot, before memory is fragmented.
 fn fill(evidence: &Evidence, page: Bytes, more: Option<u64>) -> String {
     let pool = evidence.snapshot.pool(page);
     let has = pool.and_then(|pool| pool.nr.known().copied()).unwrap_or(0);
     let pages = more.map_or_else(|| "PAGES".to_owned(), |more| has.saturating_add(more).to_string());
     match pool.filter(|_| page < Bytes::gib(1)) {
-        Some(pool) => format!("echo {pages} > {}, then restart it", pool_file(pool, "nr_hugepages")),
-        None => boot_pages(evidence, page, pages),
+        Some(pool) => format!(", then restart it: echo {pages} > {}", pool_file(pool, "nr_hugepages")),
+        None => format!(": {}", boot_pages(evidence, page, pages)),
     }
 }
 
