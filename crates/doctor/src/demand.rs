@@ -133,6 +133,8 @@ pub(super) struct Shortage {
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
+    /// Where those are written.
+    before: Vec<Setting>,
     /// The pool, or the part of it that counts.
     part: Part,
     way: Way,
@@ -151,6 +153,11 @@ impl Shortage {
         let case = Case::likely(consequence).seen_line(&self.demand.seen);
         let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
         let case = case.with(self.demand.shown.as_ref(), Case::seen_line);
+        let case = self.before.iter().take(4).fold(case, Case::seen_line);
+        let in_use = (!self.before.is_empty() && part.taken > 0).then_some(part.taken);
+        let case = case.with(in_use, |case, pages| {
+            case.seen(&part.file, "of them in use by others", pages)
+        });
         // What needs no reboot comes first.
         let (named, remedy) = (self.named(), self.remedy(asked));
         let case = match named {
@@ -314,9 +321,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         if demand.helps_itself(other, &mut spare.left) {
             continue;
         }
-        let Err(left) = spare.take(page, part.as_ref(), need) else {
-            // What it takes beyond is not left for the next one.
-            spare.take(page, part.as_ref(), demand.beyond).ok();
+        let Err(left) = spare.serve(&demand, page, part.as_ref(), need) else {
             continue;
         };
         if demand.asker != asker {
@@ -331,6 +336,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             page,
             need,
             left,
+            before: spare.served(page),
             part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
             way: Way::of(evidence, page, room.default),
             other,

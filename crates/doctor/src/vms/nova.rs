@@ -100,7 +100,7 @@ fn case(evidence: &Evidence, nova: &Nova, program: &Program, all: &[Held]) -> Ca
         false => format!(": {}", counted.join("; ")),
     };
     let case = Case::sure(format!(
-        "nova gives pages to guests that {} holds{counted}; a guest that needs them does not start",
+        "{} holds pages that nova counts as free for guests{counted}. A guest that needs them does not start",
         program.title()
     ))
     .severity(Severity::Warning)
