@@ -138,7 +138,7 @@ fn counted(evidence: &Evidence, own: &Held) -> Option<String> {
     let believed = free.saturating_add(more);
     let (node, size) = (own.node, own.page.exact());
     Some(format!(
-        "node {node}: it counts {believed} of {size} as free, and {free} are"
+        "on node {node} it counts {believed} of {size} as free, and {free} are"
     ))
 }
 
