@@ -205,7 +205,7 @@ fn for_balancing(evidence: &Evidence) -> Answer {
         _ => format!(". {} and {others} more run on CPUs of several nodes", program.title()),
     });
     let case = Case::likely(format!(
-        "automatic NUMA balancing has caused {rate:.0} page faults a second since boot, each of which holds up a thread, and {:.1} % of these faults moved a page{who}",
+        "automatic NUMA balancing has caused {rate:.0} page faults a second since boot, each of which holds up a thread. Only {:.1} % of these faults moved a page{who}",
         share * 100.0
     ))
     .info_if(program.is_none())

@@ -291,7 +291,8 @@ impl Given {
             .containers()
             .flat_map(|container| [&container.postgres, &container.mysql]);
         let of_servers = servers.iter().chain(in_pods.flatten());
-        let of_servers = of_servers.flat_map(|server| server.settings.iter().map(|line| (Some(server.kind), line)));
+        let of_servers =
+            of_servers.flat_map(|server| server.settings.iter().map(move |line| (Some(server.kind), line)));
         let all = of_servers.chain(self.sysctl.iter().map(|line| (None, line)));
         all.filter(|(_, line)| line.place == place)
             .map(|(kind, line)| (kind, line.clone()))
