@@ -269,6 +269,6 @@ fn failed_since_boot(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         .severity(Severity::Info)
         .seen("/proc/vmstat", "htlb_buddy_alloc_fail", failed)
         .fix("write requests to /etc/sysctl.d or the boot command line, so that they can be compared with the pool")
-        .fix("echo 1 > /proc/sys/vm/compact_memory, then request the pages again");
+        .fix("request the pages again after this: echo 1 > /proc/sys/vm/compact_memory");
     Ok((failed > 0).then_some(case))
 }

@@ -189,7 +189,7 @@ pub(super) fn whole_descriptors(evidence: &Evidence) -> Answer {
     .fix_with(Need::Feature(Feature::FreeVmemmap), boot_fix(evidence, "hugetlb_free_vmemmap=on"))
     .fix_with(
         Need::Sysctl(setting),
-        format!("or for pages that are allocated from now on: sysctl -w {setting}=1, then empty the pools and fill them again"),
+        format!("or for pages that are allocated from now on, with the pools emptied and filled again after it: sysctl -w {setting}=1"),
     );
     Ok(vec![case])
 }
