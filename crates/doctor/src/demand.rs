@@ -42,6 +42,10 @@ pub(super) struct Demand {
     pub(super) nodes: Option<CpuList>,
     /// What distinguishes it from others of its kind: names of settings and their values.
     pub(super) marks: Vec<(&'static str, String)>,
+    /// Pages that it takes beyond those bytes.
+    pub(super) beyond: u64,
+    /// Where a program that runs shows them.
+    pub(super) shown: Option<Setting>,
     /// How it needs fewer pages.
     pub(super) fewer: Option<String>,
     /// How it gets pages of another size than the default one.
@@ -76,6 +80,8 @@ impl Demand {
             bytes,
             nodes: None,
             marks: Vec::new(),
+            beyond: 0,
+            shown: None,
             fewer: None,
             other: Other::None,
         }
@@ -127,6 +133,8 @@ pub(super) struct Shortage {
     pub(super) need: u64,
     /// Pages that are left after those before it.
     pub(super) left: u64,
+    /// Where those are written.
+    before: Vec<Setting>,
     /// The pool, or the part of it that counts.
     part: Part,
     way: Way,
@@ -141,8 +149,15 @@ impl Shortage {
     pub(super) fn case(&self, consequence: String) -> Case {
         let (size, part) = (self.page.exact(), &self.part);
         let asked = part.pages.saturating_sub(self.left).saturating_add(self.need);
+        let asked = asked.saturating_add(self.demand.beyond);
         let case = Case::likely(consequence).seen_line(&self.demand.seen);
         let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
+        let case = case.with(self.demand.shown.as_ref(), Case::seen_line);
+        let case = self.before.iter().take(4).fold(case, Case::seen_line);
+        let in_use = (!self.before.is_empty() && part.taken > 0).then_some(part.taken);
+        let case = case.with(in_use, |case, pages| {
+            case.seen(&part.file, "of them in use by others", pages)
+        });
         // What needs no reboot comes first.
         let (named, remedy) = (self.named(), self.remedy(asked));
         let case = match named {
@@ -194,13 +209,14 @@ impl Shortage {
         let size = self.page.exact();
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
-            // What an instance takes beside its SGA (`hugewise size oracle`).
-            let more = match self.demand.asker {
-                FileKind::Oracle => ", and 4 more for each instance",
-                _ => "",
+            let of_which = match (self.demand.asker, self.demand.beyond) {
+                (FileKind::Postgres, _) => " (the least, for version 15)".to_owned(),
+                (FileKind::Mysql, _) => " (the least that does)".to_owned(),
+                (_, 0) => String::new(),
+                (_, beyond) => format!(" ({beyond} of them beyond its SGA)"),
             };
             let text = format!(
-                "{or}request {asked} pages of {size} or more{more}: {}",
+                "{or}request {asked} pages of {size} or more{of_which}: {}",
                 self.way.ask(self.page, asked)
             );
             return Remedy::new(text).need(Need::pool(self.page, asked));
@@ -305,7 +321,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         if demand.helps_itself(other, &mut spare.left) {
             continue;
         }
-        let Err(left) = spare.take(page, part.as_ref(), need) else {
+        let Err(left) = spare.serve(&demand, page, part.as_ref(), need) else {
             continue;
         };
         if demand.asker != asker {
@@ -320,6 +336,7 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
             page,
             need,
             left,
+            before: spare.served(page),
             part: part.unwrap_or_else(|| Part::whole(&room, page, held(page))),
             way: Way::of(evidence, page, room.default),
             other,

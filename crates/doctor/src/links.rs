@@ -1,5 +1,6 @@
 //! Where to read more of a product, in place of a rule's own page.
 
+use programs::Kind;
 use programs::config::given::Manager;
 
 use crate::facts::{file_name, file_of};
@@ -29,6 +30,18 @@ pub(super) fn of_manager(manager: Manager) -> &'static str {
     }
 }
 
+const POSTGRES: &str = "https://www.postgresql.org/docs/current/config-setting.html";
+const MYSQL: &str = "https://dev.mysql.com/doc/refman/8.4/en/option-files.html";
+
+/// The manual of a server's settings.
+pub(super) fn of_server(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Postgres => Some(POSTGRES),
+        Kind::Mysql => Some(MYSQL),
+        _ => None,
+    }
+}
+
 /// That of a configuration file, by its path; `None` of others than those known here.
 pub(super) fn of_file(place: &str) -> Option<&'static str> {
     let (file, name) = (file_of(place), file_name(place));
@@ -38,8 +51,8 @@ pub(super) fn of_file(place: &str) -> Option<&'static str> {
             "https://man7.org/linux/man-pages/man5/limits.conf.5.html"
         }
         _ if file.contains("tmpfiles.d/") => "https://www.freedesktop.org/software/systemd/man/latest/tmpfiles.d.html",
-        _ if name.starts_with("postgresql") => "https://www.postgresql.org/docs/current/config-setting.html",
-        _ if name.ends_with(".cnf") => "https://dev.mysql.com/doc/refman/8.4/en/option-files.html",
+        _ if name.starts_with("postgresql") => POSTGRES,
+        _ if name.ends_with(".cnf") => MYSQL,
         _ if name == "grub" || name == "cmdline" => BOOT,
         _ => return None,
     })

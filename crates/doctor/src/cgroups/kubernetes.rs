@@ -120,15 +120,25 @@ pub(super) fn idmapped(evidence: &Evidence, pod: &Pod) -> Option<Case> {
     })
 }
 
-/// What a PostgreSQL in a container needs beside its own shared memory.
-pub(super) fn preloaded(container: &Container) -> Option<String> {
+/// The request that does: extensions of PostgreSQL take shared memory of their own.
+pub(super) fn enough(container: &Container, need: u64, page: Bytes) -> String {
+    let libraries = preloaded(container);
+    let beside = libraries.map_or(0, |_| need.div_ceil(10));
+    let why = libraries.map_or_else(String::new, |names| {
+        format!(": {need} pages, and a tenth more for {names}, which takes shared memory of its own")
+    });
+    format!(
+        "hugepages-{}i: {}Mi in {}{why}",
+        page.exact(),
+        need.saturating_add(beside).saturating_mul(page.0) >> 20,
+        container.sized_in
+    )
+}
+
+/// What a PostgreSQL in a container loads beside its own code.
+fn preloaded(container: &Container) -> Option<&str> {
     let set = container.postgres.as_ref()?.settings.last("shared_preload_libraries")?;
-    (!set.value.is_empty()).then(|| {
-        format!(
-            "and pages for {}, which takes shared memory of its own: a tenth more is a start",
-            set.value
-        )
-    })
+    (!set.value.is_empty()).then_some(set.value.as_str())
 }
 
 /// Is it a page size that this node's CPU or kernel does not have, whatever is on its boot line?

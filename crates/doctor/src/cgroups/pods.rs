@@ -9,7 +9,7 @@ use programs::config::Boot;
 use programs::config::given::{Container, FileKind, Pod, Quantity, Volume};
 use programs::{Evidence, Kind};
 
-use super::kubernetes::{idmapped, lacks_size, on_no_such, preloaded};
+use super::kubernetes::{enough, idmapped, lacks_size, on_no_such};
 use crate::demand::{Demand, Room, java_demand, mysql_demand, postgres, shortages, who};
 use crate::facts::pages_for;
 use crate::rule::{Answer, Case};
@@ -245,11 +245,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
     ))
     .seen_line(&demand.seen)
     .seen(&quantity.place, quantity.field(), &quantity.written)
-    .fix(format!(
-        "hugepages-{size}i: {}Mi in {}",
-        need.saturating_mul(page.0) >> 20,
-        container.sized_in
-    ));
+    .fix(enough(container, need, page));
     let other = demand.asker == FileKind::Java && has.is_none();
     let own = match container.version {
         Some(version @ ..15) => format!(
@@ -258,7 +254,7 @@ fn too_few(evidence: &Evidence, pod: &Pod, container: &Container) -> Option<Case
         _ => "that is for version 15, and later ones need a few pages more: postgres -C shared_memory_size_in_huge_pages prints the server's own number"
             .to_owned(),
     };
-    let case = case.fix_if(is_least, own).with(preloaded(container), Case::fix);
+    let case = case.fix_if(is_least, own);
     Some(case.fix_if(
         other,
         format!(

@@ -1,16 +1,17 @@
 //! What files ask for: a demand for each program that is configured to use hugetlb pages.
 
 use host::CpuList;
+use host::processes::taken_of_pool;
 use model::Bytes;
-use programs::Evidence;
 use programs::config::given::{Container, FileKind, Guest, Java, Manager, Pod, Server};
-use programs::config::{Parameters, Setting};
+use programs::config::{Instance, Parameters, Setting};
 use programs::postgres::HugePages;
 use programs::size::mysql::{Innodb, innodb};
-use programs::{JvmKind, Kind};
+use programs::size::oracle;
+use programs::{Evidence, JvmKind, Kind, Program};
 
 use super::{Demand, Other, Room, guests};
-use crate::facts::in_postgres;
+use crate::facts::{in_postgres, pages_for, running};
 use crate::jvm::pool_pages;
 use crate::rule::Reason;
 
@@ -30,7 +31,10 @@ pub(super) fn demands(evidence: &Evidence, sizes: &[Bytes], default: Bytes) -> V
     let pods = given.pods.iter().flat_map(pod_demands);
     let dpdk = given.socket_mem();
     let dpdk = dpdk.iter().flat_map(|set| dpdk_demands(set, evidence));
-    let oracle = given.oracle.iter().filter_map(oracle_demand);
+    let oracle = given
+        .oracle
+        .iter()
+        .filter_map(|own| oracle_demand(evidence, own, default));
     let servers = postgres.chain(mysql).chain(oracle).chain(java);
     servers.chain(guests).chain(pods).chain(dpdk).collect()
 }
@@ -181,15 +185,41 @@ pub(crate) fn java_demand(java: &Java, sizes: &[Bytes], default: Bytes) -> Deman
 }
 
 /// The SGA of an instance that takes what is in the pool.
-fn oracle_demand(own: &Parameters) -> Option<Demand> {
+fn oracle_demand(evidence: &Evidence, own: &Parameters, page: Bytes) -> Option<Demand> {
     let instance = own.instance().filter(|_| own.takes_pages())?;
     let who = format!("the instance of {}", own.path);
-    let (seen, bytes) = (instance.setting.clone(), Ok(instance.in_granules()));
+    let sga = instance.in_granules();
+    let counted = oracle(sga, 1, page).ok().and_then(|sizing| sizing.whole("pages"));
+    let counted = counted.map_or(0, |pages| pages.saturating_sub(pages_for(sga, page)));
+    let runs = beyond_sga(evidence, page);
+    let shown =
+        |(pages, program): &(u64, &Program)| seen(&program.file("smaps"), &format!("pages of {}", page.exact()), pages);
     Some(Demand {
         strict: instance.is_strict,
         marks: own.sid().map(|sid| ("sid", sid)).into_iter().collect(),
-        ..Demand::new(FileKind::Oracle, who, seen, bytes)
+        beyond: runs.map_or(counted, |(pages, _)| beyond(pages, page).max(counted)),
+        shown: runs.as_ref().map(shown),
+        ..Demand::new(FileKind::Oracle, who, instance.setting.clone(), Ok(sga))
     })
+}
+
+/// What an SGA of whole granules leaves of so many pages.
+fn beyond(pages: u64, page: Bytes) -> u64 {
+    let sga = Instance::within(Bytes(pages.saturating_mul(page.0)));
+    pages.saturating_sub(pages_for(sga, page))
+}
+
+/// The pages of the instance that runs and has most beyond its SGA. Many would be an SGA of other granules.
+fn beyond_sga(evidence: &Evidence, page: Bytes) -> Option<(u64, &Program)> {
+    const MOST: u64 = 16;
+    let instances = running(evidence).filter(|program| program.is(Kind::Oracle) == Ok(true));
+    let pages = |program: &Program| {
+        let areas = program.areas().ok()?.iter().filter(|area| area.is_shared_data());
+        Some(pages_for(taken_of_pool(areas, page), page))
+    };
+    let all = instances.filter_map(|program| Some((pages(program)?, program)));
+    all.filter(|(pages, _)| (1..=MOST).contains(&beyond(*pages, page)))
+        .max_by_key(|(pages, _)| beyond(*pages, page))
 }
 
 /// As `hugewise size innodb` counts it.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use host::snapshot::Pool;
 use model::Bytes;
 use programs::Evidence;
-use programs::config::{Given, PoolWrite};
+use programs::config::{Given, PoolWrite, Setting};
 
-use super::Part;
+use super::{Demand, Part};
 use crate::facts::{default_size, known, persistent, pool_file, pools};
 use crate::rule::Reason;
 
@@ -127,6 +127,8 @@ pub(super) struct Spare {
     pub(super) left: BTreeMap<Bytes, u64>,
     /// On those that demands are bound to.
     pub(super) by_node: BTreeMap<(Bytes, String), u64>,
+    /// Where those demands are written that were served, each with its page size.
+    served: Vec<(Bytes, Setting)>,
 }
 
 impl Spare {
@@ -136,11 +138,27 @@ impl Spare {
         Self {
             left: left.collect(),
             by_node: BTreeMap::new(),
+            served: Vec::new(),
         }
     }
 
+    /// Serves a demand, or else gives how many pages there are.
+    pub(super) fn serve(&mut self, demand: &Demand, page: Bytes, part: Option<&Part>, need: u64) -> Result<(), u64> {
+        self.take(page, part, need)?;
+        // What it takes beyond is not left for the next one.
+        self.take(page, part, demand.beyond).ok();
+        self.served.push((page, demand.seen.clone()));
+        Ok(())
+    }
+
+    /// Where those are written that were served of that pool.
+    pub(super) fn served(&self, page: Bytes) -> Vec<Setting> {
+        let own = self.served.iter().filter(|(size, _)| *size == page);
+        own.map(|(_, line)| line.clone()).collect()
+    }
+
     /// Takes so many pages, or else gives how many there are. What cannot be counted by node is counted as a whole.
-    pub(super) fn take(&mut self, page: Bytes, part: Option<&Part>, need: u64) -> Result<(), u64> {
+    fn take(&mut self, page: Bytes, part: Option<&Part>, need: u64) -> Result<(), u64> {
         let whole = self.left.entry(page).or_default();
         let Some(part) = part else {
             return take(whole, need);

@@ -38,7 +38,7 @@ impl Way {
             apply: file
                 .as_ref()
                 .and_then(|file| apply_again(evidence, &file.place))
-                .map_or_else(|| "apply it".to_owned(), |command| format!("then: {command}")),
+                .map_or_else(|| "that".to_owned(), |command| format!("this: {command}")),
             file,
         }
     }
@@ -52,7 +52,7 @@ impl Way {
         }
         match (&self.file, self.machine) {
             (Some(file), None) => file.ask(page, pages),
-            (Some(file), Some(_)) => format!("{}, {} and start it again", file.ask(page, pages), self.apply),
+            (Some(file), Some(_)) => format!("{}, and start it again after {}", file.ask(page, pages), self.apply),
             (None, Some(machine)) if is_boot => machine.add_boot_parameters(&self.there, &parameters(page, pages)),
             (None, Some(machine)) if machine.is_configured_whole() || self.is_sysctl_unread => {
                 machine.keep_setting(name, pages)

@@ -39,18 +39,20 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
                 .seen_limit(line)
                 .seen(&user.place, "User", &user.value)
                 .seen(place, "LimitMEMLOCK", has)
-                .fix(unlimited(&service.name)),
+                .unlimited(&format!("systemctl edit {}", service.name)),
         )
     });
     Ok(cases.collect())
 }
 
-/// How a service gets no limit.
-pub(super) fn unlimited(service: &str) -> String {
-    format!("systemctl edit {service}, and there: [Service] LimitMEMLOCK=infinity")
-}
-
 impl Case {
+    /// A service gets no limit by an edit of its unit: the section and the setting, a line each as the file has them.
+    pub(super) fn unlimited(self, edit: &str) -> Self {
+        self.fix(format!("{edit}, and there these two lines:"))
+            .fix("[Service]")
+            .fix("LimitMEMLOCK=infinity")
+    }
+
     /// With a line of limits.conf.
     pub(super) fn seen_limit(self, line: &LimitLine) -> Self {
         let field = format!("{} {} memlock", line.domain, line.kind);
@@ -100,7 +102,7 @@ fn in_unit(service: &Service, locked: &Locked) -> Option<Case> {
     let meant = bytes.saturating_mul(1024);
     let is_about = |need: Bytes| meant >= need.0 && meant / 2 <= need.0;
     let is_in_kib = locked.what == Locks::Log && !bytes.is_multiple_of(1024) && need.is_some_and(is_about);
-    Some(case.fix(unlimited(&service.name)).fix_if(
+    Some(case.unlimited(&format!("systemctl edit {}", service.name)).fix_if(
         is_in_kib,
         format!("or LimitMEMLOCK={bytes}K: a number alone counts bytes there, and KiB for `ulimit -l`"),
     ))
@@ -231,7 +233,7 @@ fn in_pod(container: &Container) -> Option<Case> {
         ))
         .severity(Severity::Warning)
         .seen_line(hook)
-        .fix("on the nodes: systemctl edit containerd (or crio, docker), and there: [Service] LimitMEMLOCK=infinity")
+        .unlimited("on the nodes: systemctl edit containerd (or crio, docker)")
         .fix("restart that run-time and start the pod again; added capabilities reach programs of root alone")
         .fix("or let it not lock its memory: a kubelet runs without swap by default"),
     )

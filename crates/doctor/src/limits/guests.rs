@@ -4,7 +4,7 @@ use model::Bytes;
 use programs::config::given::Guest;
 use programs::{Evidence, Limit};
 
-use super::files::{is_unlimited, unlimited};
+use super::files::is_unlimited;
 use super::memlock::by_libvirt;
 use crate::facts::running;
 use crate::links;
@@ -69,7 +69,10 @@ pub(super) fn not_raised(evidence: &Evidence, guest: &Guest) -> Option<Case> {
     let stem = name.trim_end_matches(".service");
     Some(
         case.fix(format!("{change} CapabilityBoundingSet= in {}", bounds.line.place))
-            .fix(in_place.unwrap_or_else(|| format!("or {}", unlimited(name))))
+            .when(in_place.is_none(), |case| {
+                case.unlimited(&format!("or systemctl edit {name}"))
+            })
+            .with(in_place, Case::fix)
             .fix(format!("then: systemctl daemon-reload && systemctl restart {stem}"))
             .fix("<hard_limit> in the definition is no help: libvirt may not set that either"),
     )

@@ -9,7 +9,7 @@ use programs::config::{LimitLine, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
-use super::files::{unlimited, what};
+use super::files::what;
 use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
@@ -247,9 +247,8 @@ pub(super) fn by_libvirt(case: Case, memory: Option<Bytes>) -> Case {
                 most(memory)
             )
         }))
-        .instead(Some(
-            "or systemctl edit libvirtd (or virtqemud), and there: [Service] LimitMEMLOCK=infinity; then restart that service",
-        ))
+        .unlimited("or systemctl edit libvirtd (or virtqemud)")
+        .fix("then restart that service")
 }
 
 /// How a user who logs in gets a higher limit: by its own lines, where it has some that are too low.
@@ -311,7 +310,7 @@ fn in_service(program: &Program, case: Case, service: &str) -> Case {
                     line.name, line.place
                 ))
             })
-            .fix(unlimited(service))
+            .unlimited(&format!("systemctl edit {service}"))
             .fix(format!("systemctl restart {service}")),
     }
 }

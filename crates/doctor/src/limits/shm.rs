@@ -114,7 +114,7 @@ fn in_group(
     if let Some(own) = shared.filter(|_| set == 0) {
         let whose = group_name(evidence, own).map_or_else(String::new, |name| format!(" ({name})"));
         return case.fix(format!(
-            "sysctl -w vm.hugetlb_shm_group={own}, and the same in /etc/sysctl.d: it has that group{whose} already"
+            "it has the group {own}{whose} already; in /etc/sysctl.d, and at once: sysctl -w vm.hugetlb_shm_group={own}"
         ));
     }
     // A directory such as LDAP may have it.
@@ -123,7 +123,7 @@ fn in_group(
         format!("if the group {set} exists outside of /etc/group: add {user} to it there, in place of what follows"),
     );
     case.fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
-        .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
+        .fix("in /etc/sysctl.d, and at once: sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3)")
         .fix_if(by_login, again)
 }
 

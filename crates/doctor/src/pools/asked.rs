@@ -238,7 +238,10 @@ pub(crate) fn places(evidence: &Evidence, pool: &Pool) -> Option<String> {
     let others = others.filter(|line| line.size.or(default) == Some(pool.size));
     places.extend(others.map(|line| line.place.as_str()));
     let boot = evidence.config.boot.known();
-    if boot.is_some_and(|boot| boot.pages_of(pool.size, default).is_some()) {
+    // What the next boot line is made of is the place to edit.
+    let next = evidence.config.next_boot.as_ref();
+    let is_there = next.is_some_and(|next| places.contains(&next.place.as_str()));
+    if !is_there && boot.is_some_and(|boot| boot.pages_of(pool.size, default).is_some()) {
         places.push("the boot command line");
     }
     (!places.is_empty()).then(|| places.join(" and "))
@@ -266,6 +269,6 @@ fn failed_since_boot(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         .severity(Severity::Info)
         .seen("/proc/vmstat", "htlb_buddy_alloc_fail", failed)
         .fix("write requests to /etc/sysctl.d or the boot command line, so that they can be compared with the pool")
-        .fix("echo 1 > /proc/sys/vm/compact_memory, then request the pages again");
+        .fix("request the pages again after this: echo 1 > /proc/sys/vm/compact_memory");
     Ok((failed > 0).then_some(case))
 }

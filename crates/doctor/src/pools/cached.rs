@@ -7,6 +7,7 @@ use model::Bytes;
 use programs::{Area, Evidence, Program};
 
 use super::asked::places;
+use super::path::mapped;
 use crate::facts::{available, by_pool, bytes, persistent, pool_file, running, sum, total};
 use crate::remedy::Need;
 use crate::rule::{Case, Reason};
@@ -59,9 +60,17 @@ pub(super) fn beside_files(evidence: &Evidence, pool: &Pool) -> Result<Option<Ca
     }
 }
 
+/// Pages that programs have: those that none maps go with the pool, as soon as what holds them ends.
+fn used(evidence: &Evidence, pool: &Pool) -> u64 {
+    let taken = pool.taken().unwrap_or(0);
+    let is_mapped = mapped(evidence).map_or(true, |mapped| mapped.0 > 0);
+    let is_promised = pool.reserved.known().is_none_or(|reserved| *reserved > 0);
+    if is_mapped || is_promised { taken } else { 0 }
+}
+
 fn case(evidence: &Evidence, pool: &Pool, idle: Bytes, mapped: &Mapped<'_>) -> Case {
     let Mapped { program, all, resident } = mapped;
-    let (file, used) = (pool_file(pool, "nr_hugepages"), pool.taken().unwrap_or(0));
+    let (file, used) = (pool_file(pool, "nr_hugepages"), used(evidence, pool));
     let unwanted = || Need::Unwanted(pool.size);
     Case::likely(format!(
         "{idle} in the pool of {} pages is idle, and {} maps {all} of files, of which {resident} is resident: a pool holds no files, and takes this memory from the page cache",

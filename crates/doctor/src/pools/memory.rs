@@ -16,7 +16,7 @@ use crate::demand::pages_asked;
 use crate::facts::{
     available, by_pool, bytes, known, largest, pages_for, percent, persistent, policy, pool_file, running, sum, total,
 };
-use crate::kept::boot_fix;
+use crate::kept::{boot_again, boot_fix};
 use crate::limits::bars_segments;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -72,7 +72,7 @@ fn needed(evidence: &Evidence, pool: &Pool) -> u64 {
 
 /// With the fixes for such a pool: its other pages go, now and where they are requested.
 pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str) -> Case {
-    let lower = |pages: u64| format!("and lower the request in {places} to {pages}");
+    let lower = |case: Case, pages: u64| lowered(case, evidence, pool, places, pages);
     let pages = needed(evidence, pool);
     let hidden = evidence.config.instances.unread();
     if let Some(why) = hidden.filter(|why| pages == 0 && why.unread != Cause::Absent) {
@@ -89,7 +89,7 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         let case = case.fill(pool, pages);
         return match MeantFor2m::of(evidence, pool) {
             Some(meant) => meant.lowered(case, evidence, pool, ("and lower", places, pages)),
-            None => case.fix(lower(pages)),
+            None => lower(case, pages),
         };
     };
     let instances = evidence.config.instances.known().into_iter().flatten();
@@ -100,12 +100,12 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
             "and give its program no more than {}, half of the memory",
             bytes(pool, most)
         );
-        return case.fill(pool, most).fix(lower(most)).fix(program);
+        return lower(case.fill(pool, most), most).fix(program);
     };
     let Setting { place, name, value } = &instance.setting;
     let case = case.seen(place, name, value);
     if needs <= most {
-        return case.fill(pool, needs).fix(lower(needs));
+        return lower(case.fill(pool, needs), needs);
     }
     // Those that an instance takes beyond its SGA.
     let beyond = needs.saturating_sub(pages_for(instance.in_granules(), pool.size));
@@ -114,10 +114,20 @@ pub(super) fn shrunk(case: Case, evidence: &Evidence, pool: &Pool, places: &str)
         true => ": with use_large_pages = ONLY it does not start on fewer pages than it asks for",
         false => "",
     };
-    case.fill(pool, most)
-        .fix(lower(most))
+    lower(case.fill(pool, most), most)
         .fix(format!("and {name} = {sga}M or less in {place}{strict}"))
         .fix("or a larger machine, for which both numbers stay as they are")
+}
+
+/// With the request of so many pages, and how the defaults of GRUB come to the kernel.
+fn lowered(case: Case, evidence: &Evidence, pool: &Pool, places: &str, pages: u64) -> Case {
+    let parameters = format!("hugepagesz={} hugepages={pages}", pool.size.exact());
+    let next = evidence.config.next_boot.as_ref();
+    case.fix(format!("and lower the request in {places} to {pages}"))
+        .fix_if(
+            next.is_some_and(|next| places.contains(&next.place)),
+            format!("for the next boot: {}", boot_again(evidence, &parameters)),
+        )
 }
 
 /// Of a pool that was filled as it is asked for: the most pages that leave a twentieth of the memory, where those are most of it. A request
@@ -179,7 +189,7 @@ pub(super) fn whole_descriptors(evidence: &Evidence) -> Answer {
     .fix_with(Need::Feature(Feature::FreeVmemmap), boot_fix(evidence, "hugetlb_free_vmemmap=on"))
     .fix_with(
         Need::Sysctl(setting),
-        format!("or for pages that are allocated from now on: sysctl -w {setting}=1, then empty the pools and fill them again"),
+        format!("or for pages that are allocated from now on, with the pools emptied and filled again after it: sysctl -w {setting}=1"),
     );
     Ok(vec![case])
 }

@@ -104,7 +104,7 @@ fn named_at_boot(case: Case, evidence: &Evidence, size: Bytes, pages: u64) -> Ca
     let default = boot.and_then(|boot| boot.default_size).map(Bytes::exact);
     let since = if size >= Bytes::gib(1) { "3.16" } else { "5.8" };
     let parameters = format!("hugepagesz={} hugepages={pages}", size.exact());
-    case.with(default, |case, default| {
+    case.with(kept(evidence, size), Case::wants).with(default, |case, default| {
         case.seen("/proc/cmdline", "default_hugepagesz", default)
     })
     .seen("/proc/sys/kernel/osrelease", "", &evidence.snapshot.kernel.release)
@@ -113,6 +113,13 @@ fn named_at_boot(case: Case, evidence: &Evidence, size: Bytes, pages: u64) -> Ca
         boot_fix(evidence, &parameters)
     ))
     .otherwise("ask for fewer pages: the machine has no room for such a pool beside the other findings")
+}
+
+/// The pool beside this one that the new boot line keeps.
+fn kept(evidence: &Evidence, page: Bytes) -> Option<Bytes> {
+    let (boot, default) = (evidence.config.boot.known()?, default_size(evidence).ok());
+    let mut others = evidence.snapshot.pools.known()?.iter().map(|pool| pool.size);
+    others.find(|size| *size != page && boot.pages_of(*size, default) > Some(0))
 }
 
 /// Mounts of a size that has no pool.

@@ -106,7 +106,7 @@ pub(super) fn orphans(evidence: &Evidence) -> Answer {
 
 /// What processes hold together, shared memory once; never less than it is. A shared mapping counts with all its length:
 /// pages that another process touched, and left behind, belong to it too.
-fn mapped(evidence: &Evidence) -> Result<Bytes, Reason> {
+pub(super) fn mapped(evidence: &Evidence) -> Result<Bytes, Reason> {
     let mut shared: BTreeMap<(&str, u64, u64), u64> = BTreeMap::new();
     let mut sum = 0_u64;
     for program in programs(evidence)? {

@@ -109,11 +109,12 @@ fn cut_after_boot(evidence: &Evidence, writers: &[Writer], boot: &Boot, default:
         asked - left,
         first.place
     ));
-    let case = with_all(case, writers).wants(default);
     let other = boot.pools.iter().find_map(|pool| {
         let size = pool.size.filter(|size| *size != default)?;
         (pool.pages.total() == left && left > 0).then_some(size)
     });
+    // Nor is the pool to be freed whose count it is.
+    let case = with_all(case, writers).wants(other.unwrap_or(default));
     let again = format!("then echo {asked} > {}", pool_path(default));
     let need = Need::pool(default, asked);
     // Of tools that write these files.

@@ -72,8 +72,8 @@ fn fragmented(evidence: &Evidence, finding: &mut Finding, request: Request, bloc
         .known()
         .map_or_else(|| "memory".to_owned(), |free| format!("{free} of memory"));
     finding.fix.push(format!(
-        "a request now may stop at {} pages: {free} is free, and only {blocks} free blocks hold a page of {name}; so first: \
-         sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory, and read nr_hugepages after the request",
+        "a request now may stop at {} pages: {free} is free, and only {blocks} free blocks hold a page of {name}; read nr_hugepages after it, and before it: \
+         sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory",
         request.now.saturating_add(blocks)
     ));
     finding.fix.push(format!(

@@ -12,6 +12,7 @@ use super::at_once::{Request, add_limit};
 use super::{Need, Remedy};
 use crate::facts::{default_size, distribution, persistent, total};
 use crate::kept::keep_pool;
+use crate::pools::STARVES;
 
 /// A finding whose fixes have not been held against the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +112,9 @@ impl<'e> Ledger<'e> {
         let in_turn = first.into_iter().chain(late);
         let mut settled: Vec<(usize, Finding)> = in_turn.map(|(at, draft)| (at, self.settle(draft))).collect();
         settled.sort_by_key(|(at, _)| *at);
-        settled.into_iter().map(|(_, finding)| finding).collect()
+        let mut findings: Vec<Finding> = settled.into_iter().map(|(_, finding)| finding).collect();
+        once(&mut findings);
+        findings
     }
 
     /// No pool may grow from here on: what is left of memory is too little already.
@@ -285,6 +288,18 @@ impl<'e> Ledger<'e> {
             .map(|(page, account)| page.0.saturating_mul(account.whole));
         Bytes(bytes.fold(self.others, u64::saturating_add))
     }
+}
+
+/// The steps against a starving pool are given once: others that have the same ones name its finding.
+fn once(findings: &mut [Finding]) {
+    let starving = findings.iter().find(|finding| finding.id == STARVES);
+    let Some(steps) = starving.map(|finding| finding.fix.clone()) else {
+        return;
+    };
+    let same = findings
+        .iter_mut()
+        .filter(|finding| finding.id != STARVES && finding.fix == steps);
+    same.for_each(|finding| finding.fix = vec![format!("take the steps of {STARVES}, which has the same cause")]);
 }
 
 /// Each pool as the larger of both accounts has it.

@@ -120,7 +120,7 @@ fn refused_in_files(evidence: &Evidence) -> Answer {
     let refused = files.refused();
     let mut cases: Vec<Case> = refused.iter().map(|why| case(evidence, why)).collect();
     cases.extend(files.refusals.iter().map(|own| {
-        let case = seen(&own.unread).fix(&own.fix);
+        let case = seen(evidence, &own.unread).fix(&own.fix);
         case.link(Some(own.link))
     }));
     let of_boot = files.boot.iter().rev().find_map(|line| line.boot.default_size);
@@ -221,7 +221,7 @@ fn case(evidence: &Evidence, why: &Unread) -> Case {
         true => format!("write [Service] above {place}"),
         false => format!("correct {place}"),
     };
-    let case = seen(why).link(links::of_file(place));
+    let case = seen(evidence, why).with(links::of_file(place), |case, link| case.link(Some(link)));
     case.fix(format!("{correct}, and {again}"))
 }
 
@@ -233,13 +233,19 @@ fn is_outside(evidence: &Evidence, place: &str) -> bool {
     lines.any(|line| line.place == place)
 }
 
-fn seen(why: &Unread) -> Case {
+/// With the line as it is there, where it is one of settings, and the documentation of what reads it.
+fn seen(evidence: &Evidence, why: &Unread) -> Case {
     let Unread { place, why, unread } = why;
+    let lines = evidence.files.written_at(place);
+    let line = lines.iter().find(|(_, line)| why.contains(&line.name));
     let seen = match unread {
         Cause::Garbled => "refused or ignored",
         _ => "could not be read",
     };
-    let case = Case::sure(why).seen(place, "", seen);
+    let case = match line {
+        Some((kind, line)) => Case::sure(why).seen_line(line).link(kind.and_then(links::of_server)),
+        None => Case::sure(why).seen(place, "", seen),
+    };
     case.when(why.contains("not start"), |case| case.severity(Severity::Error))
 }
 

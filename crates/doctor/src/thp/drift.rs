@@ -7,6 +7,7 @@ use programs::Evidence;
 use programs::config::Setting;
 
 use super::sizes::dropped;
+use super::vendors::against_always;
 use crate::facts::{
     bytes, default_size, each, known, lacks_thp, parts, persistent, pool_file, pools, programs, thp, thp_file,
 };
@@ -68,8 +69,16 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
         .seen(thp_file("enabled"), "", now)
         .seen(&last.place, "transparent_hugepage", &last.value)
         .write_as("enabled", &last.value, |command| format!("to revert: {command}"))
-        .fix(format!("or to keep it: set `{now}` in {}", last.place)),
+        .fix_if(
+            !is_unwanted(evidence, now),
+            format!("or to keep it: set `{now}` in {}", last.place),
+        ),
     ))
+}
+
+/// Do other findings ask for another policy, for a program that runs?
+fn is_unwanted(evidence: &Evidence, policy: &str) -> bool {
+    policy == "always" && against_always(evidence, false).is_some()
 }
 
 /// A policy for a kernel without THP.
@@ -97,7 +106,10 @@ fn not_booted_with(evidence: &Evidence, now: &str, line: &Setting) -> Case {
     .write_as("enabled", &line.value, |command| {
         format!("at once, until then: {command}")
     })
-    .fix(format!("or to keep `{now}`: take the parameter out of {}", line.place))
+    .fix_if(
+        !is_unwanted(evidence, now),
+        format!("or to keep `{now}`: take the parameter out of {}", line.place),
+    )
 }
 
 /// More pages than requested; fewer are reported by A01, and those that starve the machine by A03.

@@ -147,14 +147,11 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
 fn why_unmet(evidence: &Evidence, told: &Told, room: u64) -> String {
     match told.page {
         Some(page) if told.pages == 0 => {
-            let others = match is_lacking(evidence, page) {
-                true => format!(": this machine has those of {}", sizes(evidence)),
-                false => String::new(),
+            let room = match is_lacking(evidence, page) {
+                true => format!("this kernel has none of that size: it has those of {}", sizes(evidence)),
+                false => format!("{room} can be had"),
             };
-            format!(
-                "it is configured to take pages of {}, and {room} can be had{others}",
-                page.exact()
-            )
+            format!("it is configured to take pages of {}, and {room}", page.exact())
         }
         Some(page) => format!(
             "it is configured to take {} of {}, and {room} can be had",
@@ -204,13 +201,14 @@ fn unmet(evidence: &Evidence, program: &Program, told: &Told, room: u64) -> Case
                 true => format!("{} of {}", count(more, "more page", "more pages"), page.exact()),
                 false => format!("fill the pool of {}", page.exact()),
             };
-            let text = format!("{what}: {}", fill(evidence, page, counted.then_some(more)));
+            let text = format!("{what}{}", fill(evidence, page, counted.then_some(more)));
             let pages = told.least();
-            let case = case.fix_with(Need::more(page, pages), text);
-            case.with(options::lowered(evidence, program, told), |case, text| {
-                case.fix_with(Need::more(page, pages), text)
-            })
-            .otherwise(without_room(evidence, page))
+            // A request of a file counts after the reboot.
+            let lowered = options::lowered(evidence, program, told);
+            let texts = lowered.into_iter().chain([text]);
+            texts
+                .fold(case, |case, text| case.fix_with(Need::more(page, pages), text))
+                .otherwise(without_room(evidence, page))
         }
         None => case.fix("fill the pool, then restart it"),
     };
@@ -246,14 +244,14 @@ fn named(case: Case, told: &Told, rooms: &[(Bytes, u64)]) -> Case {
     })
 }
 
-/// How a pool gets so many more pages. Those of 1G are made at boot, before memory is fragmented.
+/// How a pool gets so many more pages, up to the end of the sentence. Those of 1G are made at boot, before memory is fragmented.
 fn fill(evidence: &Evidence, page: Bytes, more: Option<u64>) -> String {
     let pool = evidence.snapshot.pool(page);
     let has = pool.and_then(|pool| pool.nr.known().copied()).unwrap_or(0);
     let pages = more.map_or_else(|| "PAGES".to_owned(), |more| has.saturating_add(more).to_string());
     match pool.filter(|_| page < Bytes::gib(1)) {
-        Some(pool) => format!("echo {pages} > {}, then restart it", pool_file(pool, "nr_hugepages")),
-        None => boot_pages(evidence, page, pages),
+        Some(pool) => format!(", then restart it: echo {pages} > {}", pool_file(pool, "nr_hugepages")),
+        None => format!(": {}", boot_pages(evidence, page, pages)),
     }
 }
 

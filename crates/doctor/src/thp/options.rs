@@ -20,7 +20,7 @@ pub(super) fn told_by(name: &str, value: &str) -> Option<Told> {
     match name {
         HUGEPAGE_SIZE => {
             let kib = value.parse::<u64>().ok().filter(|kib| *kib > 0 && *kib != 2048)?;
-            let instead = "or leave --hugepage-size out: it is the size of a page in kB (2048), no number of pages";
+            let instead = "or leave --hugepage-size out, and restart it: it is the size of a page in kB (2048), no number of pages";
             Some(Told {
                 page: Some(Bytes(kib.saturating_mul(1 << 10))),
                 pages: 0,
@@ -30,7 +30,7 @@ pub(super) fn told_by(name: &str, value: &str) -> Option<Told> {
             })
         }
         RANDOMX_1G => {
-            let instead = "or leave --randomx-1gb-pages out: it takes pages of 2M by itself";
+            let instead = "or leave --randomx-1gb-pages out, and restart it: it takes pages of 2M by itself";
             Some(Told {
                 page: Some(Bytes::gib(1)),
                 pages: pages_for(RANDOMX, Bytes::gib(1)),
@@ -49,6 +49,12 @@ pub(super) fn told(evidence: &Evidence, program: &Program) -> Result<Vec<Told>, 
     let has_1g = || evidence.snapshot.cpu.has("pdpe1gb").known() == Some(&true);
     known(&program.arguments)?;
     let mut all = told_of(program);
+    // Its data set and its cache have the pages of 1G that it may have.
+    let has_pages = program.hugetlb().is_ok_and(|has| has.0 > 0);
+    let by_size = all
+        .iter_mut()
+        .filter(|told| has_pages && told.variable == HUGEPAGE_SIZE);
+    by_size.for_each(|told| told.what = "the memory of the scratchpads");
     all.retain(|told| told.page != Some(Bytes::gib(1)) || evidence.snapshot.pool(Bytes::gib(1)).is_some() || has_1g());
     Ok(all)
 }
@@ -99,6 +105,6 @@ pub(super) fn lowered(evidence: &Evidence, program: &Program, told: &Told) -> Op
     let (has, size) = (persistent(pool).ok()?, size.exact());
     let request = places(evidence, pool).map_or_else(String::new, |places| format!(" in {places}"));
     Some(format!(
-        "then {rest} pages of {size}, or a few more, do in place of {has}: lower the request{request}"
+        "first lower the request{request} to {rest} pages of {size}, or a few more, in place of {has}: those of 1G replace the rest"
     ))
 }

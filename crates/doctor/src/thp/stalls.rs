@@ -197,12 +197,15 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     if uptime < SETTLED || rate < MANY_HINTS || share >= WORTH_MOVING {
         return Ok(Vec::new());
     }
-    let program = most_spread(evidence, nodes);
-    let who = program.map_or_else(String::new, |program| {
-        format!(", as for {}, which runs on CPUs of several nodes", program.title())
+    let spread = spread(evidence, nodes);
+    let others = spread.len().saturating_sub(1) as u64;
+    let program = largest(spread).map(|(program, _)| program);
+    let who = program.map_or_else(String::new, |program| match others {
+        0 => format!(". {} runs on CPUs of several nodes", program.title()),
+        _ => format!(". {} and {others} more run on CPUs of several nodes", program.title()),
     });
     let case = Case::likely(format!(
-        "automatic NUMA balancing costs {rate:.0} page faults a second since boot{who}, and {:.1} % of them move a page: each holds up a thread",
+        "automatic NUMA balancing has caused {rate:.0} page faults a second since boot, each of which holds up a thread. Only {:.1} % of these faults moved a page{who}",
         share * 100.0
     ))
     .info_if(program.is_none())
@@ -220,15 +223,13 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     )])
 }
 
-/// The largest program that may run on CPUs of several nodes.
-fn most_spread<'e>(evidence: &'e Evidence, nodes: &[Node]) -> Option<&'e Program> {
+/// Programs that may run on CPUs of several nodes, with their memory.
+fn spread<'e>(evidence: &'e Evidence, nodes: &[Node]) -> Vec<(&'e Program, Bytes)> {
     let is_spread = |program: &&Program| {
         let cpus = program.cpus.known();
         cpus.is_some_and(|cpus| nodes.iter().filter(|node| shares_cpus(node, cpus)).count() > 1)
     };
     let spread = running(evidence).filter(|program| !is_own(program)).filter(is_spread);
     let sized = spread.filter_map(|program| Some((program, *program.pages.rss.known()?)));
-    largest(sized)
-        .filter(|(_, rss)| *rss >= WORTH)
-        .map(|(program, _)| program)
+    sized.filter(|(_, rss)| *rss >= WORTH).collect()
 }

@@ -56,6 +56,13 @@ fn d02_redis_on_large_pages() {
     found("D02", redis().on(thp(machine(), "enabled", ALWAYS)));
     clear("D02", redis().on(machine()));
     clear("D02", redis().thp_off().on(thp(machine(), "enabled", ALWAYS)));
+    // Nor does D23 keep that policy beside it.
+    let never = || {
+        let grub = "GRUB_CMDLINE_LINUX=\"transparent_hugepage=never\"\n";
+        thp(machine(), "enabled", ALWAYS).file("/etc/default/grub", grub)
+    };
+    let keeps = |tree| found("D23", tree).fix.iter().any(|fix| fix.starts_with("or to keep"));
+    assert!(keeps(never()) && !keeps(redis().on(never())));
     let before = found("D02", redis().on(thp(machine(), "enabled", NEVER)));
     assert!(before.fix[0].starts_with("restart it"), "{before:?}");
     let since = process(21, "redis-server").area(anonymous(200));

@@ -205,7 +205,8 @@ fn without_hpage(evidence: &Evidence, guest: &Guest) -> Option<Case> {
         ))
         .seen("/sys/module/kvm/parameters/hpage", "", 0)
         .seen(&guest.place, "huge pages", "requested")
-        .fix("echo 'options kvm hpage=1 nested=0' >> /etc/modprobe.d/kvm.conf, and load kvm anew (with nested=1 it refuses hpage=1)"),
+        .fix("echo 'options kvm hpage=1 nested=0' >> /etc/modprobe.d/kvm.conf")
+        .fix("then load kvm anew (with nested=1 it refuses hpage=1)"),
     )
 }
 

@@ -100,7 +100,7 @@ fn case(evidence: &Evidence, nova: &Nova, program: &Program, all: &[Held]) -> Ca
         false => format!(": {}", counted.join("; ")),
     };
     let case = Case::sure(format!(
-        "nova gives pages to guests that {} holds{counted}; a guest that needs them does not start",
+        "{} holds pages that nova counts as free for guests{counted}. A guest that needs them does not start",
         program.title()
     ))
     .severity(Severity::Warning)
@@ -138,7 +138,7 @@ fn counted(evidence: &Evidence, own: &Held) -> Option<String> {
     let believed = free.saturating_add(more);
     let (node, size) = (own.node, own.page.exact());
     Some(format!(
-        "node {node}: it counts {believed} of {size} as free, and {free} are"
+        "on node {node} it counts {believed} of {size} as free, and {free} are"
     ))
 }
 

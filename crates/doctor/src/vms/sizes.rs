@@ -119,7 +119,7 @@ fn other_pool_case(guest: &Guest, asked: (Bytes, Bytes), reserved: (Bytes, u64),
     )
     .fix_with(
         Need::pool(page, need),
-        format!("{}keep its page size, and remove the pool of {place}: {keep}", if fits { "or " } else { "" }),
+        format!("{}keep its page size ({keep}), and take the pool of {others} out of {place}", if fits { "or " } else { "" }),
     )
 }
 

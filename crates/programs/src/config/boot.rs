@@ -47,6 +47,8 @@ pub enum BootForm {
     Parameters,
     /// Several entries, whose sum it has.
     Sum,
+    /// `GRUB_CMDLINE_LINUX_DEFAULT`.
+    OfDefault,
     /// Settings of Bottlerocket.
     Settings,
 }

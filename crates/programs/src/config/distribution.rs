@@ -286,7 +286,11 @@ impl Distribution {
                 None => self.edit(&what),
             },
             Self::Ostree => format!(
-                "{what} the list of: rpm-ostree kargs --editor && systemctl reboot # on OpenShift: kernelArguments of a MachineConfig"
+                "{what} the list that `rpm-ostree kargs --editor` opens (on OpenShift: kernelArguments of a MachineConfig), then: systemctl reboot"
+            ),
+            Self::Debian => format!(
+                "{what} {} in /etc/default/grub, then: update-grub && reboot",
+                there.variable(change)
             ),
             Self::Wsl => {
                 format!("{what} kernelCommandLine= below [wsl2] in %UserProfile%\\.wslconfig, then: wsl --shutdown")

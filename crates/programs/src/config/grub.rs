@@ -4,7 +4,7 @@ use host::Source;
 use model::Unread;
 
 use super::files::{Line, content, listed, open_quote, said};
-use super::{BootLine, Distribution, Unheard, UnheardWhy};
+use super::{BootForm, BootLine, Distribution, Unheard, UnheardWhy};
 
 /// In the order in which they come to the kernel.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
@@ -64,7 +64,13 @@ fn of_lines(source: &Source, lines: &[Line<'_>]) -> Result<Grub, Unread> {
     if listed_entries?.is_empty() {
         return Ok(Grub {
             unheard: assigned_anew(lines, &words),
-            next_boot: Some(BootLine::new(line.place(), words)),
+            next_boot: Some(BootLine {
+                form: match assignment(line.text) {
+                    Some((1, ..)) => BootForm::OfDefault,
+                    _ => BootForm::Parameters,
+                },
+                ..BootLine::new(line.place(), words)
+            }),
         });
     }
     let unheard = entries(source)?.and_then(|entries| not_in(&words, &entries));

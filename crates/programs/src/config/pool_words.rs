@@ -5,7 +5,7 @@ use host::parse::memparse;
 use host::snapshot::Feature;
 use model::{Bytes, Reading};
 
-use super::{Boot, Config};
+use super::{Boot, BootForm, Config};
 
 /// A boot line to which parameters are to be added.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct OnBoot {
     default: Option<Bytes>,
     /// The release of the running kernel.
     release: String,
+    /// Are its words of `GRUB_CMDLINE_LINUX_DEFAULT`?
+    is_of_default: bool,
 }
 
 /// Words in place of others.
@@ -65,6 +67,8 @@ impl OnBoot {
             true => snapshot.memory.get("Hugepagesize"),
             false => snapshot.pmd_page(),
         };
+        let form = config.next_boot.as_ref().map(|next| next.form);
+        let is_of_default = form.map_or_else(|| is_behind_quiet(&running), |form| form == BootForm::OfDefault);
         let line = next.unwrap_or(running);
         // Counts by node mean nothing to an older kernel, and are not to be written again.
         let is_node_count = |word: &str| word.starts_with(COUNT) && word.contains(':');
@@ -73,6 +77,7 @@ impl OnBoot {
             line: if is_known { line } else { String::new() },
             release: of_kernel(&snapshot.kernel.release),
             default: default.known().copied(),
+            is_of_default,
         }
     }
 
@@ -81,6 +86,14 @@ impl OnBoot {
         match self.with(parameters) {
             Some(change) => change.what(),
             None => format!("add `{parameters}` to"),
+        }
+    }
+
+    /// The variable of GRUB's defaults in which the change is made.
+    pub(super) fn variable(&self, change: &Change) -> &'static str {
+        match self.is_of_default && !change.old.is_empty() {
+            true => "GRUB_CMDLINE_LINUX_DEFAULT",
+            false => "GRUB_CMDLINE_LINUX",
         }
     }
 
@@ -166,6 +179,12 @@ fn is_of_pools(word: &str) -> bool {
 
 fn pool_words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().filter(|word| is_of_pools(word))
+}
+
+/// Do the words for pools follow `quiet`, which installers write into `GRUB_CMDLINE_LINUX_DEFAULT`? GRUB puts that variable last.
+fn is_behind_quiet(line: &str) -> bool {
+    let mut before = line.split_whitespace().take_while(|word| !is_of_pools(word));
+    before.any(|word| ["quiet", "splash"].contains(&word))
 }
 
 fn pool_names(line: &str) -> Vec<&str> {
@@ -335,6 +354,39 @@ mod tests {
             on("default_hugepagesz=1G hugepages=4", Some("hugepages=512")),
             "write `hugepages=512 hugepagesz=1G hugepages=64` in place of `hugepages=512` in"
         );
+    }
+
+    #[test]
+    fn the_variable_is_the_one_that_has_them() {
+        let on = |grub: Option<&str>| {
+            let tree = Tree::new()
+                .line("/proc/cmdline", TWO)
+                .line("/etc/os-release", "ID=debian");
+            let tree = match grub {
+                Some(line) => tree.line("/etc/default/grub", line),
+                None => tree,
+            };
+            let source = Source::from_tree("test", tree);
+            let snapshot = Snapshot::take(&source);
+            Distribution::Debian.add_boot_parameters(&OnBoot::of(&snapshot, &Config::read(&source, &snapshot)), MORE)
+        };
+        for (grub, variable) in [
+            (None, "GRUB_CMDLINE_LINUX_DEFAULT"),
+            (
+                Some("GRUB_CMDLINE_LINUX_DEFAULT=\"hugepagesz=2M hugepages=512 quiet\""),
+                "GRUB_CMDLINE_LINUX_DEFAULT",
+            ),
+            (
+                Some("GRUB_CMDLINE_LINUX=\"quiet hugepagesz=2M hugepages=512\""),
+                "GRUB_CMDLINE_LINUX",
+            ),
+        ] {
+            let how = on(grub);
+            assert!(
+                how.contains(&format!("in {variable} in /etc/default/grub")),
+                "{grub:?}: {how}"
+            );
+        }
     }
 
     #[test]

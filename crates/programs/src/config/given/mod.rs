@@ -284,6 +284,21 @@ impl Given {
         self.pods.iter().flat_map(|pod| &pod.containers)
     }
 
+    /// What settings of servers and of the kernel say at that place, with the kind of server.
+    pub fn written_at(&self, place: &str) -> Vec<(Option<Kind>, Setting)> {
+        let servers = [Kind::Postgres, Kind::Mysql].map(|kind| self.servers(kind)).concat();
+        let in_pods = self
+            .containers()
+            .flat_map(|container| [&container.postgres, &container.mysql]);
+        let of_servers = servers.iter().chain(in_pods.flatten());
+        let of_servers =
+            of_servers.flat_map(|server| server.settings.iter().map(move |line| (Some(server.kind), line)));
+        let all = of_servers.chain(self.sysctl.iter().map(|line| (None, line)));
+        all.filter(|(_, line)| line.place == place)
+            .map(|(kind, line)| (kind, line.clone()))
+            .collect()
+    }
+
     /// Environment variables that services and containers are started with: where, name, value.
     pub fn environment(&self) -> impl Iterator<Item = &Setting> {
         let services = self.services.iter().flat_map(|service| &service.environment);
