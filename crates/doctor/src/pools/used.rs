@@ -14,6 +14,7 @@ use super::meant::meant_for;
 use super::memory::starves;
 use super::scripts::is_written;
 use super::writers::is_cut;
+use crate::databases::lacks;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
@@ -38,7 +39,7 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
         let is_waited_for =
             || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
-        let is_settled = || starves(evidence, pool) || is_waited_for();
+        let is_settled = || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size);
         let beside = beside_files(evidence, pool);
         if !matches!(beside, Ok(None)) && is_settled() {
             return Ok(None);
