@@ -194,7 +194,7 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
 
 /// With limits that hold the pool: those of the kernel, where they are large, else these numbers.
 fn raised<'n>(evidence: &Evidence, case: Case, needs: impl Iterator<Item = (&'n str, u64)>) -> Case {
-    if evidence.snapshot.kernel.has(Feature::LargeSegments) == Some(true) {
+    if evidence.snapshot.kernel.has(Feature::LargeSegments) != Some(false) {
         return case
             .fix("remove kernel.shmmax and kernel.shmall from /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
             .fix("sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399");

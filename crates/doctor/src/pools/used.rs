@@ -9,7 +9,7 @@ use programs::{Area, Details, Evidence, Kind, Program};
 
 use super::asked::{is_part, places};
 use super::cached::beside_files;
-use super::malloc::by_malloc;
+use super::malloc::{by_malloc, takes_none};
 use super::meant::meant_for;
 use super::memory::starves;
 use super::scripts::is_written;
@@ -18,7 +18,7 @@ use crate::databases::lacks;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
-    pool_file, pools, programs, readable,
+    pool_file, pools, programs, readable, running,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -74,15 +74,22 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
                     "start the program {}; if it falls back, see its own finding",
                     first.whose
                 )),
-            None => start_or_free(case, evidence, pool),
+            None => start_or_free(case, evidence, pool, memory),
         }))
     })
 }
 
-fn start_or_free(case: Case, evidence: &Evidence, pool: &Pool) -> Case {
-    let case = case.fix("start the program that the pool is meant for; if it falls back, see its own finding");
+fn start_or_free(case: Case, evidence: &Evidence, pool: &Pool, memory: Bytes) -> Case {
+    let is_in_vain =
+        |program: &Program| takes_none(program).is_some() && matches!(beside(evidence, program, memory), Ok(Some(_)));
+    let is_in_vain = running(evidence).any(is_in_vain);
+    let case = case.fix_if(
+        !is_in_vain,
+        "start the program that the pool is meant for; if it falls back, see its own finding",
+    );
     // What a line asks for may be as it should be.
     let free = match places(evidence, pool) {
+        _ if is_in_vain => "give it back",
         Some(_) => "if no program is to use it",
         None => "or free it",
     };
@@ -327,6 +334,9 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
             "leave {EFA} out: with it libfabric takes no pages (before Linux 5.13 only where the program does not fork)"
         ));
         return or_free(case, evidence, pool, "or free the pool");
+    }
+    if let Some(why) = takes_none(program) {
+        return or_free(case, evidence, pool, "give the pool back").fix(why);
     }
     let case = case.when(mapping.is_some(), |case| case.wants(pool.size));
     let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);
