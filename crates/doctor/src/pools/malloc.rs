@@ -36,7 +36,7 @@ const OF_IQ: &str = "SAP IQ's caches (-iqmc, -iqtc, -iqlm) take no pages of a po
 
 fn is_of(program: &Program, (name, file, _): &Row) -> bool {
     let mut areas = program.areas().into_iter().flatten();
-    program.pages.name == *name || areas.any(|area| area.perms.contains('x') && area.name.ends_with(file))
+    program.pages.name == *name || areas.any(|area| area.perms.contains('x') && area.name.ends_with(*file))
 }
 
 /// Why a program takes no pages of a pool, whatever it is set to.
