@@ -213,7 +213,7 @@ impl<'a> Looker<'a> {
             thp_files: mounts.as_ref().and_then(|mounts| sees_thp(mounts)),
             hugetlb_mounts: mounts.map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
             version: match kind {
-                Some(Kind::Mongo) => mongo::version(source, program),
+                Some(Kind::Mongo) => mongo::version(source, program, areas.known().map_or(&[][..], Vec::as_slice)),
                 _ => Reading::absent("the program's version decides nothing here"),
             },
             setting: own.setting,

@@ -73,6 +73,11 @@ fn fell_back(evidence: &Evidence) -> Answer {
     })
 }
 
+/// Does a server that runs lack this pool? Then it is not idle, it is too small or the server is to be started again.
+pub(crate) fn lacks(evidence: &Evidence, page: Bytes) -> bool {
+    page == default_page(evidence) && fell_back(evidence).is_ok_and(|cases| !cases.is_empty())
+}
+
 /// How much of a segment is resident: what the process has that touched most of it.
 fn resident(evidence: &Evidence, segment: &Area) -> String {
     let (size, id) = (segment.size(), format!("{}:{}", segment.device, segment.inode));
@@ -116,6 +121,7 @@ fn fell_back_case(
         .with(spare, |case, spare| {
             case.plan_with(need(), format!("postgres:pid={}", program.pid()))
                 .fix_with(need(), needs(pages, page, spare))
+                .raise(evidence, page, pages)
         })
         .fix_with(
             need(),
@@ -298,7 +304,9 @@ fn mysql_fix(evidence: &Evidence, program: &Program, case: Case, is_barred: bool
         (Some(pages), Some(spare)) => {
             let more = pages.saturating_sub(own);
             let need = || Need::more(page, more);
-            case.plan_with(need(), goal).fix_with(need(), needs(more, page, spare))
+            case.plan_with(need(), goal)
+                .fix_with(need(), needs(more, page, spare))
+                .when(!is_barred, |case| case.raise(evidence, page, more))
         }
         _ => case.plan(goal),
     };

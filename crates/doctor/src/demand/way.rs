@@ -4,8 +4,10 @@ use model::Bytes;
 use programs::Evidence;
 use programs::config::{BootForm, BootLine, Distribution, OnBoot, PoolRequest, is_packaged};
 
-use crate::facts::distribution;
-use crate::kept::{apply_again, by_unit, filled_from_cma, on_boot, pool_path};
+use crate::facts::{default_size, distribution, pool_file};
+use crate::kept::{apply_again, by_unit, filled_from_cma, keep_pool, on_boot, pool_path};
+use crate::remedy::Need;
+use crate::rule::Case;
 
 pub(super) struct Way {
     /// The line that sets the pool: of the files, or of the machine's own.
@@ -60,6 +62,31 @@ impl Way {
             (None, None) if is_boot => format!("{} on the boot command line", parameters(page, pages)),
             (None, _) => format!("{name} = {pages} in /etc/sysctl.d"),
         }
+    }
+}
+
+impl Case {
+    /// With the pool that holds so many pages more, now and after the next boot: before what makes a program fail without them.
+    pub(crate) fn raise(self, evidence: &Evidence, page: Bytes, more: u64) -> Self {
+        let pool = evidence.snapshot.pool(page);
+        let counts = pool.and_then(|pool| Some((pool, *pool.nr.known()?, pool.taken()?)));
+        let raised = counts.map(|(pool, has, taken)| (pool, has, taken.saturating_add(more)));
+        let Some((pool, _, all)) = raised.filter(|(_, has, all)| all > has) else {
+            return self;
+        };
+        let need = || Need::more(page, more);
+        let command = format!("echo {all} > {}", pool_file(pool, "nr_hugepages"));
+        self.fix_with(need(), command)
+            .fix_with(need(), kept(evidence, page, all))
+    }
+}
+
+/// How so many pages, which are there now, are there after the next boot too: by the line that sets the pool, where one does.
+fn kept(evidence: &Evidence, page: Bytes, pages: u64) -> String {
+    let default = default_size(evidence).unwrap_or(page);
+    match FileLine::of(evidence, page, default) {
+        Some(file) => format!("to keep it: {}", file.ask(page, pages)),
+        None => keep_pool(evidence, page, pages),
     }
 }
 

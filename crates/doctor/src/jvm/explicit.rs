@@ -121,10 +121,11 @@ fn with_pool(evidence: &Evidence, program: &Program, jvm: &Jvm, heap: Bytes, cas
     );
     Ok(match jvm.kind {
         // Its pages come by shmget(), which a pool alone does not give.
-        JvmKind::OpenJ9 => case.fix_with(need(), sentence),
+        JvmKind::OpenJ9 => case.fix_with(need(), sentence).raise(evidence, page, missing),
         JvmKind::HotSpot | JvmKind::Zing => case
             .plan_with(need(), format!("jvm:pid={}", program.pid()))
             .fix_with(need(), sentence)
+            .raise(evidence, page, missing)
             .fix_with(
                 need(),
                 "then restart the JVM; -Xlog:pagesize shows the page sizes it got",

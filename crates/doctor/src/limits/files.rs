@@ -8,6 +8,7 @@ use programs::{Evidence, Limit, Lock, Locks};
 
 use super::guests::{not_raised, unknown_device};
 use crate::demand::Room;
+use crate::facts::running;
 use crate::links;
 use crate::rule::{Answer, Case};
 
@@ -202,6 +203,33 @@ fn raised(case: Case, evidence: &Evidence, run: &Run) -> Case {
             !has_limit && is_unlimited(evidence, &["docker.service"]),
             "LimitMEMLOCK= of docker.service is the limit of dockerd: containers are started by containerd, and do not get it",
         )
+}
+
+/// Run-times of pods: what they name control groups by, their processes, and where each has the limit of its containers.
+const RUN_TIMES: [(&str, &str, &str); 3] = [
+    (
+        "docker-",
+        "dockerd",
+        "default-ulimits in /etc/docker/daemon.json, and restart docker",
+    ),
+    (
+        "crio-",
+        "crio",
+        "LimitMEMLOCK=infinity in a drop-in of crio.service, and restart crio",
+    ),
+    (
+        "cri-containerd-",
+        "containerd",
+        "LimitMEMLOCK=infinity in a drop-in of containerd.service, and restart containerd",
+    ),
+];
+
+/// Where the run-time of a pod has the limit: by its control group, else by what runs. Docker runs containerd too, and comes before it.
+pub(super) fn of_run_time(evidence: &Evidence, group: &str) -> &'static str {
+    let runs = |name: &str| running(evidence).any(|program| program.pages.name == name);
+    let by_group = RUN_TIMES.iter().find(|(prefix, ..)| group.contains(*prefix));
+    let own = by_group.or_else(|| RUN_TIMES.iter().find(|(_, name, _)| runs(name)));
+    own.map_or("LimitMEMLOCK of containerd.service or crio.service", |(.., how)| how)
 }
 
 /// Services whose limit containers get.

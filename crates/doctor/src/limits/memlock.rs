@@ -9,7 +9,7 @@ use programs::config::{LimitLine, Unit, memlock_for};
 use programs::vms::{Pinned, guest_size, pins};
 use programs::{Area, Details, Evidence, Kind, Limit, Program};
 
-use super::files::what;
+use super::files::{of_run_time, what};
 use super::partly::in_part;
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{
@@ -222,11 +222,12 @@ pub(super) fn limit_fix(evidence: &Evidence, program: &Program, case: Case, need
     }
     if let Some(groups) = container(program) {
         let raise = match groups.path.contains("kubepods") {
-            true => {
-                "Kubernetes: raise the default limit of the container run-time (LimitMEMLOCK of containerd.service or crio.service), and start the pod again"
-            }
+            true => format!(
+                "Kubernetes: raise the default limit of the container run-time ({}), and start the pod again",
+                of_run_time(evidence, &groups.path)
+            ),
             false => {
-                "start the container with --ulimit memlock=-1 (docker, podman), or set it for all: default-ulimits in /etc/docker/daemon.json"
+                "start the container with --ulimit memlock=-1 (docker, podman), or set it for all: default-ulimits in /etc/docker/daemon.json".to_owned()
             }
         };
         return case.fix(raise).fix("limits.conf and logins have no say in containers");

@@ -6,7 +6,8 @@ use model::findings::Severity;
 use programs::{Evidence, Kind, Limit, Program};
 
 use crate::facts::{
-    by_pool, container, default_size, each_that_can, has, known, largest, persistent, pools, programs, running,
+    by_pool, container, default_size, distribution, each_that_can, has, known, largest, persistent, pools, programs,
+    running,
 };
 use crate::pools::is_miscounted;
 use crate::rule::{Answer, Case, Reason};
@@ -171,13 +172,43 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
     }
     let user = running(evidence).find(|program| matches!(shm_user(program), Ok(Some(_))));
     let who = user.map_or(String::new(), |program| format!(" such as {}'s", program.title()));
-    let case = Case::sure(format!("System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all", Bytes(one)))
-        .severity(if user.is_some() { Severity::Error } else { Severity::Warning })
-        .seen("/proc/sys/kernel/shmmax", "", one)
-        .seen("/proc/sys/kernel/shmall", "in bytes", all)
-        .fix("remove kernel.shmmax and kernel.shmall from /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
-        .fix("sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399");
-    Ok(vec![case])
+    let case = Case::sure(format!(
+        "System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all",
+        Bytes(one)
+    ))
+    .severity(if user.is_some() {
+        Severity::Error
+    } else {
+        Severity::Warning
+    })
+    .seen("/proc/sys/kernel/shmmax", "", one)
+    .seen("/proc/sys/kernel/shmall", "in bytes", all);
+    let needs = [("kernel.shmmax", Bytes(one), 1), ("kernel.shmall", all, base)];
+    let low = needs.into_iter().filter(|(_, has, _)| *has < pool_bytes);
+    Ok(vec![raised(
+        evidence,
+        case,
+        low.map(|(name, _, unit)| (name, pool_bytes.0.div_ceil(unit.max(1)))),
+    )])
+}
+
+/// With limits that hold the pool: those of the kernel, where they are large, else these numbers.
+fn raised<'n>(evidence: &Evidence, case: Case, needs: impl Iterator<Item = (&'n str, u64)>) -> Case {
+    if evidence.snapshot.kernel.has(Feature::LargeSegments) != Some(false) {
+        return case
+            .fix("remove kernel.shmmax and kernel.shmall from /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
+            .fix("sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399");
+    }
+    let files = evidence.config.sysctl.known();
+    needs.fold(case, |case, (name, least)| {
+        let keep = match files.and_then(|files| files.last(name)) {
+            Some(line) => format!("{name} = {least} or more in place of {} in {}", line.value, line.place),
+            None => distribution(evidence).keep_setting(name, least),
+        };
+        case.fix(format!("sysctl -w {name}={least}")).fix(format!(
+            "to keep it: {keep}; before Linux 3.16 the kernel's own limits are 32M for one segment and 8G for all"
+        ))
+    })
 }
 
 pub(super) fn group_invalid(evidence: &Evidence) -> Answer {

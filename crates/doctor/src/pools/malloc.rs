@@ -6,34 +6,43 @@ use crate::facts::policy;
 use crate::rule::Case;
 use crate::thp::asked_by;
 
-/// Runtimes whose heap is not malloc's: the name of their processes, the file of their code, and the way that there is.
-const OWN_HEAPS: [(&str, &str, &str); 3] = [
-    (
-        "dotnet",
-        "/libcoreclr.so",
-        "of .NET that is DOTNET_GCLargePages=1 beside DOTNET_GCHeapHardLimit (in hexadecimal bytes); malloc's tunables do not reach its heap",
-    ),
+/// The name of a process, the file of its code, and what is to be said of its memory.
+type Row = (&'static str, &'static str, &'static str);
+
+/// A runtime whose heap is not malloc's, and the way that there is.
+const OWN_HEAP: Row = (
+    "dotnet",
+    "/libcoreclr.so",
+    "of .NET that is DOTNET_GCLargePages=1 beside DOTNET_GCHeapHardLimit (in hexadecimal bytes); malloc's tunables do not reach its heap",
+);
+
+/// Programs whose memory is never of a pool, and not malloc's: SAP IQ has no option for it by its vendor's own words.
+const TAKE_NONE: [Row; 4] = [
     (
         "beam.smp",
         "/beam.smp",
-        "Erlang's allocators take no pages of a pool (erlang/otp#7977), and malloc's tunables do not reach them: free the pool",
+        "Erlang's allocators take no pages of a pool (erlang/otp#7977), and malloc's tunables do not reach them",
     ),
     (
         "node",
         "/node",
-        "V8's heap takes no pages of a pool (--use-largepages is for code, on THP), and malloc's tunables do not reach it: free the pool",
+        "V8's heap takes no pages of a pool (--use-largepages is for code, on THP), and malloc's tunables do not reach it",
     ),
+    ("iqsrv15", "/iqsrv15", OF_IQ),
+    ("iqsrv16", "/iqsrv16", OF_IQ),
 ];
 
-fn own_heap(program: &Program) -> Option<&'static str> {
-    let has_code = |file: &str| {
-        let mut areas = program.areas().into_iter().flatten();
-        areas.any(|area| area.perms.contains('x') && area.name.ends_with(file))
-    };
-    let own = OWN_HEAPS
-        .iter()
-        .find(|(name, file, _)| program.pages.name == *name || has_code(file));
-    own.map(|(.., way)| *way)
+const OF_IQ: &str = "SAP IQ's caches (-iqmc, -iqtc, -iqlm) take no pages of a pool, and it has no option for them";
+
+fn is_of(program: &Program, (name, file, _): &Row) -> bool {
+    let mut areas = program.areas().into_iter().flatten();
+    program.pages.name == *name || areas.any(|area| area.perms.contains('x') && area.name.ends_with(*file))
+}
+
+/// Why a program takes no pages of a pool, whatever it is set to.
+pub(super) fn takes_none(program: &Program) -> Option<&'static str> {
+    let row = TAKE_NONE.iter().find(|row| is_of(program, row));
+    row.map(|(.., why)| *why)
 }
 
 /// Is malloc glibc's, as far as its code shows? A static program, one of Go or one on musl maps no such library.
@@ -47,7 +56,7 @@ fn is_of_glibc(program: &Program) -> bool {
 
 /// Is its heap malloc's, as far as its code shows?
 pub(crate) fn uses_malloc(program: &Program) -> bool {
-    own_heap(program).is_none() && is_of_glibc(program)
+    !is_of(program, &OWN_HEAP) && takes_none(program).is_none() && is_of_glibc(program)
 }
 
 /// Why glibc's tunables do not reach it, as far as its code shows.
@@ -66,8 +75,8 @@ fn without_tunable(program: &Program) -> Option<String> {
 
 /// The ways to a pool, or to THP, that lead through malloc. A pool that is too small comes before all of them.
 pub(super) fn by_malloc(case: Case, evidence: &Evidence, program: &Program, is_too_small: bool) -> Case {
-    if let Some(way) = own_heap(program) {
-        return case.fix(way);
+    if is_of(program, &OWN_HEAP) {
+        return case.fix(OWN_HEAP.2);
     }
     let asked = asked_by(program);
     let is_of_other = asked

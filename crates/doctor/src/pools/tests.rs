@@ -53,6 +53,15 @@ fn a02_a_pool_that_nobody_uses() {
     clear("A02", pool(machine(), "2048kB", 512, 512, 512));
     let booting = pool(machine(), "2048kB", 512, 512, 0).line("/proc/uptime", "30.00 40.00");
     assert_eq!(found("A02", booting).severity, Severity::Info);
+    // The boot line asks for just that.
+    let asked = found(
+        "A02",
+        pool(machine().line("/proc/cmdline", "hugepages=64"), "2048kB", 64, 64, 0),
+    );
+    assert!(
+        asked.severity == Severity::Info && !asked.fix.concat().contains("remove it"),
+        "{asked:?}"
+    );
     let limited = |line: &str| {
         let tree = pool(machine(), "2048kB", 512, 512, 0);
         found("A02", tree.file("/etc/security/limits.conf", line))

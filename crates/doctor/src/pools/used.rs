@@ -7,17 +7,18 @@ use model::findings::Confidence;
 use model::{Bytes, PageKind};
 use programs::{Area, Details, Evidence, Kind, Program};
 
-use super::asked::{is_part, places};
+use super::asked::{is_part, places, request};
 use super::cached::beside_files;
-use super::malloc::by_malloc;
+use super::malloc::{by_malloc, takes_none};
 use super::meant::meant_for;
 use super::memory::starves;
 use super::scripts::is_written;
 use super::writers::is_cut;
+use crate::databases::lacks;
 use crate::demand::is_asked_for;
 use crate::facts::{
     available, by_pool, bytes, default_size, each, filled, is_own, known, largest, pages_for, parts, persistent,
-    pool_file, pools, programs, readable,
+    pool_file, pools, programs, readable, running, total,
 };
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
@@ -38,7 +39,7 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let is_given = || is_written(evidence, pool) || is_asked_for(evidence, pool.size).unwrap_or(false);
         let is_waited_for =
             || is_part(evidence, pool) || is_cut(evidence, pool) || is_given() || is_missed(evidence, pool);
-        let is_settled = || starves(evidence, pool) || is_waited_for();
+        let is_settled = || starves(evidence, pool) || is_waited_for() || lacks(evidence, pool.size);
         let beside = beside_files(evidence, pool);
         if !matches!(beside, Ok(None)) && is_settled() {
             return Ok(None);
@@ -53,15 +54,18 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
         let meant = meant_for(evidence, pool, memory);
         let confidence = if just_booted { Confidence::Low } else { Confidence::High };
         let small = just_booted || memory < WORTH;
-        let why = match meant.first() {
-            Some(_) => "no program uses it yet",
-            None => "no program uses it, and it cannot serve as other memory",
+        let is_in_vain = is_in_vain(evidence, memory);
+        let is_as_asked = !is_in_vain && is_as_asked(evidence, pool, memory);
+        let is_for_later = is_as_asked || !meant.is_empty();
+        let why = match is_for_later {
+            true => "no program uses it yet",
+            false => "no program uses it, and it cannot serve as other memory",
         };
         let case = Case::new(
             confidence,
             format!("{memory} in the pool of {} pages is idle: {why}", pool.size.exact()),
         )
-        .info_if(small || !meant.is_empty())
+        .info_if(small || is_for_later)
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0);
@@ -73,29 +77,52 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
                     "start the program {}; if it falls back, see its own finding",
                     first.whose
                 )),
-            None => start_or_free(case, evidence, pool),
+            None => start_or_free(case, evidence, pool, (is_in_vain, is_as_asked)),
         }))
     })
 }
 
-fn start_or_free(case: Case, evidence: &Evidence, pool: &Pool) -> Case {
-    let case = case.fix("start the program that the pool is meant for; if it falls back, see its own finding");
+/// Does a program run beside it that could use such a pool by its size, and takes none?
+fn is_in_vain(evidence: &Evidence, memory: Bytes) -> bool {
+    let all = running(evidence).filter(|program| takes_none(program).is_some());
+    all.map(|program| beside(evidence, program, memory))
+        .any(|base| matches!(base, Ok(Some(_))))
+}
+
+/// Is it what the boot line asks for, and less than half of the memory? Then it is on purpose, for programs that start later.
+fn is_as_asked(evidence: &Evidence, pool: &Pool, memory: Bytes) -> bool {
+    let asked = request(evidence, pool).ok().flatten();
+    let is_exact = asked.is_some_and(|asked| asked.place == "/proc/cmdline" && persistent(pool) == Ok(asked.pages));
+    is_exact && total(evidence).is_ok_and(|total| memory.0 < total.0 / 2)
+}
+
+fn start_or_free(case: Case, evidence: &Evidence, pool: &Pool, (is_in_vain, is_as_asked): (bool, bool)) -> Case {
+    let case = case.fix_if(
+        !is_in_vain,
+        "start the program that the pool is meant for; if it falls back, see its own finding",
+    );
     // What a line asks for may be as it should be.
     let free = match places(evidence, pool) {
+        _ if is_in_vain => "give it back",
         Some(_) => "if no program is to use it",
         None => "or free it",
     };
-    or_free(case, evidence, pool, free)
+    match is_as_asked {
+        true => give_back(case, pool, free),
+        false => or_free(case, evidence, pool, free),
+    }
 }
 
 /// A pool that a program is to have, or that is short as well, is not to be freed and to be filled in one report.
 fn or_free(case: Case, evidence: &Evidence, pool: &Pool, free: &str) -> Case {
-    let unwanted = || Need::Unwanted(pool.size);
-    let file = pool_file(pool, "nr_hugepages");
-    let case = case.fix_with(unwanted(), format!("{free}: echo 0 > {file}"));
-    case.with(places(evidence, pool), |case, places| {
-        case.fix_with(unwanted(), format!("and remove it from {places}"))
+    give_back(case, pool, free).with(places(evidence, pool), |case, places| {
+        case.fix_with(Need::Unwanted(pool.size), format!("and remove it from {places}"))
     })
+}
+
+fn give_back(case: Case, pool: &Pool, words: &str) -> Case {
+    let file = pool_file(pool, "nr_hugepages");
+    case.fix_with(Need::Unwanted(pool.size), format!("{words}: echo 0 > {file}"))
 }
 
 pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
@@ -326,6 +353,9 @@ fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Byte
             "leave {EFA} out: with it libfabric takes no pages (before Linux 5.13 only where the program does not fork)"
         ));
         return or_free(case, evidence, pool, "or free the pool");
+    }
+    if let Some(why) = takes_none(program) {
+        return or_free(case, evidence, pool, "give the pool back").fix(why);
     }
     let case = case.when(mapping.is_some(), |case| case.wants(pool.size));
     let own = OWN_OPTIONS.iter().find(|(name, _)| *name == program.pages.name);

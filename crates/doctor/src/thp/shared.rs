@@ -136,11 +136,35 @@ fn giant(evidence: &Evidence, pmd: Bytes, has_size: bool) -> Case {
     let case = case
         .seen("/proc/meminfo", "AnonHugePages", &huge)
         .madvise()
-        .fix("to keep it: transparent_hugepage=madvise on the boot command line");
+        .fix("to keep it: transparent_hugepage=madvise on the boot command line")
+        .with(reserve(evidence), Case::with_reserve);
     match has_size {
         true => case.write_as("hugepages-2048kB/enabled", "always", |command| {
             format!("and THP of 2M in its place: {command}")
         }),
         false => case.fix("or a kernel with base pages of 4 KiB, whose THP has 2 MiB"),
+    }
+}
+
+/// What khugepaged keeps free for pages of that size: up to a twentieth of the memory (set_recommended_min_free_kbytes()). `None` where it is less.
+fn reserve(evidence: &Evidence) -> Option<(Bytes, u64)> {
+    let kib: u64 = evidence
+        .snapshot
+        .sysctls
+        .number("vm.min_free_kbytes")
+        .known()
+        .copied()?;
+    let reserve = Bytes(kib.saturating_mul(1024));
+    (reserve.0 >= total(evidence).ok()?.0 / 25).then_some((reserve, kib))
+}
+
+impl Case {
+    /// With that it comes off what programs can have, and how it is lowered: a policy that changes later leaves it as it is.
+    fn with_reserve(self, (reserve, kib): (Bytes, u64)) -> Self {
+        self.seen("/proc/sys/vm/min_free_kbytes", "", kib)
+            .fix(format!(
+                "{reserve} is kept free for such pages, and programs cannot have it: sysctl -w vm.min_free_kbytes=60000 lowers it"
+            ))
+            .fix("khugepaged raises it again when THP is switched on; with transparent_hugepage=never at boot it does not")
     }
 }

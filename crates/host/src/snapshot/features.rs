@@ -30,6 +30,8 @@ model::table! {
         GiganticPool = [3, 16, 0],
         /// Likewise one of PMD-sized pages beside another default size (commit 282f421438f1).
         PmdPool = [5, 8, 0],
+        /// Limits of System V segments that limit nothing by default; before it 32M for one and 8G for all (include/linux/shm.h).
+        LargeSegments = [3, 16, 0],
         /// Idmapped mounts of hugetlbfs (commit 91e78a1eb6b1).
         IdmappedHugetlbfs = [6, 9, 0],
         /// MADV_COLLAPSE (madvise(2)).

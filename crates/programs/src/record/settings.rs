@@ -12,6 +12,7 @@ use crate::config::applies_sysctl;
 use crate::config::files::said;
 use crate::config::unit::{VARIABLES, limit_of_init};
 use crate::locks;
+use crate::mongo::PACKAGES;
 use host::tree::Node;
 
 /// A file of configuration is written by people.
@@ -164,9 +165,11 @@ pub(super) fn about_locks(bytes: &[u8]) -> Kept {
 /// What dpkg says of MongoDB's server; the list of all other packages stays out.
 pub(super) fn mongo_package(bytes: &[u8]) -> Kept {
     let text = String::from_utf8_lossy(bytes);
-    let mut blocks = text
-        .split("\n\n")
-        .filter(|block| block.contains("Package: mongodb-org-server\n"));
+    let mut blocks = text.split("\n\n").filter(|block| {
+        PACKAGES
+            .iter()
+            .any(|name| block.contains(&format!("Package: {name}\n")))
+    });
     match blocks.next() {
         None => Kept::idle(),
         Some(block) => {

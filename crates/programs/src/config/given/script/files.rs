@@ -1,6 +1,7 @@
 //! Commands of a script that set something: files that are written, sysctl, and tools of the boot line.
 
 use super::Reader;
+use super::commands::Command;
 use super::words::Word;
 use super::writes::Write;
 use crate::config::{Setting, grub, sysctl_files};
@@ -51,6 +52,15 @@ impl Reader<'_> {
                 self.unresolved(line, &format!("{value} > {path}"), None);
             }
         }
+    }
+
+    /// `exit` or `return`.
+    pub(super) fn end(&mut self, command: &Command, program: &str, arguments: &[Word]) {
+        let is_plain = !["|", "(", "&&", "||"].contains(&command.before);
+        if program == "exit" && is_plain && self.depth == 0 && self.flow.is_outside() {
+            self.exit.get_or_insert(self.before + command.line);
+        }
+        self.flow.end(arguments, !self.writes.is_empty());
     }
 
     /// A path behind `cd`. What a variable may hold is not joined.
@@ -122,6 +132,7 @@ impl Reader<'_> {
             is_sure,
             is_at_once,
             after: self.programs,
+            exit: self.exit,
         });
     }
 }

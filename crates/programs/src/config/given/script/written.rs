@@ -77,6 +77,17 @@ impl Written {
 
 /// Of a text that follows so many lines of the file. A capture may lack lines that close quotes: then each line counts alone.
 pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Written {
+    let mut reader = read(path, text, before);
+    reader.writes.retain(|write| write.is_at_once);
+    let (settings, doubts) = left(&reader.writes);
+    let open = reader.script.unresolved.into_iter().filter(|own| own.file.is_some());
+    Written {
+        settings,
+        unresolved: open.chain(doubts).collect(),
+    }
+}
+
+fn read<'a>(path: &'a str, text: &str, before: usize) -> Reader<'a> {
     let mut reader = Reader {
         path,
         ..Reader::default()
@@ -89,13 +100,12 @@ pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Writt
             }
         }
     }
-    reader.writes.retain(|write| write.is_at_once);
-    let (settings, doubts) = left(&reader.writes);
-    let open = reader.script.unresolved.into_iter().filter(|own| own.file.is_some());
-    Written {
-        settings,
-        unresolved: open.chain(doubts).collect(),
-    }
+    reader
+}
+
+/// The line behind which nothing of a script runs.
+pub(in crate::config) fn exit(path: &str, text: &str) -> Option<usize> {
+    read(path, text, 0).exit
 }
 
 /// A line with the end of what it opens.
