@@ -1,5 +1,7 @@
 //! Finds what looks like a secret in arguments, environment values and lines of configuration, and takes it out.
 
+use crate::config::files::open_quote;
+
 /// What stands in its place.
 pub(super) const REDACTED: &str = "<redacted>";
 
@@ -59,13 +61,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
 
 /// Arguments without what looks like a secret, and the names of the options it was taken from.
 pub(super) fn arguments(arguments: &[String]) -> (Vec<String>, Vec<String>) {
-    let program = arguments
-        .first()
-        .map_or("", |first| first.rsplit('/').next().unwrap_or(first));
-    let short = CLIENTS
-        .iter()
-        .find(|(client, _)| program.starts_with(client))
-        .map(|(_, option)| *option);
+    let short = arguments.first().and_then(|first| short_option(first));
     let mut kept: Vec<String> = Vec::new();
     let mut taken = Vec::new();
     for argument in arguments {
@@ -77,6 +73,13 @@ pub(super) fn arguments(arguments: &[String]) -> (Vec<String>, Vec<String>) {
         kept.push(clean);
     }
     (kept, taken)
+}
+
+/// The option of a password of that client, by its path, behind a key of a unit too.
+fn short_option(program: &str) -> Option<&'static str> {
+    let name = program.rsplit(['/', '=']).next().unwrap_or(program);
+    let client = CLIENTS.iter().find(|(client, _)| name.starts_with(client));
+    client.map(|(_, option)| *option)
 }
 
 /// One argument, known the one before it.
@@ -116,7 +119,7 @@ fn name_of(before: &str, argument: &str) -> String {
 
 /// A line of configuration without what looks like a secret: `password = x`, `requirepass x`, `//user:x@host`.
 pub(super) fn line(line: &str) -> String {
-    let clean = text(line, &[]);
+    let clean = words(&text(line, &[]));
     let mut words = line.trim_start().splitn(2, [' ', '\t']);
     match (words.next(), words.next()) {
         (Some(name), Some(_)) if clean == line && is_secret_name(name) && !name.starts_with(['#', ';', '[']) => {
@@ -124,6 +127,44 @@ pub(super) fn line(line: &str) -> String {
         }
         _ => clean,
     }
+}
+
+/// The words of commands in a line: of each client its own option, up to the sign that ends the command.
+fn words(line: &str) -> String {
+    let (mut clean, mut before, mut short, mut open) = (String::new(), "", None, None);
+    for piece in line.split_inclusive([' ', '\t']) {
+        let word = piece.trim_end();
+        let bare = word.trim_matches(|c: char| "\"'`();|&".contains(c));
+        // The rest of a value in quotes.
+        let goes_on = open.is_some();
+        if goes_on {
+            open = open_quote(open, word);
+            clean += if open.is_some() {
+                ""
+            } else {
+                piece.trim_start_matches(|c: char| !"\"'".contains(c))
+            };
+            continue;
+        }
+        if bare.is_empty() {
+            clean += piece;
+            continue;
+        }
+        short = short_option(bare).or(short);
+        let own = argument_after(before, bare, short);
+        if own == bare {
+            clean += piece;
+        } else {
+            open = open_quote(None, word);
+            let own = piece.replacen(bare, &own, 1);
+            clean += if open.is_some() { own.trim_end() } else { &own };
+        }
+        before = bare;
+        if word.ends_with([';', '|', '&']) {
+            (before, short) = ("", None);
+        }
+    }
+    clean
 }
 
 /// Any text: pairs of a secret's name and a value, logins in addresses, tokens. `more` are further such names.
@@ -283,6 +324,14 @@ mod tests {
     fn lines_of_configuration_lose_their_secrets_only() {
         for (from, to) in [
             ("requirepass s3cret", "requirepass <redacted>"),
+            (
+                "x; mysql -uroot -ps3cret -e 'a'; y -pz",
+                "x; mysql -uroot -p<redacted> -e 'a'; y -pz",
+            ),
+            ("sshpass -p 's3 cret' ssh x", "sshpass -p '<redacted>' ssh x"),
+            ("curl -u me:s3cret http://x", "curl -u me:<redacted> http://x"),
+            ("--db-password s3cret", "--db-password <redacted>"),
+            ("postgres - memlock 8388608", "postgres - memlock 8388608"),
             ("password = s3cret", "password = <redacted>"),
             (
                 "primary_conninfo = 'host=a password=s3cret'",
