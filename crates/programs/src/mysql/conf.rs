@@ -121,7 +121,7 @@ impl Reader for Groups {
             None if self.groups[depth] == Group::Server => match pair(line.text) {
                 Some((name, value)) => {
                     let setting = line.setting(name, value);
-                    self.options.refused.extend(refused(&setting));
+                    self.options.refused.extend(refused(&setting, is_loose(line.text)));
                     self.options.settings.0.push(setting);
                 }
                 None => self.options.refused.push(line.garbled("`name` or `name = value`")),
@@ -232,8 +232,14 @@ pub fn is_on(value: &str) -> bool {
     matches!(value.to_ascii_uppercase().as_str(), "ON" | "1" | "TRUE")
 }
 
+/// With this prefix the server starts without an option that it does not know.
+fn is_loose(line: &str) -> bool {
+    let prefix = line.get(..6).unwrap_or_default().replace('-', "_");
+    prefix.eq_ignore_ascii_case("loose_")
+}
+
 /// Why the server does not take a value as a user may mean it.
-fn refused(setting: &Setting) -> Option<Unread> {
+fn refused(setting: &Setting, is_loose: bool) -> Option<Unread> {
     let is_switch = || matches!(setting.value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE");
     if setting.name == NAME && !is_on(&setting.value) && !is_switch() {
         return Some(setting.garbled("ON or OFF, so the server takes it for OFF"));
@@ -241,7 +247,7 @@ fn refused(setting: &Setting) -> Option<Unread> {
     let name = setting.name.as_str();
     // The beginning of a name stands for it.
     let is_known = NAME.starts_with(name) || ["super_large_pages", "large_page_size"].contains(&name);
-    if (name.contains("huge") || name.contains("large_page")) && !is_known {
+    if (name.contains("huge") || name.contains("large_page")) && !is_known && !is_loose {
         let why = format!("the server has no option {name}: large-pages is meant. It does not start with it");
         return Some(Unread::new(Cause::Garbled, &setting.place, why));
     }
@@ -296,6 +302,19 @@ mod tests {
 
     use super::{Options, large_pages, option_file};
     use host::{Source, Tree};
+
+    #[test]
+    fn an_unknown_option_behind_loose_stops_no_server() {
+        let refused = |line: &str| Options::parse("a", &format!("[mysqld]\n{line}\n")).refused.len();
+        for (line, count) in [
+            ("hugepage_x=1", 1),
+            ("loose_hugepage_x=1", 0),
+            ("loose-hugepage-x", 0),
+            ("loose-innodb_buffer_pool_size=x", 1),
+        ] {
+            assert_eq!(refused(line), count, "{line}");
+        }
+    }
 
     fn debian() -> Tree {
         Tree::new()
