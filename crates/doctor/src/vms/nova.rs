@@ -82,7 +82,7 @@ fn held(program: &Program, guests: &BTreeSet<(&str, u64)>) -> Result<BTreeMap<(B
     let areas = program.areas()?;
     let own: BTreeSet<u64> = areas
         .iter()
-        .filter(|area| area.is_hugetlb() && !guests.contains(&(&*area.device, area.inode)))
+        .filter(|area| !guests.contains(&(&*area.device, area.inode)))
         .map(|area| area.range.start)
         .collect();
     let Some(details) = program.details.as_ref().filter(|_| !own.is_empty()) else {
