@@ -199,15 +199,19 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     if mode & 1 == 0 || faults == 0 {
         return Ok(Vec::new());
     }
+    let share = moved as f64 / faults as f64;
+    if share >= WORTH_MOVING {
+        return Ok(Vec::new());
+    }
     // Its /proc/vmstat is the machine's.
     if evidence.config.is_inside {
         return Err("a container shows neither the machine's CPUs nor its time since boot".into());
     }
     let uptime = *known(&evidence.uptime)?;
     let cpus = known(&evidence.snapshot.topology.online)?.len().max(1) as f64;
-    let (rate, share) = (faults as f64 / uptime.max(1.0), moved as f64 / faults as f64);
+    let rate = faults as f64 / uptime.max(1.0);
     let of_cpu = rate / cpus;
-    if uptime < SETTLED || of_cpu < MANY_HINTS || share >= WORTH_MOVING {
+    if uptime < SETTLED || of_cpu < MANY_HINTS {
         return Ok(Vec::new());
     }
     let program = most_spread(evidence, nodes);

@@ -1,12 +1,10 @@
 //! Lines of scripts, units and crontabs: of each, what a capture keeps. A command that decides nothing about pages may hold a secret.
 
-use super::secrets::{self, REDACTED};
+use super::words::{
+    LEFT_OUT, SHELLS, assigned, assigns, clean, each_word, is_harmless, is_harmless_command, is_name, names_memory,
+    prints, with_values,
+};
 use crate::config::files::open_quote;
-
-/// In place of a command.
-const LEFT_OUT: &str = "left_out";
-/// In place of a value: only a run shows it.
-const UNKNOWN: &str = "$(left_out)";
 
 /// Words with a command behind them.
 const OPENERS: [&str; 11] = [
@@ -15,62 +13,8 @@ const OPENERS: [&str; 11] = [
 const CLOSERS: [&str; 6] = ["fi", "done", "esac", "}", ")", ";;"];
 /// Words with values behind them, or with nothing.
 const WITH_VALUES: [&str; 7] = ["for", "select", "case", "in", "exit", "return", "function"];
-/// Programs that pass no secret on if their words are harmless.
-const PROGRAMS: [&str; 20] = [
-    ":", "[", "[[", "break", "cat", "cd", "continue", "echo", "env", "export", "false", "local", "printf", "seq",
-    "sleep", "sync", "tee", "test", "true", "ulimit",
-];
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "ksh", "zsh", "su", "runuser"];
-const DECLARES: [&str; 5] = ["export", "local", "readonly", "declare", "typeset"];
 /// What init scripts are asked for.
-const ACTIONS: [&str; 9] = [
-    "start",
-    "stop",
-    "restart",
-    "reload",
-    "force-reload",
-    "status",
-    "try-restart",
-    "condrestart",
-    "boot",
-];
-const WORDS: [&str; 28] = [
-    "!",
-    "!=",
-    "*",
-    "=",
-    "==",
-    "[",
-    "[[",
-    "]",
-    "]]",
-    "advise",
-    "always",
-    "defer",
-    "defer+madvise",
-    "deny",
-    "false",
-    "force",
-    "in",
-    "infinity",
-    "inherit",
-    "madvise",
-    "never",
-    "nproc",
-    "off",
-    "on",
-    "seq",
-    "true",
-    "unlimited",
-    "within_size",
-];
-
-/// Does it name a setting of memory?
-pub(super) fn names_memory(line: &str) -> bool {
-    let words = ["huge", "/sys/kernel/mm", "transparent", "thp", "maxmemory"];
-    let line = line.trim_start();
-    !line.starts_with(['#', ';']) && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
-}
+const ACTIONS: &str = "start stop restart reload force-reload status try-restart condrestart boot";
 
 /// Of each line: is it a part of a command that goes on over lines, and writes to a file of pages?
 fn in_commands(text: &str) -> Vec<bool> {
@@ -106,10 +50,6 @@ fn function(text: &str) -> Option<usize> {
     let (name, _) = text.split_once('(')?;
     let behind = text[name.len()..].strip_prefix("()")?;
     is_name(name.trim_end()).then(|| text.len() - behind.len())
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The lines of one file, in their order.
@@ -192,7 +132,7 @@ impl Shell {
         let word = first.trim_end_matches(['"', '\'']);
         let kept = if is_pattern(first) {
             let own = &first[..first.len() - 1];
-            let is_known = ACTIONS.contains(&own) || is_harmless(own);
+            let is_known = ACTIONS.split(' ').any(|known| known == own) || is_harmless(own);
             let own = if is_known { own } else { LEFT_OUT };
             format!("{own}){}", self.whole(&rest[first.len()..], quote, is_named))
         } else if let Some(length) = function(rest) {
@@ -316,8 +256,7 @@ fn times(text: &str) -> Option<usize> {
     let first = text.split_whitespace().next()?;
     let is_time = |word: &str| word.chars().all(|c| c.is_ascii_digit() || "*/,-".contains(c));
     let fields = if first.starts_with('@') { 1 } else { 5 };
-    let mut words = text.split_whitespace();
-    let is_times = fields == 1 || words.by_ref().take(5).filter(|word| is_time(word)).count() == 5;
+    let is_times = fields == 1 || text.split_whitespace().take(5).filter(|word| is_time(word)).count() == 5;
     let user = text
         .split_whitespace()
         .nth(fields)
@@ -341,138 +280,10 @@ fn shell(text: &str) -> Option<usize> {
     })
 }
 
-/// Without secrets, and without variables that others may take for one; the sign for both is none of a shell's.
-fn clean(text: &str) -> String {
-    let kept = |word: &str| match word.trim_start_matches(['"', '\'']).split_once('=') {
-        Some((name, _))
-            if name
-                .chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') =>
-        {
-            let is_option = word.contains("=-") || word.contains("=\"-") || word.contains("='-");
-            if is_option || names_memory(word) {
-                word.to_owned()
-            } else {
-                assigned(word)
-            }
-        }
-        _ => word.to_owned(),
-    };
-    let text = secrets::line(text).replace(REDACTED, LEFT_OUT);
-    each_word(&text, kept)
-}
-
-/// `for NAME in VALUES`, `exit 0`
-fn with_values(text: &str, first: &str) -> String {
-    let mut names = usize::from(matches!(first, "for" | "select" | "function"));
-    let kept = |word: &str| {
-        let is_named = names > 0 && is_name(word);
-        names = 0;
-        if is_named { word.to_owned() } else { value(word) }
-    };
-    first.to_owned() + &each_word(&text[first.len()..], kept)
-}
-
-fn each_word(text: &str, mut kept: impl FnMut(&str) -> String) -> String {
-    let pieces = text.split_inclusive([' ', '\t']);
-    let pieces = pieces.map(|piece| {
-        let word = piece.trim_end();
-        let own = if word.is_empty() { String::new() } else { kept(word) };
-        own + &piece[word.len()..]
-    });
-    pieces.collect()
-}
-
-/// `NAME=VALUE`, with quotes in front of it where it is a word in them.
-fn pair(word: &str) -> Option<(&str, &str)> {
-    let (name, _) = word.split_once('=')?;
-    is_name(name.trim_start_matches(['"', '\''])).then(|| word.split_at(name.len() + 1))
-}
-
-fn assigns(text: &str) -> bool {
-    let mut words = text
-        .split_whitespace()
-        .skip_while(|word| DECLARES.contains(word))
-        .peekable();
-    words.peek().is_some_and(|word| pair(word).is_some()) && words.all(|word| pair(word).is_some() || is_harmless(word))
-}
-
-fn assigned(word: &str) -> String {
-    match pair(word) {
-        Some((name, own)) => format!("{name}{}", value(own)),
-        None => word.to_owned(),
-    }
-}
-
-/// A value, or what is in its place. What it opens or closes stays open or closed.
-fn value(word: &str) -> String {
-    if is_harmless(word) {
-        return word.to_owned();
-    }
-    let count = |sign| word.matches(sign).count();
-    let is_whole = open_quote(None, word).is_none() && count('(') == count(')') && count('{') == count('}');
-    match is_whole {
-        true => UNKNOWN.to_owned(),
-        false => word.replacen(core(word), UNKNOWN, 1),
-    }
-}
-
-fn core(word: &str) -> &str {
-    word.trim_matches(|c: char| "\"'`(){}[]$".contains(c))
-}
-
-/// Numbers, variables, policies, options of one letter, files of the kernel.
-fn is_harmless(word: &str) -> bool {
-    let own = core(word);
-    let is_variable = word.trim_start_matches(['"', '\'']).starts_with('$') && is_name(own) && !word.contains('(');
-    let is_number = own.matches(|c: char| c.is_ascii_digit()).count() <= 8
-        && own
-            .trim_end_matches(['k', 'K', 'M', 'G', 'B'])
-            .chars()
-            .all(|c| c.is_ascii_digit() || "+-*/%.,<>=&;".contains(c));
-    let file = own.trim_start_matches(|c: char| c.is_ascii_digit() || "<>&".contains(c));
-    let is_file = ["/sys/", "/proc/", "/dev/null"]
-        .iter()
-        .any(|below| file.starts_with(below));
-    let is_option = own
-        .strip_prefix('-')
-        .is_some_and(|rest| rest.len() <= 2 && rest.chars().all(|c| c.is_ascii_alphabetic()));
-    let is_node = own
-        .strip_prefix("node")
-        .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '*'));
-    let is_format = matches!(own, "%s" | "%d" | "%s\\n" | "%d\\n" | "%%s" | "%%d");
-    WORDS.contains(&word)
-        || WORDS.contains(&own)
-        || is_variable
-        || is_number
-        || is_file
-        || is_option
-        || is_node
-        || is_format
-        || names_memory(own)
-}
-
-fn is_harmless_command(text: &str) -> bool {
-    let program = program(text);
-    let mut words = text.split_whitespace().skip(1);
-    let is_harmless = |word: &str| is_harmless(word) || SHELLS.contains(&word);
-    (PROGRAMS.contains(&program) || SHELLS[..6].contains(&program)) && words.all(is_harmless)
-}
-
-fn program(text: &str) -> &str {
-    let first = text.split_whitespace().next().unwrap_or_default();
-    let first = first.trim_matches(['"', '\'']);
-    first.rsplit('/').next().unwrap_or_default()
-}
-
-/// What it prints is written to a setting of memory.
-fn prints(text: &str) -> bool {
-    matches!(program(text), "echo" | "printf" | "seq" | "nproc" | "tee")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Shell, encloses, in_commands, names_memory};
+    use super::super::words::names_memory;
+    use super::{Shell, encloses, in_commands};
 
     fn kept(text: &str) -> Vec<String> {
         let mut shell = Shell::new(text);

@@ -136,8 +136,7 @@ fn words(line: &str) -> String {
         let word = piece.trim_end();
         let bare = word.trim_matches(|c: char| "\"'`();|&".contains(c));
         // The rest of a value in quotes.
-        let goes_on = open.is_some();
-        if goes_on {
+        if open.is_some() {
             open = open_quote(open, word);
             clean += if open.is_some() {
                 ""
@@ -157,7 +156,7 @@ fn words(line: &str) -> String {
         } else {
             open = open_quote(None, word);
             let own = piece.replacen(bare, &own, 1);
-            clean += if open.is_some() { own.trim_end() } else { &own };
+            clean += if open.is_some() { own.trim_end() } else { own.as_str() };
         }
         before = bare;
         if word.ends_with([';', '|', '&']) {

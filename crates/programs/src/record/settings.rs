@@ -2,12 +2,13 @@
 
 use model::Bytes;
 
-use super::commands::{Shell, encloses, names_memory};
+use super::commands::{Shell, encloses};
 use super::keep::Kept;
 use super::pattern::expand;
 use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
+use super::words::names_memory;
 use crate::config::applies_sysctl;
 use crate::config::files::said;
 use crate::config::unit::{VARIABLES, limit_of_init};
