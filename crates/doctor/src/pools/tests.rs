@@ -701,7 +701,7 @@ fn a01_a_size_of_which_the_kernel_has_no_pool() {
         assert!(!optional.consequence.contains("boot may stop"), "{optional:?}");
     }
     let unknown = mount.replace("pagesize=2M", "pagesize=16M");
-    let unknown = found("A01", tree("5.8.0").file("/etc/fstab", unknown));
+    let unknown = found("A01", tree("5.4.0").file("/etc/fstab", unknown));
     assert!(unknown.fix[0].starts_with("name a size in /etc/fstab:1"), "{unknown:?}");
     let late = mount.replace("pagesize=2M", "noauto,pagesize=2M");
     clear("A01", tree("5.4.0").file("/etc/fstab", late));

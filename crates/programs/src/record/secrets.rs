@@ -131,17 +131,21 @@ pub(super) fn line(line: &str) -> String {
 
 /// The words of commands in a line: of each client its own option, up to the sign that ends the command.
 fn words(line: &str) -> String {
+    const QUOTES: [char; 2] = ['"', '\''];
     let (mut clean, mut before, mut short, mut open) = (String::new(), "", None, None);
+    // The quote that opens a value went with it.
+    let mut is_gone = false;
     for piece in line.split_inclusive([' ', '\t']) {
         let word = piece.trim_end();
         let bare = word.trim_matches(|c: char| "\"'`();|&".contains(c));
         // The rest of a value in quotes.
         if open.is_some() {
             open = open_quote(open, word);
-            clean += if open.is_some() {
-                ""
-            } else {
-                piece.trim_start_matches(|c: char| !"\"'".contains(c))
+            let rest = piece.trim_start_matches(|c: char| !QUOTES.contains(&c));
+            clean += match (open, is_gone) {
+                (Some(_), _) => "",
+                (None, true) => rest.strip_prefix(QUOTES).unwrap_or(rest),
+                (None, false) => rest,
             };
             continue;
         }
@@ -154,8 +158,11 @@ fn words(line: &str) -> String {
         if own == bare {
             clean += piece;
         } else {
-            open = open_quote(None, word);
-            let own = piece.replacen(bare, &own, 1);
+            is_gone = bare.contains(QUOTES);
+            let end = word.find(bare).map_or(word.len(), |at| at + bare.len());
+            open = open_quote(None, word).filter(|_| open_quote(None, &word[..end]).is_some());
+            let whole = word.trim_end_matches([';', '|', '&', ')']);
+            let own = piece.replacen(if is_gone { whole } else { bare }, &own, 1);
             clean += if open.is_some() { own.trim_end() } else { own.as_str() };
         }
         before = bare;
@@ -328,6 +335,9 @@ mod tests {
                 "x; mysql -uroot -p<redacted> -e 'a'; y -pz",
             ),
             ("sshpass -p 's3 cret' ssh x", "sshpass -p '<redacted>' ssh x"),
+            ("sh -c 'mysql -ps3cret' > /x y", "sh -c 'mysql -p<redacted>' > /x y"),
+            ("mysql -p's3 cret' x; y", "mysql -p<redacted> x; y"),
+            ("mysql -p's3cret'; y", "mysql -p<redacted>; y"),
             ("curl -u me:s3cret http://x", "curl -u me:<redacted> http://x"),
             ("--db-password s3cret", "--db-password <redacted>"),
             ("postgres - memlock 8388608", "postgres - memlock 8388608"),
