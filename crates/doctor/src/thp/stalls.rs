@@ -203,12 +203,7 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     if share >= WORTH_MOVING {
         return Ok(Vec::new());
     }
-    // Its /proc/vmstat is the machine's.
-    if evidence.config.is_inside {
-        return Err("a container shows neither the machine's CPUs nor its time since boot".into());
-    }
-    let uptime = *known(&evidence.uptime)?;
-    let cpus = known(&evidence.snapshot.topology.online)?.len().max(1) as f64;
+    let (uptime, cpus) = counted_for(evidence)?;
     let rate = faults as f64 / uptime.max(1.0);
     let of_cpu = rate / cpus;
     if uptime < SETTLED || of_cpu < MANY_HINTS {
@@ -236,6 +231,15 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     Ok(vec![set(case, evidence, name, mode & !1).fix(
         "and keep each process on one node instead: numactl --cpunodebind=NODE --membind=NODE, or a cpuset",
     )])
+}
+
+/// Seconds and CPUs that the counters of /proc/vmstat are of: the machine's, in a container too.
+fn counted_for(evidence: &Evidence) -> Result<(f64, f64), Reason> {
+    if evidence.config.is_inside {
+        return Err("a container shows neither the machine's CPUs nor its time since boot".into());
+    }
+    let cpus = known(&evidence.snapshot.topology.online)?.len().max(1);
+    Ok((*known(&evidence.uptime)?, cpus as f64))
 }
 
 /// The largest program that may run on CPUs of several nodes.
