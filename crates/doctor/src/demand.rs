@@ -135,6 +135,8 @@ pub(super) struct Shortage {
     pub(super) left: u64,
     /// Where those are written.
     before: Vec<Setting>,
+    /// Pages that this demand and those before it take beyond theirs, and that the pool does not have.
+    beyond: u64,
     /// The pool, or the part of it that counts.
     part: Part,
     way: Way,
@@ -149,7 +151,7 @@ impl Shortage {
     pub(super) fn case(&self, consequence: String) -> Case {
         let (size, part) = (self.page.exact(), &self.part);
         let asked = part.pages.saturating_sub(self.left).saturating_add(self.need);
-        let asked = asked.saturating_add(self.demand.beyond);
+        let asked = asked.saturating_add(self.beyond);
         let case = Case::likely(consequence).seen_line(&self.demand.seen);
         let case = case.seen(&part.file, format!("pages of {size}"), part.pages);
         let case = case.with(self.demand.shown.as_ref(), Case::seen_line);
@@ -209,11 +211,11 @@ impl Shortage {
         let size = self.page.exact();
         let Some(nodes) = &self.demand.nodes else {
             let or = if self.is_at_once() { "or " } else { "" };
-            let of_which = match (self.demand.asker, self.demand.beyond) {
+            let of_which = match (self.demand.asker, self.beyond) {
                 (FileKind::Postgres, _) => " (the least, for version 15)".to_owned(),
                 (FileKind::Mysql, _) => " (the least that does)".to_owned(),
                 (_, 0) => String::new(),
-                (_, beyond) => format!(" ({beyond} of them beyond its SGA)"),
+                (_, beyond) => format!(" ({beyond} of them beyond what an SGA has)"),
             };
             let text = format!(
                 "{or}request {asked} pages of {size} or more{of_which}: {}",
@@ -331,7 +333,9 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         let promised = |node: u32| spare.by_node.get(&(page, node.to_string())).copied();
         let of_nodes = nodes.as_ref();
         let unbound = of_nodes.and_then(|nodes| unbound(&taken.free_by_node(page, promised), nodes, need));
+        let owed = spare.owed.get(&page).copied().unwrap_or(0);
         short.push(Shortage {
+            beyond: demand.beyond.saturating_add(owed),
             demand: Demand { nodes, ..demand },
             page,
             need,

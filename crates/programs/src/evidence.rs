@@ -2,7 +2,7 @@
 
 use model::{Cause, Reading, Unread};
 
-use crate::config::{Config, Given};
+use crate::config::{Config, Given, is_mounted};
 use crate::facts::TICKS;
 use crate::{self as programs, Program};
 use host::groups::{self, GroupLevel};
@@ -109,6 +109,10 @@ fn khugepaged(source: &Source) -> Reading<f64> {
 
 pub(crate) fn uptime(source: &Source) -> Reading<f64> {
     let path = "/proc/uptime";
+    if is_mounted(source, path, |_| true) {
+        let why = "it shows a container's own time (lxcfs)";
+        return Reading::Unread(Unread::new(Cause::Masked, path, why));
+    }
     source.line(path).and_then(|line| {
         let seen = line.split(' ').next().unwrap_or_default();
         host::parse::value(path, 0, "uptime", "seconds", seen)
@@ -137,6 +141,16 @@ mod tests {
     fn counts(evidence: &Evidence) -> [u64; 4] {
         let pool = &evidence.snapshot.pools.known().expect("pools")[0];
         [&pool.nr, &pool.free, &pool.surplus, &pool.overcommit].map(|count| *count.known().expect("a count"))
+    }
+
+    #[test]
+    fn a_containers_own_time_is_not_the_machines() {
+        let tree = Tree::new().line("/proc/uptime", "7200.00 7200.00");
+        let read = |tree| super::uptime(&Source::from_tree("test", tree));
+        assert_eq!(read(tree.clone()).known(), Some(&7200.0));
+        let mounts = "lxcfs /proc/uptime fuse.lxcfs rw 0 0\n";
+        let own = read(tree.file("/proc/self/mounts", mounts));
+        assert_eq!(own.unread().map(|why| why.unread), Some(model::Cause::Masked));
     }
 
     #[test]

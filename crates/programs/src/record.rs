@@ -12,6 +12,7 @@ mod secrets;
 mod settings;
 mod table;
 mod threads;
+mod words;
 
 #[cfg(test)]
 mod tests;

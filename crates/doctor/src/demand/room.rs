@@ -129,6 +129,8 @@ pub(super) struct Spare {
     pub(super) by_node: BTreeMap<(Bytes, String), u64>,
     /// Where those demands are written that were served, each with its page size.
     served: Vec<(Bytes, Setting)>,
+    /// Pages that these take beyond theirs, and that the pool does not have.
+    pub(super) owed: BTreeMap<Bytes, u64>,
 }
 
 impl Spare {
@@ -139,6 +141,7 @@ impl Spare {
             left: left.collect(),
             by_node: BTreeMap::new(),
             served: Vec::new(),
+            owed: BTreeMap::new(),
         }
     }
 
@@ -146,7 +149,9 @@ impl Spare {
     pub(super) fn serve(&mut self, demand: &Demand, page: Bytes, part: Option<&Part>, need: u64) -> Result<(), u64> {
         self.take(page, part, need)?;
         // What it takes beyond is not left for the next one.
-        self.take(page, part, demand.beyond).ok();
+        if self.take(page, part, demand.beyond).is_err() {
+            *self.owed.entry(page).or_default() += demand.beyond;
+        }
         self.served.push((page, demand.seen.clone()));
         Ok(())
     }

@@ -131,19 +131,24 @@ fn mounts(evidence: &Evidence, pools: &[Pool]) -> Vec<Case> {
         if pools.is_empty() || pools.iter().any(|pool| pool.size == size) {
             return None;
         }
+        let mut optional = evidence.config.optional_mounts.known().into_iter().flatten();
+        let stops = match optional.any(|own| own.place == line.place) {
+            true => "",
+            false => ", and the boot may stop for it",
+        };
         let case = Case::sure(format!(
-            "this kernel has no pool of {}: the mount of {} fails, and the boot may stop for it",
+            "this kernel has no pool of {}: the mount of {} fails{stops}",
             size.exact(),
             line.name
         ))
         .seen(&line.place, "pagesize", &line.value)
         .seen("/sys/kernel/mm/hugepages", "sizes", sizes.join(" "));
-        let case = match evidence.snapshot.is_made_at_boot(size) {
-            true => named_at_boot(case, evidence, size, 0),
-            false => case,
+        let (case, or) = match evidence.snapshot.is_made_at_boot(size) {
+            true => (named_at_boot(case, evidence, size, 0), "or "),
+            false => (case, ""),
         };
         Some(case.fix(format!(
-            "or name a size in {} that this kernel has ({})",
+            "{or}name a size in {} that this kernel has ({})",
             line.place,
             sizes.join(", ")
         )))

@@ -700,6 +700,18 @@ fn a01_a_size_of_which_the_kernel_has_no_pool() {
         "{by_mount:?}"
     );
     assert!(by_mount.fix[0].contains("hugepagesz=2M hugepages=0"), "{by_mount:?}");
+    assert!(
+        by_mount.consequence.ends_with("and the boot may stop for it"),
+        "{by_mount:?}"
+    );
+    for option in ["nofail", "x-systemd.automount"] {
+        let optional = mount.replace("pagesize=2M", &format!("{option},pagesize=2M"));
+        let optional = found("A01", tree("5.4.0").file("/etc/fstab", optional));
+        assert!(!optional.consequence.contains("boot may stop"), "{optional:?}");
+    }
+    let unknown = mount.replace("pagesize=2M", "pagesize=16M");
+    let unknown = found("A01", tree("5.4.0").file("/etc/fstab", unknown));
+    assert!(unknown.fix[0].starts_with("name a size in /etc/fstab:1"), "{unknown:?}");
     let late = mount.replace("pagesize=2M", "noauto,pagesize=2M");
     clear("A01", tree("5.4.0").file("/etc/fstab", late));
     let write = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 64\n";

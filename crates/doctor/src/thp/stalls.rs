@@ -120,14 +120,20 @@ fn mode_of<'e>(evidence: &'e Evidence, name: &str) -> Result<(u64, &'e [Node]), 
     Ok(if nodes.len() < 2 { (0, nodes) } else { (mode, nodes) })
 }
 
-/// With that setting switched off: at once, and at boot in the line that sets it. What is in /etc/sysctl.d holds before a package's own file.
-fn off(case: Case, evidence: &Evidence, name: &'static str) -> Case {
-    let case = case.fix_with(Need::Sysctl(name), format!("sysctl -w {name}=0"));
+/// With another value of that setting: at once, and at boot in the line that sets it. What is in /etc/sysctl.d holds before a package's own file.
+fn set(case: Case, evidence: &Evidence, name: &'static str, value: u64) -> Case {
+    let case = case.fix_with(Need::Sysctl(name), format!("sysctl -w {name}={value}"));
     let line = evidence.config.sysctl.known().and_then(|files| files.last(name));
     let case = case.with(line, Case::seen_line);
     match line.filter(|line| !is_packaged(&line.place)) {
-        Some(line) => case.fix(format!("and {name} = 0 in {}, in place of {}", line.place, line.value)),
-        None => case.fix(format!("to keep it: {}", distribution(evidence).keep_setting(name, 0))),
+        Some(line) => case.fix(format!(
+            "and {name} = {value} in {}, in place of {}",
+            line.place, line.value
+        )),
+        None => case.fix(format!(
+            "to keep it: {}",
+            distribution(evidence).keep_setting(name, value)
+        )),
     }
 }
 
@@ -168,10 +174,11 @@ fn for_own_node(evidence: &Evidence) -> Answer {
         case.seen("/proc/vmstat", "zone_reclaim_success", done)
             .seen("/proc/vmstat", "zone_reclaim_failed", failed)
     });
-    Ok(vec![off(case, evidence, name)])
+    Ok(vec![set(case, evidence, name, 0)])
 }
 
-/// Fewer page faults for it in a second are usual, also where all pages are where they belong.
+/// Fewer page faults for it, of each CPU in a second, are usual: the kernel looks at all memory of a busy process once a minute or more often, also
+/// where each page is where it belongs. One takes a microsecond or two.
 const MANY_HINTS: f64 = 1000.0;
 /// A shorter time since boot has the start of programs in it, when pages do move.
 const SETTLED: f64 = 3600.0;
@@ -192,9 +199,14 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     if mode & 1 == 0 || faults == 0 {
         return Ok(Vec::new());
     }
-    let uptime = *known(&evidence.uptime)?;
-    let (rate, share) = (faults as f64 / uptime.max(1.0), moved as f64 / faults as f64);
-    if uptime < SETTLED || rate < MANY_HINTS || share >= WORTH_MOVING {
+    let share = moved as f64 / faults as f64;
+    if share >= WORTH_MOVING {
+        return Ok(Vec::new());
+    }
+    let (uptime, cpus) = counted_for(evidence)?;
+    let rate = faults as f64 / uptime.max(1.0);
+    let of_cpu = rate / cpus;
+    if uptime < SETTLED || of_cpu < MANY_HINTS {
         return Ok(Vec::new());
     }
     let spread = spread(evidence, nodes);
@@ -205,7 +217,7 @@ fn for_balancing(evidence: &Evidence) -> Answer {
         _ => format!(". {} and {others} more run on CPUs of several nodes", program.title()),
     });
     let case = Case::likely(format!(
-        "automatic NUMA balancing has caused {rate:.0} page faults a second since boot, each of which holds up a thread. Only {:.1} % of these faults moved a page{who}",
+        "automatic NUMA balancing has caused {rate:.0} page faults a second since boot, {of_cpu:.0} on each CPU, each of which holds up a thread. Only {:.1} % of these faults moved a page{who}",
         share * 100.0
     ))
     .info_if(program.is_none())
@@ -218,9 +230,19 @@ fn for_balancing(evidence: &Evidence) -> Answer {
     .with(program, |case, program| {
         case.seen(program.file("status"), "Cpus_allowed_list", &program.cpus)
     });
-    Ok(vec![off(case, evidence, name).fix(
+    // Its second bit, which moves pages between tiers of memory, stays.
+    Ok(vec![set(case, evidence, name, mode & !1).fix(
         "and keep each process on one node instead: numactl --cpunodebind=NODE --membind=NODE, or a cpuset",
     )])
+}
+
+/// Seconds and CPUs that the counters of /proc/vmstat are of: the machine's, in a container too.
+fn counted_for(evidence: &Evidence) -> Result<(f64, f64), Reason> {
+    if evidence.config.is_inside {
+        return Err("a container shows neither the machine's CPUs nor its time since boot".into());
+    }
+    let cpus = known(&evidence.snapshot.topology.online)?.len().max(1);
+    Ok((*known(&evidence.uptime)?, cpus as f64))
 }
 
 /// Programs that may run on CPUs of several nodes, with their memory.

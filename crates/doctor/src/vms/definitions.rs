@@ -112,16 +112,20 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     cases.extend(guests.iter().filter_map(unshared));
     cases.extend(guests.iter().filter_map(|guest| promised_more(evidence, guest)));
     cases.extend(guests.iter().filter_map(|guest| without_hpage(evidence, guest)));
-    cases.extend(unreserved(evidence));
     let mut last = Vec::new();
     for guest in &guests {
         last.extend(unmounted(evidence, guest)?);
     }
     let asks = |guest: &Guest| guest.is_by_pool() && guest.hugetlb().next().is_some();
     if !guests.iter().any(asks) {
-        return Ok(cases);
+        return parts([Ok(cases), unreserved(evidence)]);
     }
-    parts([Ok(cases), short_of_pages(evidence, &guests), Ok(last)])
+    parts([
+        Ok(cases),
+        unreserved(evidence),
+        short_of_pages(evidence, &guests),
+        Ok(last),
+    ])
 }
 
 /// Guests that the pools cannot serve. Of a size that is not there another case says so.

@@ -7,9 +7,9 @@ use model::findings::Severity;
 use programs::config::given::{Nova, Reserved};
 use programs::{Evidence, Kind, Program};
 
-use crate::facts::running;
+use crate::facts::{known, readable, running};
 use crate::links;
-use crate::rule::Case;
+use crate::rule::{Answer, Case, Reason};
 
 /// Pages of one size on one node, which a program holds beside the guests.
 struct Held {
@@ -27,18 +27,20 @@ impl Held {
 }
 
 /// Programs of DPDK that hold more than nova leaves to others. nova places guests on the rest, and the last of them does not start.
-pub(super) fn unreserved(evidence: &Evidence) -> Vec<Case> {
+pub(super) fn unreserved(evidence: &Evidence) -> Answer {
     let files = &evidence.files.nova;
-    let Some(nova) = files.first() else { return Vec::new() };
+    let Some(nova) = files.first() else {
+        return Ok(Vec::new());
+    };
     let reserved: Vec<&Reserved> = files.iter().flat_map(|own| &own.reserved).collect();
     let guests = of_guests(evidence);
     let is_switch = |program: &&Program| program.is(Kind::Dpdk) == Ok(true);
-    let held = running(evidence)
-        .filter(is_switch)
-        .map(|program| (program, held(program, &guests)));
-    let held: Vec<_> = held.filter(|(_, own)| !own.is_empty()).collect();
+    let switches = running(evidence).filter(is_switch);
+    let (mut held, unread) = readable(switches.map(|program| Ok((program, held(program, &guests)?))));
+    let nothing = unread.map_or_else(|| Ok(Vec::new()), Err);
+    held.retain(|(_, own)| !own.is_empty());
     let Some((first, _)) = held.first() else {
-        return Vec::new();
+        return nothing;
     };
     let mut sums: BTreeMap<(Bytes, u32), u64> = BTreeMap::new();
     for (place, pages) in held.iter().flat_map(|(_, own)| own) {
@@ -59,8 +61,8 @@ pub(super) fn unreserved(evidence: &Evidence) -> Vec<Case> {
         })
         .collect();
     match all.iter().any(Held::is_short) {
-        true => vec![case(evidence, nova, first, &all)],
-        false => Vec::new(),
+        true => Ok(vec![case(evidence, nova, first, &all)]),
+        false => nothing,
     }
 }
 
@@ -75,22 +77,27 @@ fn of_guests(evidence: &Evidence) -> BTreeSet<(&str, u64)> {
 }
 
 /// Its own pages by size and node.
-fn held(program: &Program, guests: &BTreeSet<(&str, u64)>) -> BTreeMap<(Bytes, u32), u64> {
+fn held(program: &Program, guests: &BTreeSet<(&str, u64)>) -> Result<BTreeMap<(Bytes, u32), u64>, Reason> {
     let mut all = BTreeMap::new();
-    let mappings = program.details.as_ref().and_then(|own| own.hugetlb_nodes.known());
-    let areas = program.areas().unwrap_or_default();
+    let areas = program.areas()?;
     let own: BTreeSet<u64> = areas
         .iter()
         .filter(|area| !guests.contains(&(&*area.device, area.inode)))
         .map(|area| area.range.start)
         .collect();
-    for mapping in mappings.into_iter().flatten().filter(|one| own.contains(&one.start)) {
+    let Some(details) = program.details.as_ref().filter(|_| !own.is_empty()) else {
+        return Ok(all);
+    };
+    for mapping in known(&details.hugetlb_nodes)?
+        .iter()
+        .filter(|one| own.contains(&one.start))
+    {
         for (node, pages) in &mapping.nodes {
             let sum: &mut u64 = all.entry((mapping.page, *node)).or_default();
             *sum = sum.saturating_add(*pages);
         }
     }
-    all
+    Ok(all)
 }
 
 fn case(evidence: &Evidence, nova: &Nova, program: &Program, all: &[Held]) -> Case {

@@ -4,7 +4,7 @@ use host::Source;
 use model::{Cause, Unread};
 
 use super::Setting;
-use super::files::{Line, grouped, whole};
+use super::files::{Line, grouped, said, whole};
 use super::given::script::{self, Written};
 use super::policy;
 
@@ -17,13 +17,47 @@ pub(super) fn of_units(source: &Source, refused: &mut Vec<Unread>) -> Result<Vec
 /// What the commands of a unit write when it starts.
 pub(super) fn of_unit(path: &str, text: &str, refused: &mut Vec<Unread>) -> Written {
     let mut all = Written::default();
+    let environment = environment(text);
     for command in started(path, text) {
-        match command.written(path) {
+        match command.written(path, &environment) {
             Ok(written) => all.add(written),
             Err(why) => refused.push(why),
         }
     }
     all
+}
+
+/// Variables of a unit as a shell assigns them, where no file may give them other values.
+fn environment(text: &str) -> String {
+    let mut all = String::new();
+    for (key, value) in said("", text, &['#', ';']).filter_map(|line| line.pair()) {
+        match key {
+            "EnvironmentFile" => return String::new(),
+            "Environment" if value.is_empty() => all.clear(),
+            "Environment" => {
+                let words = shlex::split(value).unwrap_or_default();
+                all.extend(
+                    words
+                        .iter()
+                        .filter(|word| is_plain(word))
+                        .map(|word| format!("{word}; ")),
+                );
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// `NAME=VALUE` that means the same to systemd and to a shell.
+fn is_plain(word: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_part)
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_./,:+-".contains(c);
+    word.split_once('=')
+        .is_some_and(|(name, value)| is_name(name) && value.chars().all(is_part))
 }
 
 /// A command of a unit. A capture may lack the lines around one.
@@ -35,7 +69,7 @@ struct Command<'a> {
 
 impl Command<'_> {
     /// systemd starts programs and no shell (systemd.service(5)): `>` and `|` are words of theirs.
-    fn written(&self, path: &str) -> Result<Written, Unread> {
+    fn written(&self, path: &str, environment: &str) -> Result<Written, Unread> {
         let own = self.text.trim_start_matches(['@', '-', ':', '+', '!', '|']);
         let prefixes = &self.text[..self.text.len() - own.len()];
         let words = shlex::split(own).unwrap_or_default();
@@ -56,7 +90,13 @@ impl Command<'_> {
             return Ok(Written::default());
         }
         let text = if self.is_part { opened(&self.text) } else { own };
-        let mut written = script::written(path, text, self.lines[0].number() - 1);
+        // `%%` and `$$` are one sign (systemd.unit(5), systemd.service(5)); behind `:` variables are left to the shell.
+        let text = text.replace("%%", "%");
+        let text = match prefixes.contains(':') {
+            true => text,
+            false => text.replace("$$", "$"),
+        };
+        let mut written = script::written(path, &(environment.to_owned() + &text), self.lines[0].number() - 1);
         written.settings = written.settings.into_iter().map(|set| self.placed(set)).collect();
         Ok(written)
     }
@@ -184,6 +224,21 @@ mod tests {
     fn a_write_is_in_the_line_that_names_its_file() {
         let text = "[Service]\nExecStart=/bin/sh -c 'echo 8 > POOL; \\\n  echo 16 > LARGE'\n";
         assert_eq!(read(text).0, "a:2 8, a:3 16");
+    }
+
+    #[test]
+    fn doubled_signs_and_variables_of_a_unit_are_read_as_systemd_does() {
+        for text in [
+            "ExecStart=/bin/bash -c 'for i in 2; do echo 8 > /sys/kernel/mm/hugepages/hugepages-$${i}048kB/nr_hugepages; done'\n",
+            "ExecStart=/bin/sh -c 'N=8; echo $$N > POOL'\n",
+            "ExecStart=/bin/sh -c 'N=8; echo $${N} > POOL'\n",
+            "ExecStart=/bin/sh -c 'printf %%s 8 > POOL'\n",
+            "ExecStart=/bin/sh -c 'printf \"%%s\" 8 > POOL'\n",
+        ] {
+            assert_eq!(read(text), ("a:1 8".to_owned(), 0), "{text}");
+        }
+        let variable = "Environment=\"N=8\" M=2\nExecStart=/bin/sh -c 'echo ${N} > POOL'\n";
+        assert_eq!(read(variable), ("a:2 8".to_owned(), 0));
     }
 
     #[test]

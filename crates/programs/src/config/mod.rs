@@ -92,6 +92,8 @@ pub struct Config {
     pub huge_tmpfs: Reading<Vec<Setting>>,
     /// hugetlbfs likewise, with its `pagesize=`.
     pub hugetlb_mounts: Reading<Vec<Setting>>,
+    /// Those for which no boot stops.
+    pub optional_mounts: Reading<Vec<Setting>>,
     /// Could all be read that decides what is read at boot?
     pub starter: Reading<()>,
     /// Is /sys read-only, as in a container? Then settings are the host's to make.
@@ -195,6 +197,7 @@ impl Config {
             is_sysctl_unread: sysctl_files::is_without_systemd(source),
             huge_tmpfs: huge_tmpfs(source).into(),
             hugetlb_mounts: of_fstab(source, "hugetlbfs", "pagesize=").into(),
+            optional_mounts: optional_mounts(source).into(),
             starter: Distribution::is_readable(source).and(of_sysctl).into(),
             is_sys_read_only: is_mounted(source, "/sys", is_read_only),
             total: total(source, snapshot),
@@ -228,6 +231,11 @@ fn huge_tmpfs(source: &Source) -> Result<Vec<Setting>, Unread> {
     Ok(lines)
 }
 
+fn optional_mounts(source: &Source) -> Result<Vec<Setting>, Unread> {
+    let of = |option| of_fstab(source, "hugetlbfs", option);
+    Ok([of("nofail")?, of("x-systemd.automount")?].concat())
+}
+
 /// Lines such as `tmpfs /tmp tmpfs nosuid,huge=within_size 0 0` (fstab(5)) that are mounted at boot: the place, and the option's value.
 fn of_fstab(source: &Source, kind: &str, option: &str) -> Result<Vec<Setting>, Unread> {
     files::taken(source, ["/etc/fstab".to_owned()], &['#'], |line| {
@@ -251,7 +259,7 @@ fn total(source: &Source, snapshot: &Snapshot) -> Reading<Bytes> {
 }
 
 /// Of two mounts at one place the later one is on top.
-fn is_mounted(source: &Source, target: &str, is_it: impl Fn(&Mount) -> bool) -> bool {
+pub(crate) fn is_mounted(source: &Source, target: &str, is_it: impl Fn(&Mount) -> bool) -> bool {
     let mounts = mounts::all(source);
     let top = mounts
         .known()

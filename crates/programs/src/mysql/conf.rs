@@ -121,9 +121,7 @@ impl Reader for Groups {
             None if self.groups[depth] == Group::Server => match pair(line.text) {
                 Some((name, value)) => {
                     let setting = line.setting(name, value);
-                    // An option that the server may not know is written so.
-                    let is_loose = line.text.trim_start().starts_with("loose");
-                    self.options.refused.extend(refused(&setting, is_loose));
+                    self.options.refused.extend(refused(&setting, is_loose(line.text)));
                     self.options.settings.0.push(setting);
                 }
                 None => self.options.refused.push(line.garbled("`name` or `name = value`")),
@@ -234,6 +232,12 @@ pub fn is_on(value: &str) -> bool {
     matches!(value.to_ascii_uppercase().as_str(), "ON" | "1" | "TRUE")
 }
 
+/// With this prefix the server starts without an option that it does not know.
+fn is_loose(line: &str) -> bool {
+    let prefix = line.get(..6).unwrap_or_default().replace('-', "_");
+    prefix.eq_ignore_ascii_case("loose_")
+}
+
 /// Why the server does not take a value as a user may mean it.
 fn refused(setting: &Setting, is_loose: bool) -> Option<Unread> {
     let is_switch = || matches!(setting.value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE");
@@ -298,6 +302,19 @@ mod tests {
 
     use super::{Options, large_pages, option_file};
     use host::{Source, Tree};
+
+    #[test]
+    fn an_unknown_option_behind_loose_stops_no_server() {
+        let refused = |line: &str| Options::parse("a", &format!("[mysqld]\n{line}\n")).refused.len();
+        for (line, count) in [
+            ("hugepage_x=1", 1),
+            ("loose_hugepage_x=1", 0),
+            ("loose-hugepage-x", 0),
+            ("loose-innodb_buffer_pool_size=x", 1),
+        ] {
+            assert_eq!(refused(line), count, "{line}");
+        }
+    }
 
     fn debian() -> Tree {
         Tree::new()

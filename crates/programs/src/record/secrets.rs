@@ -1,5 +1,7 @@
 //! Finds what looks like a secret in arguments, environment values and lines of configuration, and takes it out.
 
+use crate::config::files::open_quote;
+
 /// What stands in its place.
 pub(super) const REDACTED: &str = "<redacted>";
 
@@ -59,13 +61,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
 
 /// Arguments without what looks like a secret, and the names of the options it was taken from.
 pub(super) fn arguments(arguments: &[String]) -> (Vec<String>, Vec<String>) {
-    let program = arguments
-        .first()
-        .map_or("", |first| first.rsplit('/').next().unwrap_or(first));
-    let short = CLIENTS
-        .iter()
-        .find(|(client, _)| program.starts_with(client))
-        .map(|(_, option)| *option);
+    let short = arguments.first().and_then(|first| short_option(first));
     let mut kept: Vec<String> = Vec::new();
     let mut taken = Vec::new();
     for argument in arguments {
@@ -77,6 +73,13 @@ pub(super) fn arguments(arguments: &[String]) -> (Vec<String>, Vec<String>) {
         kept.push(clean);
     }
     (kept, taken)
+}
+
+/// The option of a password of that client, by its path, behind a key of a unit too.
+fn short_option(program: &str) -> Option<&'static str> {
+    let name = program.rsplit(['/', '=']).next().unwrap_or(program);
+    let client = CLIENTS.iter().find(|(client, _)| name.starts_with(client));
+    client.map(|(_, option)| *option)
 }
 
 /// One argument, known the one before it.
@@ -116,7 +119,7 @@ fn name_of(before: &str, argument: &str) -> String {
 
 /// A line of configuration without what looks like a secret: `password = x`, `requirepass x`, `//user:x@host`.
 pub(super) fn line(line: &str) -> String {
-    let clean = text(line, &[]);
+    let clean = words(&text(line, &[]));
     let mut words = line.trim_start().splitn(2, [' ', '\t']);
     match (words.next(), words.next()) {
         (Some(name), Some(_)) if clean == line && is_secret_name(name) && !name.starts_with(['#', ';', '[']) => {
@@ -124,6 +127,50 @@ pub(super) fn line(line: &str) -> String {
         }
         _ => clean,
     }
+}
+
+/// The words of commands in a line: of each client its own option, up to the sign that ends the command.
+fn words(line: &str) -> String {
+    const QUOTES: [char; 2] = ['"', '\''];
+    let (mut clean, mut before, mut short, mut open) = (String::new(), "", None, None);
+    // The quote that opens a value went with it.
+    let mut is_gone = false;
+    for piece in line.split_inclusive([' ', '\t']) {
+        let word = piece.trim_end();
+        let bare = word.trim_matches(|c: char| "\"'`();|&".contains(c));
+        // The rest of a value in quotes.
+        if open.is_some() {
+            open = open_quote(open, word);
+            let rest = piece.trim_start_matches(|c: char| !QUOTES.contains(&c));
+            clean += match (open, is_gone) {
+                (Some(_), _) => "",
+                (None, true) => rest.strip_prefix(QUOTES).unwrap_or(rest),
+                (None, false) => rest,
+            };
+            continue;
+        }
+        if bare.is_empty() {
+            clean += piece;
+            continue;
+        }
+        short = short_option(bare).or(short);
+        let own = argument_after(before, bare, short);
+        if own == bare {
+            clean += piece;
+        } else {
+            is_gone = bare.contains(QUOTES);
+            let end = word.find(bare).map_or(word.len(), |at| at + bare.len());
+            open = open_quote(None, word).filter(|_| open_quote(None, &word[..end]).is_some());
+            let whole = word.trim_end_matches([';', '|', '&', ')']);
+            let own = piece.replacen(if is_gone { whole } else { bare }, &own, 1);
+            clean += if open.is_some() { own.trim_end() } else { own.as_str() };
+        }
+        before = bare;
+        if word.ends_with([';', '|', '&']) {
+            (before, short) = ("", None);
+        }
+    }
+    clean
 }
 
 /// Any text: pairs of a secret's name and a value, logins in addresses, tokens. `more` are further such names.
@@ -283,6 +330,17 @@ mod tests {
     fn lines_of_configuration_lose_their_secrets_only() {
         for (from, to) in [
             ("requirepass s3cret", "requirepass <redacted>"),
+            (
+                "x; mysql -uroot -ps3cret -e 'a'; y -pz",
+                "x; mysql -uroot -p<redacted> -e 'a'; y -pz",
+            ),
+            ("sshpass -p 's3 cret' ssh x", "sshpass -p '<redacted>' ssh x"),
+            ("sh -c 'mysql -ps3cret' > /x y", "sh -c 'mysql -p<redacted>' > /x y"),
+            ("mysql -p's3 cret' x; y", "mysql -p<redacted> x; y"),
+            ("mysql -p's3cret'; y", "mysql -p<redacted>; y"),
+            ("curl -u me:s3cret http://x", "curl -u me:<redacted> http://x"),
+            ("--db-password s3cret", "--db-password <redacted>"),
+            ("postgres - memlock 8388608", "postgres - memlock 8388608"),
             ("password = s3cret", "password = <redacted>"),
             (
                 "primary_conninfo = 'host=a password=s3cret'",

@@ -2,12 +2,13 @@
 
 use model::Bytes;
 
-use super::commands::{encloses, in_commands};
+use super::commands::{Shell, encloses};
 use super::keep::Kept;
 use super::pattern::expand;
 use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
+use super::words::names_memory;
 use crate::config::applies_sysctl;
 use crate::config::files::said;
 use crate::config::unit::{VARIABLES, limit_of_init};
@@ -54,10 +55,10 @@ const SETTINGS: [(&str, Keep); 38] = [
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
     ("/etc/{rc.local,rc.d/rc.local}", of_script),
-    ("/etc/crontab", about_memory),
-    ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", about_memory),
-    ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", about_memory),
-    ("/etc/cron.d/*{thp,THP,huge,Huge}*", about_memory),
+    ("/etc/crontab", commands),
+    ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", commands),
+    ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", commands),
+    ("/etc/cron.d/*{thp,THP,huge,Huge}*", commands),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
         unit,
@@ -135,7 +136,8 @@ pub(super) fn record_unit(recorder: &mut Recorder<'_>, name: &str) {
 /// Limits of locked memory alone: other variables can hold secrets.
 fn limits_of_init(bytes: &[u8]) -> Kept {
     let is_limit = |line: &str| said("", line, &['#']).any(|line| limit_of_init(&line).is_some());
-    Kept::lines(bytes, is_limit)
+    let mut shell = Shell::new("");
+    Kept::parts(bytes, |line| is_limit(line).then(|| shell.part(line, true)).flatten())
 }
 
 /// A configuration file of PostgreSQL.
@@ -190,13 +192,6 @@ fn assignments(bytes: &[u8]) -> Kept {
     kept
 }
 
-/// Does it name a setting of memory?
-fn names_memory(line: &str) -> bool {
-    let words = ["huge", "/sys/kernel/mm", "transparent", "thp", "maxmemory"];
-    let line = line.trim_start();
-    !line.starts_with(['#', ';']) && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
-}
-
 fn about_memory(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, names_memory)
 }
@@ -206,10 +201,15 @@ fn of_script(bytes: &[u8]) -> Kept {
     if !text.lines().any(names_memory) {
         return Kept::idle();
     }
-    let mut of_commands = in_commands(&text).into_iter();
-    Kept::lines(bytes, |line| {
-        of_commands.next() == Some(true) || names_memory(line) || encloses(line)
-    })
+    let mut shell = Shell::new(&text);
+    Kept::parts(bytes, |line| shell.part(line, encloses(line)))
+}
+
+/// Lines of a crontab, and of a script of which no more decides.
+fn commands(bytes: &[u8]) -> Kept {
+    let text = String::from_utf8_lossy(bytes);
+    let mut shell = Shell::new(&text);
+    Kept::parts(bytes, |line| shell.part(line, false))
 }
 
 fn about_memory_or_profile(bytes: &[u8]) -> Kept {
@@ -234,11 +234,14 @@ fn unit(bytes: &[u8]) -> Kept {
         "RequiredBy=",
         "[",
     ];
-    let mut of_commands = in_commands(&String::from_utf8_lossy(bytes)).into_iter();
-    Kept::lines(bytes, |line| {
-        of_commands.next() == Some(true)
-            || keys.iter().any(|key| line.trim_start().starts_with(key))
-            || names_memory(line)
+    let text = String::from_utf8_lossy(bytes);
+    let mut shell = Shell::new(&text);
+    Kept::parts(bytes, |line| {
+        let command = shell.part(line, false);
+        match keys.iter().any(|key| line.trim_start().starts_with(key)) {
+            true => Some(secrets::line(line)),
+            false => command,
+        }
     })
 }
 

@@ -121,7 +121,12 @@ impl Reader<'_> {
                 let setting = Setting::new(self.place(line), name.trim(), value.trim());
                 self.keep(sysctl_files::taken_as(setting), is_sure, true);
             } else if word.is_about_pages() {
-                self.unresolved(line, &format!("sysctl {}", word.text), Some(word));
+                // An open value leaves no doubt of the name.
+                let file = match name.contains(['$', '`']) {
+                    true => word.clone(),
+                    false => Word::plain(name),
+                };
+                self.unresolved(line, &format!("sysctl {}", word.text), Some(&file));
             }
         }
     }

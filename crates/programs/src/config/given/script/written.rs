@@ -164,6 +164,18 @@ mod tests {
     }
 
     #[test]
+    fn an_open_value_leaves_no_doubt_of_the_file() {
+        let text = "echo 8 > POOL\nsysctl -w vm.nr_overcommit_hugepages=$N\n";
+        assert_eq!(read(text, Unresolved::may_be_pool), "a:1 8");
+        assert_eq!(read(text, Unresolved::may_be_policy), "a:1 8");
+        let pool = "echo 8 > POOL\nsysctl -w vm.nr_hugepages=$N\n";
+        assert_eq!(read(pool, Unresolved::may_be_pool), "? a:2");
+        assert_eq!(read(pool, Unresolved::may_be_policy), "a:1 8");
+        let name = "echo 8 > POOL\nsysctl -w vm.${HUGE}_hugepages=$N\n";
+        assert_eq!(read(name, Unresolved::may_be_pool), "? a:2");
+    }
+
+    #[test]
     fn loops_of_written_values_and_more_launchers_are_read() {
         for text in [
             "for f in POLICY POLICY; do echo never > $f; done",
