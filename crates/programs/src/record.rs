@@ -2,7 +2,6 @@
 //! lists what it left out.
 
 mod accounts;
-mod commands;
 mod keep;
 mod mappings;
 mod pattern;
@@ -12,7 +11,6 @@ mod secrets;
 mod settings;
 mod table;
 mod threads;
-mod words;
 
 #[cfg(test)]
 mod tests;

@@ -206,7 +206,7 @@ fn raised<'n>(evidence: &Evidence, case: Case, needs: impl Iterator<Item = (&'n 
             None => distribution(evidence).keep_setting(name, least),
         };
         case.fix(format!("sysctl -w {name}={least}")).fix(format!(
-            "to keep it: {keep}; before Linux 3.16 the kernel's own limits are 32M for one segment and 8G for all"
+            "to keep it: {keep}; before Linux 3.16 the kernel's own limits may be 32M for one segment and 8G for all"
         ))
     })
 }

@@ -27,7 +27,6 @@ fn state(starter: &Starter) -> &'static str {
     match starter {
         Starter::Init(_) => "transparent_hugepage, by a script that no runlevel starts",
         Starter::Unit(_) => "transparent_hugepage, by a unit that is not enabled",
-        Starter::Behind(_) => "transparent_hugepage, by a line that never runs",
         Starter::RcLocal | Starter::Cron => "transparent_hugepage, at boot",
     }
 }
@@ -46,9 +45,6 @@ fn start(own: Distribution, one: &Dormant) -> String {
         Starter::Unit(name) => {
             format!("to keep it: {file} writes {value}, and is not enabled: systemctl enable --now {name}")
         }
-        Starter::Behind(exit) => format!(
-            "to keep it: {place} writes {value} and never runs: move it, and others like it, above the `exit` of line {exit}"
-        ),
         Starter::RcLocal => format!(
             "to keep it: {place} writes {value}, which does not hold now: chmod +x {file}, and see systemctl status rc-local"
         ),

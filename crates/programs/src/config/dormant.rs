@@ -4,7 +4,6 @@ use host::Source;
 use model::Unread;
 
 use super::files::{content, first, has_configuration, listed, said};
-use super::given::script;
 use super::{Setting, commands, policy, pool_lines, unit};
 
 /// A line that writes the policy.
@@ -23,8 +22,6 @@ pub enum Starter {
     Unit(String),
     /// Whether it may be executed no capture shows.
     RcLocal,
-    /// Nothing: it is behind the `exit` of that line.
-    Behind(usize),
     /// At boot, if cron runs.
     Cron,
 }
@@ -36,12 +33,10 @@ pub(super) fn read(source: &Source) -> Result<Vec<Dormant>, Unread> {
     let mut all = init_scripts(source, &at_boot)?;
     all.extend(units(source, &at_boot)?);
     let rc_local = first(source, pool_lines::RC_LOCAL.map(str::to_owned))?;
-    all.extend(rc_local.and_then(|(path, text)| {
-        let line = policy_line(&path, &text, "")?;
-        let number = line.place.rsplit_once(':')?.1.parse::<usize>().ok()?;
-        let exit = script::exit(&path, &text).filter(|exit| *exit < number);
-        let starter = exit.map_or(Starter::RcLocal, Starter::Behind);
-        Some(Dormant { line, starter })
+    let line = rc_local.and_then(|(path, text)| policy_line(&path, &text, ""));
+    all.extend(line.map(|line| Dormant {
+        line,
+        starter: Starter::RcLocal,
     }));
     all.extend(cron(source)?);
     Ok(all)
@@ -203,18 +198,6 @@ mod tests {
         let line = "echo never | tee /sys/kernel/mm/transparent_hugepage/enabled\n";
         let local = found(&[("/etc/rc.local", line)]);
         assert_eq!(local[0].2, Starter::RcLocal);
-        let starter = |before: &str| {
-            let text = format!("{before}{line}exit 0\n");
-            found(&[("/etc/rc.local", text.as_str())])[0].2.clone()
-        };
-        assert_eq!(starter("#!/bin/sh -e\nexit 0\n"), Starter::Behind(2));
-        for before in [
-            "if [ -f /etc/x ]; then\nexit 0\nfi\n",
-            "test -f /etc/x || exit 0\n",
-            "usage() {\nexit 0\n}\n",
-        ] {
-            assert_eq!(starter(before), Starter::RcLocal, "{before}");
-        }
         let cron = format!("@reboot root {line}");
         let cron = found(&[("/etc/cron.d/disable-thp", cron.as_str())]);
         assert_eq!(

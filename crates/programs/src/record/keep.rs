@@ -40,33 +40,24 @@ impl Kept {
 
     /// Lines for which `keeps` holds, without secrets. The others are blank, so that numbers of lines stay true; blank
     /// lines at the end go, and so does a file without any such line.
-    pub(super) fn lines(bytes: &[u8], mut keeps: impl FnMut(&str) -> bool) -> Self {
-        Self::parts(bytes, |line| keeps(line).then(|| secrets::line(line)))
-    }
-
-    /// The same with what `part` keeps of each line.
-    pub(super) fn parts(bytes: &[u8], mut part: impl FnMut(&str) -> Option<String>) -> Self {
+    pub(super) fn lines(bytes: &[u8], keeps: impl Fn(&str) -> bool) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let (mut kept, mut blanked, mut redacted) = (String::new(), 0, Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
-            if let Some(own) = part(line) {
-                if own != line {
-                    let what = if own.contains(secrets::REDACTED) {
-                        "secret"
-                    } else {
-                        "part"
-                    };
-                    redacted.push(format!("a {what} in line {number}"));
+            if keeps(line) {
+                let clean = secrets::line(line);
+                if clean != line {
+                    redacted.push(format!("a secret in line {number}"));
                 }
-                kept += &own;
+                kept += &clean;
             } else if !line.trim().is_empty() {
                 blanked += 1;
             }
             kept.push('\n');
         }
-        let mut all = Self::text(kept, blanked, "lines that decide nothing about pages");
-        all.left_out.extend(redacted);
-        all
+        let mut part = Self::text(kept, blanked, "lines that decide nothing about pages");
+        part.left_out.extend(redacted);
+        part
     }
 
     /// A part that is text: blank lines at its end go, and so does one without any other.

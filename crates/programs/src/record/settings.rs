@@ -2,13 +2,11 @@
 
 use model::Bytes;
 
-use super::commands::{Shell, encloses};
 use super::keep::Kept;
 use super::pattern::expand;
 use super::recorder::Recorder;
 use super::secrets;
 use super::table::{Keep, is_parameter, whole};
-use super::words::names_memory;
 use crate::config::applies_sysctl;
 use crate::config::files::said;
 use crate::config::unit::{VARIABLES, limit_of_init};
@@ -54,11 +52,11 @@ const SETTINGS: [(&str, Keep); 38] = [
     ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
     ("/etc/sysfs.conf", about_memory),
     ("/etc/sysfs.d/*", about_memory),
-    ("/etc/{rc.local,rc.d/rc.local}", of_script),
-    ("/etc/crontab", commands),
-    ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", commands),
-    ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", commands),
-    ("/etc/cron.d/*{thp,THP,huge,Huge}*", commands),
+    ("/etc/{rc.local,rc.d/rc.local}", about_memory),
+    ("/etc/crontab", about_memory),
+    ("/etc/{init.d,rc.d/init.d}/*{thp,huge}*", about_memory),
+    ("/etc/{rc,rc.d/rc,init.d/rc}{2,3,4,5,S}.d/S*{thp,huge}*", about_memory),
+    ("/etc/cron.d/*{thp,THP,huge,Huge}*", about_memory),
     (
         "/{etc,run,usr/lib,lib}/systemd/system/*{thp,THP,huge,Huge}*.service",
         unit,
@@ -136,8 +134,7 @@ pub(super) fn record_unit(recorder: &mut Recorder<'_>, name: &str) {
 /// Limits of locked memory alone: other variables can hold secrets.
 fn limits_of_init(bytes: &[u8]) -> Kept {
     let is_limit = |line: &str| said("", line, &['#']).any(|line| limit_of_init(&line).is_some());
-    let mut shell = Shell::new("");
-    Kept::parts(bytes, |line| is_limit(line).then(|| shell.part(line, true)).flatten())
+    Kept::lines(bytes, is_limit)
 }
 
 /// A configuration file of PostgreSQL.
@@ -192,24 +189,15 @@ fn assignments(bytes: &[u8]) -> Kept {
     kept
 }
 
+/// Does it name a setting of memory?
+fn names_memory(line: &str) -> bool {
+    let words = ["huge", "/sys/kernel/mm", "transparent", "thp", "maxmemory"];
+    let line = line.trim_start();
+    !line.starts_with(['#', ';']) && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
+}
+
 fn about_memory(bytes: &[u8]) -> Kept {
     Kept::lines(bytes, names_memory)
-}
-
-fn of_script(bytes: &[u8]) -> Kept {
-    let text = String::from_utf8_lossy(bytes);
-    if !text.lines().any(names_memory) {
-        return Kept::idle();
-    }
-    let mut shell = Shell::new(&text);
-    Kept::parts(bytes, |line| shell.part(line, encloses(line)))
-}
-
-/// Lines of a crontab, and of a script of which no more decides.
-fn commands(bytes: &[u8]) -> Kept {
-    let text = String::from_utf8_lossy(bytes);
-    let mut shell = Shell::new(&text);
-    Kept::parts(bytes, |line| shell.part(line, false))
 }
 
 fn about_memory_or_profile(bytes: &[u8]) -> Kept {
@@ -218,7 +206,7 @@ fn about_memory_or_profile(bytes: &[u8]) -> Kept {
     })
 }
 
-/// Limits and memory of a unit. Its other commands and its environment can hold secrets.
+/// Limits and memory of a unit. Its command and its environment can hold secrets.
 fn unit(bytes: &[u8]) -> Kept {
     let keys = [
         "Limit",
@@ -234,14 +222,8 @@ fn unit(bytes: &[u8]) -> Kept {
         "RequiredBy=",
         "[",
     ];
-    let text = String::from_utf8_lossy(bytes);
-    let mut shell = Shell::new(&text);
-    Kept::parts(bytes, |line| {
-        let command = shell.part(line, false);
-        match keys.iter().any(|key| line.trim_start().starts_with(key)) {
-            true => Some(secrets::line(line)),
-            false => command,
-        }
+    Kept::lines(bytes, |line| {
+        keys.iter().any(|key| line.trim_start().starts_with(key)) || names_memory(line)
     })
 }
 

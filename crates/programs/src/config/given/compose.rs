@@ -61,7 +61,12 @@ impl Run {
     pub(super) fn mounts(&self, path: &str) -> bool {
         let of_host = self.volumes.iter().filter_map(|volume| volume.split(':').next());
         let mut paths = of_host.filter(|source| source.contains('/'));
-        paths.any(|source| path.rsplit('/').take(2).any(|part| part == shell::file_name(source)))
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        paths.any(|source| {
+            let own = source.trim_start_matches("./").trim_end_matches('/');
+            let is_file = shell::file_name(own) == shell::file_name(path);
+            is_file || (!own.is_empty() && directory.ends_with(own))
+        })
     }
 
     /// The largest heap of the JVM in it, if its options are known.

@@ -28,7 +28,7 @@ use mounts::{mount, unmount};
 use printed::{of_text, printed};
 use words::{MOST, Variables, Word};
 use writes::{Write, settle};
-pub(in crate::config) use written::{Unresolved, Written, exit, written};
+pub(in crate::config) use written::{Unresolved, Written, written};
 
 /// What of a script is about pages.
 #[derive(Debug, Default)]
@@ -123,8 +123,6 @@ struct Reader<'a> {
     /// Scripts within the script, and how deep the one is that is read.
     inner: usize,
     depth: usize,
-    /// The line of an `exit` in no branch: nothing behind it runs.
-    exit: Option<usize>,
     writes: Vec<Write>,
     script: Script,
 }
@@ -235,7 +233,7 @@ impl Reader<'_> {
             "grubby" => self.grubby(line, arguments, is_sure),
             "rpm-ostree" | "kernelstub" | "grub-editenv" | "grub2-editenv" => self.edited(line, words),
             "cd" => self.go_to(arguments),
-            "exit" | "return" => self.end(command, program, arguments),
+            "exit" | "return" => self.flow.end(arguments, !self.writes.is_empty()),
             "let" | "read" => arguments.iter().for_each(|word| self.variables.lose(&word.text)),
             "mount" => {
                 if let Some(new) = HugeMount::of(self.place(line), arguments, is_sure) {

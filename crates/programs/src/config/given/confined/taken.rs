@@ -92,7 +92,13 @@ impl Taken {
         match self.program {
             "PostgreSQL" => format!("{mib}MB"),
             "Redis" => format!("{mib}mb"),
-            "MongoDB" => format!("{}.{}", mib >> 10, ((mib & 1023) * 10) >> 10),
+            // It takes no less than 0.25.
+            "MongoDB" => {
+                let mib = mib.max(256);
+                format!("{}.{:02}", mib >> 10, ((mib & 1023) * 100) >> 10)
+            }
+            // It rounds up to whole chunks.
+            "InnoDB" => format!("{}M", mib / 128 * 128),
             "Memcached" | "Node.js" => mib.to_string(),
             "the JVM" if is_bare && HEAPS.contains(&self.option()) => mib.to_string(),
             _ => format!("{mib}M"),

@@ -54,15 +54,6 @@ impl Reader<'_> {
         }
     }
 
-    /// `exit` or `return`.
-    pub(super) fn end(&mut self, command: &Command, program: &str, arguments: &[Word]) {
-        let is_plain = !["|", "(", "&&", "||"].contains(&command.before);
-        if program == "exit" && is_plain && self.depth == 0 && self.flow.is_outside() {
-            self.exit.get_or_insert(self.before + command.line);
-        }
-        self.flow.end(arguments, !self.writes.is_empty());
-    }
-
     /// A path behind `cd`. What a variable may hold is not joined.
     fn located(&self, path: &Word) -> Word {
         let directory = self.directory.as_deref().filter(|_| !path.text.starts_with(['/', '$']));
@@ -137,7 +128,6 @@ impl Reader<'_> {
             is_sure,
             is_at_once,
             after: self.programs,
-            exit: self.exit,
         });
     }
 }

@@ -74,11 +74,6 @@ impl Flow {
         (is_in_one && self.is_chained && self.blocks.iter().all(is_plain)).then_some(self.bodies)
     }
 
-    /// Is it in no block at all?
-    pub(super) fn is_outside(&self) -> bool {
-        self.is_chained && self.blocks.is_empty() && !self.is_condition
-    }
-
     pub(super) fn is_in_loop(&self) -> bool {
         self.blocks.contains(&Block::Loop)
     }

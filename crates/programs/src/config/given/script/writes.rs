@@ -14,18 +14,13 @@ pub(super) struct Write {
     pub(super) is_at_once: bool,
     /// Programs that were started before.
     pub(super) after: usize,
-    /// The line of the `exit` before it.
-    pub(super) exit: Option<usize>,
 }
 
 impl Write {
     /// That it may run, where it is about pages.
     fn doubt(&self) -> Option<Unresolved> {
         let Setting { place, name, value } = &self.setting;
-        let why = || match self.exit {
-            Some(exit) => format!("`{value}` for {name} never runs: it belongs before the `exit` of line {exit}"),
-            None => format!("`{value}` for {name} is not judged: whether it runs is not known"),
-        };
+        let why = || format!("`{value}` for {name} is not judged: whether it runs is not known");
         let is_ours = name.contains("hugepage");
         is_ours.then(|| Unresolved::new(place, why(), Some(name.clone())))
     }
@@ -41,22 +36,10 @@ struct Seen<'a> {
     end: usize,
 }
 
-/// Those that may run.
-fn running(writes: &[Write]) -> impl Iterator<Item = (usize, &Write)> {
-    writes.iter().enumerate().filter(|(_, write)| write.exit.is_none())
-}
-
-/// What those are that do not.
-fn never(writes: &[Write]) -> Vec<Unresolved> {
-    let behind = writes.iter().filter(|write| write.exit.is_some());
-    behind.filter_map(Write::doubt).collect()
-}
-
 /// Writes of which it is not known whether they run count where all others of their file are alike.
 pub(super) fn settle(writes: &[Write], mut script: Script) -> Script {
     let seen = seen(writes);
-    script.unresolved.extend(never(writes));
-    for (at, write) in running(writes) {
+    for (at, write) in writes.iter().enumerate() {
         let (setting, seen) = (&write.setting, &seen[write.setting.name.as_str()]);
         if !write.is_sure && !seen.is_alike {
             script.unresolved.extend(write.doubt());
@@ -77,8 +60,8 @@ pub(super) fn settle(writes: &[Write], mut script: Script) -> Script {
 /// The last value for each file, where it is known, and what may be written after the last one that is sure.
 pub(super) fn left(writes: &[Write]) -> (Vec<Setting>, Vec<Unresolved>) {
     let seen = seen(writes);
-    let (mut known, mut doubts) = (Vec::new(), never(writes));
-    for (at, write) in running(writes) {
+    let (mut known, mut doubts) = (Vec::new(), Vec::new());
+    for (at, write) in writes.iter().enumerate() {
         let seen = &seen[write.setting.name.as_str()];
         if at < seen.last {
             continue;
@@ -94,7 +77,7 @@ pub(super) fn left(writes: &[Write]) -> (Vec<Setting>, Vec<Unresolved>) {
 
 fn seen(writes: &[Write]) -> BTreeMap<&str, Seen<'_>> {
     let mut all = BTreeMap::new();
-    for (at, Write { setting, is_sure, .. }) in running(writes) {
+    for (at, Write { setting, is_sure, .. }) in writes.iter().enumerate() {
         let own = all.entry(setting.name.as_str()).or_insert(Seen {
             value: &setting.value,
             is_alike: true,

@@ -77,17 +77,6 @@ impl Written {
 
 /// Of a text that follows so many lines of the file. A capture may lack lines that close quotes: then each line counts alone.
 pub(in crate::config) fn written(path: &str, text: &str, before: usize) -> Written {
-    let mut reader = read(path, text, before);
-    reader.writes.retain(|write| write.is_at_once);
-    let (settings, doubts) = left(&reader.writes);
-    let open = reader.script.unresolved.into_iter().filter(|own| own.file.is_some());
-    Written {
-        settings,
-        unresolved: open.chain(doubts).collect(),
-    }
-}
-
-fn read<'a>(path: &'a str, text: &str, before: usize) -> Reader<'a> {
     let mut reader = Reader {
         path,
         ..Reader::default()
@@ -100,12 +89,13 @@ fn read<'a>(path: &'a str, text: &str, before: usize) -> Reader<'a> {
             }
         }
     }
-    reader
-}
-
-/// The line behind which nothing of a script runs.
-pub(in crate::config) fn exit(path: &str, text: &str) -> Option<usize> {
-    read(path, text, 0).exit
+    reader.writes.retain(|write| write.is_at_once);
+    let (settings, doubts) = left(&reader.writes);
+    let open = reader.script.unresolved.into_iter().filter(|own| own.file.is_some());
+    Written {
+        settings,
+        unresolved: open.chain(doubts).collect(),
+    }
 }
 
 /// A line with the end of what it opens.
