@@ -65,7 +65,7 @@ impl Run {
         paths.any(|source| {
             let own = source.trim_start_matches("./").trim_end_matches('/');
             let is_file = shell::file_name(own) == shell::file_name(path);
-            is_file || (!own.is_empty() && directory.ends_with(own))
+            is_file || directory == own || directory.ends_with(&format!("/{own}"))
         })
     }
 
