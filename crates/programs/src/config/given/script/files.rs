@@ -1,7 +1,6 @@
 //! Commands of a script that set something: files that are written, sysctl, and tools of the boot line.
 
 use super::Reader;
-use super::commands::Command;
 use super::words::Word;
 use super::writes::Write;
 use crate::config::{Setting, grub, sysctl_files};
