@@ -167,7 +167,7 @@ fn sizes_are_written_as_each_program_takes_them() {
             "    command: node --max-old-space-size=4096 a.js\n    environment: {A: b}\n",
             "1638",
         ),
-        ("    command: mongod --wiredTigerCacheSizeGB 4\n", "1.50"),
+        ("    command: mongod --wiredTigerCacheSizeGB 4\n", "1.59"),
         ("    command: redis-server --maxmemory 4gb\n", "1638mb"),
         ("    command: postgres -c shared_buffers=4GB\n", "1638MB"),
     ] {
