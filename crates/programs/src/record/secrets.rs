@@ -119,7 +119,7 @@ fn name_of(before: &str, argument: &str) -> String {
 
 /// A line of configuration without what looks like a secret: `password = x`, `requirepass x`, `//user:x@host`.
 pub(super) fn line(line: &str) -> String {
-    let clean = words(&text(line, &[]));
+    let clean = words(&text(&of_sudo(line), &[]));
     let mut words = line.trim_start().splitn(2, [' ', '\t']);
     match (words.next(), words.next()) {
         (Some(name), Some(_)) if clean == line && is_secret_name(name) && !name.starts_with(['#', ';', '[']) => {
@@ -127,6 +127,34 @@ pub(super) fn line(line: &str) -> String {
         }
         _ => clean,
     }
+}
+
+/// Without the password that `sudo -S` reads: what is echoed into it, or a word behind `<<<`.
+fn of_sudo(line: &str) -> String {
+    let reads =
+        |part: &str| part.contains("sudo") && part.split_whitespace().any(|word| matches!(word, "-S" | "--stdin"));
+    let mut parts: Vec<String> = line.split('|').map(str::to_owned).collect();
+    for at in 0..parts.len() {
+        if !reads(&parts[at]) {
+            continue;
+        }
+        if let Some((command, rest)) = parts[at].split_once("<<<") {
+            let word = rest.split_whitespace().next().unwrap_or_default();
+            parts[at] = format!("{command}<<<{}", rest.replacen(word, REDACTED, 1));
+        }
+        let before = at.checked_sub(1);
+        let echo = |text: &str| {
+            ["echo ", "printf "]
+                .iter()
+                .find_map(|name| Some(text.rfind(name)? + name.len()))
+        };
+        if let Some((before, end)) = before.and_then(|before| Some((before, echo(&parts[before])?))) {
+            parts[before].truncate(end);
+            parts[before] += REDACTED;
+            parts[before].push(' ');
+        }
+    }
+    parts.join("|")
 }
 
 /// The words of commands in a line: of each client its own option, up to the sign that ends the command.
@@ -339,6 +367,18 @@ mod tests {
             ("mysql -p's3 cret' x; y", "mysql -p<redacted> x; y"),
             ("mysql -p's3cret'; y", "mysql -p<redacted>; y"),
             ("curl -u me:s3cret http://x", "curl -u me:<redacted> http://x"),
+            (
+                "@reboot echo s3cret | sudo -S sysctl -w vm.nr_hugepages=8",
+                "@reboot echo <redacted> | sudo -S sysctl -w vm.nr_hugepages=8",
+            ),
+            (
+                "sudo -S <<< s3cret tee /proc/sys/vm/nr_hugepages",
+                "sudo -S <<< <redacted> tee /proc/sys/vm/nr_hugepages",
+            ),
+            (
+                "echo 8 | sudo tee /proc/sys/vm/nr_hugepages",
+                "echo 8 | sudo tee /proc/sys/vm/nr_hugepages",
+            ),
             ("--db-password s3cret", "--db-password <redacted>"),
             ("postgres - memlock 8388608", "postgres - memlock 8388608"),
             ("password = s3cret", "password = <redacted>"),
