@@ -21,8 +21,8 @@ use asked::demands;
 pub(super) use asked::{java_demand, mysql_demand, no_mmap, postgres, who};
 pub(super) use room::Room;
 use room::Spare;
-use taken::Taken;
 pub(super) use taken::runs_by_proxmox;
+use taken::{Taken, unbound};
 use way::Way;
 
 /// A program that is configured to use hugetlb pages.
@@ -348,21 +348,6 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
         });
     }
     Ok(short)
-}
-
-/// How a program that is bound to some nodes gets the pages of others, by the free ones of each.
-fn unbound(free: &[(u32, u64)], nodes: &CpuList, need: u64) -> Option<String> {
-    let other = free
-        .iter()
-        .find(|(node, pages)| !nodes.contains(*node) && *pages >= need);
-    let all = free.iter().fold(0_u64, |sum, (_, pages)| sum.saturating_add(*pages));
-    match other {
-        Some((node, pages)) => Some(format!("or bind it to node {node}, which has {pages} of them free")),
-        None if all >= need => Some(format!(
-            "or leave out what binds it to node {nodes}: all nodes together have {all} free"
-        )),
-        None => None,
-    }
 }
 
 /// A pool, or the part of it that some nodes have.

@@ -1,5 +1,6 @@
 //! Pages of the pools that running programs hold, beside those of the programs that the files start.
 
+use host::CpuList;
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::processes::taken_of_pool;
@@ -170,5 +171,20 @@ impl Demand {
             word == name || of_pod.and_then(|pod| pod.strip_prefix(name)).is_some_and(is_rest)
         };
         self.who.split(' ').any(is_it)
+    }
+}
+
+/// How a program that is bound to some nodes gets the pages of others, by the free ones of each.
+pub(super) fn unbound(free: &[(u32, u64)], nodes: &CpuList, need: u64) -> Option<String> {
+    let other = free
+        .iter()
+        .find(|(node, pages)| !nodes.contains(*node) && *pages >= need);
+    let all = free.iter().fold(0_u64, |sum, (_, pages)| sum.saturating_add(*pages));
+    match other {
+        Some((node, pages)) => Some(format!("or bind it to node {node}, which has {pages} of them free")),
+        None if all >= need => Some(format!(
+            "or leave out what binds it to node {nodes}: all nodes together have {all} free"
+        )),
+        None => None,
     }
 }
