@@ -1,8 +1,8 @@
 //! Pages of the pools that running programs hold, beside those of the programs that the files start.
 
-use host::CpuList;
 use std::collections::{BTreeMap, BTreeSet};
 
+use host::CpuList;
 use host::processes::taken_of_pool;
 use host::snapshot::NodePool;
 use model::Bytes;
