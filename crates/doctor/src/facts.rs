@@ -4,9 +4,15 @@ use host::snapshot;
 use host::snapshot::{Feature, Pool, Thp};
 use model::{Bytes, Reading};
 use programs::config::Distribution;
+use programs::config::given::FileKind;
 use programs::{Area, Details, Evidence, Groups, Jvm, Kind, Program};
 
 use super::rule::{Answer, Case, Reason};
+
+/// Files that start programs, and at the end those with nothing but commands.
+pub(super) const ASKERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Script];
+/// Files that start programs, with their limits and their environment.
+pub(super) const STARTERS: &[FileKind] = ASKERS.split_at(ASKERS.len() - 1).0;
 
 /// The value of a reading, or the reason why there is none.
 pub(super) fn known<T>(reading: &Reading<T>) -> Result<&T, Reason> {

@@ -2,14 +2,12 @@
 
 use model::Bytes;
 use programs::config::Setting;
-use programs::config::given::{Confined, FileKind, Taken};
+use programs::config::given::{Confined, Taken};
 use programs::{Area, Evidence, Groups, Jvm, Limit, Program};
 
 use crate::demand::Room;
 use crate::facts::{each_jvm, each_looked_into, known, programs, total};
 use crate::rule::{Answer, Case, Reason};
-
-pub(super) const WITH_LIMITS: &[FileKind] = &[FileKind::Pod, FileKind::Compose, FileKind::Unit];
 
 /// hugetlb pages that count against memory.max, where the rest of them no longer fits.
 pub(super) fn counts_hugetlb(evidence: &Evidence) -> Answer {

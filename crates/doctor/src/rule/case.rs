@@ -1,4 +1,4 @@
-//! One time that a rule finds something, and how that is told: what it costs, the lines that show it, what to do.
+//! One time that a rule finds something, and how it is reported: what it costs, the lines that show it, what to do.
 
 use std::fmt;
 

@@ -2,7 +2,6 @@
 
 use model::Bytes;
 use model::findings::Severity;
-use programs::config::given::FileKind;
 use programs::config::{Boot, Setting};
 use programs::{Evidence, in_list};
 
@@ -15,10 +14,6 @@ use crate::demand::Room;
 use crate::facts::distribution;
 use crate::remedy::Need;
 use crate::rule::{Answer, Case};
-
-pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose];
-/// Those, and files that start programs by options of their own.
-pub(super) const ASKERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod, FileKind::Compose, FileKind::Script];
 
 pub(super) fn conflict(evidence: &Evidence) -> Answer {
     let mut cases = conflicting(&evidence.files.policies);

@@ -24,6 +24,8 @@ mod tests;
 
 use programs::config::given::FileKind;
 
+use crate::facts::{ASKERS, STARTERS};
+
 pub(super) use glibc::{asked_by, asks_in_vain};
 pub(super) use in_vain::{no_such_size, unread_conf};
 pub(super) use options::is_missed;
@@ -45,9 +47,9 @@ pub(super) const TOPIC: Topic = Topic {
         Checks::of_machine("D11", advice::inherited),
         Checks::of_both("D12", advice::except_advised, &[FileKind::Unit], files::except_advised),
         Checks::of_machine("D14", glibc::auto_thp),
-        Checks::of_both("D15", glibc::empty_pool, files::ASKERS, files::empty_pool),
-        Checks::of_both("D16", glibc::mid_size_gap, files::STARTERS, files::mid_size_gap),
-        Checks::of_both("D18", in_vain::in_vain, files::STARTERS, files::morecore),
+        Checks::of_both("D15", glibc::empty_pool, ASKERS, files::empty_pool),
+        Checks::of_both("D16", glibc::mid_size_gap, STARTERS, files::mid_size_gap),
+        Checks::of_both("D18", in_vain::in_vain, STARTERS, files::morecore),
         Checks::of_machine("D21", shared::shmem_off),
         Checks::of_both(
             "D22",

@@ -5,7 +5,7 @@ use programs::{Evidence, in_list};
 
 use crate::facts::policy;
 
-/// A variable or an option by which an allocator, a garbage collector or a program is told to take pages of a pool.
+/// A variable or an option by which an allocator, a garbage collector or a program asks for pages of a pool.
 #[derive(Clone)]
 pub(super) struct Told {
     pub(super) variable: &'static str,

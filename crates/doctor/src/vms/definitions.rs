@@ -19,16 +19,7 @@ use crate::pools::{is_mounted, mounted_sizes};
 use crate::remedy::Need;
 use crate::rule::{Answer, Case, Reason};
 
-pub(super) const OF: &[FileKind] = &[
-    FileKind::Libvirt,
-    FileKind::Qemu,
-    FileKind::Firecracker,
-    FileKind::Kata,
-    FileKind::Proxmox,
-    FileKind::Incus,
-];
-
-/// Those, and what leaves pages to other programs.
+/// Files of guests, and at the end what leaves pages to other programs.
 pub(super) const WITH_NOVA: &[FileKind] = &[
     FileKind::Libvirt,
     FileKind::Qemu,
@@ -38,6 +29,7 @@ pub(super) const WITH_NOVA: &[FileKind] = &[
     FileKind::Incus,
     FileKind::Nova,
 ];
+pub(super) const OF: &[FileKind] = WITH_NOVA.split_at(WITH_NOVA.len() - 1).0;
 
 /// A guest smaller than this gains little.
 const WORTH: Bytes = Bytes::gib(4);

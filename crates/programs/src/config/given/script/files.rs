@@ -111,7 +111,7 @@ impl Reader<'_> {
                 let setting = Setting::new(self.place(line), name.trim(), value.trim());
                 self.keep(sysctl_files::taken_as(setting), is_sure, true);
             } else if word.is_about_pages() {
-                // An open value leaves no doubt of the name.
+                // The name is known where the value alone is open.
                 let file = match name.contains(['$', '`']) {
                     true => word.clone(),
                     false => Word::plain(name),

@@ -35,7 +35,7 @@ const LAUNCHERS: [&str; 24] = [
     "unshare",
 ];
 
-/// Those of them that have a path in front of the program.
+/// Those of them that take a path before the program.
 const WITH_PATH: [&str; 2] = ["chroot", "flock"];
 
 /// Where the program of a command is, behind launchers with their options.
