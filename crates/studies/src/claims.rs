@@ -166,8 +166,9 @@ fn claimed(figure: &str) -> Option<([f64; 2], bool)> {
     let words: Vec<&str> = figure.split(' ').collect();
     let number = |text: &str| text.parse::<f64>().ok();
     Some(match words[..] {
-        ["more"] => ([f64::MIN_POSITIVE, f64::INFINITY], true),
-        ["less"] => ([f64::NEG_INFINITY, -f64::MIN_POSITIVE], true),
+        ["more"] => ([1.0 + f64::EPSILON, f64::INFINITY], true),
+        ["less"] => ([f64::NEG_INFINITY, -1.0 - f64::EPSILON], true),
+        ["no", "more"] => ([f64::NEG_INFINITY, 1.0], true),
         ["the", "same"] => ([-1.0, 1.0], true),
         ["over", least] => ([number(least)?, f64::INFINITY], false),
         ["about", middle] => {

@@ -70,8 +70,11 @@ fn verdicts_follow_from_figures() {
         ("about 12", [14.0, 40.0], Verdict::Differs),
         ("about 0", [0.0, 0.0], Verdict::Agrees),
         ("more", [0.0, 10.0], Verdict::NotComparable),
-        ("more", [0.1, 10.0], Verdict::Agrees),
+        ("more", [1.1, 10.0], Verdict::Agrees),
+        ("more", [0.1, 0.3], Verdict::Differs),
         ("more", [-2.0, 0.0], Verdict::Differs),
+        ("no more", [-2.0, 0.5], Verdict::Agrees),
+        ("no more", [40.0, 60.0], Verdict::Differs),
         ("the same", [-2.0, -2.0], Verdict::Differs),
         ("no figure", [1.0, 1.0], Verdict::NotComparable),
     ] {
