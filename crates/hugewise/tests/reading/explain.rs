@@ -1,8 +1,6 @@
 //! `explain`: every form, on captured machines and on this one.
 
-mod common;
-
-use common::{done, hugewise, machines, refused, told, valid};
+use crate::common::{done, hugewise, machines, refused, told, valid};
 
 #[test]
 fn a_captured_database_is_explained_in_every_form() {

@@ -1,8 +1,6 @@
 //! `simulate host`: results fit their schema, repeat by seed, have every form; captured hosts get answers, and mistakes are named.
 
-mod common;
-
-use common::{done, file, json, machine, refused, text};
+use crate::common::{done, file, json, machine, refused, text};
 use serde_json::Value;
 
 const HOST: &str = "seconds = 900\npolicies = ['never-break', 'break-all', 'ksm']\n

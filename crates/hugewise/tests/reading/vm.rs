@@ -1,8 +1,6 @@
 //! Virtual machines of a host, on every captured machine.
 
-mod common;
-
-use common::{done, machine, machines, refused, text, valid};
+use crate::common::{done, machine, machines, refused, text, valid};
 
 #[test]
 fn every_captured_machine_has_a_list_in_every_form() {

@@ -1,11 +1,9 @@
 //! Choices, sums and watching of processes, on captured machines and on this one.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use common::{done, hugewise, machine, machines, refused, sent, text, told, unread, valid};
+use crate::common::{done, hugewise, machine, machines, refused, sent, text, told, unread, valid};
 use serde_json::Value;
 
 fn root(name: &str) -> String {

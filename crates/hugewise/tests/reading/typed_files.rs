@@ -1,14 +1,12 @@
 //! Files that are named on the command line: whatever they turn out to be, they are read within bounds or refused by name.
 
-mod common;
-
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{hugewise, refused, sent};
+use crate::common::{hugewise, refused, sent};
 
 /// Every way to name a file, with its limit. `{}` stands for the file.
 const WAYS: [(&str, &str); 11] = [

@@ -1,7 +1,5 @@
 //! Result files: each is whole whatever stops its writer, and a result that could not be written is no success.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{done, hugewise, machine, refused, text, told};
+use crate::common::{done, hugewise, machine, refused, text, told};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -111,7 +109,7 @@ fn is_json(path: &Path) -> bool {
 fn is_tree(path: &Path) -> bool {
     Command::new(env!("CARGO_BIN_EXE_hugewise"))
         .args(["--root", text(path), "vm"])
-        .env("HUGEWISE_STATE_DIR", common::NO_STATE)
+        .env("HUGEWISE_STATE_DIR", crate::common::NO_STATE)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
@@ -168,18 +166,18 @@ fn a_snapshot_is_for_its_owner_alone_also_where_it_replaces_one_that_was_not() {
 }
 
 /// The program under a shell that arranges something first.
-fn under_shell(script: &str, words: &[&str]) -> common::Run {
+fn under_shell(script: &str, words: &[&str]) -> crate::common::Run {
     let mut command = Command::new("sh");
     command
         .args(["-c", script, "sh", env!("CARGO_BIN_EXE_hugewise")])
         .args(words)
-        .env("HUGEWISE_STATE_DIR", common::NO_STATE);
+        .env("HUGEWISE_STATE_DIR", crate::common::NO_STATE);
     told(command.output().expect("runs"))
 }
 
 /// The program where no file may be longer than 4 KiB, which fails as a full disk does. (The signal is ignored, as it
 /// ends the program otherwise; a kill is another test.)
-fn on_a_full_disk(words: &[&str]) -> common::Run {
+fn on_a_full_disk(words: &[&str]) -> crate::common::Run {
     under_shell("trap '' XFSZ; ulimit -f 8; exec \"$@\"", words)
 }
 
@@ -249,7 +247,7 @@ fn devices_are_written_straight_and_a_full_one_is_an_error() {
 }
 
 /// The program under a shell that arranges its standard output.
-fn with_stdout(arranged: &str, words: &[&str]) -> common::Run {
+fn with_stdout(arranged: &str, words: &[&str]) -> crate::common::Run {
     under_shell(&format!("exec \"$@\" {arranged}"), words)
 }
 
@@ -270,7 +268,7 @@ fn a_full_or_closed_standard_output_is_an_error_and_a_reader_that_left_is_none()
             assert_eq!(run.code, Some(2), "{words:?} {arranged}: {}", run.err);
             assert!(run.err.contains("standard output"), "{words:?} {arranged}: {}", run.err);
         }
-        common::unread(words);
+        crate::common::unread(words);
         for arranged in [">/dev/null", "<>/dev/null >&0"] {
             assert_eq!(with_stdout(arranged, words).code, Some(0), "{words:?} {arranged}");
         }

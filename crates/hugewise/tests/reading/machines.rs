@@ -1,10 +1,8 @@
 //! Every command that reads a machine works on every captured one, and says what it could not read.
 
-mod common;
-
 use std::path::Path;
 
-use common::{done, hugewise, machine, machines, refused, text, told, valid};
+use crate::common::{done, hugewise, machine, machines, refused, text, told, valid};
 use serde_json::Value;
 
 /// The inventory of a captured machine, by a checkup that can read but not measure.

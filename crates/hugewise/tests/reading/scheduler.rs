@@ -1,8 +1,6 @@
 //! `simulate scheduler`: results fit their schema, repeat by seed, have every form, and mistakes are named.
 
-mod common;
-
-use common::{done, file, json, refused};
+use crate::common::{done, file, json, refused};
 
 const HOST: &str = "seconds = 2\n[topology]\nnodes = 2\nsockets = 2\ncores_per_socket = 2\nthreads_per_core = 2\n
 [[vm]]\nname = 'web'\ncount = 8\nvcpus = 2\nburst_ms = 5\nsleep_ms = 2\n";

@@ -1,11 +1,9 @@
 //! The report is one offline file, and a browser draws its charts without complaint.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{done, machines, missing};
+use crate::common::{done, machines, missing};
 
 /// A measurement of this machine as a page.
 fn page(directory: &Path) -> String {
@@ -86,7 +84,7 @@ fn one_chart_has_its_title_machine_and_verdict_and_a_wrong_name_lists_all() {
         assert!(svg.contains(part), "{part} in {svg}");
     }
     assert!(!svg.contains("Every run by"), "that is another chart");
-    let told = common::refused(&["report", &result("compare"), "--chart", "gain"]);
+    let told = crate::common::refused(&["report", &result("compare"), "--chart", "gain"]);
     assert!(told.contains("it has gains, runs-wall, runs-cpu"), "{told}");
 }
 
@@ -116,7 +114,7 @@ fn a_checkup_gives_its_answer_before_its_warnings() {
         "--report",
         report,
     ];
-    let mut command = common::hugewise(&args);
+    let mut command = crate::common::hugewise(&args);
     let status = command.stdout(file.try_clone().expect("a file")).stderr(file).status();
     assert!(status.expect("the program starts").success());
     let text = std::fs::read_to_string(&terminal).expect("text");

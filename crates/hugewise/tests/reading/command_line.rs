@@ -1,8 +1,6 @@
 //! Wrong words are refused in one message that says what to write; right ones end with the right code.
 
-mod common;
-
-use common::{done, refused, unread};
+use crate::common::{done, refused, unread};
 
 #[test]
 fn wrong_words_name_the_flag_and_what_to_write() {
@@ -95,7 +93,7 @@ fn wrong_words_of_simulate_name_the_flag_and_what_to_write() {
 }
 
 fn is_refused_with(args: &[&str], parts: &[&str]) {
-    let run = common::run(args);
+    let run = crate::common::run(args);
     assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
     for part in parts {
         assert!(run.err.contains(part), "{args:?}: no `{part}` in {}", run.err);

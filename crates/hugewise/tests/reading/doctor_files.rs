@@ -1,10 +1,8 @@
 //! Configuration files without a machine: kinds by names and contents, files judged together, bad lines with their place.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Run, refused, run, valid};
+use crate::common::{Run, refused, run, valid};
 use serde_json::Value;
 
 /// `doctor` with files of that content in a directory of their own.

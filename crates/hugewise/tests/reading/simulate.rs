@@ -1,8 +1,6 @@
 //! Simulations: their result fits its schema, repeats by seed, and can be shown again in every form.
 
-mod common;
-
-use common::{done, file, json, machine, refused, text, valid};
+use crate::common::{done, file, json, machine, refused, text, valid};
 use serde_json::Value;
 
 const FEW: [&str; 12] = [

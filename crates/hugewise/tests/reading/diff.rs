@@ -1,10 +1,8 @@
 //! `diff`: two results of each kind, two machines, what cannot be compared, and the exit code.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::{done, machine, refused, run, text, valid};
+use crate::common::{done, machine, refused, run, text, valid};
 use serde_json::{Value, json};
 
 /// The result of a command as a file.

@@ -1,13 +1,11 @@
 //! Rules find in a capture what they find on its machine, and it keeps no secret.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{done, machines, run, skipped, text, valid};
+use crate::common::{done, machines, run, skipped, text, valid};
 
 /// Ids of findings, and of rules that could not be judged.
 type Ids = (BTreeSet<String>, BTreeSet<String>);

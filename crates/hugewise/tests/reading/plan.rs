@@ -1,10 +1,8 @@
 //! `plan` and `size` from the outside: published recipes and figures, goals in files, scripts, and hostile words.
 
-mod common;
-
 use std::io::Write as _;
 
-use common::{done, machine, machines, refused, run, text, valid};
+use crate::common::{done, machine, machines, refused, run, text, valid};
 use serde_json::Value;
 
 /// A plan for a captured machine.

@@ -1,11 +1,9 @@
 //! Text fits the terminal that it is shown on: every command on every captured machine and every result, at several widths.
 
-mod common;
-
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use common::{hugewise, machines, told};
+use crate::common::{hugewise, machines, told};
 
 const WIDTHS: [u16; 3] = [60, 80, 120];
 

@@ -1,11 +1,9 @@
 //! The diagnosis of every captured machine in every form, and the exit codes that scripts rely on.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::{Run, done, machine, machines, refused, run, text, valid};
+use crate::common::{Run, done, machine, machines, refused, run, text, valid};
 use serde_json::Value;
 
 fn doctor(machine: &Path, words: &[&str]) -> Run {
