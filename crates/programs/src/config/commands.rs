@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn doubled_signs_and_variables_of_a_unit_are_read_as_systemd_does() {
         for text in [
-            "ExecStart=/bin/bash -c 'for i in 2; do echo 8 > /sys/kernel/mm/hugepages/hugepages-$${i}048kB/nr_hugepages; done'\n",
+            "ExecStart=/bin/bash -c 'N=2; echo 8 > /sys/kernel/mm/hugepages/hugepages-$${N}048kB/nr_hugepages'\n",
             "ExecStart=/bin/sh -c 'N=8; echo $$N > POOL'\n",
             "ExecStart=/bin/sh -c 'N=8; echo $${N} > POOL'\n",
             "ExecStart=/bin/sh -c 'printf %%s 8 > POOL'\n",

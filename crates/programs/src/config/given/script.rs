@@ -4,7 +4,6 @@ mod commands;
 mod files;
 mod flow;
 mod known;
-mod loops;
 mod mounts;
 mod printed;
 mod words;
@@ -22,7 +21,6 @@ use crate::config::{PoolWrite, Setting};
 use commands::{Command, assignment, commands, plain};
 use flow::Flow;
 use known::{is_known, launched, lost};
-use loops::unrolled;
 pub use mounts::HugeMount;
 use mounts::{mount, unmount};
 use printed::{of_text, printed};
@@ -140,9 +138,7 @@ impl Reader<'_> {
     fn run(&mut self, text: &str, before: usize) {
         let outer = mem::replace(&mut self.before, before);
         match tokens(text) {
-            Some(tokens) => unrolled(commands(tokens))
-                .iter()
-                .for_each(|command| self.command(command)),
+            Some(tokens) => commands(tokens).iter().for_each(|command| self.command(command)),
             None if text.contains("hugepage") => {
                 let place = self.place(1);
                 let why = "a quote, a parenthesis or a here-document is not closed, so nothing of the script is judged";
