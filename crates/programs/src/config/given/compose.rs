@@ -7,8 +7,9 @@ use model::{Bytes, Cause, Unread};
 use super::garbled::empty;
 use super::starts::Start;
 use super::yaml::{self, Node, What};
-use super::{namespaces, quadlet, shell};
+use super::{namespaces, quadlet};
 use crate::config::Setting;
+use crate::config::files::file_name;
 use crate::{Kind, Limit, image_names};
 
 /// A container of Docker, Podman or their kin, which takes pages from the pools of the machine.
@@ -64,7 +65,7 @@ impl Run {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         paths.any(|source| {
             let own = source.trim_start_matches("./").trim_end_matches('/');
-            let is_file = shell::file_name(own) == shell::file_name(path);
+            let is_file = file_name(own) == file_name(path);
             is_file || directory == own || directory.ends_with(&format!("/{own}"))
         })
     }
@@ -176,9 +177,6 @@ pub(super) fn is_runtime(program: &str) -> bool {
 pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Run>, Unread> {
     if quadlet::is_quadlet(text) {
         return quadlet::parse(path, text).map(|run| vec![run]);
-    }
-    if shell::starts(text, is_runtime) {
-        return command(path, text).map(|run| vec![run]);
     }
     let mut runs = Vec::new();
     for document in yaml::documents(path, text)? {
@@ -313,28 +311,11 @@ fn is_off(value: &str) -> bool {
     ["0", "f", "F", "false", "False", "FALSE"].contains(&value)
 }
 
-/// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
-fn command(path: &str, text: &str) -> Result<Run, Unread> {
-    let says = |line: &str| !line.trim_start().starts_with('#');
-    let starts = |line: &str| says(line) && line.split_whitespace().any(|word| word == "run");
-    let line = text.lines().position(starts).map_or(1, |at| at + 1);
-    let start = Start {
-        place: format!("{path}:{line}"),
-        words: shell::all_words(path, text)?,
-        ..Start::default()
-    };
-    of_start(&start).unwrap_or_else(|| Err(without_image(&start.place)))
-}
-
-fn without_image(place: &str) -> Unread {
-    empty(place, "the `run` command names no image")
-}
-
 fn is_sudo(program: &str) -> bool {
     matches!(program, "sudo" | "doas")
 }
 
-/// The same as a command of a script.
+/// `docker run --ulimit memlock=-1 --cap-add IPC_LOCK -e A=B IMAGE WORDS`.
 pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
     let words = start
         .from(is_runtime)
@@ -344,7 +325,7 @@ pub(super) fn of_start(start: &Start) -> Option<Result<Run, Unread>> {
 }
 
 fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread> {
-    let by_podman = words.first().is_some_and(|word| shell::file_name(word) == "podman");
+    let by_podman = words.first().is_some_and(|word| file_name(word) == "podman");
     let mut words = words
         .iter()
         .map(String::as_str)
@@ -358,7 +339,8 @@ fn of_words(place: &str, words: &[String], by_root: bool) -> Result<Run, Unread>
         may_be_rootless: by_podman && !by_root,
         ..Run::default()
     };
-    let image = run.options(place, &mut words)?.ok_or_else(|| without_image(place))?;
+    let without = || empty(place, "the `run` command names no image");
+    let image = run.options(place, &mut words)?.ok_or_else(without)?;
     run.words = words.map(str::to_owned).collect();
     Ok(run.of_image(image))
 }

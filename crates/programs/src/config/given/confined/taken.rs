@@ -3,9 +3,9 @@
 use model::Bytes;
 
 use super::super::ini::Server;
-use super::super::shell::file_name;
 use super::super::starts::Start;
 use crate::config::Setting;
+use crate::config::files::file_name;
 use crate::postgres::value::HugePages;
 use crate::{Jvm, JvmKind, Kind, image_names, size};
 
