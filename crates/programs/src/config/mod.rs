@@ -1,6 +1,5 @@
 //! What was asked for: boot parameters and configuration files, to compare with what the kernel has.
 
-mod accounts;
 mod boot;
 mod commands;
 mod distribution;
@@ -32,11 +31,10 @@ mod tests;
 use model::{Bytes, Cause, Reading, Unread};
 
 use host::snapshot::{Feature, Mount, mounts};
-use host::{Snapshot, Source};
+use host::{Accounts, Snapshot, Source};
 
 pub use crate::mysql::conf as mysql;
 pub use crate::postgres::conf as postgres;
-pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootForm, BootLine, BootPool, DigitsTaken};
 pub use distribution::Distribution;
 pub(crate) use distribution::STARTERS;
