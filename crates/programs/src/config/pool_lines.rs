@@ -121,10 +121,15 @@ impl PoolWrite {
 
     /// The pages of each size after all writes: the last one for the whole pool, or those of nodes that follow it.
     pub fn left(writes: &[Self], default: Bytes) -> Vec<PoolLine> {
+        Self::by_size(writes, Some(default))
+    }
+
+    /// The same where the default size may not be known.
+    fn by_size(writes: &[Self], default: Option<Bytes>) -> Vec<PoolLine> {
         // Of each size the number of its first write, and of each node the last write.
-        let mut pools: BTreeMap<Bytes, (usize, Held<'_>)> = BTreeMap::new();
+        let mut pools: BTreeMap<Option<Bytes>, (usize, Held<'_>)> = BTreeMap::new();
         for (at, write) in writes.iter().enumerate() {
-            let size = write.line.size.unwrap_or(default);
+            let size = write.line.size.or(default);
             let (_, held) = pools.entry(size).or_insert_with(|| (at, BTreeMap::new()));
             match write.node {
                 Some(_) => {
@@ -134,12 +139,12 @@ impl PoolWrite {
             }
             held.insert(write.node, (at, write));
         }
-        let sum = |(size, (first, held)): (Bytes, (usize, Held<'_>))| {
+        let sum = |(size, (first, held)): (Option<Bytes>, (usize, Held<'_>))| {
             let (_, last) = held.values().max_by_key(|(at, _)| *at)?;
             let pages = held.values().map(|(_, write)| write.line.pages);
             let line = PoolLine {
                 place: last.line.place.clone(),
-                size: Some(size),
+                size,
                 pages: pages.fold(0, u64::saturating_add),
                 is_by_node: held.keys().any(Option::is_some),
             };
@@ -154,33 +159,10 @@ impl PoolWrite {
 /// Writes that hold, by node, each with its number.
 type Held<'a> = BTreeMap<Option<u32>, (usize, &'a PoolWrite)>;
 
-/// The lines of one size, which are those of several nodes, as one. Of several writes to a file the last one holds.
+/// The lines of one size, which may be those of several nodes, as one.
 fn summed(all: &[Setting]) -> Vec<PoolLine> {
-    let mut sums: Vec<PoolLine> = Vec::new();
-    let last: BTreeMap<&str, usize> = all
-        .iter()
-        .enumerate()
-        .map(|(at, line)| (line.name.as_str(), at))
-        .collect();
-    let lines = all
-        .iter()
-        .enumerate()
-        .filter(|(at, line)| last[line.name.as_str()] == *at);
-    let mut by_size: BTreeMap<Option<Bytes>, usize> = BTreeMap::new();
-    for line in lines.filter_map(|(_, line)| of_pool(line)) {
-        match by_size.get(&line.size).copied() {
-            Some(at) => {
-                let sum: &mut PoolLine = &mut sums[at];
-                sum.pages = sum.pages.saturating_add(line.pages);
-                sum.is_by_node |= line.is_by_node;
-            }
-            None => {
-                by_size.insert(line.size, sums.len());
-                sums.push(line);
-            }
-        }
-    }
-    sums
+    let writes: Vec<PoolWrite> = all.iter().filter_map(PoolWrite::of).collect();
+    PoolWrite::by_size(&writes, None)
 }
 
 fn at_boot(place: &str, boot: &Boot) -> Vec<PoolLine> {
