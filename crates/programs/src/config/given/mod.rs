@@ -147,7 +147,12 @@ impl Given {
     fn starts(&self) -> Vec<Start> {
         let services = self.services.iter();
         let alone = self.environment.iter().filter(|_| self.services.is_empty());
-        let alone = alone.map(|(path, set)| Start::of_variables(path, set));
+        // It is not known what gets these variables.
+        let alone = alone.map(|(path, set)| Start {
+            place: path.clone(),
+            words: Vec::new(),
+            environment: set.clone(),
+        });
         services
             .flat_map(|service| service.starts(&self.environment))
             .chain(self.runs.iter().map(Run::start))

@@ -136,14 +136,10 @@ impl Reader<'_> {
         let outer = mem::replace(&mut self.before, before);
         match tokens(text) {
             Some(tokens) => commands(tokens).iter().for_each(|command| self.command(command)),
-            None if text.contains("hugepage") => {
-                let place = self.place(1);
+            None => {
                 let why = "a quote, a parenthesis or a here-document is not closed, so nothing of the script is judged";
-                self.script
-                    .unresolved
-                    .push(Unresolved::new(place, why, Some(String::new())));
+                self.not_judged(1, text, why);
             }
-            None => {}
         }
         self.before = outer;
     }
@@ -291,16 +287,10 @@ impl Reader<'_> {
     fn inner(&mut self, text: Option<(usize, String)>, is_sure: bool) {
         let Some((line, text)) = text else { return };
         if self.inner >= MOST_INNER || self.depth >= DEEPEST {
-            if text.contains("hugepage") {
-                let place = self.place(line);
-                let why = format!(
-                    "nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
-                );
-                self.script
-                    .unresolved
-                    .push(Unresolved::new(place, why, Some(String::new())));
-            }
-            return;
+            let why = format!(
+                "nothing of the script within it is judged: {MOST_INNER} such scripts are read, and {DEEPEST} within each other"
+            );
+            return self.not_judged(line, &text, &why);
         }
         self.inner += 1;
         self.depth += 1;
@@ -312,6 +302,13 @@ impl Reader<'_> {
         self.run(&text, before);
         (self.flow, self.directory) = (outer, directory);
         self.depth -= 1;
+    }
+
+    /// A text that is not read may write any file of the kernel.
+    fn not_judged(&mut self, line: usize, text: &str, why: &str) {
+        let unresolved = Unresolved::new(self.place(line), why, Some(String::new()));
+        let is_ours = text.contains("hugepage");
+        self.script.unresolved.extend(is_ours.then_some(unresolved));
     }
 
     /// What only a run shows, with the word for the file of the kernel that it may write.
