@@ -6,6 +6,7 @@ use super::super::ini::Server;
 use super::super::starts::Start;
 use crate::config::Setting;
 use crate::config::files::file_name;
+use crate::page_options::value_of;
 use crate::postgres::value::HugePages;
 use crate::{Jvm, JvmKind, Kind, image_names, size};
 
@@ -246,7 +247,7 @@ fn of_option(start: &Start, image: &str) -> Option<Taken> {
         let (option, value) = own
             .options
             .iter()
-            .find_map(|option| Some((*option, value(&words, option)?)))?;
+            .find_map(|option| Some((*option, value_of(&words, option)?)))?;
         let set = match own.names {
             [] => written(start, &words, own.options)?,
             _ => Setting::new(&start.place, option, value),
@@ -263,16 +264,6 @@ fn of_option(start: &Start, image: &str) -> Option<Taken> {
             asks: false,
         })
     })
-}
-
-/// The value of an option, behind it or in the same word.
-fn value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
-    let mut words = words.iter().map(String::as_str);
-    let rest = words.find_map(|word| {
-        let rest = word.strip_prefix(option)?;
-        (rest.is_empty() || rest.starts_with('=')).then_some(rest)
-    })?;
-    rest.strip_prefix('=').or_else(|| words.next())
 }
 
 /// Sizes of containers, of systemd and of heaps: units are powers of 1024.
