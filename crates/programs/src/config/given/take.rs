@@ -65,9 +65,10 @@ impl Given {
 
     /// What Docker gives containers that set nothing.
     fn docker(&mut self, path: &str, text: &str) {
-        let daemon = dockerd::parse(path, text);
-        self.refusals.extend(daemon.refused);
-        self.memlock_of_docker = daemon.memlock.or_else(|| self.memlock_of_docker.take());
+        match dockerd::parse(path, text) {
+            Ok(memlock) => self.memlock_of_docker = memlock.or_else(|| self.memlock_of_docker.take()),
+            Err(refused) => self.refusals.push(refused),
+        }
     }
 
     /// What a script writes, and what it starts.

@@ -11,7 +11,7 @@ use crate::postgres::value::HugePages;
 use crate::{Jvm, JvmKind, Kind, image_names, size};
 
 /// What a program is configured to take of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub program: &'static str,
     /// What sets it: its place, the option or variable, and its value.
@@ -181,12 +181,9 @@ fn of_server(server: &Server) -> Option<Taken> {
         program,
         set: set.clone(),
         bytes,
-        direct: None,
-        beside: Bytes(0),
         share,
-        is_part: false,
-        at_start: false,
         asks: server.asks(),
+        ..Taken::default()
     })
 }
 
@@ -256,12 +253,8 @@ fn of_option(start: &Start, image: &str) -> Option<Taken> {
             program: own.program,
             set,
             bytes: decimal(value, own.unit)?,
-            direct: None,
-            beside: Bytes(0),
             share: 75,
-            is_part: false,
-            at_start: false,
-            asks: false,
+            ..Taken::default()
         })
     })
 }
