@@ -262,23 +262,18 @@ impl<'a> Looker<'a> {
         if !has_tunables && !is_arm && !is_old {
             return Reading::absent("the version of glibc decides nothing here");
         }
-        let areas = match areas {
-            Reading::Known(areas) => areas,
-            Reading::Unread(why) => return Reading::Unread(why.clone()),
-        };
         let (source, pid) = (self.source, program.pid());
-        match library.map(|area| (area.device.clone(), area.inode)) {
-            Some(file) if file.1 != 0 => match self.glibc.get(&file) {
-                Some(version) => Reading::Known(*version),
-                None => {
-                    // Only what was read is kept: the next process may live longer than this one.
-                    let version = glibc::version(source, pid, areas);
-                    version.known().map(|version| self.glibc.insert(file, *version));
-                    version
-                }
-            },
-            _ => glibc::version(source, pid, areas),
+        let file = library.map(|area| (area.device.clone(), area.inode));
+        let file = file.filter(|(_, inode)| *inode != 0);
+        if let Some(known) = file.as_ref().and_then(|file| self.glibc.get(file)) {
+            return Reading::Known(*known);
         }
+        let version = areas
+            .as_ref()
+            .and_then(|areas| glibc::version(source, pid, areas).into_result());
+        // Only what was read is kept: the next process may live longer than this one.
+        self.glibc.extend(file.zip(version.known().copied()));
+        version
     }
 }
 

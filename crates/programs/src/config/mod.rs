@@ -17,7 +17,6 @@ mod policy;
 mod pool_lines;
 mod pool_request;
 mod pool_words;
-mod refused;
 mod settings;
 mod sysctl_files;
 mod tuned;
@@ -169,7 +168,7 @@ impl Config {
         let units = commands::of_units(source, &mut noticed);
         let thp_policy: Reading<Vec<Setting>> = policy::read(source, &next_boot, &units, &mut noticed).into();
         let pool_lines = pool_lines::read(source, &next_boot, &units, &mut noticed).into();
-        let refused = refused::all(&sysctl, &limits, &thp_policy, noticed);
+        let refused = refused(&sysctl, &limits, &thp_policy, noticed);
         let thp_policy = thp_policy.map(|mut lines| {
             lines.retain(|line| boot::is_policy(&line.value));
             lines
@@ -214,6 +213,29 @@ fn as_taken(boot: Boot, snapshot: &Snapshot) -> Boot {
         false => boot,
     };
     boot.with_sysctl(!lacks(Feature::SysctlAtBoot), default)
+}
+
+/// What the kernel, PAM and tuned refuse or ignore of the machine's own files: the setting stays as it was, and nothing else says so. `more` was
+/// noticed while files were read.
+fn refused(
+    sysctl: &Reading<Settings>,
+    limit_lines: &Reading<Vec<LimitLine>>,
+    policies: &Reading<Vec<Setting>>,
+    more: Vec<Unread>,
+) -> Vec<Unread> {
+    let sysctl = sysctl.known().into_iter().flat_map(Settings::iter);
+    let limit_lines = limit_lines.known().into_iter().flatten();
+    let policies = policies.known().into_iter().flatten();
+    let limits = limit_lines.filter(|line| line.item == "memlock" && !limits::is_known(line));
+    let policies = policies.filter(|line| !boot::is_policy(&line.value));
+    sysctl
+        .filter_map(sysctl_files::refused)
+        .chain(limits.map(|line| {
+            Setting::new(&line.place, &line.item, &line.value).garbled("KiB or `unlimited`, so PAM sets no such limit")
+        }))
+        .chain(policies.map(|line| line.garbled("always, madvise or never, so the policy stays as it was")))
+        .chain(more)
+        .collect()
 }
 
 fn tmpfs(source: &Source) -> Reading<Vec<Mount>> {
