@@ -9,7 +9,7 @@ use model::process::ProcessPages;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Groups;
-use super::facts::{self, Own, StatusLines};
+use super::facts::{self, Own, Status};
 use super::{Area, Details, Kind, Program, areas, glibc, jvm, locks, mongo};
 use crate::config::{Unit, unit};
 use host::processes::{self, Limits};
@@ -94,24 +94,25 @@ fn has_ended(source: &Source, program: &Program) -> bool {
 
 fn cheap(source: &Source, pages: ProcessPages) -> Program {
     let pid = pages.pid;
-    let status = StatusLines::read(source, pid);
+    let status = Status::read(source, pid);
+    let parent = status.number("PPid").map(|pid| u32::try_from(pid).unwrap_or(0));
     let arguments = facts::arguments(source, pid);
-    let kind = match &status.parent {
-        Reading::Unread(why) if pages.name.is_empty() => Reading::Unread(why.clone()),
+    let kind = match &parent {
+        Err(why) if pages.name.is_empty() => Reading::Unread(why.clone()),
         _ => Reading::Known(Kind::of(&pages.name, arguments.known().map_or(&[], Vec::as_slice))),
     };
     Program {
         kind,
         arguments,
         tunables: facts::tunables(source, pid),
-        parent: status.parent,
-        groups: status.groups,
-        capabilities: status.capabilities,
-        pinned: status.pinned,
-        locked: status.locked,
-        nodes: status.nodes,
-        cpus: status.cpus,
-        threads: status.threads,
+        parent: parent.into(),
+        groups: status.groups().into(),
+        capabilities: status.capabilities().into(),
+        pinned: status.size("VmPin").into(),
+        locked: status.size("VmLck").into(),
+        nodes: status.list("Mems_allowed_list", "a list of nodes").into(),
+        cpus: status.list("Cpus_allowed_list", "a list of CPUs").into(),
+        threads: status.number("Threads").into(),
         pages,
         details: None,
     }
